@@ -1,0 +1,26 @@
+"""Multi30k (Elliott et al. 2016), English to German, with the sizes of Transformer-Tiny (Wu et al. 2021).
+
+    python train.py --config=configs/multi30k.py --workdir=runs/m30k \
+      --config.data.train=PREFIX --config.data.validation=PREFIX
+
+PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.
+"""
+
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty, ModelConfig, TrainConfig
+
+
+def get_config() -> Config:
+  return Config(
+    data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=64),
+    model=ModelConfig(vocab_size=9700, num_layers=4, d_model=128, d_ff=256, num_heads=4, dropout=0.3),
+    train=TrainConfig(
+      steps=8000,
+      batch_tokens=8192,
+      warmup_steps=2000,
+      peak_learning_rate=5e-3,
+      log_every=50,
+      evaluate_every=500,
+      save_every=500,
+    ),
+    decode=DecodeConfig(beam_size=5, length_penalty=1.0, penalty=LengthPenalty.FAIRSEQ, max_source_length=128),
+  )

@@ -1,0 +1,24 @@
+"""Numbers written out in English to German, from 0 to 999,999: a first run that needs no download.
+
+python train.py
+"""
+
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, ModelConfig, TrainConfig
+
+
+def get_config() -> Config:
+  return Config(
+    data=DataConfig(corpus=Corpus.NUMBERS, train="train", validation="validation", test="test", row_length=64),
+    model=ModelConfig(vocab_size=320, num_layers=2, d_model=128, d_ff=512, num_heads=4, dropout=0.0),
+    train=TrainConfig(
+      steps=1500,
+      batch_tokens=4096,
+      warmup_steps=300,
+      peak_learning_rate=3e-3,
+      log_every=50,
+      evaluate_every=500,
+      save_every=500,
+      evaluate_sentences=200,
+    ),
+    decode=DecodeConfig(max_source_length=64),
+  )

@@ -1,0 +1,199 @@
+"""The run folder: everything needed to go on training or to decode. The only file that imports orbax.
+
+config.json       the experiment
+tokenizer.model   SentencePiece
+provenance.json   data, versions and machines that the run has seen
+checkpoints/STEP  params, optimizer, and the step's validation loss
+metrics.jsonl     one line a log, and tensorboard/ with the same curves
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+from absl import logging
+from etils import epath
+from orbax.checkpoint.checkpoint_managers import preservation_policy
+
+from transformer_jax import config as configs
+from transformer_jax import parallel
+from transformer_jax.config import Config
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.errors import InputError, RunError
+from transformer_jax.training.step import Params, TrainState, init_params, init_state
+
+CONFIG, TOKENIZER, PROVENANCE, CHECKPOINTS = "config.json", "tokenizer.model", "provenance.json", "checkpoints"
+
+# Keys that may change between two parts of one run: they do not change what an update computes.
+_FREE = {
+  "data": {"train", "validation", "test", "cache_dir", "data_dir", "tokenizer"},
+  "train": {"steps", "log_every", "evaluate_every", "save_every", "evaluate_sentences", "keep", "accumulation"},
+  "decode": None,
+}
+
+
+class Checkpoints:
+  """The checkpoints of a run: the last `keep` and the best by validation loss."""
+
+  def __init__(self, workdir: epath.Path, keep: int):
+    def loss(metrics: dict[str, float]) -> float:
+      return metrics["validation_loss"]
+
+    best = preservation_policy.BestN(get_metric_fn=loss, reverse=True, n=1, keep_checkpoints_without_metrics=False)
+    policy = preservation_policy.AnyPreservationPolicy([preservation_policy.LatestN(keep), best])
+    options = ocp.CheckpointManagerOptions(preservation_policy=policy, best_fn=loss, best_mode="min")
+    self._manager = ocp.CheckpointManager(workdir / CHECKPOINTS, options=options)
+
+  def save(self, state: TrainState, validation_loss: float | None) -> None:
+    """Writes the state in the background; a checkpoint counts only when it is whole."""
+    step = int(state.step)
+    if step in self._manager.all_steps():
+      return
+    items = ocp.args.Composite(
+      params=ocp.args.StandardSave(state.params),
+      optimizer=ocp.args.StandardSave({"step": state.step, "moments": state.optimizer}),
+    )
+    metrics = None if validation_loss is None else {"validation_loss": validation_loss}
+    try:
+      saved = self._manager.save(step, args=items, metrics=metrics)
+    except OSError as error:
+      raise _not_saved(step, error) from error
+    if not saved:
+      raise RunError(f"the checkpoint of step {step} was not written, as a later one exists: use another --workdir")
+
+  def restore(self, config: Config) -> TrainState | None:
+    """The last state on every local device, or None at the beginning of a run."""
+    step = self._manager.latest_step()
+    if step is None:
+      return None
+    abstract = _abstract(jax.eval_shape(lambda: init_state(config)))
+    items = ocp.args.Composite(
+      params=ocp.args.StandardRestore(abstract.params),
+      optimizer=ocp.args.StandardRestore({"step": abstract.step, "moments": abstract.optimizer}),
+    )
+    restored = self._manager.restore(step, args=items)
+    return TrainState(restored.optimizer["step"], restored.params, restored.optimizer["moments"])
+
+  def wait(self) -> None:
+    """Until what was saved is on disk."""
+    try:
+      self._manager.wait_until_finished()
+      self._manager.check_for_errors()
+    except OSError as error:
+      raise _not_saved(self._manager.latest_step(), error) from error
+
+  def close(self) -> None:
+    self._manager.close()
+
+
+def _not_saved(step: int | None, error: OSError) -> RunError:
+  return RunError(f"a checkpoint near step {step} could not be written ({error}); the ones before it are untouched")
+
+
+def _abstract(tree: Any) -> Any:
+  """Shapes and types with the placement in which orbax is to restore them."""
+  placement = parallel.on_all_devices()
+  return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=placement), tree)
+
+
+def start_run(workdir: epath.Path, config: Config) -> Config:
+  """Makes the run folder, or checks that the one there belongs to this config.
+
+  Raises:
+    InputError: the folder cannot be written, or a key differs that may not.
+  """
+  try:
+    workdir.mkdir(parents=True, exist_ok=True)
+    probe = workdir / f".{os.getpid()}.tmp"
+    probe.write_text("")
+    probe.unlink()
+  except OSError as error:
+    raise InputError(
+      f"the run folder {workdir} cannot be written: {error.strerror}; choose another --workdir"
+    ) from error
+  if (workdir / CONFIG).exists():
+    _check_same(read_config(workdir), config, workdir)
+  if parallel.is_main_host():
+    write_atomically(workdir / CONFIG, configs.to_json(config))
+  return config
+
+
+def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
+  old_values, new_values = configs.to_dict(old), configs.to_dict(new)
+  for group, keys in new_values.items():
+    free = _FREE.get(group, set())
+    for key, value in keys.items():
+      before = old_values[group][key]
+      if free is not None and key not in free and value != before:
+        raise InputError(
+          f"config.{group}.{key} is {value!r}, but the run in {workdir} was begun with {before!r}: "
+          "set it back, or use another --workdir"
+        )
+
+
+def read_config(workdir: epath.Path) -> Config:
+  """The config of a run.
+
+  Raises:
+    InputError: there is none, or it is malformed.
+  """
+  path = workdir / CONFIG
+  try:
+    values = json.loads(path.read_text())
+  except FileNotFoundError as error:
+    raise InputError(
+      f"{workdir} is not a run folder: it has no {CONFIG}; train.py --workdir={workdir} makes one"
+    ) from error
+  except (OSError, ValueError) as error:
+    raise InputError(f"{path} cannot be read: {error}") from error
+  return configs.from_dict(values)
+
+
+def update_provenance(workdir: epath.Path, now: dict[str, Any]) -> list[dict[str, Any]]:
+  """Appends this start to the run's history and returns the starts before it.
+
+  Raises:
+    InputError: the training text is no longer the one that the run was begun with.
+  """
+  path = workdir / PROVENANCE
+  before = json.loads(path.read_text()) if path.exists() else []
+  if before and before[0]["data"] != now["data"]:
+    raise InputError(
+      f"config.data.train now gives other sentence pairs than those that the run in {workdir} was begun with: "
+      "give it the same text, or use another --workdir"
+    )
+  if parallel.is_main_host():
+    write_atomically(path, json.dumps([*before, now], indent=2) + "\n")
+  return before
+
+
+def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Params]:
+  """Config, tokenizer and the parameters of the last checkpoint, on every local device.
+
+  Raises:
+    InputError: not a run folder, or no finished checkpoint in it.
+  """
+  folder = epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
+  config = read_config(folder)
+  tokenizer = Tokenizer.load(folder / TOKENIZER)
+  nothing = InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
+  if not (folder / CHECKPOINTS).exists():
+    raise nothing
+  with ocp.CheckpointManager(folder / CHECKPOINTS, options=ocp.CheckpointManagerOptions(read_only=True)) as manager:
+    step = manager.latest_step()
+    if step is None:
+      raise nothing
+    abstract = _abstract(jax.eval_shape(lambda: init_params(config)))
+    restored = manager.restore(step, args=ocp.args.Composite(params=ocp.args.StandardRestore(abstract)))
+  logging.info("restored step %d of %s", step, folder)
+  return config, tokenizer, restored.params
+
+
+def write_atomically(path: epath.Path | Path, text: str) -> None:
+  """Replaces a file as a whole, so that a reader never sees half of it."""
+  temporary = path.parent / f".{path.name}.tmp"
+  temporary.write_text(text)
+  temporary.replace(path)

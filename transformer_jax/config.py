@@ -1,0 +1,351 @@
+"""Typed configuration of an experiment, validated where it is made.
+
+A file in `configs/` returns a `Config`; command-line flags write into it
+(`--config.model.num_layers=2`), which is why the dataclasses are mutable and
+why `validated` rebuilds the whole tree afterwards: only then do the checks in
+`__post_init__` see the final values. From there on nobody writes into it, so
+that `ModelConfig` serves as a hashable attribute of the modules.
+"""
+
+import dataclasses
+import enum
+import json
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any
+
+from transformer_jax.errors import InputError
+
+
+class Corpus(enum.Enum):
+  """Where sentence pairs come from."""
+
+  NUMBERS = "numbers"
+  TEXT = "text"
+  TFDS = "tfds"
+
+
+class Dtype(enum.Enum):
+  """The type in which matrix products are computed; parameters stay float32."""
+
+  FLOAT32 = "float32"
+  BFLOAT16 = "bfloat16"
+
+
+class LengthPenalty(enum.Enum):
+  """How a hypothesis' log-probability becomes its score (see `decoding/beam_search.py`)."""
+
+  GNMT = "gnmt"
+  FAIRSEQ = "fairseq"
+
+
+def _require(condition: bool, key: str, value: Any, expected: str) -> None:
+  if not condition:
+    raise InputError(f"config.{key} is {value!r}, but must be {expected}")
+
+
+@dataclass(unsafe_hash=True)
+class ModelConfig:
+  """The Transformer's sizes and options; the defaults are the paper's base model (Table 3).
+
+  Attributes:
+    vocab_size: entries of the one vocabulary, shared by both languages; the
+      tokenizer learns exactly that many.
+    num_layers: N, layers of the encoder and layers of the decoder.
+    d_model: width of the residual stream.
+    d_ff: inner width of the feed-forward layer.
+    num_heads: h.
+    d_k: width of a head's queries and keys; None is d_model / h.
+    d_v: width of a head's values; None is d_model / h.
+    dropout: P_drop, on each sub-layer's output and on embedding + position.
+    attention_dropout: dropout on the attention weights; the paper has none.
+    attention_bias: biases in the attention projections; the paper has none.
+    pre_norm: x + f(LayerNorm(x)) in place of the paper's LayerNorm(x + f(x)).
+    learned_positions: a table of positions in place of sinusoids (Table 3, row E).
+    max_positions: rows of that table; of no effect with sinusoids.
+    share_embeddings: source and target use one table.
+    share_logits: the output layer is the target's table (§3.4).
+    dtype: the type of matrix products.
+  """
+
+  vocab_size: int = 37_000
+  num_layers: int = 6
+  d_model: int = 512
+  d_ff: int = 2048
+  num_heads: int = 8
+  d_k: int | None = None
+  d_v: int | None = None
+  dropout: float = 0.1
+  attention_dropout: float = 0.0
+  attention_bias: bool = False
+  pre_norm: bool = False
+  learned_positions: bool = False
+  max_positions: int = 1024
+  share_embeddings: bool = True
+  share_logits: bool = True
+  dtype: Dtype = Dtype.FLOAT32
+
+  def __post_init__(self):
+    for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions"):
+      _require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
+    for name in ("d_k", "d_v"):
+      value = getattr(self, name)
+      _require(value is None or value > 0, f"model.{name}", value, "positive or None")
+      if value is None and self.d_model % self.num_heads:
+        raise InputError(
+          f"config.model.num_heads is {self.num_heads}, which does not divide config.model.d_model = {self.d_model}: "
+          f"choose another number of heads, or set config.model.{name}"
+        )
+    for name in ("dropout", "attention_dropout"):
+      value = getattr(self, name)
+      _require(0 <= value < 1, f"model.{name}", value, "at least 0 and below 1")
+    _require(self.d_model % 2 == 0, "model.d_model", self.d_model, "even, as positions are pairs of sine and cosine")
+
+  @property
+  def head_dim_k(self) -> int:
+    """d_k with its default filled in."""
+    return self.d_k or self.d_model // self.num_heads
+
+  @property
+  def head_dim_v(self) -> int:
+    """d_v with its default filled in."""
+    return self.d_v or self.d_model // self.num_heads
+
+
+@dataclass
+class DataConfig:
+  """Where sentence pairs come from and how they are laid out in rows.
+
+  Attributes:
+    corpus: `numbers` (embedded), `text` (files) or `tfds` (TensorFlow Datasets).
+    source_language, target_language: language codes; for `text` they are the
+      endings of `PREFIX.en` and `PREFIX.de`.
+    train, validation, test: for `text` a prefix or `SOURCE,TARGET`, several
+      separated by `;`, each with an optional `*WEIGHT` (how often an epoch
+      reads it); for `tfds` and `numbers` the name of a split. An empty
+      validation or test is left out.
+    dataset: the TFDS name, such as `wmt14_translate/de-en`.
+    data_dir: TFDS' folder; empty is its own default.
+    row_length: tokens of a packed row, on each side.
+    max_length: longest sentence allowed in training, in tokens with its EOS;
+      0 is `row_length`. Longer pairs are skipped, counted and reported.
+    tokenizer: a SentencePiece model to use; empty learns one from `train`.
+    cache_dir: where packed rows are kept; empty is the user's cache folder.
+  """
+
+  corpus: Corpus = Corpus.NUMBERS
+  source_language: str = "en"
+  target_language: str = "de"
+  train: str = "train"
+  validation: str = "validation"
+  test: str = ""
+  dataset: str = ""
+  data_dir: str = ""
+  row_length: int = 128
+  max_length: int = 0
+  tokenizer: str = ""
+  cache_dir: str = ""
+
+  def __post_init__(self):
+    _require(self.row_length > 1, "data.row_length", self.row_length, "at least 2")
+    if not 0 <= self.max_length <= self.row_length:
+      raise InputError(
+        f"config.data.row_length is {self.row_length}, shorter than the longest sentence allowed, "
+        f"config.data.max_length = {self.max_length}: raise the one or lower the other"
+      )
+    _require(
+      self.corpus is not Corpus.TFDS or bool(self.dataset), "data.dataset", self.dataset, "the name of a dataset"
+    )
+    _require(bool(self.source_language), "data.source_language", self.source_language, "a language code")
+    _require(bool(self.target_language), "data.target_language", self.target_language, "a language code")
+    _require(
+      self.source_language != self.target_language,
+      "data.target_language",
+      self.target_language,
+      "another language than the source's",
+    )
+
+  @property
+  def longest(self) -> int:
+    """The longest sentence allowed, in tokens with its EOS."""
+    return self.max_length or self.row_length
+
+
+@dataclass
+class TrainConfig:
+  """The recipe of §5.
+
+  Attributes:
+    steps: updates in the whole run.
+    batch_tokens: tokens of a batch on each side, padding included; a batch is
+      `batch_tokens // row_length` rows over all devices and hosts.
+    accumulation: micro-batches that a batch is computed in, to save memory;
+      the result is the same.
+    warmup_steps: of eq. 3.
+    peak_learning_rate: the rate at `warmup_steps`; None is eq. 3's own,
+      (d_model * warmup_steps) ** -0.5.
+    beta1, beta2, epsilon: Adam's.
+    label_smoothing: epsilon_ls.
+    seed: of parameters, dropout and the order of rows.
+    log_every, evaluate_every, save_every: steps between two of each;
+      0 is only at the end.
+    evaluate_sentences: validation sentences translated at an evaluation.
+    keep: last checkpoints kept; the best by validation loss is kept besides.
+  """
+
+  steps: int = 100_000
+  batch_tokens: int = 25_000
+  accumulation: int = 1
+  warmup_steps: int = 4000
+  peak_learning_rate: float | None = None
+  beta1: float = 0.9
+  beta2: float = 0.98
+  epsilon: float = 1e-9
+  label_smoothing: float = 0.1
+  seed: int = 0
+  log_every: int = 100
+  evaluate_every: int = 1000
+  save_every: int = 1000
+  evaluate_sentences: int = 500
+  keep: int = 3
+
+  def __post_init__(self):
+    for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
+      _require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
+    for name in ("evaluate_every", "save_every", "evaluate_sentences"):
+      _require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
+    for name in ("beta1", "beta2", "label_smoothing"):
+      _require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
+    _require(self.epsilon > 0, "train.epsilon", self.epsilon, "positive")
+    _require(self.seed >= 0, "train.seed", self.seed, "0 or more")
+    rate = self.peak_learning_rate
+    _require(rate is None or rate > 0, "train.peak_learning_rate", rate, "positive or None")
+
+
+@dataclass
+class DecodeConfig:
+  """How translations are searched for (§6.1).
+
+  Attributes:
+    beam_size: hypotheses kept; 1 is greedy.
+    length_penalty: alpha.
+    penalty: `gnmt`, ((5 + |Y|) / 6) ** alpha, or `fairseq`, |Y| ** alpha.
+    extra_length: an output has at most the input's tokens and this many.
+    max_source_length: longest input, in tokens with its EOS, translated in one
+      piece; a longer one is translated in parts, with a warning.
+  """
+
+  beam_size: int = 4
+  length_penalty: float = 0.6
+  penalty: LengthPenalty = LengthPenalty.GNMT
+  extra_length: int = 50
+  max_source_length: int = 256
+
+  def __post_init__(self):
+    _require(self.beam_size > 0, "decode.beam_size", self.beam_size, "positive")
+    _require(self.length_penalty >= 0, "decode.length_penalty", self.length_penalty, "0 or more")
+    _require(self.extra_length > 0, "decode.extra_length", self.extra_length, "positive")
+    _require(self.max_source_length > 1, "decode.max_source_length", self.max_source_length, "at least 2")
+
+
+@dataclass
+class Config:
+  """One experiment."""
+
+  data: DataConfig = field(default_factory=DataConfig)
+  model: ModelConfig = field(default_factory=ModelConfig)
+  train: TrainConfig = field(default_factory=TrainConfig)
+  decode: DecodeConfig = field(default_factory=DecodeConfig)
+
+  def __post_init__(self):
+    if self.train.batch_tokens < self.data.row_length:
+      raise InputError(
+        f"config.train.batch_tokens is {self.train.batch_tokens}, less than one row of "
+        f"config.data.row_length = {self.data.row_length} tokens"
+      )
+    if not self.model.learned_positions:
+      return
+    for key, needed in (
+      ("data.row_length", self.data.row_length),
+      ("decode.max_source_length + decode.extra_length", self.decode.max_source_length + self.decode.extra_length),
+    ):
+      if self.model.max_positions < needed:
+        raise InputError(f"config.model.max_positions is {self.model.max_positions}, less than config.{key} = {needed}")
+
+
+def require_key(path: str) -> None:
+  """Raises InputError unless `path`, such as `model.num_layers`, is a key."""
+  cls: Any = Config
+  seen = "config"
+  for name in path.split("."):
+    hints = typing.get_type_hints(cls) if dataclasses.is_dataclass(cls) else {}
+    if name not in hints:
+      raise _unknown(seen, name, hints)
+    cls, seen = hints[name], f"{seen}.{name}"
+
+
+def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
+  return InputError(f"{path}.{name} is not a key; {path} has {', '.join(sorted(known)) or 'none'}")
+
+
+def validated(config: Config) -> Config:
+  """The same config, rebuilt so that every check runs on the values it has now."""
+  return from_dict(to_dict(config))
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+  """The config as JSON values: an enum becomes its value."""
+  return {
+    f.name: to_dict(value)
+    if dataclasses.is_dataclass(value)
+    else value.value
+    if isinstance(value, enum.Enum)
+    else value
+    for f in dataclasses.fields(config)
+    for value in [getattr(config, f.name)]
+  }
+
+
+def from_dict(values: dict[str, Any]) -> Config:
+  """The inverse of `to_dict`.
+
+  Raises:
+    InputError: an unknown key or a value of the wrong type; the message names it.
+  """
+  return _build(Config, values, "config")
+
+
+def to_json(config: Config) -> str:
+  return json.dumps(to_dict(config), indent=2) + "\n"
+
+
+def _build(cls: type, values: Any, path: str) -> Any:
+  if not isinstance(values, dict):
+    raise InputError(f"{path} is {values!r}, but must be a group of keys")
+  hints = typing.get_type_hints(cls)
+  for name in values:
+    if name not in hints:
+      raise _unknown(path, name, hints)
+  return cls(**{name: _convert(hints[name], value, f"{path}.{name}") for name, value in values.items()})
+
+
+def _convert(hint: Any, value: Any, path: str) -> Any:
+  """`value` as the type `hint`, where nothing is lost by it."""
+  if dataclasses.is_dataclass(hint):
+    return _build(typing.cast(type, hint), value, path)
+  allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+  for kind in allowed:
+    if isinstance(kind, type) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
+      return kind(value)
+    if kind is float and type(value) in (int, float):
+      return float(value)
+    if type(value) is kind:
+      return value
+  names = " or ".join(
+    "one of " + ", ".join(member.value for member in kind)
+    if issubclass(kind, enum.Enum)
+    else {"NoneType": "null"}.get(kind.__name__, kind.__name__)
+    for kind in allowed
+  )
+  raise InputError(f"{path} is {value!r}, but must be {names}")

@@ -1,0 +1,122 @@
+"""Several sentence pairs in one fixed-length row, told apart by segments.
+
+A row has a source side and a target side of `row_length` tokens each. The
+pairs in it are numbered from 1: the k-th pair's tokens have segment k on both
+sides, padding has segment 0. Masks keep the pairs from seeing each other, so
+that a packed pair has the logits and the loss it would have alone.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_jax.data.tokenizer import EOS, Tokenizer
+
+# What the four arrays of a row are, in this order: `rows[row, SOURCE]` is `[row_length]`.
+SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS = range(4)
+
+# Pairs that are placed together. Larger windows pack no better, smaller ones worse.
+WINDOW = 8192
+
+Pair = tuple[Sequence[int], Sequence[int]]
+
+
+@dataclass
+class PackingReport:
+  """What became of the corpus; `tokens` are real ones, both sides, with EOS."""
+
+  pairs: int = 0
+  too_long: int = 0
+  empty: int = 0
+  rows: int = 0
+  source_tokens: int = 0
+  target_tokens: int = 0
+  longest_source: int = 0
+  longest_target: int = 0
+
+  def padding(self, row_length: int) -> float:
+    """The share of positions, of both sides, that hold no token."""
+    return 1 - (self.source_tokens + self.target_tokens) / max(1, 2 * self.rows * row_length)
+
+
+def encode_pairs(
+  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport
+) -> Iterator[Pair]:
+  """Token sequences with their EOS; counts in `report` what is left out.
+
+  Args:
+    sentences: source and target sentences.
+    tokenizer: of both.
+    longest: most tokens of either side, EOS included; longer pairs are counted
+      as `too_long`, pairs with an empty side as `empty`.
+    report: is updated.
+  """
+  for batch in _batches(sentences, WINDOW):
+    sources = tokenizer.encode_batch([source for source, _ in batch])
+    targets = tokenizer.encode_batch([target for _, target in batch])
+    for source, target in zip(sources, targets, strict=True):
+      if not source or not target:
+        report.empty += 1
+        continue
+      report.longest_source = max(report.longest_source, len(source) + 1)
+      report.longest_target = max(report.longest_target, len(target) + 1)
+      if max(len(source), len(target)) + 1 > longest:
+        report.too_long += 1
+        continue
+      report.pairs += 1
+      report.source_tokens += len(source) + 1
+      report.target_tokens += len(target) + 1
+      yield [*source, EOS], [*target, EOS]
+
+
+def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iterator[np.ndarray]:
+  """Best fit decreasing within a window: the longest pair first, into the fullest row that takes it.
+
+  Args:
+    pairs: token sequences of at most `row_length` tokens.
+    row_length: of each side.
+    dtype: of the rows.
+
+  Yields:
+    `[rows, 4, row_length]`, a window at a time.
+  """
+  for window in _batches(pairs, WINDOW):
+    lengths = np.array([(len(source), len(target)) for source, target in window])
+    order = np.argsort(-lengths.max(axis=1), kind="stable")
+    row_of = np.empty(len(window), np.int64)
+    free = np.full((len(window), 2), row_length)  # tokens left in each row, on each side
+    used = 0
+    for i in order:
+      left = free[: used + 1] - lengths[i]  # the last one is a new row
+      fits = left.min(axis=1) >= 0
+      row = np.argmin(np.where(fits, left.sum(axis=1), 4 * row_length))
+      free[row] = left[row]
+      row_of[i] = row
+      used = max(used, row + 1)
+    yield _fill(window, row_of, used, row_length, dtype)
+
+
+def _fill(window: list[Pair], row_of: np.ndarray, rows: int, row_length: int, dtype: type) -> np.ndarray:
+  packed = np.zeros((rows, 4, row_length), dtype)
+  filled = np.zeros((rows, 2), np.int64)
+  segments = np.zeros(rows, np.int64)
+  for pair, row in zip(window, row_of, strict=True):
+    segments[row] += 1
+    for side, tokens in enumerate(pair):
+      start, end = filled[row, side], filled[row, side] + len(tokens)
+      packed[row, 2 * side, start:end] = tokens
+      packed[row, 2 * side + 1, start:end] = segments[row]
+      filled[row, side] = end
+  return packed
+
+
+def _batches(items: Iterable, size: int) -> Iterator[list]:
+  batch = []
+  for item in items:
+    batch.append(item)
+    if len(batch) == size:
+      yield batch
+      batch = []
+  if batch:
+    yield batch

@@ -1,0 +1,182 @@
+"""From a corpus to batches: tokens, packed rows on disk, and one global order of them.
+
+Position = step: which rows make up the batch of a step is a pure function of
+the seed and the step, so that to resume is to start at that step, on any
+number of devices and hosts.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grain
+import numpy as np
+from etils import epath
+
+from transformer_jax.config import DataConfig
+from transformer_jax.data import packing
+from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.packing import PackingReport
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.errors import InputError, RunError
+from transformer_jax.paths import user_cache
+
+_FORMAT = 1  # of the cached rows; changes when their meaning does
+
+
+class Batch(NamedTuple):
+  """Rows of one step.
+
+  Attributes:
+    rows: `[rows, 4, row_length]` unsigned integers, as `packing` lays them out.
+    index: `[rows]` int32, each row's place in the batch over all hosts; it keys dropout.
+  """
+
+  rows: np.ndarray
+  index: np.ndarray
+
+
+@dataclass(frozen=True)
+class PackedRows:
+  """A packed corpus, memory-mapped."""
+
+  rows: np.ndarray  # [rows, 4, row_length]
+  report: PackingReport
+  fingerprint: str
+
+
+def learn_tokenizer(data: DataConfig, vocab_size: int) -> Tokenizer:
+  """One vocabulary for both sides of the training text, or the one that `data.tokenizer` names."""
+  if data.tokenizer:
+    tokenizer = Tokenizer.load(data.tokenizer)
+    if tokenizer.vocab_size != vocab_size:
+      raise InputError(
+        f"config.model.vocab_size is {vocab_size}, but {data.tokenizer} has {tokenizer.vocab_size} pieces: "
+        f"set config.model.vocab_size={tokenizer.vocab_size}"
+      )
+    return tokenizer
+  corpus = open_corpus(data, data.train)
+  return Tokenizer.learn((side for pair in corpus for side in pair), vocab_size)
+
+
+def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:
+  """The packed rows of the corpus `which`, made at the first call and read from the cache after it.
+
+  Raises:
+    InputError: no pair is left, or the cache cannot be written.
+  """
+  corpus = open_corpus(data, which)
+  parts = [_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest]
+  fingerprint = hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+  folder = (Path(data.cache_dir) if data.cache_dir else user_cache()) / "rows" / fingerprint
+  if not folder.exists():
+    _publish(folder, lambda temporary: _pack_into(temporary, data, corpus, tokenizer))
+  return _load(folder, data.row_length, tokenizer, fingerprint)
+
+
+def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
+  """Fills a folder under another name first, so that a half-written one is never read."""
+  try:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+  except OSError as error:
+    raise InputError(
+      f"cannot write to {folder.parent}: {error.strerror}; set config.data.cache_dir to a folder that can be written"
+    ) from error
+  try:
+    fill(temporary)
+    os.replace(temporary, folder)
+  except OSError as error:
+    if not folder.exists():  # another process may have been first, with the same content
+      raise RunError(f"cannot write packed rows to {temporary}: {error.strerror}") from error
+  finally:
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _pack_into(folder: Path, data: DataConfig, corpus: Any, tokenizer: Tokenizer) -> None:
+  report = PackingReport()
+  pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report)
+  with open(folder / "rows.bin", "wb") as file:
+    for rows in packing.pack(pairs, data.row_length, _row_type(tokenizer)):
+      file.write(rows.tobytes())
+      report.rows += len(rows)
+  if not report.rows:
+    raise InputError(
+      f"no sentence pair of {corpus.name} is left: {report.empty} have an empty side and {report.too_long} are longer than "
+      f"config.data.max_length = {data.longest} tokens"
+    )
+  (folder / "report.json").write_text(json.dumps(dataclasses.asdict(report)))
+
+
+def _load(folder: Path, row_length: int, tokenizer: Tokenizer, fingerprint: str) -> PackedRows:
+  report = PackingReport(**json.loads((folder / "report.json").read_text()))
+  shape = (report.rows, 4, row_length)
+  try:
+    rows = np.memmap(folder / "rows.bin", _row_type(tokenizer), "r", shape=shape)
+  except (OSError, ValueError) as error:
+    raise RunError(f"the cached rows in {folder} are damaged: delete that folder and start again") from error
+  return PackedRows(rows, report, fingerprint)
+
+
+def _row_type(tokenizer: Tokenizer) -> type:
+  return np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
+
+
+class Batches:
+  """The batch of every step: `batches[step]`, for this host.
+
+  Args:
+    packed: all rows of the corpus.
+    size: rows of a batch over all hosts.
+    seed: of the order; each epoch has another.
+    multiple: the batch is filled up with empty rows to a multiple of this, so
+      that any number of devices shares the same batch.
+    host, hosts: this host's share is the `host`-th of `hosts` equal ones.
+  """
+
+  def __init__(self, packed: PackedRows, size: int, seed: int, *, multiple: int = 1, host: int = 0, hosts: int = 1):
+    self._rows = packed.rows
+    self._order = grain.MapDataset.range(len(packed.rows)).seed(seed).shuffle().repeat().batch(size)
+    self._padded = -(-size // multiple) * multiple
+    self._share = slice(host * self._padded // hosts, (host + 1) * self._padded // hosts)
+
+  def __getitem__(self, step: int) -> Batch:
+    chosen = np.asarray(self._order[step])
+    index = np.arange(self._padded, dtype=np.int32)[self._share]
+    real = index < len(chosen)
+    rows = np.zeros((len(index), *self._rows.shape[1:]), self._rows.dtype)
+    rows[real] = self._rows[chosen[index[real]]]
+    return Batch(rows, index)
+
+
+def in_order(packed: PackedRows, size: int) -> list[Batch]:
+  """All rows once, for evaluation; the last batch is filled up with empty rows."""
+  batches = []
+  for start in range(0, len(packed.rows), size):
+    rows = np.zeros((size, *packed.rows.shape[1:]), packed.rows.dtype)
+    some = packed.rows[start : start + size]
+    rows[: len(some)] = some
+    batches.append(Batch(rows, np.arange(size, dtype=np.int32)))
+  return batches
+
+
+def read_pairs(data: DataConfig, which: str, most: int | None = None) -> list[tuple[str, str]]:
+  """The first `most` sentence pairs of a corpus as text."""
+  pairs = []
+  for pair in open_corpus(data, which):
+    if len(pairs) == most:
+      break
+    pairs.append(pair)
+  return pairs
+
+
+def write_tokenizer(tokenizer: Tokenizer, path: epath.Path) -> None:
+  """Keeps the tokenizer in the run folder."""
+  tokenizer.save(path)

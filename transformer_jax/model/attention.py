@@ -1,0 +1,102 @@
+"""Attention (§3.2): scaled dot-product (eq. 1) as a pure function, multi-head as a module."""
+
+from collections.abc import Callable
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_jax.config import ModelConfig
+from transformer_jax.model.dropout import Dropout
+
+
+def _unchanged(weights: jax.Array) -> jax.Array:
+  return weights
+
+
+def attention_weights(query: jax.Array, key: jax.Array, mask: jax.Array) -> jax.Array:
+  r"""softmax(Q K^T / sqrt(d_k)), computed in float32.
+
+  Args:
+    query: Q, `[query, heads, d_k]`.
+    key: K, `[key, heads, d_k]`.
+    mask: `[query, key]` booleans, true where the query may look.
+
+  Returns:
+    `[heads, query, key]` float32; each row sums to 1, or is 0 where the query
+    may look at nothing.
+  """
+  scores = jnp.einsum("qhd,khd->hqk", query, key, preferred_element_type=jnp.float32)
+  scores = scores * query.shape[-1] ** -0.5
+  scores = jnp.where(mask[None], scores, jnp.finfo(jnp.float32).min)
+  return jnp.where(mask[None], jax.nn.softmax(scores), 0)
+
+
+def scaled_dot_product_attention(
+  query: jax.Array,
+  key: jax.Array,
+  value: jax.Array,
+  mask: jax.Array,
+  dropout: Callable[[jax.Array], jax.Array] = _unchanged,
+) -> jax.Array:
+  r"""Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V, eq. 1, for every head.
+
+  Args:
+    query: Q, `[query, heads, d_k]`.
+    key: K, `[key, heads, d_k]`.
+    value: V, `[key, heads, d_v]`.
+    mask: `[query, key]` booleans, true where the query may look.
+    dropout: applied to the weights; the paper has none.
+
+  Returns:
+    `[query, heads, d_v]` in the type of `value`; 0 where the query may look at nothing.
+  """
+  weights = dropout(attention_weights(query, key, mask)).astype(value.dtype)
+  return jnp.einsum("hqk,khd->qhd", weights, value)
+
+
+class MultiHeadAttention(nn.Module):
+  """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V) (§3.2.2).
+
+  Keys and values come from one sequence, as everywhere in the paper, and may
+  be computed ahead (`keys_values`) of the queries that use them (`attend`).
+  """
+
+  config: ModelConfig
+
+  def setup(self):
+    config = self.config
+
+    def projection(features, axis: int | tuple[int, ...] = -1) -> nn.DenseGeneral:
+      return nn.DenseGeneral(
+        features,
+        axis=axis,
+        use_bias=config.attention_bias,
+        kernel_init=nn.initializers.glorot_uniform(),
+        dtype=config.dtype.value,
+      )
+
+    self.query = projection((config.num_heads, config.head_dim_k))
+    self.key = projection((config.num_heads, config.head_dim_k))
+    self.value = projection((config.num_heads, config.head_dim_v))
+    self.output = projection(config.d_model, axis=(-2, -1))
+    self.dropout = Dropout(config.attention_dropout)
+
+  def keys_values(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """`[key, model]` -> `[key, heads, d_k]` and `[key, heads, d_v]`."""
+    return self.key(x), self.value(x)
+
+  def attend(
+    self, x: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array, *, deterministic: bool
+  ) -> jax.Array:
+    """Queries `[query, model]` over what `keys_values` gave -> `[query, model]`."""
+
+    def dropout(weights: jax.Array) -> jax.Array:
+      return self.dropout(weights, deterministic=deterministic)
+
+    heads = scaled_dot_product_attention(self.query(x), keys, values, mask, dropout)  # [query, heads, d_v]
+    return self.output(heads)
+
+  def __call__(self, x: jax.Array, source: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
+    """Queries from `x` `[query, model]`, keys and values from `source` `[key, model]` -> `[query, model]`."""
+    return self.attend(x, *self.keys_values(source), mask, deterministic=deterministic)

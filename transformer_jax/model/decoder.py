@@ -1,0 +1,100 @@
+"""The decoder (§3.1; Figure 1, right): N layers of masked self-attention, attention over the encoder, feed-forward."""
+
+import flax.linen as nn
+import jax
+
+from transformer_jax.config import ModelConfig
+from transformer_jax.model import cache as caching
+from transformer_jax.model.attention import MultiHeadAttention
+from transformer_jax.model.cache import KeysValues
+from transformer_jax.model.feed_forward import FeedForward
+from transformer_jax.model.sublayer import Sublayer, layer_norm
+
+
+class DecoderLayer(nn.Module):
+  """Masked self-attention, attention over the encoder's output, feed-forward."""
+
+  config: ModelConfig
+
+  def setup(self):
+    self.self_attention = MultiHeadAttention(self.config)
+    self.self_sublayer = Sublayer(self.config)
+    self.cross_attention = MultiHeadAttention(self.config)
+    self.cross_sublayer = Sublayer(self.config)
+    self.feed_forward = FeedForward(self.config)
+    self.feed_forward_sublayer = Sublayer(self.config)
+
+  def __call__(
+    self, x: jax.Array, memory: KeysValues, self_mask: jax.Array, cross_mask: jax.Array, *, deterministic: bool
+  ) -> jax.Array:
+    """All positions at once: `[target, model]` -> `[target, model]`."""
+
+    def attend(x: jax.Array) -> jax.Array:
+      return self.self_attention(x, x, self_mask, deterministic=deterministic)
+
+    x = self.self_sublayer(x, attend, deterministic=deterministic)
+    return self.after_self_attention(x, memory, cross_mask, deterministic=deterministic)
+
+  def step(
+    self,
+    x: jax.Array,
+    position: jax.Array,
+    past: KeysValues,
+    memory: KeysValues,
+    self_mask: jax.Array,
+    cross_mask: jax.Array,
+  ) -> tuple[jax.Array, KeysValues]:
+    """The newest position of each hypothesis, `[beams, model]`, and the past with it."""
+    query = self.self_sublayer.input(x)
+    past = caching.append(past, position, self.self_attention.keys_values(query))
+    attended = self.self_attention.attend(query, *caching.flatten(past), self_mask, deterministic=True)
+    x = self.self_sublayer.output(x, attended, deterministic=True)
+    return self.after_self_attention(x, memory, cross_mask, deterministic=True), past
+
+  def after_self_attention(
+    self, x: jax.Array, memory: KeysValues, cross_mask: jax.Array, *, deterministic: bool
+  ) -> jax.Array:
+    def attend(x: jax.Array) -> jax.Array:
+      return self.cross_attention.attend(x, *memory, cross_mask, deterministic=deterministic)
+
+    x = self.cross_sublayer(x, attend, deterministic=deterministic)
+    return self.feed_forward_sublayer(x, self.feed_forward, deterministic=deterministic)
+
+
+class Decoder(nn.Module):
+  """The stack, for all positions at once (`__call__`) or one more (`step`)."""
+
+  config: ModelConfig
+
+  def setup(self):
+    self.layers = [DecoderLayer(self.config) for _ in range(self.config.num_layers)]
+    if self.config.pre_norm:
+      self.norm = layer_norm(self.config)
+
+  def __call__(
+    self, x: jax.Array, memory: jax.Array, self_mask: jax.Array, cross_mask: jax.Array, *, deterministic: bool
+  ) -> jax.Array:
+    """`[target, model]` over memory `[source, model]` -> `[target, model]`."""
+    for layer, keys_values in zip(self.layers, self.memory_keys_values(memory), strict=True):
+      x = layer(x, keys_values, self_mask, cross_mask, deterministic=deterministic)
+    return self.norm(x) if self.config.pre_norm else x
+
+  def step(
+    self,
+    x: jax.Array,
+    position: jax.Array,
+    past: tuple[KeysValues, ...],
+    memory: tuple[KeysValues, ...],
+    self_mask: jax.Array,
+    cross_mask: jax.Array,
+  ) -> tuple[jax.Array, tuple[KeysValues, ...]]:
+    """`[beams, model]` -> `[beams, model]`, and each layer's past with this position in it."""
+    new_past = []
+    for layer, layer_past, layer_memory in zip(self.layers, past, memory, strict=True):
+      x, layer_past = layer.step(x, position, layer_past, layer_memory, self_mask, cross_mask)
+      new_past.append(layer_past)
+    return self.norm(x) if self.config.pre_norm else x, tuple(new_past)
+
+  def memory_keys_values(self, memory: jax.Array) -> tuple[KeysValues, ...]:
+    """Each layer's keys and values of `[source, model]`."""
+    return tuple(layer.cross_attention.keys_values(memory) for layer in self.layers)

@@ -1,0 +1,45 @@
+"""Dropout (§5.4) from 16 random bits an element."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+_LEVELS = 1 << 16
+
+
+def dropout(key: jax.Array, x: jax.Array, rate: float) -> jax.Array:
+  """Zeroes each element of `x` with probability `rate` and scales the others to keep the mean.
+
+  The rate is rounded to a multiple of 2 ** -16, and the scale is that of the
+  rounded rate, so that the expectation of the result is exactly `x`. Random
+  bits are a large part of a training step on a CPU: 16 a number cost half of
+  the usual 32.
+
+  Args:
+    key: of the random bits.
+    x: any shape, floating.
+    rate: probability of zero, at least 0 and below 1.
+
+  Returns:
+    An array like `x`.
+
+  References:
+    Srivastava et al. 2014, Dropout: A Simple Way to Prevent Neural Networks
+    from Overfitting.
+  """
+  zeroed = min(round(rate * _LEVELS), _LEVELS - 1)
+  words = jax.random.bits(key, (-(-x.size // 2),), jnp.uint32)
+  halves = jax.lax.bitcast_convert_type(words, jnp.uint16)  # [words, 2]
+  keep = halves.reshape(-1)[: x.size].reshape(x.shape) >= zeroed
+  return jnp.where(keep, x * (_LEVELS / (_LEVELS - zeroed)), 0).astype(x.dtype)
+
+
+class Dropout(nn.Module):
+  """`dropout` with the key of the module's "dropout" stream."""
+
+  rate: float
+
+  def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
+    if deterministic or self.rate == 0:
+      return x
+    return dropout(self.make_rng("dropout"), x, self.rate)

@@ -1,0 +1,33 @@
+"""Embeddings and the output layer from one table (§3.4)."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_jax.config import ModelConfig
+
+
+def embed(table: jax.Array, tokens: jax.Array) -> jax.Array:
+  """The tokens' rows times sqrt(d_model): `[vocab, model]`, `[...]` integers -> `[..., model]`."""
+  return table[tokens] * table.shape[1] ** 0.5
+
+
+def output_logits(table: jax.Array, hidden: jax.Array, dtype: str = "float32") -> jax.Array:
+  """Linear transformation h E^T without bias: `[vocab, model]`, `[..., model]` -> float32 `[..., vocab]`."""
+  return jnp.einsum("...d,vd->...v", hidden.astype(dtype), table.astype(dtype), preferred_element_type=jnp.float32)
+
+
+class Embedding(nn.Module):
+  """A table `[vocab, model]` of N(0, 1 / d_model), so that `embed` gives unit variance."""
+
+  config: ModelConfig
+
+  def setup(self):
+    shape = (self.config.vocab_size, self.config.d_model)
+    self.table = self.param("table", nn.initializers.normal(self.config.d_model**-0.5), shape)
+
+  def __call__(self, tokens: jax.Array) -> jax.Array:
+    return embed(self.table, tokens)
+
+  def logits(self, hidden: jax.Array) -> jax.Array:
+    return output_logits(self.table, hidden, self.config.dtype.value)

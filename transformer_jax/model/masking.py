@@ -1,0 +1,60 @@
+"""Which query may look at which key (§3.2.3): boolean masks `[query, key]`, true where it may."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+
+def padding_mask(query_valid: jax.Array, key_valid: jax.Array) -> jax.Array:
+  """Real tokens look at real tokens: `[query]` and `[key]` booleans -> `[query, key]`."""
+  return query_valid[:, None] & key_valid[None, :]
+
+
+def causal_mask(length: int) -> jax.Array:
+  """Position i looks at positions j <= i: `[length, length]`."""
+  return jnp.tri(length, dtype=bool)
+
+
+def segment_mask(query_segments: jax.Array, key_segments: jax.Array) -> jax.Array:
+  """Tokens look at tokens of their own segment; segment 0 is padding and looks at nothing.
+
+  Args:
+    query_segments: `[query]` integers.
+    key_segments: `[key]` integers.
+
+  Returns:
+    `[query, key]`.
+  """
+  same = query_segments[:, None] == key_segments[None, :]
+  return same & (query_segments[:, None] > 0)
+
+
+def window_mask(query: int, key: int, radius: int) -> jax.Array:
+  """Restricted self-attention (§4, Table 1): |i - j| <= radius: `[query, key]`."""
+  return jnp.abs(jnp.arange(query)[:, None] - jnp.arange(key)[None, :]) <= radius
+
+
+def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int) -> jax.Array:
+  """The past of each hypothesis in a cache that all hypotheses of a sentence share.
+
+  The cache keeps what slot s computed at time t in row t * beams + s and is never
+  re-ordered; a hypothesis is the path of slots through which it came.
+
+  Args:
+    ancestors: `[beams, length]`, the slot at each time of each hypothesis.
+    position: the present time; later times are not yet written.
+    beams: slots at each time.
+
+  Returns:
+    `[beams, length * beams]`.
+  """
+  length = ancestors.shape[1]
+  own = ancestors[:, :, None] == jnp.arange(beams)[None, None, :]  # [beams, length, slot]
+  past = jnp.arange(length) <= position
+  return (own & past[None, :, None]).reshape(ancestors.shape[0], length * beams)
+
+
+def combine(*masks: jax.Array) -> jax.Array:
+  """True where every mask is."""
+  return functools.reduce(jnp.logical_and, masks)

@@ -1,0 +1,41 @@
+"""Positional encoding (§3.5): sinusoids, or a learned table (Table 3, row E)."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_jax.config import ModelConfig
+
+
+def sinusoids(positions: jax.Array, d_model: int) -> jax.Array:
+  """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same.
+
+  Args:
+    positions: `[...]` integers from 0; there is no largest.
+    d_model: even.
+
+  Returns:
+    `[..., d_model]` float32, sine and cosine interleaved as printed in the paper.
+  """
+  exponents = jnp.arange(0, d_model, 2, dtype=jnp.float32) / d_model
+  angles = jnp.expand_dims(positions, -1).astype(jnp.float32) * jnp.expand_dims(
+    10_000.0**-exponents, tuple(range(positions.ndim))
+  )  # [..., d_model / 2]
+  return jnp.stack([jnp.sin(angles), jnp.cos(angles)], axis=-1).reshape(*positions.shape, d_model)
+
+
+class PositionalEncoding(nn.Module):
+  """`sinusoids`, or by option a learned table: positions `[...]` -> `[..., model]`."""
+
+  config: ModelConfig
+
+  def setup(self):
+    if self.config.learned_positions:
+      shape = (self.config.max_positions, self.config.d_model)
+      self.table = self.param("table", nn.initializers.normal(self.config.d_model**-0.5), shape)
+
+  def __call__(self, positions: jax.Array) -> jax.Array:
+    if self.config.learned_positions:
+      # As large as a token's embedding, which is multiplied by sqrt(d_model) too.
+      return self.table[positions] * self.config.d_model**0.5
+    return sinusoids(positions, self.config.d_model)

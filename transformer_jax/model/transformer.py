@@ -1,0 +1,137 @@
+"""The Transformer (Figure 1) of one sentence pair: encode, decode, and decode one token more."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_jax.config import ModelConfig
+from transformer_jax.model import masking
+from transformer_jax.model.cache import Cache, continue_ancestors
+from transformer_jax.model.decoder import Decoder
+from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.embedding import Embedding
+from transformer_jax.model.encoder import Encoder
+from transformer_jax.model.positional_encoding import PositionalEncoding
+
+
+class Transformer(nn.Module):
+  """Encoder, decoder, embeddings and output layer.
+
+  No method has a batch axis: `jax.vmap` over `model.apply` makes one. Dropout
+  takes its key from the "dropout" stream and only where `deterministic` is false.
+  """
+
+  config: ModelConfig
+
+  def setup(self):
+    config = self.config
+    self.target_embedding = Embedding(config)
+    if not config.share_embeddings:
+      self.own_source_embedding = Embedding(config)
+    if not config.share_logits:
+      self.own_output = Embedding(config)
+    self.source_positions = PositionalEncoding(config)
+    self.target_positions = PositionalEncoding(config)
+    self.embedding_dropout = Dropout(config.dropout)
+    self.encoder = Encoder(config)
+    self.decoder = Decoder(config)
+
+  def __call__(
+    self,
+    source: jax.Array,
+    target: jax.Array,
+    source_positions: jax.Array,
+    target_positions: jax.Array,
+    source_mask: jax.Array,
+    target_mask: jax.Array,
+    cross_mask: jax.Array,
+    *,
+    deterministic: bool = True,
+  ) -> jax.Array:
+    """The decoder's output before the output layer.
+
+    Args:
+      source: `[source]` int32 tokens.
+      target: `[target]` int32, the decoder's input: the target shifted right behind BOS.
+      source_positions, target_positions: int32, from 0 in each sentence.
+      source_mask: `[source, source]`.
+      target_mask: `[target, target]`, causal.
+      cross_mask: `[target, source]`.
+      deterministic: without dropout.
+
+    Returns:
+      `[target, model]`; `logits` makes scores of it.
+    """
+    memory = self.encode(source, source_positions, source_mask, deterministic=deterministic)
+    return self.decode(target, target_positions, memory, target_mask, cross_mask, deterministic=deterministic)
+
+  def encode(
+    self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True
+  ) -> jax.Array:
+    """Tokens `[source]`, positions `[source]`, mask `[source, source]` -> memory `[source, model]`."""
+    embedding = self.target_embedding if self.config.share_embeddings else self.own_source_embedding
+    x = self._enter(embedding(source) + self.source_positions(positions), deterministic)
+    return self.encoder(x, mask, deterministic=deterministic)
+
+  def decode(
+    self,
+    target: jax.Array,
+    positions: jax.Array,
+    memory: jax.Array,
+    self_mask: jax.Array,
+    cross_mask: jax.Array,
+    *,
+    deterministic: bool = True,
+  ) -> jax.Array:
+    """Tokens `[target]` behind BOS, memory `[source, model]` -> `[target, model]`; masks as in `__call__`."""
+    x = self._enter(self.target_embedding(target) + self.target_positions(positions), deterministic)
+    return self.decoder(x, memory, self_mask, cross_mask, deterministic=deterministic)
+
+  def logits(self, hidden: jax.Array) -> jax.Array:
+    """`[..., model]` -> float32 `[..., vocab]`."""
+    output = self.target_embedding if self.config.share_logits else self.own_output
+    return output.logits(hidden)
+
+  def start(self, memory: jax.Array, source_valid: jax.Array, max_length: int, beams: int) -> Cache:
+    """The cache before the first token.
+
+    Args:
+      memory: `[source, model]`.
+      source_valid: `[source]`, true at real tokens.
+      max_length: the most tokens that will be decoded.
+      beams: hypotheses decoded side by side.
+    """
+    config = self.config
+    keys = jnp.zeros((max_length, beams, config.num_heads, config.head_dim_k), config.dtype.value)
+    values = jnp.zeros((max_length, beams, config.num_heads, config.head_dim_v), config.dtype.value)
+    return Cache(
+      past=tuple((keys, values) for _ in range(config.num_layers)),
+      memory=self.decoder.memory_keys_values(memory),
+      memory_mask=source_valid[None, :],
+      ancestors=jnp.zeros((beams, max_length), jnp.int32),
+    )
+
+  def decode_step(
+    self, cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array
+  ) -> tuple[jax.Array, Cache]:
+    """One more token of every hypothesis of one sentence.
+
+    Args:
+      cache: of the tokens so far.
+      position: of this token, from 0; a scalar.
+      parents: `[beams]`, the hypothesis of the step before that each continues.
+      tokens: `[beams]`, the decoder's input: BOS at position 0, then what was chosen.
+
+    Returns:
+      `[beams, model]` before the output layer, and the new cache.
+    """
+    ancestors = continue_ancestors(cache.ancestors, position, parents)
+    self_mask = masking.ancestor_mask(ancestors, position, beams=len(tokens))
+    x = self.target_embedding(tokens) + self.target_positions(position[None])
+    x = x.astype(self.config.dtype.value)
+    x, past = self.decoder.step(x, position, cache.past, cache.memory, self_mask, cache.memory_mask)
+    return x, cache.replace(past=past, ancestors=ancestors)
+
+  def _enter(self, x: jax.Array, deterministic: bool) -> jax.Array:
+    """Dropout on the sum of embeddings and positions (§5.4)."""
+    return self.embedding_dropout(x.astype(self.config.dtype.value), deterministic=deterministic)

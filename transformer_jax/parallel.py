@@ -1,0 +1,83 @@
+"""Devices and hosts: the only file that knows about them.
+
+Work is spread with `jax.pmap` over the axis "data". The state goes in and comes
+out whole (`in_axes=None`, `out_axes=None`): one plain array a leaf, the same on
+every device, without a leading device axis.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+AXIS = "data"
+
+
+def _local_mesh() -> Mesh:
+  return Mesh(np.array(jax.local_devices()), (AXIS,))
+
+
+def on_all_devices() -> NamedSharding:
+  """The placement of an array that every local device holds whole."""
+  return NamedSharding(_local_mesh(), PartitionSpec())
+
+
+def replicate(tree: Any) -> Any:
+  """Places each array whole on every local device."""
+  return jax.device_put(tree, on_all_devices())
+
+
+def shard(tree: Any) -> Any:
+  """Splits the leading axis over the local devices: `[rows, ...]` -> `[devices, rows / devices, ...]`, placed."""
+  devices = jax.local_device_count()
+  placement = NamedSharding(_local_mesh(), PartitionSpec(AXIS))
+  return jax.tree.map(lambda x: jax.device_put(x.reshape(devices, -1, *x.shape[1:]), placement), tree)
+
+
+def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = False) -> Callable:
+  """`function(state, batch)` on every device, `state` whole and `batch` a share each, as `shard` made them.
+
+  Inside, `sum_over_devices` adds up what the devices found; what is returned
+  with `out_axes=None` must be equal on all of them.
+  """
+  return jax.pmap(
+    function, axis_name=AXIS, in_axes=(None, 0), out_axes=out_axes, donate_argnums=(0,) if donate_state else ()
+  )
+
+
+def sum_over_devices(tree: Any) -> Any:
+  """The sum over all devices of all hosts; to be called inside `over_devices`."""
+  return jax.lax.psum(tree, AXIS)
+
+
+def initialize(coordinator: str | None = None, num_processes: int | None = None, process_id: int | None = None) -> None:
+  """Joins the other hosts, if there are any; to be called before anything else touches JAX."""
+  if coordinator is not None or num_processes is not None:
+    jax.distributed.initialize(coordinator, num_processes, process_id)
+
+
+def is_main_host() -> bool:
+  """Whether this host writes the logs."""
+  return jax.process_index() == 0
+
+
+def device_count() -> int:
+  """Devices of all hosts."""
+  return jax.device_count()
+
+
+def queues_deadlock() -> bool:
+  """Whether steps must be waited for one by one: collectives between several devices of one CPU can deadlock."""
+  return jax.local_devices()[0].platform == "cpu" and jax.local_device_count() > 1
+
+
+def describe() -> dict[str, Any]:
+  """What the numbers of a run depend on."""
+  return {
+    "platform": jax.local_devices()[0].platform,
+    "kind": jax.local_devices()[0].device_kind,
+    "devices": jax.device_count(),
+    "hosts": jax.process_count(),
+  }

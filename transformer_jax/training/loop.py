@@ -1,0 +1,196 @@
+"""The training loop: log, evaluate, save, resume, stop."""
+
+import functools
+import math
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+import jax
+from etils import epath
+
+from transformer_jax import checkpoint, parallel
+from transformer_jax.config import Config
+from transformer_jax.data import pipeline
+from transformer_jax.data.pipeline import Batches, PackedRows
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.errors import RunError
+from transformer_jax.progress import Progress, say
+from transformer_jax.training.metrics import MetricsLog
+from transformer_jax.training.step import TrainState, init_state, train_step
+from transformer_jax.training.validation import Validation
+
+
+def train(config: Config, workdir: epath.Path) -> None:
+  """Trains to `config.train.steps`, from scratch or from the last checkpoint in `workdir`.
+
+  Raises:
+    InputError: the config, the data or the folder cannot be used.
+    RunError: the loss is no longer a number, or the disk is full.
+    SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
+  """
+  checkpoint.start_run(workdir, config)
+  tokenizer = _tokenizer(config, workdir)
+  packed = pipeline.packed_rows(config.data, config.data.train, tokenizer)
+  say(_description(config, packed))
+  provenance = _provenance(packed)
+  before = checkpoint.update_provenance(workdir, provenance)
+  if before and before[-1]["machine"] != provenance["machine"]:
+    say(f"resuming on {provenance['machine']} after {before[-1]['machine']}: equal to rounding, not to the last bit")
+  Run(config, workdir, tokenizer, packed).go()
+
+
+class Run:
+  """This process' part of a run, from its start to its end."""
+
+  def __init__(self, config: Config, workdir: epath.Path, tokenizer: Tokenizer, packed: PackedRows):
+    self._config = config
+    self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
+    self._batches = Batches(
+      packed,
+      config.train.batch_tokens // config.data.row_length,
+      config.train.seed,
+      multiple=parallel.device_count() * config.train.accumulation,
+      host=jax.process_index(),
+      hosts=jax.process_count(),
+    )
+    self._validation = Validation(config, tokenizer)
+    self._state = self._restored_or_new()
+    self._metrics = MetricsLog(workdir, int(self._state.step))
+    function = functools.partial(train_step, config)
+    self._step = parallel.over_devices(function, out_axes=(None, None), donate_state=True)
+
+  def _restored_or_new(self) -> TrainState:
+    state = self._checkpoints.restore(self._config)
+    if state is not None:
+      say(f"resuming after step {int(state.step)}")
+      return state
+    # Placed at birth: a state that moves later would compile the step a second time.
+    return jax.jit(lambda: init_state(self._config), out_shardings=parallel.on_all_devices())()
+
+  def go(self) -> None:
+    """Updates until the last step, or until a signal."""
+    train = self._config.train
+    first = int(self._state.step)
+    with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
+      for step in range(first + 1, train.steps + 1):
+        self._update(step)
+        end = step == train.steps or bool(received)
+        save = end or _due(step, train.save_every)
+        if save or _due(step, train.log_every):
+          progress.note(self._log(step))
+        validation_loss = None
+        if step == train.steps or _due(step, train.evaluate_every):
+          validation_loss = self._evaluate(step, progress)
+        if save:
+          self._checkpoints.save(self._state, validation_loss)
+        progress.update(1)
+        if received:
+          break
+    self._close()
+    if received:
+      say(f"stopped by {received[0].name} after step {int(self._state.step)}; the same command goes on from there")
+      sys.exit(128 + received[0])
+    if self._config.data.test and parallel.is_main_host():
+      print(self._validation.test(self._state.params))
+
+  def _update(self, step: int) -> None:
+    self._state, metrics = self._step(self._state, parallel.shard(self._batches[step - 1]))
+    self._metrics.add(metrics)
+    if parallel.queues_deadlock():
+      jax.block_until_ready(metrics)
+
+  def _log(self, step: int) -> str:
+    line = self._metrics.flush(step)
+    if not math.isfinite(line["loss"]):
+      self._close()
+      raise RunError(
+        f"the loss is {line['loss']} in the {line['updates']} updates up to step {step}; the last checkpoint in the run "
+        "folder is good: lower config.train.peak_learning_rate or raise config.train.warmup_steps"
+      )
+    return (
+      f"step {step}: loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
+      f"{line['tokens_per_second']:,.0f} target tokens/s"
+    )
+
+  def _evaluate(self, step: int, progress: Progress) -> float | None:
+    if not self._config.data.validation:
+      return None
+    line = self._validation.measure(self._state.params)
+    self._metrics.write(step, "validation", line)
+    scores = "".join(f", {name} {line[name]:.2f}" for name in ("bleu", "chrf", "exact_match") if name in line)
+    progress.note(f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}{scores}")
+    self._metrics.pause()
+    return line["loss"]
+
+  def _close(self) -> None:
+    self._checkpoints.wait()
+    self._checkpoints.close()
+    self._metrics.close()
+
+
+def _due(step: int, every: int) -> bool:
+  return every > 0 and step % every == 0
+
+
+@contextmanager
+def _signals() -> Iterator[list[signal.Signals]]:
+  """Collects the first SIGTERM or Ctrl-C in a list; a second one ends the process as usual."""
+  received: list[signal.Signals] = []
+  before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+  def restore() -> None:
+    for number, handler in before.items():
+      signal.signal(number, handler)
+
+  def receive(number: int, frame: Any) -> None:
+    received.append(signal.Signals(number))
+    restore()
+
+  for number in before:
+    signal.signal(number, receive)
+  try:
+    yield received
+  finally:
+    restore()
+
+
+def _tokenizer(config: Config, workdir: epath.Path) -> Tokenizer:
+  """The run's own tokenizer, learned at its first start."""
+  path = workdir / checkpoint.TOKENIZER
+  if path.exists():
+    return Tokenizer.load(path)
+  tokenizer = pipeline.learn_tokenizer(config.data, config.model.vocab_size)
+  if parallel.is_main_host():
+    tokenizer.save(path)
+  return tokenizer
+
+
+def _description(config: Config, packed: PackedRows) -> str:
+  report = packed.report
+  left_out = ""
+  if report.too_long:
+    left_out += f"; {report.too_long:,} pairs skipped, longer than {config.data.longest} tokens"
+    left_out += f" (longest: {max(report.longest_source, report.longest_target):,})"
+  if report.empty:
+    left_out += f"; {report.empty:,} pairs skipped, with an empty side"
+  return (
+    f"training on {report.pairs:,} pairs, {report.source_tokens:,} source and {report.target_tokens:,} target tokens in "
+    f"{report.rows:,} rows of {config.data.row_length}, {report.padding(config.data.row_length):.1%} padding{left_out}"
+  )
+
+
+def _provenance(packed: PackedRows) -> dict[str, Any]:
+  """What this start of the run depends on besides its config."""
+  packages = ("transformer_jax", "jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
+  return {
+    "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    "data": packed.fingerprint,
+    "machine": parallel.describe() | {"cores": len(os.sched_getaffinity(0))},
+    "versions": {name: metadata.version(name) for name in packages},
+  }

@@ -1,0 +1,92 @@
+"""Label-smoothed cross entropy (§5.4), as sums and counts, never means.
+
+Means are taken once, at the end, over the tokens of all devices, hosts and
+micro-batches: a mean of means would weigh tokens by their neighbours.
+"""
+
+from collections.abc import Callable
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+
+@flax.struct.dataclass
+class Sums:
+  """Over real tokens; each a float32 scalar.
+
+  Attributes:
+    loss: smoothed cross entropy in nats; what is minimised.
+    negative_log_likelihood: without smoothing; exp of its mean is the perplexity.
+    correct: tokens to which the model gave the largest probability.
+    tokens: how many there are.
+  """
+
+  loss: jax.Array
+  negative_log_likelihood: jax.Array
+  correct: jax.Array
+  tokens: jax.Array
+
+
+def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float) -> Sums:
+  r"""Cross entropy against (1 - eps) onehot(y) + eps / V.
+
+    -sum_v q_v log p_v = logsumexp(z) - (1 - eps) z_y - (eps / V) sum_v z_v
+
+  Args:
+    logits: z, `[tokens, vocab]` float32.
+    targets: y, `[tokens]` integers.
+    valid: `[tokens]` booleans, false at padding.
+    label_smoothing: eps.
+
+  Returns:
+    The sums over valid tokens.
+
+  References:
+    Szegedy et al. 2016, Rethinking the Inception Architecture.
+  """
+  normaliser = jax.nn.logsumexp(logits, axis=-1)
+  of_target = jnp.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
+  of_average = jnp.mean(logits, axis=-1)
+  loss = normaliser - (1 - label_smoothing) * of_target - label_smoothing * of_average
+  correct = of_target >= jnp.max(logits, axis=-1)
+
+  def add_up(values: jax.Array) -> jax.Array:
+    return jnp.sum(jnp.where(valid, values, 0).astype(jnp.float32))
+
+  return Sums(add_up(loss), add_up(normaliser - of_target), add_up(correct), add_up(jnp.ones_like(loss)))
+
+
+def chunked_sums(
+  logits_of: Callable[[jax.Array], jax.Array],
+  hidden: jax.Array,
+  targets: jax.Array,
+  valid: jax.Array,
+  label_smoothing: float,
+  chunk: int = 256,
+) -> Sums:
+  """`token_sums` of `logits_of(hidden)` without ever holding the logits of more than one chunk of tokens.
+
+  Args:
+    logits_of: the output layer, `[tokens, model]` -> `[tokens, vocab]`.
+    hidden: `[tokens, model]`.
+    targets: `[tokens]`.
+    valid: `[tokens]`.
+    label_smoothing: eps.
+    chunk: tokens at a time.
+
+  Returns:
+    The sums over valid tokens.
+  """
+  missing = -len(targets) % chunk
+  hidden, targets, valid = (
+    jnp.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1)).reshape(-1, chunk, *x.shape[1:])
+    for x in (hidden, targets, valid)
+  )
+
+  @jax.checkpoint
+  def of_chunk(inputs):
+    hidden, targets, valid = inputs
+    return token_sums(logits_of(hidden), targets, valid, label_smoothing)
+
+  return jax.tree.map(jnp.sum, jax.lax.map(of_chunk, (hidden, targets, valid)))

@@ -1,0 +1,98 @@
+"""What training reports: `metrics.jsonl`, TensorBoard, and the sums between two logs."""
+
+import json
+import math
+import time
+from typing import Any
+
+import jax
+from etils import epath
+
+from transformer_jax import parallel
+from transformer_jax.checkpoint import write_atomically
+from transformer_jax.training.loss import Sums
+
+FILE = "metrics.jsonl"
+
+
+def means(sums: Sums) -> dict[str, float]:
+  """Loss in nats a token, perplexity (unsmoothed, a token), and the share of tokens guessed right."""
+  tokens = max(float(sums.tokens), 1.0)
+  negative_log_likelihood = float(sums.negative_log_likelihood) / tokens
+  return {
+    "loss": float(sums.loss) / tokens,
+    "perplexity": math.exp(min(negative_log_likelihood, 700.0)),
+    "accuracy": float(sums.correct) / tokens,
+  }
+
+
+class MetricsLog:
+  """Appends lines to `metrics.jsonl` and points to TensorBoard's curves.
+
+  A run that resumes at a step forgets the lines after it, which will be written
+  again.
+
+  Args:
+    workdir: the run folder.
+    step: the step that the run goes on from.
+  """
+
+  def __init__(self, workdir: epath.Path, step: int):
+    self._path = workdir / FILE
+    self._pending: list[dict[str, Any]] = []
+    self._since = time.perf_counter()
+    self._writer = None
+    if not parallel.is_main_host():
+      return
+    if self._path.exists():
+      kept = [line for line in self._path.read_text().split("\n") if line and json.loads(line)["step"] <= step]
+      write_atomically(self._path, "".join(line + "\n" for line in kept))
+    from tensorboardX import SummaryWriter
+
+    self._writer = SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+
+  @property
+  def pending(self) -> bool:
+    """Whether updates have been added since the last line."""
+    return bool(self._pending)
+
+  def add(self, metrics: dict[str, Any]) -> None:
+    """Remembers an update's metrics, on the device; nothing is waited for."""
+    self._pending.append(metrics)
+
+  def flush(self, step: int) -> dict[str, float]:
+    """Writes one line for all updates since the last one and returns it; waits for them."""
+    pending = jax.device_get(self._pending)
+    total = jax.tree.map(lambda *values: sum(map(float, values)), *[metrics["sums"] for metrics in pending])
+    seconds = time.perf_counter() - self._since
+    line = {
+      **means(total),
+      "learning_rate": float(pending[-1]["learning_rate"]),
+      "gradient_norm": float(pending[-1]["gradient_norm"]),
+      "updates": len(pending),
+      "target_tokens": total.tokens,
+      "seconds": seconds,
+      "tokens_per_second": total.tokens / seconds,
+    }
+    self._pending = []
+    self._since = time.perf_counter()
+    self.write(step, "train", line)
+    return line
+
+  def write(self, step: int, split: str, line: dict[str, Any]) -> None:
+    """Appends `line` under the name of its data."""
+    if self._writer is None:
+      return
+    with self._path.open("a") as file:
+      file.write(json.dumps({"step": step, "split": split, **line}) + "\n")
+    for name, value in line.items():
+      if isinstance(value, int | float):
+        self._writer.add_scalar(f"{split}/{name}", value, step)
+
+  def pause(self) -> None:
+    """Leaves out of the rate what was done since the last line that was not training."""
+    self._since = time.perf_counter()
+
+  def close(self) -> None:
+    if self._writer is not None:
+      self._writer.close()

@@ -1,0 +1,27 @@
+"""The learning rate: warmup, then the inverse square root of the step (§5.3, eq. 3)."""
+
+import jax.numpy as jnp
+import optax
+
+
+def inverse_square_root(d_model: int, warmup_steps: int, peak: float | None = None) -> optax.Schedule:
+  """lrate = d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5).
+
+  It peaks at step `warmup_steps` with (d_model * warmup_steps)^-0.5: 6.98771e-4
+  for the base model. optax counts updates from 0; the first is step 1 here.
+
+  Args:
+    d_model: the model's width.
+    warmup_steps: updates in which the rate rises.
+    peak: another peak, with the same shape of curve.
+
+  Returns:
+    A function of optax's count.
+  """
+  scale = d_model**-0.5 if peak is None else peak * warmup_steps**0.5
+
+  def schedule(count):
+    step = jnp.asarray(count, jnp.float32) + 1
+    return scale * jnp.minimum(step**-0.5, step * warmup_steps**-1.5)
+
+  return schedule

@@ -1,0 +1,156 @@
+"""One update: pure functions of the state and a batch."""
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import optax
+
+from transformer_jax import parallel
+from transformer_jax.config import Config
+from transformer_jax.data import packing
+from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.tokenizer import BOS
+from transformer_jax.model import masking
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.training.loss import Sums, chunked_sums
+from transformer_jax.training.optimizer import learning_rate, optimizer
+
+Params = Any
+
+
+@flax.struct.dataclass
+class TrainState:
+  """What an update changes; with the config and the data it determines the rest of the run.
+
+  Attributes:
+    step: updates made so far, an int32 scalar.
+    params: the model's parameters, float32.
+    optimizer: Adam's moments.
+  """
+
+  step: jax.Array
+  params: Params
+  optimizer: optax.OptState
+
+
+def init_params(config: Config) -> Params:
+  """Random parameters from `config.train.seed`."""
+  model = Transformer(config.model)
+  params_key, _ = jax.random.split(jax.random.key(config.train.seed))
+  tokens, mask = jnp.zeros(2, jnp.int32), jnp.ones((2, 2), bool)
+
+  def everything(model: Transformer) -> jax.Array:
+    return model.logits(model(tokens, tokens, tokens, tokens, mask, mask, mask))
+
+  return model.init(params_key, method=everything)["params"]
+
+
+def init_state(config: Config) -> TrainState:
+  """The state before the first update."""
+  params = init_params(config)
+  return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params))
+
+
+def segment_positions(segments: jax.Array) -> jax.Array:
+  """Positions from 0 in each segment: `[length]` -> `[length]` int32."""
+  index = jnp.arange(len(segments))
+  first = jnp.concatenate([jnp.ones(1, bool), segments[1:] != segments[:-1]])
+  return index - jax.lax.cummax(jnp.where(first, index, 0))
+
+
+def decoder_input(target: jax.Array, positions: jax.Array) -> jax.Array:
+  """The target shifted right behind BOS, in each segment: `[length]` -> `[length]`."""
+  return jnp.where(positions == 0, BOS, jnp.roll(target, 1))
+
+
+def decoder_output(model: Transformer, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
+  """The decoder's output for one packed row.
+
+  Args:
+    model: the Transformer.
+    params: its parameters.
+    row: `[4, row_length]` integers, as `packing` lays them out.
+    key: of dropout; None is without.
+
+  Returns:
+    `[row_length, model]`.
+  """
+  source, source_segments, target, target_segments = row.astype(jnp.int32)
+  source_positions, target_positions = segment_positions(source_segments), segment_positions(target_segments)
+  return model.apply(
+    {"params": params},
+    source,
+    decoder_input(target, target_positions),
+    source_positions,
+    target_positions,
+    masking.segment_mask(source_segments, source_segments),
+    masking.combine(masking.causal_mask(len(target)), masking.segment_mask(target_segments, target_segments)),
+    masking.segment_mask(target_segments, source_segments),
+    deterministic=key is None,
+    rngs=None if key is None else {"dropout": key},
+  )
+
+
+def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
+  """Loss and counts of rows `[rows, 4, row_length]`, with a dropout key for each or none."""
+  model = Transformer(config.model)
+  in_axes = (0, None if keys is None else 0)
+  hidden = jax.vmap(lambda row, key: decoder_output(model, params, row, key), in_axes)(rows, keys)
+  targets = rows[:, packing.TARGET].astype(jnp.int32).reshape(-1)
+  valid = rows[:, packing.TARGET_SEGMENTS].reshape(-1) > 0
+
+  def logits_of(hidden: jax.Array) -> jax.Array:
+    return model.apply({"params": params}, hidden, method="logits")  # pyright: ignore[reportReturnType]
+
+  return chunked_sums(logits_of, hidden.reshape(-1, hidden.shape[-1]), targets, valid, config.train.label_smoothing)
+
+
+def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainState, dict[str, Any]]:
+  """One update from this device's share of the batch; runs inside `parallel.over_devices`.
+
+  Dropout is keyed by the seed, the step and the row's place in the whole batch,
+  and gradients are summed over all tokens before they are divided once: the
+  result is the same on any number of devices and for any accumulation.
+  """
+  _, dropout_key = jax.random.split(jax.random.key(config.train.seed))
+  step_key = jax.random.fold_in(dropout_key, state.step)
+
+  def loss(params: Params, batch: Batch) -> tuple[jax.Array, Sums]:
+    keys = jax.vmap(lambda index: jax.random.fold_in(step_key, index))(batch.index)
+    sums = batch_sums(config, params, batch.rows, keys)
+    return sums.loss, sums
+
+  def of_micro_batch(batch: Batch) -> tuple[Params, Sums]:
+    return jax.grad(loss, has_aux=True)(state.params, batch)
+
+  gradients, sums = parallel.sum_over_devices(_accumulate(of_micro_batch, batch, config.train.accumulation))
+  gradients = jax.tree.map(lambda g: g / jnp.maximum(sums.tokens, 1), gradients)
+  updates, optimizer_state = optimizer(config).update(gradients, state.optimizer, state.params)
+  metrics = {
+    "sums": sums,
+    "gradient_norm": optax.global_norm(gradients),
+    "learning_rate": learning_rate(config)(state.step),
+  }
+  return TrainState(state.step + 1, optax.apply_updates(state.params, updates), optimizer_state), metrics
+
+
+def eval_step(config: Config, params: Params, batch: Batch) -> Sums:
+  """Loss and counts of a batch without dropout; runs inside `parallel.over_devices`."""
+  return parallel.sum_over_devices(batch_sums(config, params, batch.rows, None))
+
+
+def _accumulate(function: Callable[[Batch], Any], batch: Batch, parts: int) -> Any:
+  """The sum of `function` over `parts` equal parts of the batch, one after the other."""
+  if parts == 1:
+    return function(batch)
+  micro_batches = jax.tree.map(lambda x: x.reshape(parts, -1, *x.shape[1:]), batch)
+  shapes = jax.eval_shape(function, jax.tree.map(lambda x: x[0], micro_batches))
+  zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+  def add(total: Any, micro_batch: Batch) -> tuple[Any, None]:
+    return jax.tree.map(jnp.add, total, function(micro_batch)), None
+
+  return jax.lax.scan(add, zeros, micro_batches)[0]
