@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
   if {"-h", "-help", "--help"} & set(argv[1:]):
     print(help_text())
     return 0
-  logging.set_verbosity(logging.WARNING)
+  logging.set_verbosity(logging.ERROR)  # the libraries have much to say
   try:
     config, workdir = parse(argv)
     from transformer_jax.training.loop import train  # imports JAX, which a mistaken flag need not wait for

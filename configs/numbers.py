@@ -8,16 +8,16 @@ from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, Mod
 
 def get_config() -> Config:
   return Config(
-    data=DataConfig(corpus=Corpus.NUMBERS, train="train", validation="validation", test="test", row_length=64),
+    data=DataConfig(corpus=Corpus.NUMBERS, train="train", validation="validation", test="test", row_length=128),
     model=ModelConfig(vocab_size=320, num_layers=2, d_model=128, d_ff=512, num_heads=4, dropout=0.0),
     train=TrainConfig(
-      steps=1500,
+      steps=600,
       batch_tokens=4096,
-      warmup_steps=300,
-      peak_learning_rate=3e-3,
+      warmup_steps=200,
+      peak_learning_rate=2e-3,
       log_every=50,
-      evaluate_every=500,
-      save_every=500,
+      evaluate_every=200,
+      save_every=200,
       evaluate_sentences=200,
     ),
     decode=DecodeConfig(max_source_length=64),

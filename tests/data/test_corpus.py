@@ -1,0 +1,148 @@
+"""Text files as sentence pairs."""
+
+import gzip
+import io
+import lzma
+import re
+
+import pytest
+
+from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.text import read_lines, repeated
+from transformer_jax.errors import InputError
+
+TEXT = DataConfig(corpus=Corpus.TEXT)
+PAIRS = [("a b", "x"), ("", "y"), ("c\u2028d\x0b\x85\0 ", " ü\r z\t")]
+
+
+@pytest.fixture
+def write(tmp_path):
+  """Writes both sides of a corpus, the ends of the names given; returns the prefix."""
+
+  def write(source: bytes, target: bytes, prefix="corpus", endings=("", "")):
+    openers = {"": open, ".gz": gzip.open, ".xz": lzma.open}
+    for side, ending, content in zip(("en", "de"), endings, (source, target), strict=True):
+      with openers[ending](tmp_path / f"{prefix}.{side}{ending}", "wb") as file:
+        file.write(content)
+    return str(tmp_path / prefix)
+
+  return write
+
+
+def sides(pairs, end="\n"):
+  return tuple("".join(side + end for side in column).encode() for column in zip(*pairs, strict=True))
+
+
+def read(which, data=TEXT):
+  return list(open_corpus(data, which))
+
+
+@pytest.mark.parametrize("endings", [("", ""), (".gz", ".xz")])
+def test_reads_the_pairs_of_a_prefix_again_and_again(write, endings):
+  corpus = open_corpus(TEXT, write(*sides(PAIRS), endings=endings))
+  assert list(corpus) == PAIRS
+  assert list(corpus) == PAIRS
+
+
+def test_two_named_files_and_the_other_direction(write):
+  prefix = write(*sides(PAIRS))
+  swapped = [(target, source) for source, target in PAIRS]
+  assert read(f"{prefix}.de, {prefix}.en") == swapped
+  assert read(prefix, DataConfig(corpus=Corpus.TEXT, source_language="de", target_language="en")) == swapped
+
+
+def test_line_ends_byte_order_mark_and_last_line(write):
+  source = b"\xef\xbb\xbfone\r\ntwo\r\r\n\xef\xbb\xbfthree"
+  assert read(write(source, b"1\n2\n3\n")) == [("one", "1"), ("two\r", "2"), ("\ufeffthree", "3")]
+
+
+def test_several_corpora_with_weights(write):
+  pairs = [(f"s{i}", f"t{i}") for i in range(3001)]
+  one = write(*sides(PAIRS), prefix="one")
+  two = write(*sides(pairs), prefix="two")
+  got = read(f"{one}*2; {two}*1.3 ")
+  assert got[: 2 * len(PAIRS)] == [pair for pair in PAIRS for _ in range(2)]
+  counts = [got.count(pair) for pair in pairs[:500]]
+  assert set(counts) == {1, 2}
+  assert len(got) - 2 * len(PAIRS) == pytest.approx(1.3 * len(pairs), rel=0.02)
+  assert read(f"{one}*2;{two}*1.3") == got
+
+
+def test_a_weight_below_one_takes_a_part_and_a_whole_weight_no_more():
+  numbers = [(str(i), "") for i in range(5003)]
+  assert len(list(repeated(numbers, 0.25))) == pytest.approx(0.25 * len(numbers), rel=0.1)
+  assert len(list(repeated(numbers, 3.0))) == 3 * len(numbers)
+
+
+def test_the_fingerprint_is_that_of_content_weight_and_direction(write):
+  one, same = write(*sides(PAIRS), prefix="one"), write(*sides(PAIRS), prefix="same")
+  other = write(*sides([*PAIRS[:2], ("c", "z")]), prefix="other")
+  whiches = [one, other, f"{one}*2", f"{one}.de,{one}.en", f"{one};{one}", f"{one};{other}", f"{other};{one}"]
+  prints = [open_corpus(TEXT, which).fingerprint() for which in whiches]
+  assert len(set(prints)) == len(prints)
+  assert open_corpus(TEXT, same).fingerprint() == prints[0]
+  assert re.fullmatch("[0-9a-f]{32}", prints[0])
+
+
+def complaint(which, *parts):
+  with pytest.raises(InputError) as caught:
+    read(which)
+  message = str(caught.value)
+  assert "\n" not in message
+  for part in parts:
+    assert part in message
+
+
+@pytest.mark.parametrize("lines", [(3, 5), (5, 3), (0, 3)])
+def test_unequal_numbers_of_lines(write, lines):
+  prefix = write(*(b"a\n" * n for n in lines))
+  complaint(prefix, f"{prefix}.en has {lines[0]} lines", f"{prefix}.de has {lines[1]}:")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
+def test_empty(write, content):
+  prefix = write(content, content)
+  complaint(prefix, f"{prefix}.en", "empty")
+
+
+def test_invalid_utf8_names_the_line_after_yielding_the_earlier_ones(write):
+  prefix = write(b"a\nb\nc\xff\nd\n", b"1\n2\n3\n4\n")
+  complaint(prefix, f"{prefix}.en, line 3:", "byte 2")
+  lines = read_lines(io.BytesIO(b"a\nb\n\xc3"), "standard input")
+  assert [next(lines), next(lines)] == ["a", "b"]
+  with pytest.raises(InputError, match="standard input, line 3"):
+    next(lines)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+@pytest.mark.parametrize(
+  "damage", [lambda data: data[:-9], lambda data: b"plain text", lambda data: data[:30] + b"?" * 9]
+)
+def test_damaged_archives(write, tmp_path, ending, damage):
+  prefix = write(*sides([(str(i), "x") for i in range(999)]), endings=(ending, ""))
+  path = tmp_path / f"corpus.en{ending}"
+  path.write_bytes(damage(path.read_bytes()))
+  complaint(prefix, f"cannot read {path}")
+
+
+def test_missing_ambiguous_and_unreadable_files(write, tmp_path):
+  prefix = write(*sides(PAIRS))
+  complaint(str(tmp_path / "none"), f"{tmp_path / 'none'}.en does not exist", "none.en.gz", "none.en.xz")
+  complaint(f"{prefix}.en,{prefix}.fr", f"{prefix}.fr does not exist")
+  complaint(f"{prefix}.en,{tmp_path}", f"cannot read {tmp_path}")
+  write(*sides(PAIRS), endings=(".gz", ""))
+  complaint(prefix, f"{prefix}.en and {prefix}.en.gz both exist")
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "two", ""])
+def test_bad_weights(write, weight):
+  complaint(f"{write(*sides(PAIRS))}*{weight}", f"the weight {weight!r}")
+
+
+@pytest.mark.parametrize("which", ["", " ", "a;", "a,b,c", "a,", "*2"])
+def test_what_names_no_corpus(which, write, tmp_path, monkeypatch):
+  write(*sides(PAIRS), prefix="a")
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(InputError, match=r"SOURCE,TARGET|empty name|does not exist"):
+    read(which)

@@ -1,0 +1,173 @@
+"""The SentencePiece vocabulary: nothing lost, nothing random, clear complaints."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+import sentencepiece
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from transformer_jax.data import tokenizer as module
+from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from transformer_jax.errors import InputError, RunError
+
+SIZE = 337
+WORDS = ["riding", "a", "horse", "reitet", "ein", "Pferd", "über", "grün", "<s>", "</s>", "<pad>", "<0x41>", "말", "12"]
+SENTENCES = [" ".join(WORDS[(i * j) % len(WORDS)] for j in range(1, 11)) for i in range(1, 60)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+  return Tokenizer.learn(SENTENCES, SIZE)
+
+
+NASTY = [
+  *(
+    " ",
+    "  ",
+    "\t",
+    "\0",
+    "\x01",
+    "\x7f",
+    "\r",
+    "\x0b",
+    "\x0c",
+    "\x85",
+    "\xa0",
+    "\u2028",
+    "\u3000",
+    "\ufeff",
+    "\u200d",
+  ),
+  *("\u2581", " \u2581 ", "\u2585", "\ufffd", "\u2047", "e\u0301", "\u0301", "ﬁ", "½", "한", "\u1112\u1161\u11ab"),
+  *("שלום", "\u202eabc", "👩\u200d👩\u200d👧", "🇰🇷", "\U0010ffff", "\ue000"),
+  *("<s>", "</s>", "<pad>", "<unk>", "<0x41>", "horse", " a", "über "),
+]
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n")
+LINES = st.lists(st.sampled_from(NASTY) | CHARACTERS).map("".join) | st.text(CHARACTERS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(LINES)
+@example("")
+@example(" ")
+@example("\u2581")
+@example(" \u2581\u2581 a")
+@example("<s></s><pad><unk><0x41>")
+def test_decoding_gives_back_every_line(tokenizer, text):
+  ids = tokenizer.encode(text)
+  assert tokenizer.decode(ids) == text
+  assert all(EOS < i < SIZE for i in ids)
+  assert (not ids) == (not text)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(LINES))
+def test_many_texts_are_encoded_as_each_alone(tokenizer, texts):
+  assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, SIZE - 1)))
+def test_all_ids_decode_to_text(tokenizer, ids):
+  tokenizer.decode(ids).encode()
+
+
+def test_a_word_has_the_same_piece_at_the_start_and_in_the_middle(tokenizer):
+  horse = tokenizer.encode("horse")
+  assert len(horse) == 1
+  assert tokenizer.encode("horse horse") == 2 * horse
+  assert tokenizer.encode(" horse") != horse
+
+
+def test_control_pieces_are_no_text(tokenizer):
+  ids = tokenizer.encode("a horse")
+  assert tokenizer.decode([PAD, BOS, *ids, EOS, PAD]) == "a horse"
+  assert tokenizer.decode([UNK]) == "\ufffd"
+  byte = tokenizer.encode("\u2581")[1:]
+  assert len(byte) == 3
+  assert tokenizer.decode(byte[:2]) == "\ufffd"
+
+
+def test_same_text_same_pieces_in_another_process(tokenizer):
+  code = (
+    "from tests.data.test_tokenizer import *; import sys; "
+    "sys.stdout.write(Tokenizer.learn(iter(SENTENCES), SIZE).fingerprint())"
+  )
+  run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+  assert run.stdout == tokenizer.fingerprint()
+  assert run.stderr == ""
+  assert Tokenizer.learn(SENTENCES[1:], SIZE).fingerprint() != tokenizer.fingerprint()
+
+
+def test_save_and_load(tokenizer, tmp_path):
+  tokenizer.save(tmp_path / "tokenizer.model")
+  again = Tokenizer.load(str(tmp_path / "tokenizer.model"))
+  assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.model"]
+  assert again.fingerprint() == tokenizer.fingerprint()
+  assert again.vocab_size == SIZE
+  assert again.encode_batch(SENTENCES) == tokenizer.encode_batch(SENTENCES)
+  with pytest.raises(RunError, match="no-such-folder"):
+    tokenizer.save(tmp_path / "no-such-folder" / "tokenizer.model")
+
+
+def test_learns_from_lines_that_sentencepiece_alone_would_drop():
+  long = "qqqqzzzz " * 1000
+  tokenizer = Tokenizer.learn([long, "vvvv\0wwww", "kkkk\u2585jjjj"] * 3, 282)
+  for word in ("qqqq", "vvvv", "wwww", "kkkk", "jjjj"):
+    assert all(i >= 260 for i in tokenizer.encode(word)), word  # not in bytes
+
+
+def test_of_too_many_sentences_takes_an_evenly_spread_part_of_both_sides():
+  assert list(module._spread(map(str, range(7)), 7)) == [str(i) for i in range(7)]
+  numbers = [int(n) for n in module._spread(map(str, range(1000)), 100)]
+  assert numbers == list(range(0, 1000, 27))
+  assert {n % 2 for n in numbers} == {0, 1}
+
+
+def complaint(action, *parts):
+  with pytest.raises(InputError) as caught:
+    action()
+  for part in ("\n", "trainer_interface"):
+    assert part not in str(caught.value)
+  for part in parts:
+    assert part in str(caught.value)
+
+
+def test_vocabularies_that_cannot_be(capfd):
+  complaint(lambda: Tokenizer.learn(SENTENCES, 5003), "config.model.vocab_size is 5003", "at most 3")
+  complaint(lambda: Tokenizer.learn(SENTENCES, 263), "config.model.vocab_size is 263", "at least 2")
+  complaint(lambda: Tokenizer.learn(SENTENCES, 5), "config.model.vocab_size is 5", "at least 2")
+  complaint(lambda: Tokenizer.learn([], 300), "empty")
+  assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("bound", ["least", "most"])
+def test_the_sizes_that_the_complaints_name_are_right(bound):
+  with pytest.raises(InputError) as caught:
+    Tokenizer.learn(SENTENCES, {"least": 261, "most": 5003}[bound])
+  named = int(str(caught.value).split()[-1])
+  assert Tokenizer.learn(SENTENCES, named).vocab_size == named
+  with pytest.raises(InputError):
+    Tokenizer.learn(SENTENCES, named + {"least": -1, "most": 1}[bound])
+
+
+def foreign(**options):
+  model = io.BytesIO()
+  ours = dict(pad_id=0, unk_id=1, bos_id=2, eos_id=3, byte_fallback=True, vocab_size=SIZE, minloglevel=3)
+  sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(SENTENCES), model_writer=model, **(ours | options))
+  return model.getvalue()
+
+
+def test_files_that_are_no_such_model(tmp_path):
+  path = tmp_path / "some.model"
+  complaint(lambda: Tokenizer.load(path), f"{path}", "No such file")
+  for content in (b"", b"garbage"):
+    path.write_bytes(content)
+    complaint(lambda: Tokenizer.load(path), f"{path}")
+  path.write_bytes(foreign(pad_id=-1, unk_id=0, bos_id=1, eos_id=2, model_type="bpe"))
+  complaint(lambda: Tokenizer.load(path), f"{path}", "[-1, 0, 1, 2]", "--pad_id=0")
+  path.write_bytes(foreign(model_type="bpe"))
+  complaint(lambda: Tokenizer.load(path), f"{path}", "--normalization_rule_name=identity")

@@ -1,0 +1,34 @@
+"""A tiny Transformer with random weights, and a tokenizer of generated lines."""
+
+import random
+
+import jax
+import pytest
+
+from transformer_jax.config import Config, DecodeConfig, ModelConfig
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.training.step import init_params
+
+VOCAB = 311
+
+
+@pytest.fixture(scope="session")
+def lines():
+  """Lines of 1 to 11 words of a made-up language, an empty one and one of spaces among them."""
+  generator = random.Random(0)
+  words = ["".join(generator.choices("abcdefghij", k=generator.randint(1, 5))) for _ in range(53)]
+  lines = [" ".join(generator.choices(words, k=generator.randint(1, 11))) for _ in range(41)]
+  return [*lines[:7], "", *lines[7:13], "  \t", *lines[13:]]
+
+
+@pytest.fixture(scope="session")
+def translator(lines):
+  """Its weights are large, so that it is sure of itself and ends some sentences early."""
+  tokenizer = Tokenizer.learn([line for line in lines if line.strip()], VOCAB)
+  config = Config(
+    model=ModelConfig(vocab_size=VOCAB, num_layers=2, d_model=16, d_ff=29, num_heads=2),
+    decode=DecodeConfig(beam_size=3, extra_length=5, max_source_length=24),
+  )
+  params = jax.tree.map(lambda x: x * 2, init_params(config))
+  return Translator(config, params, tokenizer)

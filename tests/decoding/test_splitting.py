@@ -1,0 +1,60 @@
+"""Long lines in parts: nothing is lost, no part is too long."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_jax.decoding.splitting import split
+
+
+def without_spaces(text):
+  return "".join(text.split())
+
+
+def bytes_and_start(text):
+  """As a tokenizer counts that has no pieces but bytes."""
+  return len(text.encode()) + 1
+
+
+@given(st.text(alphabet="ab. !。é漢\u2003\t", max_size=200), st.integers(min_value=5, max_value=29))
+def test_parts_fit_and_hold_everything(text, longest):
+  parts = split(text, longest, bytes_and_start)
+  assert all(bytes_and_start(part) <= longest for part in parts)
+  assert without_spaces("".join(parts)) == without_spaces(text)
+  assert all(part and part == part.strip() for part in parts)
+
+
+@pytest.mark.parametrize(
+  ("text", "parts"),
+  [
+    ("One two. Three four. Five", ["One two. Three four.", "Five"]),
+    ('He said "no." Then he went off.', ['He said "no."', "Then he went off."]),
+    ("once upon a time there was nobody", ["once upon a time", "there was nobody"]),
+    ("abcdefghijklmnopqrstuvwxyz", ["abcdefghijklmnopqrst", "uvwxyz"]),
+    (
+      "你好。你好吗。我很好。再见了。大家好。好不好。是的是的",
+      ["你好。你好吗。我很好。再见了。大家好。", "好不好。是的是的"],
+    ),
+    ("3.14159 and 2.71828 are numbers", ["3.14159 and 2.71828", "are numbers"]),
+    ("   ", []),
+  ],
+)
+def test_cuts_at_the_end_of_a_sentence_else_at_a_space_else_anywhere(text, parts):
+  assert split(text, 20, len) == parts
+
+
+def test_a_character_of_many_tokens_is_a_part():
+  assert split("a漢b", 2, lambda text: len(text.encode())) == ["a", "漢", "b"]
+
+
+def test_a_very_long_line_is_not_counted_again_and_again():
+  text = "word " * 20_000
+  counted = 0
+
+  def count(part):
+    nonlocal counted
+    counted += len(part)
+    return len(part)
+
+  assert " ".join(split(text, 250, count)) == text.strip()
+  assert counted < 300 * len(text)

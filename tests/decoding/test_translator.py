@@ -1,0 +1,167 @@
+"""Text to text, with a tiny Transformer of random weights."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from transformer_jax.data.tokenizer import EOS
+from transformer_jax.decoding import splitting
+from transformer_jax.decoding.translator import Translation
+from transformer_jax.errors import InputError, RunError
+
+
+@pytest.fixture(scope="module")
+def found(translator, lines):
+  return translator.translate(lines, return_scores=True)
+
+
+def test_permuted_lines_give_the_same_bits(translator, lines, found):
+  order = random.Random(1).sample(range(len(lines)), len(lines))
+  assert translator.translate([lines[i] for i in order], return_scores=True) == [found[i] for i in order]
+
+
+def test_a_line_alone_gives_the_same_bits(translator, lines, found):
+  for i in (0, 20):
+    assert translator.translate([lines[i]], return_scores=True) == [found[i]]
+
+
+def test_windows_change_nothing(translator, lines, found):
+  assert [best for [best] in translator.translate_lines(lines, window=5)] == found
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_batch_sizes_give_the_same_texts_and_almost_the_same_scores(translator, lines, found, batch_size):
+  other = translator.translate(lines, return_scores=True, batch_size=batch_size)
+  assert [translation.text for translation in other] == [translation.text for translation in found]
+  np.testing.assert_allclose([t.score for t in other], [t.score for t in found], rtol=1e-5)
+
+
+def test_score_of_a_translation_is_the_searchs_log_probability(translator, lines, found):
+  translator_tokens = [[*tokens, EOS] for tokens in translator._tokenizer.encode_batch([t.text for t in found])]
+  # A text that the model spelled otherwise than the tokenizer does has another probability.
+  same = [i for i, t in enumerate(found) if t.text and len(translator_tokens[i]) == t.tokens <= 24]
+  assert len(same) > 5
+  scores = translator.score([(lines[i], found[i].text) for i in same])
+  assert [score.tokens for score in scores] == [found[i].tokens for i in same]
+  np.testing.assert_allclose(
+    [score.log_probability for score in scores], [found[i].log_probability for i in same], rtol=1e-4
+  )
+
+
+def test_scores_of_pairs_do_not_depend_on_each_other(translator, lines):
+  pairs = list(itertools.pairwise(lines))
+  assert translator.score(pairs[::-1]) == translator.score(pairs)[::-1]
+
+
+def test_empty_lines_are_empty_translations(lines, found):
+  for line, translation in zip(lines, found, strict=True):
+    assert (translation == Translation("", 0.0, 0.0, 0)) == (not line.strip())
+
+
+def test_nothing_gives_nothing(translator):
+  assert translator.translate([]) == []
+  assert translator.score([]) == []
+
+
+def test_n_best_differ_and_begin_with_the_best(translator, lines, found):
+  for line, best, first in zip(lines, translator.translate(lines, n_best=3, return_scores=True), found, strict=True):
+    texts = [translation.text for translation in best]
+    assert len(set(texts)) == len(texts)
+    assert 1 <= len(texts) <= 3
+    scores = [translation.score for translation in best]
+    assert scores == sorted(scores, reverse=True)
+    assert best[0].score >= first.score or not line.strip()
+    assert all(translation.score == pytest.approx(gnmt(translation, 0.6)) for translation in best)
+
+
+def gnmt(translation, alpha):
+  return translation.log_probability / ((5 + translation.tokens) / 6) ** alpha
+
+
+def test_plain_results_are_the_texts(translator, lines, found):
+  assert translator.translate(lines) == [translation.text for translation in found]
+
+
+def test_a_long_line_is_translated_in_parts(translator):
+  warnings = []
+  line = "abc ade fgh. jihb aab cae! ihg fed cba. bbb cih"
+  parts = splitting.split(line, 23, lambda text: len(translator._tokenizer.encode(text)))
+  assert len(parts) > 1
+  [[whole]] = translator.translate_lines([line], warn=warnings.append)
+  of_parts = translator.translate(parts, return_scores=True)
+  assert whole.text == " ".join(part.text for part in of_parts)
+  assert whole.tokens == sum(part.tokens for part in of_parts)
+  assert whole.log_probability == pytest.approx(sum(part.log_probability for part in of_parts))
+  assert whole.score == pytest.approx(gnmt(whole, 0.6))
+  [warning] = warnings
+  assert warning.startswith("line 1 has ") and f"24: it is translated in {len(parts)} parts" in warning
+
+
+def test_the_warning_counts_lines_over_windows(translator, lines):
+  warnings = []
+  translations = list(
+    translator.translate_lines(["a", "b", "c", "", "abcdefghij" * 20], window=2, warn=warnings.append)
+  )
+  assert len(translations) == 5
+  assert [warning.split(" has ")[0] for warning in warnings] == ["line 5"]
+
+
+def test_a_line_break_in_the_output_becomes_a_space(translator, lines, monkeypatch):
+  monkeypatch.setattr(translator._tokenizer, "decode", lambda tokens: "a\nb\rc\u2028d\x85e")
+  assert translator.translate(lines[:1]) == ["a b c d e"]
+
+
+def test_progress_adds_up_to_the_lines(translator, lines):
+  counts = []
+  translator.translate([*lines, "abcdefghij" * 20], progress=counts.append)
+  assert sum(counts) == len(lines) + 1
+
+
+def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines, found):
+  def broken():
+    yield from lines[:5]
+    raise InputError("line 6 is bad")
+
+  results = []
+  with pytest.raises(InputError, match="line 6"):
+    for [best] in translator.translate_lines(broken(), window=3):
+      results.append(best)
+  assert results == found[:5]
+
+
+@pytest.mark.parametrize(
+  ("options", "message"),
+  [
+    ({"beam_size": 0}, "beam_size is 0, but must be positive"),
+    ({"n_best": 4}, "n_best is 4, but must be from 1 to beam_size, which is 3"),
+    ({"length_penalty": -1.0}, "length_penalty is -1.0"),
+    ({"length_penalty": float("nan")}, "length_penalty is nan"),
+    ({"batch_size": 0}, "batch_size is 0"),
+  ],
+)
+def test_options_that_cannot_be_used(translator, lines, options, message):
+  with pytest.raises(InputError, match=message):
+    translator.translate(lines, **options)
+
+
+def test_other_bad_input(translator):
+  with pytest.raises(InputError, match=r"translate\(\[sentence\]\)"):
+    translator.translate("a sentence")
+  with pytest.raises(InputError, match=r"pair 2 has a sentence of .* tokens, but at most 29 can be scored"):
+    translator.score([("a", "b"), ("a", "abcdefghij" * 20)])
+
+
+def test_a_model_without_probabilities_is_an_error(translator, lines):
+  params = translator.params
+  try:
+    translator.params = {**params, "decoder": _nan(params["decoder"])}
+    with pytest.raises(RunError, match="NaN"):
+      translator.translate(lines[:1])
+  finally:
+    translator.params = params
+
+
+def _nan(tree):
+  return {key: _nan(value) for key, value in tree.items()} if isinstance(tree, dict) else tree * float("nan")

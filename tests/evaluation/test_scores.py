@@ -1,0 +1,65 @@
+"""Scores against sacreBLEU's own command-line functions, and known cases."""
+
+import json
+import logging
+
+import pytest
+import sacrebleu
+
+from transformer_jax.errors import InputError
+from transformer_jax.evaluation.scores import check_tokenization, score
+
+REFERENCES = ["Ein Mann reitet ein Pferd .", "Zwei Hunde spielen im Schnee .", "Die Frau liest."]
+TRANSLATIONS = ["Ein Mann reitet auf einem Pferd .", "zwei Hunde spielen im Schnee .", "Die Frau liest."]
+
+
+def test_equals_sacrebleu():
+  found = score(TRANSLATIONS, REFERENCES)
+  assert found.bleu == sacrebleu.corpus_bleu(TRANSLATIONS, [REFERENCES]).score
+  assert found.chrf == sacrebleu.corpus_chrf(TRANSLATIONS, [REFERENCES]).score
+  assert found.sentences == 3
+  assert found.exact_match == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("tokenize", ["none", "char", "zh", "intl"])
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_options_are_sacrebleus_and_in_the_signature(tokenize, lowercase):
+  found = score(TRANSLATIONS, REFERENCES, tokenize=tokenize, lowercase=lowercase)
+  expected = sacrebleu.corpus_bleu(TRANSLATIONS, [REFERENCES], tokenize=tokenize, lowercase=lowercase)
+  assert found.bleu == expected.score
+  assert f"|tok:{tokenize}|" in found.bleu_signature
+  assert f"|case:{'lc' if lowercase else 'mixed'}|" in found.bleu_signature
+  assert sacrebleu.__version__ in found.chrf_signature
+
+
+def test_perfect_translations_score_100():
+  found = score(REFERENCES, REFERENCES)
+  assert (found.bleu, found.chrf, found.exact_match) == (pytest.approx(100), pytest.approx(100), 1)
+
+
+def test_an_empty_translation_counts_as_a_sentence():
+  assert score(["", "", ""], REFERENCES).sentences == 3
+
+
+def test_as_json_and_as_text():
+  found = score(TRANSLATIONS, REFERENCES)
+  assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
+  assert found.bleu_signature in str(found) and found.chrf_signature in str(found) and "3 sentences" in str(found)
+
+
+def test_bad_input():
+  with pytest.raises(InputError, match="3 translations but 2 references"):
+    score(TRANSLATIONS, REFERENCES[:2])
+  with pytest.raises(InputError, match="no sentences"):
+    score([], [])
+  with pytest.raises(InputError, match="'13b' is not a tokenisation; sacreBLEU has 13a, "):
+    check_tokenization("13b")
+
+
+def test_warns_of_tokenized_text_where_asked(caplog):
+  tokenized = ["a b c ."] * 100
+  with caplog.at_level(logging.WARNING):
+    score(tokenized, tokenized)
+    assert not caplog.records
+    score(tokenized, tokenized, warn_if_tokenized=True)
+  assert "tokenized period" in caplog.text

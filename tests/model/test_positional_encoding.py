@@ -1,0 +1,54 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.model import reference
+from tests.model.example import options
+from transformer_jax.model.positional_encoding import PositionalEncoding, sinusoids
+
+
+@pytest.mark.parametrize("position", [0, 1, 2, 97, 1021, 10_007])
+def test_sinusoids(position):
+  d_model = 22
+  result = sinusoids(jnp.array([position]), d_model)
+  assert result.shape == (1, d_model) and result.dtype == jnp.float32
+  # The angle is rounded to float32, and so is the frequency before it: about 2^-21 of the angle.
+  np.testing.assert_allclose(result[0], reference.sinusoid(position, d_model), atol=1e-6 + position * 2**-21)
+
+
+def test_a_shift_is_a_rotation_of_each_pair():
+  """§3.5: PE(pos + k) is a linear function of PE(pos)."""
+  d_model, shift = 14, 5
+  positions = jnp.arange(11)
+  pairs = sinusoids(positions, d_model).reshape(11, -1, 2)
+  shifted = sinusoids(positions + shift, d_model).reshape(11, -1, 2)
+  for i in range(d_model // 2):
+    angle = shift / 10_000 ** (2 * i / d_model)
+    rotation = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    np.testing.assert_allclose(shifted[:, i], pairs[:, i] @ rotation.T, atol=1e-5)
+
+
+def test_positions_may_have_any_shape():
+  positions = np.arange(6).reshape(2, 3)
+  result = sinusoids(jnp.asarray(positions), 14)
+  assert result.shape == (2, 3, 14)
+  np.testing.assert_array_equal(result[1, 2], sinusoids(jnp.array(5), 14))
+
+
+def test_sinusoids_have_no_parameters():
+  module = PositionalEncoding(options())
+  result, params = module.init_with_output(jax.random.key(0), jnp.arange(7))
+  assert not jax.tree.leaves(params)
+  np.testing.assert_array_equal(result, sinusoids(jnp.arange(7), 22))
+
+
+def test_learned_positions_are_rows_of_a_table_as_large_as_embeddings():
+  module = PositionalEncoding(options(learned_positions=True))
+  positions = jnp.array([0, 36, 5, 5])
+  result, params = module.init_with_output(jax.random.key(0), positions)
+  (table,) = jax.tree.leaves(params)
+  assert table.shape == (37, 22)
+  np.testing.assert_allclose(result, np.asarray(table)[[0, 36, 5, 5]] * math.sqrt(22), rtol=1e-6)

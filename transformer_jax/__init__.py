@@ -1,0 +1,24 @@
+"""The Transformer of "Attention Is All You Need" (Vaswani et al. 2017) in JAX and Flax.
+
+from transformer_jax import Translator
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+  from transformer_jax.decoding.translator import Translator
+
+__all__ = ["Translator"]
+
+
+def __getattr__(name: str) -> Any:
+  # Looked up when asked for: JAX takes a second to import, and a mistaken command line need not wait for it.
+  if name == "Translator":
+    from transformer_jax.decoding.translator import Translator
+
+    return Translator
+  if name == "__version__":
+    from importlib import metadata
+
+    return metadata.version("transformer_jax")
+  raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,58 @@
+"""Sentence pairs, wherever they come from."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.errors import InputError
+
+
+class SentencePairs(Protocol):
+  """Source and target sentences; reading them again starts from the beginning.
+
+  Nothing is left out: a pair with an empty side is yielded like any other, for
+  the reader to count. No sentence has a line feed in it.
+
+  Attributes:
+    name: for messages.
+  """
+
+  name: str
+
+  def __iter__(self) -> Iterator[tuple[str, str]]:
+    """Reads the pairs one after another, never all at once."""
+    ...
+
+  def fingerprint(self) -> str:
+    """A digest of what is read; another content, order or direction has another one."""
+    ...
+
+
+def open_corpus(data: DataConfig, which: str) -> SentencePairs:
+  """The corpus that `data.train`, `data.validation` or `data.test` names.
+
+  Args:
+    data: where sentence pairs come from.
+    which: the value of one of those three keys.
+
+  Raises:
+    InputError: there is no such corpus. What is wrong inside a file shows when
+      it is read.
+  """
+  if not which.strip():
+    raise InputError(f"the {data.corpus.value} corpus to read has an empty name: set config.data.train")
+  languages = data.source_language, data.target_language
+  # A kind of corpus is imported where it is asked for: no other needs its libraries.
+  match data.corpus:
+    case Corpus.NUMBERS:
+      from transformer_jax.data.numbers import NumberPairs
+
+      return NumberPairs(which, *languages)
+    case Corpus.TEXT:
+      from transformer_jax.data.text import TextPairs
+
+      return TextPairs(which, *languages)
+    case Corpus.TFDS:
+      from transformer_jax.data.tfds import TfdsPairs
+
+      return TfdsPairs(data.dataset, which, *languages, data_dir=data.data_dir)

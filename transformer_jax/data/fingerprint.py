@@ -1,0 +1,19 @@
+"""Digests by which a corpus is recognised."""
+
+import hashlib
+import io
+import json
+from typing import Any, cast
+
+from etils import epath
+
+
+def of_values(*values: Any) -> str:
+  """A digest of JSON values; the same in every process."""
+  return hashlib.blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
+
+
+def of_file(path: epath.Path) -> str:
+  """A digest of a file's bytes."""
+  with path.open("rb") as file:
+    return hashlib.file_digest(cast(io.BufferedReader, file), "blake2b").hexdigest()

@@ -1,0 +1,195 @@
+"""Sentence pairs in text files: one sentence a line, UTF-8, line i of one file translated in line i of the other."""
+
+import codecs
+import gzip
+import hashlib
+import lzma
+import math
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import BinaryIO, cast
+
+from etils import epath
+
+from transformer_jax.data import fingerprint
+from transformer_jax.errors import InputError
+
+_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+
+
+class TextPairs:
+  """One or several parallel corpora, read one after another.
+
+  Args:
+    which: corpora separated by `;`, each `PREFIX` or `SOURCE,TARGET` with an
+      optional `*WEIGHT`. `PREFIX` means the files `PREFIX.en` and `PREFIX.de`
+      (the languages are the endings), each as it is or with `.gz` or `.xz`.
+    source_language, target_language: the endings.
+
+  Raises:
+    InputError: a file is missing or a weight is not a positive number.
+  """
+
+  def __init__(self, which: str, source_language: str, target_language: str):
+    self.name = which
+    self._files = [_parse(part.strip(), which, (source_language, target_language)) for part in which.split(";")]
+
+  def __iter__(self) -> Iterator[tuple[str, str]]:
+    """Reads all pairs.
+
+    Raises:
+      InputError: two files differ in their number of lines or have none, a
+        line is not UTF-8, or a file cannot be read; pairs before that were
+        yielded.
+    """
+    for files in self._files:
+      pairs = zip_lines(_lines_of(files.source), _lines_of(files.target), str(files.source), str(files.target))
+      yield from repeated(pairs, files.weight)
+
+  def fingerprint(self) -> str:
+    """A digest of the files' bytes as they are on disk, and of the weights."""
+    return fingerprint.of_values(
+      [(_digest(files.source), _digest(files.target), files.weight) for files in self._files]
+    )
+
+
+@dataclass(frozen=True)
+class _Files:
+  source: epath.Path
+  target: epath.Path
+  weight: float
+
+
+def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
+  """The lines of a UTF-8 text, without their ends.
+
+  A line ends with a line feed; a carriage return before it and a byte order
+  mark at the start of the text are left out, and the last line needs no end.
+  Every other character is text, among them those that `str.splitlines` takes
+  for line ends.
+
+  Args:
+    stream: the bytes.
+    name: of the file, for the message.
+
+  Raises:
+    InputError: a line is not UTF-8; all earlier ones were yielded.
+  """
+  for number, line in enumerate(stream, 1):
+    if number == 1:
+      line = line.removeprefix(codecs.BOM_UTF8)
+      if not line:
+        return
+    try:
+      text = line.removesuffix(b"\n").removesuffix(b"\r").decode()
+    except UnicodeDecodeError as error:
+      raise InputError(
+        f"{name}, line {number}: byte {error.start + 1} of the line is not valid UTF-8; convert the file to UTF-8"
+      ) from error
+    yield text
+
+
+def zip_lines(
+  sources: Iterator[str], targets: Iterator[str], source_name: str, target_name: str
+) -> Iterator[tuple[str, str]]:
+  """Pairs of lines.
+
+  Raises:
+    InputError: there are more lines on one side, or none at all; the pairs
+      before were yielded.
+  """
+  count = 0
+  for source, target in zip_longest(sources, targets):
+    if source is None or target is None:
+      longer = count + 1 + sum(1 for _ in (targets if source is None else sources))
+      counts = (count, longer) if source is None else (longer, count)
+      raise InputError(
+        f"{source_name} has {counts[0]} lines but {target_name} has {counts[1]}: "
+        "line i of one must be the translation of line i of the other"
+      )
+    count += 1
+    yield source, target
+  if not count:
+    raise InputError(f"{source_name} and {target_name} are empty: expected one sentence a line")
+
+
+def repeated(pairs: Iterable[tuple[str, str]], weight: float) -> Iterator[tuple[str, str]]:
+  """Each pair floor(weight) times, and a share weight - floor(weight) of them once more.
+
+  Which ones is decided by a hash of their number, so it is the same in every
+  epoch and every process.
+  """
+  times, share = int(weight), weight % 1
+  for i, pair in enumerate(pairs):
+    for _ in range(times + (share > 0 and _uniform(i) < share)):
+      yield pair
+
+
+def _uniform(i: int) -> float:
+  """A number in [0, 1) that looks random."""
+  digest = hashlib.blake2b(i.to_bytes(8, "little"), digest_size=4).digest()
+  return int.from_bytes(digest, "little") / 2**32
+
+
+def _parse(part: str, which: str, languages: tuple[str, str]) -> _Files:
+  """`PREFIX`, `SOURCE,TARGET`, either with `*WEIGHT`."""
+  paths, star, text = part.rpartition("*")
+  if not star:
+    paths, text = part, "1"
+  try:
+    weight = float(text)
+  except ValueError:
+    weight = math.nan
+  if not 0 < weight < math.inf:
+    raise InputError(f"the weight {text!r} in {which!r} is not a positive number: write PREFIX*2 or PREFIX*0.5")
+  names = [name.strip() for name in paths.split(",")]
+  if len(names) == 1 and names[0]:
+    source, target = (_file_of_prefix(f"{names[0]}.{language}") for language in languages)
+  elif len(names) == 2 and all(names):
+    source, target = (_existing(name) for name in names)
+  else:
+    raise InputError(f"{part!r} in {which!r} is not a corpus: write PREFIX or SOURCE,TARGET, and ';' between corpora")
+  return _Files(source, target, weight)
+
+
+def _file_of_prefix(name: str) -> epath.Path:
+  """The one file of that name, plain or compressed."""
+  path = epath.Path(name).expanduser()
+  with _readable(path):
+    found = [file for ending in ("", *_OPENERS) if (file := path.with_name(path.name + ending)).exists()]
+  if not found:
+    raise InputError(f"{path} does not exist, nor {path.name}.gz or {path.name}.xz beside it: check the path")
+  if len(found) > 1:
+    raise InputError(f"{' and '.join(map(str, found))} both exist: remove one, or name the two files as SOURCE,TARGET")
+  return found[0]
+
+
+def _existing(name: str) -> epath.Path:
+  path = epath.Path(name).expanduser()
+  with _readable(path):
+    if path.exists():
+      return path
+  raise InputError(f"{path} does not exist: check the path")
+
+
+def _lines_of(path: epath.Path) -> Iterator[str]:
+  with _readable(path), path.open("rb") as file:
+    opener = _OPENERS.get(path.suffix)
+    yield from read_lines(cast(BinaryIO, opener(file, "rb") if opener else file), str(path))
+
+
+def _digest(path: epath.Path) -> str:
+  with _readable(path):
+    return fingerprint.of_file(path)
+
+
+@contextmanager
+def _readable(path: epath.Path) -> Iterator[None]:
+  try:
+    yield
+  except (OSError, EOFError, zlib.error, lzma.LZMAError, ImportError) as error:  # a gs:// path may need a library
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    raise InputError(f"cannot read {path}: {reason}; check that the file is whole and may be read") from error

@@ -1,0 +1,162 @@
+"""Sentence pairs from TensorFlow Datasets, prepared and read without TensorFlow."""
+
+import contextlib
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from etils import epath
+
+from transformer_jax.data import fingerprint
+from transformer_jax.errors import InputError, RunError
+
+# Examples read at once; one at a time takes three times as long.
+_CHUNK = 1024
+
+
+class TfdsPairs:
+  """A split of a dataset that has two languages, in either direction.
+
+  The dataset is downloaded and prepared if it is not yet, as ArrayRecord files,
+  which need no TensorFlow to be read.
+
+  Args:
+    dataset: its TFDS name, such as `wmt14_translate/de-en`.
+    split: `train`, or a part such as `train[:1%]`.
+    source_language, target_language: names of the two text features.
+    data_dir: where TFDS keeps its datasets; empty is its own default.
+
+  Raises:
+    InputError: there is no such dataset, split or feature, or it cannot be
+      prepared without the user's help.
+    RunError: downloading or preparing failed.
+  """
+
+  def __init__(self, dataset: str, split: str, source_language: str, target_language: str, data_dir: str = ""):
+    self.name = f"the split {split!r} of {dataset}"
+    self._languages = source_language, target_language
+    self._builder = _builder(dataset, data_dir)
+    _require_text(self._builder, dataset, self._languages)
+    _prepare(self._builder, dataset)
+    self._split = _split(self._builder, dataset, split)
+
+  def __iter__(self) -> Iterator[tuple[str, str]]:
+    """Reads all pairs; a line feed inside a sentence becomes a space.
+
+    Raises:
+      InputError: a text is not UTF-8.
+    """
+    source, target = self._languages
+    examples: Any = self._builder.as_data_source(self._split.name)
+    for start in range(0, len(examples), _CHUNK):
+      numbers = range(start, min(start + _CHUNK, len(examples)))
+      for number, example in zip(numbers, examples.__getitems__(numbers), strict=True):
+        yield self._text(number, example[source]), self._text(number, example[target])
+
+  def _text(self, number: int, text: bytes) -> str:
+    try:
+      return text.decode().replace("\n", " ")
+    except UnicodeDecodeError as error:
+      raise InputError(f"{self.name}, example {number}: the text is not valid UTF-8") from error
+
+  def fingerprint(self) -> str:
+    """A digest of the dataset's version, the split's files and what is read of them."""
+    parts = [
+      (fingerprint.of_file(epath.Path(part.filename)), part.skip, part.take) for part in self._split.file_instructions
+    ]
+    return fingerprint.of_values(self._builder.info.full_name, self._languages, parts)
+
+
+def _builder(dataset: str, data_dir: str) -> Any:
+  import tensorflow_datasets as tfds
+  import tensorflow_datasets.translate  # registers the translation datasets
+
+  try:
+    return tfds.builder(dataset, data_dir=data_dir or None, file_format="array_record")
+  except tfds.core.DatasetNotFoundError as error:
+    raise InputError(
+      f"config.data.dataset is {dataset!r}, which TensorFlow Datasets does not have: choose one of "
+      "https://www.tensorflow.org/datasets/catalog/overview"
+    ) from error
+  except (ValueError, AssertionError, RuntimeError) as error:  # an unknown configuration or version
+    if "File format is already set" in str(error):
+      raise InputError(
+        f"{dataset} was prepared in another format than array_record in {data_dir or 'the default folder of TFDS'}: "
+        "set config.data.data_dir to another folder"
+      ) from error
+    raise InputError(f"config.data.dataset is {dataset!r}, which cannot be used: {_brief(error)}") from error
+
+
+def _require_text(builder: Any, dataset: str, languages: tuple[str, str]) -> None:
+  from tensorflow_datasets.core.features import Text
+
+  texts = [name for name, feature in builder.info.features.items() if isinstance(feature, Text)]
+  for side, language in zip(("source", "target"), languages, strict=True):
+    if language not in texts:
+      raise InputError(
+        f"config.data.{side}_language is {language!r}, which must be a text feature of {dataset}; "
+        f"it has {', '.join(texts) or 'none'}"
+      )
+
+
+def _prepare(builder: Any, dataset: str) -> None:
+  """Downloads and prepares what is not yet on disk."""
+  try:
+    with extraction_without_tensorflow():
+      builder.download_and_prepare()
+  except AssertionError as error:  # some files must be fetched by hand; the message says which
+    raise InputError(f"cannot prepare {dataset}: {_brief(error)}") from error
+  except Exception as error:
+    if "No module named 'tensorflow'" in str(error):
+      raise InputError(
+        f"this version of TensorFlow Datasets cannot prepare {dataset} without TensorFlow: "
+        "`pip install tensorflow-cpu` once to prepare it; it is not needed afterwards"
+      ) from error
+    raise RunError(f"cannot prepare {dataset}: {_brief(error)}; start again to go on with it") from error
+
+
+def _split(builder: Any, dataset: str, split: str) -> Any:
+  """What TFDS knows of the split, its files among it."""
+  splits = builder.info.splits
+  try:
+    if splits[split].num_examples:
+      return splits[split]
+    problem = "it has no examples"
+  except (KeyError, ValueError) as error:
+    problem = _brief(error)
+  raise InputError(f"the split {split!r} of {dataset} cannot be used: {problem}; its splits are {', '.join(splits)}")
+
+
+@contextlib.contextmanager
+def extraction_without_tensorflow() -> Iterator[None]:
+  """Lets TFDS unpack archives where TensorFlow is not installed.
+
+  Its extractor is the one part of preparing a translation dataset that calls
+  TensorFlow, for two functions. They are put in the place of TensorFlow in that
+  module, which is a private one of TFDS: where another version has no such
+  place, nothing is changed and TFDS itself says that TensorFlow is missing.
+  """
+  from tensorflow_datasets.core.download import extractor
+
+  if importlib.util.find_spec("tensorflow") or not hasattr(extractor, "tf"):
+    yield
+    return
+  tensorflow = extractor.tf
+  extractor.tf = SimpleNamespace(
+    io=SimpleNamespace(gfile=SimpleNamespace(GFile=lambda path, mode: epath.Path(path).open(mode))),
+    compat=SimpleNamespace(as_text=os.fsdecode),
+  )
+  try:
+    yield
+  finally:
+    extractor.tf = tensorflow
+
+
+def _brief(error: Exception) -> str:
+  """What TFDS says, without the call before it and the long lists behind it."""
+  text = str(error.args[0] if isinstance(error, KeyError) and error.args else error).strip()
+  text = re.sub(r'^Failed to construct dataset .*?\}": ', "", text)
+  return text.partition("\n")[0].partition(" Here are ")[0].rstrip(".: ") or type(error).__name__

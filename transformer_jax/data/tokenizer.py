@@ -1,0 +1,198 @@
+"""SentencePiece: one vocabulary of byte-pair encoded pieces for both languages (§5.1).
+
+Nothing of a text is lost: no normalisation, spaces are kept, and what the
+pieces cannot spell is spelled in bytes. A text gets one space in front, so
+that a word has the same piece at the start of a line as in the middle of it;
+decoding takes that space away again.
+"""
+
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+
+import sentencepiece
+from etils import epath
+
+from transformer_jax.errors import InputError, RunError
+
+PAD, UNK, BOS, EOS = range(4)
+
+# SentencePiece writes a space as this sign, and reads the sign as a space.
+_SPACE = "\u2581"
+# What it drops a line for when it learns: NUL, and the sign with which it marks unknown pieces. (The space sign is
+# here because it would be learned as a space.)
+_UNLEARNABLE = dict.fromkeys(map(ord, ("\0", "\u2585", _SPACE)), " ")
+# A text that other options than those of `Tokenizer.learn` would change.
+_PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
+
+
+class Tokenizer:
+  """Text to piece numbers and back; `decode(encode(text)) == text` for every text.
+
+  Args:
+    model: a serialised SentencePiece model.
+
+  Attributes:
+    vocab_size: number of pieces, PAD, UNK, BOS and EOS and 256 bytes included.
+
+  Raises:
+    InputError: it is no such model, or not one with these properties.
+  """
+
+  def __init__(self, model: bytes, name: str = "the SentencePiece model"):
+    try:
+      self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)  # pyright: ignore[reportCallIssue]
+    except RuntimeError as error:
+      raise InputError(f"{name} is not a SentencePiece model: learn or choose another one") from error
+    self._model = model
+    self.vocab_size: int = self._processor.vocab_size()
+    self._spelling = [self._spell(i) for i in range(self.vocab_size)]
+    self._space_sign = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in _SPACE.encode()]
+    self._check(name)
+
+  def _check(self, name: str) -> None:
+    processor = self._processor
+    numbers = [f() for f in (processor.pad_id, processor.unk_id, processor.bos_id, processor.eos_id)]
+    if not self.vocab_size or numbers != [PAD, UNK, BOS, EOS]:
+      raise InputError(
+        f"{name} has the numbers {numbers} for padding, unknown, begin and end of sentence, not "
+        f"{[PAD, UNK, BOS, EOS]}: learn it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3"
+      )
+    if self.decode(self.encode(_PROBE)) != _PROBE:
+      raise InputError(
+        f"{name} does not give back every text: learn it with --normalization_rule_name=identity "
+        "--remove_extra_whitespaces=false --add_dummy_prefix=false --byte_fallback=true"
+      )
+
+  @classmethod
+  def learn(cls, sentences: Iterable[str], vocab_size: int, most: int = 2_000_000) -> "Tokenizer":
+    """Learns the pieces from text; the same text gives the same pieces.
+
+    Args:
+      sentences: is read once.
+      vocab_size: pieces wanted, exactly.
+      most: sentences to learn from; of more, an evenly spread part is taken.
+
+    Raises:
+      InputError: the text is empty, or not enough or too much for so many pieces.
+    """
+    model = io.BytesIO()
+    try:
+      sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(" " + text.translate(_UNLEARNABLE) for text in _spread(sentences, most)),
+        model_writer=model,
+        vocab_size=vocab_size,
+        model_type="bpe",
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
+        byte_fallback=True,
+        character_coverage=1.0,
+        max_sentence_length=1 << 20,  # longer lines are dropped, and its own limit is 4,192 bytes
+        num_threads=1,  # the number is written into the model
+        pad_id=PAD,
+        unk_id=UNK,
+        bos_id=BOS,
+        eos_id=EOS,
+        minloglevel=3,
+      )
+    except RuntimeError as error:
+      raise _explained(error, vocab_size) from error
+    return cls(model.getvalue())
+
+  @classmethod
+  def load(cls, path: str | PathLike) -> "Tokenizer":
+    """Reads a model.
+
+    Raises:
+      InputError: the file is missing or not such a model.
+    """
+    try:
+      model = epath.Path(path).read_bytes()
+    except OSError as error:
+      raise InputError(f"cannot read the SentencePiece model {path}: {error.strerror}; check the path") from error
+    return cls(model, str(path))
+
+  def save(self, path: str | PathLike) -> None:
+    """Writes the model, under another name first so that no half of it is ever read."""
+    final = epath.Path(path)
+    temporary = final.with_name(final.name + ".tmp")
+    try:
+      temporary.write_bytes(self._model)
+      temporary.replace(final)
+    except OSError as error:
+      raise RunError(f"cannot write {path}: {error.strerror}") from error
+
+  def fingerprint(self) -> str:
+    """A digest of the model."""
+    return hashlib.blake2b(self._model, digest_size=16).hexdigest()
+
+  def encode(self, text: str) -> list[int]:
+    """The numbers of the text's pieces, without BOS and EOS; none for an empty text."""
+    return self.encode_batch([text])[0]
+
+  def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    """`encode` for many texts at once, on all cores."""
+    # A sign that means a space elsewhere is spelled in bytes, between its neighbours.
+    parts = [(" " + text).split(_SPACE) if text else [] for text in texts]
+    encoded = iter(self._processor.encode([part for text in parts for part in text], num_threads=-1))
+    return [self._join([next(encoded) for _ in text]) for text in parts]
+
+  def decode(self, ids: Sequence[int]) -> str:
+    """The text of the pieces; PAD, BOS and EOS are none.
+
+    Whatever the numbers, this is a text: bytes that are not UTF-8 become
+    U+FFFD, as does UNK, which `encode` never gives. Bytes can also spell a
+    line feed, so who writes lines must deal with it.
+    """
+    return b"".join([self._spelling[i] for i in ids]).decode(errors="replace").removeprefix(" ")
+
+  def _join(self, parts: list[list[int]]) -> list[int]:
+    """One text's parts with the sign between them; an empty text has no parts."""
+    joined: list[int] = []
+    for number, part in enumerate(parts):
+      joined += part if number == 0 else self._space_sign + part
+    return joined
+
+  def _spell(self, i: int) -> bytes:
+    """The bytes that a piece stands for."""
+    processor = self._processor
+    if processor.is_control(i):
+      return b""
+    if processor.is_unknown(i):
+      return "\ufffd".encode()
+    piece = processor.id_to_piece(i)
+    return bytes([int(piece[1:-1], 16)]) if processor.is_byte(i) else piece.replace(_SPACE, " ").encode()
+
+
+def _spread(sentences: Iterable[str], most: int) -> Iterator[str]:
+  """At most `most` of the sentences: every one, or every third, ninth, ... of them."""
+  kept: list[str] = []
+  step = 1  # odd, as sources and targets alternate
+  for i, sentence in enumerate(sentences):
+    if len(kept) == most and i % step == 0:
+      kept = kept[::3]
+      step *= 3
+    if i % step == 0:
+      kept.append(sentence)
+  return iter(kept)
+
+
+def _explained(error: RuntimeError, vocab_size: int) -> InputError:
+  """SentencePiece's complaint in our words; numbers are in it."""
+  message = str(error)
+  if found := re.search(r"Please set it to a value <= (\d+)", message):
+    return InputError(
+      f"config.model.vocab_size is {vocab_size}, but the training text has only {found[1]} different pieces: "
+      f"set config.model.vocab_size to at most {found[1]}"
+    )
+  if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+    return InputError(
+      f"config.model.vocab_size is {vocab_size}, but all bytes and the characters of the text need {found[1]}: "
+      f"set config.model.vocab_size to at least {found[1]}"
+    )
+  if "!sentences_.empty()" in message:
+    return InputError("the training text is empty: there is nothing to learn a vocabulary from")
+  return InputError(f"SentencePiece cannot learn a vocabulary of config.model.vocab_size = {vocab_size}: {message}")

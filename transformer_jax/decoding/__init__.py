@@ -1,0 +1,1 @@
+"""From a source sentence to its translation (§6.1)."""

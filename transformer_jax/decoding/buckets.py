@@ -1,0 +1,64 @@
+"""Fixed shapes for sentences of all lengths.
+
+A sentence goes into the smallest bucket that holds it, and each bucket is
+computed in one shape, whatever its number of sentences: so there is one
+compilation a bucket, and a sentence's result does not depend on its neighbours.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+_SMALLEST = 16
+# Of a batch on one device: much more is no faster on a CPU, and much less is slower.
+_TOKENS = 2048
+
+
+class Batch(NamedTuple):
+  """Which sentences are computed together.
+
+  Attributes:
+    members: their numbers; at most `rows`.
+    rows: of the compute shape.
+    length: of a row, the bucket's.
+  """
+
+  members: list[int]
+  rows: int
+  length: int
+
+
+def buckets(longest: int) -> list[int]:
+  """16, 32, 64, ... and last `longest`, or 16 where that is larger."""
+  lengths = [_SMALLEST]
+  while lengths[-1] * 2 < longest:
+    lengths.append(lengths[-1] * 2)
+  return lengths if longest <= _SMALLEST else [*lengths, longest]
+
+
+def batches(lengths: Sequence[int], longest: int, rows: int | None, devices: int) -> Iterator[Batch]:
+  """Sentences of these lengths, sorted into batches.
+
+  Args:
+    lengths: of each sentence, none above the last bucket.
+    longest: what the buckets go up to.
+    rows: sentences of a batch on one device; None is as many as suit the bucket.
+    devices: batches that are computed side by side as one.
+  """
+  # Neighbours of one length end their search at about the same time.
+  order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+  last = 0
+  for length in buckets(longest):
+    first, last = last, int(np.searchsorted([lengths[i] for i in order], length, side="right"))
+    size = devices * (rows or max(1, _TOKENS // length))
+    for begin in range(first, last, size):
+      yield Batch(order[begin : min(begin + size, last)], size, length)
+
+
+def pad(sequences: Sequence[Sequence[int]], rows: int, length: int, padding: int) -> np.ndarray:
+  """The sequences as int32 `[rows, length]`, filled up with padding."""
+  array = np.full((rows, length), padding, np.int32)
+  for row, sequence in zip(array, sequences, strict=False):
+    row[: len(sequence)] = sequence
+  return array

@@ -1,0 +1,322 @@
+"""The text-to-text path: the command line, evaluation while training and the Python API all translate here."""
+
+import functools
+import itertools
+import logging
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from transformer_jax import parallel
+from transformer_jax.config import Config
+from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
+from transformer_jax.decoding import batch as batches
+from transformer_jax.decoding import buckets, splitting
+from transformer_jax.decoding.batch import SearchOptions
+from transformer_jax.decoding.beam_search import penalty
+from transformer_jax.errors import InputError, RunError
+from transformer_jax.model.transformer import Transformer
+
+# Everything that ends a line somewhere: bytes of the vocabulary can spell any of them.
+_LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+_WINDOW = 4096
+
+_log = logging.getLogger(__name__)
+
+
+class Translation(NamedTuple):
+  """One translation of a sentence.
+
+  Attributes:
+    text: without line breaks.
+    score: `log_probability` over the length penalty; what translations are ranked by.
+    log_probability: log P(translation | sentence).
+    tokens: of the translation, with its EOS.
+  """
+
+  text: str
+  score: float
+  log_probability: float
+  tokens: int
+
+
+class PairScore(NamedTuple):
+  """What the model thinks of a given translation.
+
+  Attributes:
+    log_probability: log P(target | source).
+    tokens: of the target, with its EOS; exp(-log_probability / tokens) is the perplexity.
+  """
+
+  log_probability: float
+  tokens: int
+
+
+class Translator:
+  """Translates with a trained model, on all local devices.
+
+  A translation and its score depend on the sentence alone, to the last bit: not
+  on the sentences around it, nor on their order. (`batch_size` chooses other
+  compute shapes, with the same texts and with scores equal up to rounding.)
+
+  Args:
+    config: of the run; `config.decode` holds the defaults of the search.
+    params: the model's parameters.
+    tokenizer: of the run.
+  """
+
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer):
+    self._config = config
+    self._model = Transformer(config.model)
+    self._tokenizer = tokenizer
+    self._searches: dict[SearchOptions, Callable] = {}
+    self._score = parallel.over_devices(functools.partial(batches.score, self._model), out_axes=0)
+    self.params = params
+
+  @classmethod
+  def load(cls, workdir: str | os.PathLike) -> "Translator":
+    """The translator of a run folder, with its last checkpoint.
+
+    Raises:
+      InputError: not a run folder, or no finished checkpoint in it.
+    """
+    from transformer_jax.checkpoint import load_for_decoding  # imports orbax, which takes seconds
+
+    config, tokenizer, params = load_for_decoding(workdir)
+    return cls(config, params, tokenizer)
+
+  @property
+  def params(self) -> Any:
+    """The parameters, on every local device; may be set to others of the same model."""
+    return self._params
+
+  @params.setter
+  def params(self, params: Any) -> None:
+    self._params = parallel.replicate(params)
+
+  def translate(
+    self,
+    sentences: Sequence[str],
+    *,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    n_best: int = 1,
+    return_scores: bool = False,
+    batch_size: int | None = None,
+    progress: Callable[[int], object] | None = None,
+  ) -> list[Any]:
+    """Translates a list of sentences; the arguments are those of `translate_lines`.
+
+    Returns:
+      A `str` for each sentence; with `return_scores` a `Translation`; with
+      `n_best` above 1 a list of them, best first.
+    """
+    if isinstance(sentences, str):
+      raise InputError("translate takes a list of sentences: write translate([sentence])")
+    found = self.translate_lines(
+      sentences,
+      beam_size=beam_size,
+      length_penalty=length_penalty,
+      n_best=n_best,
+      batch_size=batch_size,
+      progress=progress,
+    )
+    results = [best if return_scores else [translation.text for translation in best] for best in found]
+    return results if n_best > 1 else [best[0] for best in results]
+
+  def translate_lines(
+    self,
+    lines: Iterable[str],
+    *,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    n_best: int = 1,
+    batch_size: int | None = None,
+    window: int = _WINDOW,
+    progress: Callable[[int], object] | None = None,
+    warn: Callable[[str], object] = _log.warning,
+  ) -> Iterator[list[Translation]]:
+    """Translates lines as they come, in windows of some thousands.
+
+    A line that is too long for the model is translated in parts, with a warning.
+    An empty line has an empty translation with score 0.
+
+    Args:
+      lines: sentences.
+      beam_size: hypotheses kept in the search; 1 is greedy.
+      length_penalty: its exponent alpha.
+      n_best: translations wanted for each line, at most `beam_size`.
+      batch_size: sentences computed together on a device; None suits the machine.
+      window: lines that are read before the first is translated.
+      progress: is told how many more lines are done.
+      warn: is told about lines that are translated in parts.
+
+    Returns:
+      For each line, in order, its `n_best` best translations, best first; fewer
+      where there are not so many different ones.
+
+    Raises:
+      InputError: an option cannot be used. An InputError of `lines` is raised
+        when the lines before are translated.
+      RunError: the model gives no probabilities.
+    """
+    options = self._options(beam_size, length_penalty, n_best)
+    _require("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
+    _require("window", window, window > 0, "positive")
+
+    def translations() -> Iterator[list[Translation]]:
+      first = 1
+      for texts, error in _windows(lines, window):
+        parts = self._parts(texts, first, warn)
+        found = self._search(parts, options, batch_size, progress or (lambda count: None))
+        for translated in found:
+          yield _different(self._joined(translated, options))[:n_best]
+        if error is not None:
+          raise error
+        first += len(texts)
+
+    return translations()
+
+  def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[PairScore]:
+    """The log-probability of each target sentence given its source.
+
+    Raises:
+      InputError: a sentence has more than `config.decode.max_source_length` +
+        `config.decode.extra_length` tokens.
+    """
+    _require("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
+    pairs = list(pairs)
+    sources, targets = (self._encode([pair[side] for pair in pairs]) for side in (0, 1))
+    lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+    longest = self._config.decode.max_source_length + self._config.decode.extra_length
+    for number, length in enumerate(lengths, 1):
+      if length > longest:
+        raise InputError(
+          f"pair {number} has a sentence of {length} tokens, but at most {longest} can be scored "
+          "(config.decode.max_source_length + config.decode.extra_length): split it"
+        )
+    log_probs = [0.0] * len(pairs)
+    for index, rows, length in buckets.batches(lengths, longest, batch_size, jax.local_device_count()):
+      batch = [buckets.pad([side[i] for i in index], rows, length, PAD) for side in (sources, targets)]
+      found = jax.device_get(self._score(self._params, parallel.shard(tuple(batch)))).reshape(-1)
+      for i, log_prob in zip(index, found, strict=False):
+        log_probs[i] = float(log_prob)
+    return [PairScore(log_prob, len(target)) for log_prob, target in zip(log_probs, targets, strict=True)]
+
+  def _options(self, beam_size: int | None, length_penalty: float | None, n_best: int) -> SearchOptions:
+    decode = self._config.decode
+    beam_size = decode.beam_size if beam_size is None else beam_size
+    alpha = decode.length_penalty if length_penalty is None else length_penalty
+    _require("beam_size", beam_size, beam_size > 0, "positive")
+    _require("length_penalty", alpha, 0 <= alpha < math.inf, "0 or more")
+    _require("n_best", n_best, 0 < n_best <= beam_size, f"from 1 to beam_size, which is {beam_size}")
+    # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
+    kept = 1 if n_best == 1 else beam_size
+    return SearchOptions(beam_size, decode.penalty, alpha, kept, decode.extra_length)
+
+  def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+    return [[*tokens, EOS] for tokens in self._tokenizer.encode_batch(texts)]
+
+  def _parts(self, texts: list[str], first: int, warn: Callable[[str], object]) -> list[list[list[int]]]:
+    """For each line the tokens of its parts: none if it is empty, and mostly one."""
+    longest = self._config.decode.max_source_length
+    encoded = self._encode(texts)
+    parts = [[tokens] if text.strip() else [] for text, tokens in zip(texts, encoded, strict=True)]
+    for i, (text, tokens) in enumerate(zip(texts, encoded, strict=True)):
+      if parts[i] and len(tokens) > longest:
+        parts[i] = self._encode(splitting.split(text, longest - 1, lambda part: len(self._tokenizer.encode(part))))
+        warn(
+          f"line {first + i} has {len(tokens)} tokens, more than config.decode.max_source_length = {longest}: "
+          f"it is translated in {len(parts[i])} parts"
+        )
+    return parts
+
+  def _search(
+    self,
+    parts: list[list[list[int]]],
+    options: SearchOptions,
+    batch_size: int | None,
+    progress: Callable[[int], object],
+  ) -> list[list[list[Translation]]]:
+    """For each part of each line its best translations."""
+    if options not in self._searches:
+      function = functools.partial(batches.search, self._model, options)
+      self._searches[options] = parallel.over_devices(function, out_axes=0)
+    flat = [(line, tokens) for line, sentence in enumerate(parts) for tokens in sentence]
+    found: list[list[Translation]] = [[]] * len(flat)
+    waiting = Counter(line for line, _ in flat)
+    progress(len(parts) - len(waiting))
+    longest = self._config.decode.max_source_length
+    for index, rows, length in buckets.batches(
+      [len(tokens) for _, tokens in flat], longest, batch_size, jax.local_device_count()
+    ):
+      source = parallel.shard(buckets.pad([flat[i][1] for i in index], rows, length, PAD))
+      hypotheses = jax.device_get(self._searches[options](self._params, source))
+      for row, i in enumerate(index):
+        found[i] = self._texts(jax.tree.map(lambda x, row=row: x.reshape(-1, *x.shape[2:])[row], hypotheses))
+      waiting.subtract(flat[i][0] for i in index)
+      done = {flat[i][0] for i in index if waiting[flat[i][0]] == 0}
+      progress(len(done))
+    results = iter(found)
+    return [list(itertools.islice(results, len(sentence))) for sentence in parts]
+
+  def _texts(self, hypotheses: batches.Hypotheses) -> list[Translation]:
+    """One sentence's hypotheses as text."""
+    if not math.isfinite(hypotheses.scores[0]):
+      raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
+    return [
+      Translation(
+        _LINE_BREAK.sub(" ", self._tokenizer.decode(tokens[: length - 1].tolist())),
+        float(score),
+        float(log_prob),
+        int(length),
+      )
+      for tokens, length, log_prob, score in zip(*hypotheses, strict=True)
+      if length > 0
+    ]
+
+  def _joined(self, parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:
+    """One line's translations from those of its parts."""
+    if not parts:
+      return [Translation("", 0.0, 0.0, 0)]
+    if len(parts) == 1:
+      return parts[0]
+    joined = []
+    for translations in zip(*parts, strict=False):
+      log_probability = math.fsum(translation.log_probability for translation in translations)
+      tokens = sum(translation.tokens for translation in translations)
+      score = log_probability / penalty(options.length_penalty, options.alpha, float(tokens))
+      text = " ".join(translation.text for translation in translations)
+      joined.append(Translation(text, score, log_probability, tokens))
+    return sorted(joined, key=lambda translation: -translation.score)
+
+
+def _require(name: str, value: object, condition: bool, expected: str) -> None:
+  if not condition:
+    raise InputError(f"{name} is {value}, but must be {expected}")
+
+
+def _windows(lines: Iterable[str], size: int) -> Iterator[tuple[list[str], InputError | None]]:
+  """Lists of lines; an error in the middle of one comes with the lines before it."""
+  iterator = iter(lines)
+  while True:
+    window: list[str] = []
+    try:
+      for line in itertools.islice(iterator, size):
+        window.append(line)
+    except InputError as error:
+      yield window, error
+      return
+    if not window:
+      return
+    yield window, None
+
+
+def _different(translations: list[Translation]) -> list[Translation]:
+  """The first of those with equal texts."""
+  return list({translation.text: translation for translation in reversed(translations)}.values())[::-1]
