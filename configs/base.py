@@ -6,7 +6,16 @@ About 25,000 source and 25,000 target tokens a batch, as in §5.1; newstest2013
 is the validation set and newstest2014 the test set. Not run here.
 """
 
-from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, Dtype, ModelConfig, TrainConfig
+from transformer_jax.config import (
+  Config,
+  Corpus,
+  DataConfig,
+  DecodeConfig,
+  Dtype,
+  EvaluateConfig,
+  ModelConfig,
+  TrainConfig,
+)
 
 
 def get_config() -> Config:
@@ -30,9 +39,9 @@ def get_config() -> Config:
       batch_tokens=98 * 256,
       warmup_steps=4000,
       label_smoothing=0.1,
-      evaluate_every=5000,
       save_every=1000,
       keep=5,
     ),
+    evaluate=EvaluateConfig(every=5000, sentences=3000),
     decode=DecodeConfig(beam_size=4, length_penalty=0.6, extra_length=50),
   )

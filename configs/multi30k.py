@@ -6,7 +6,16 @@
 PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.
 """
 
-from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty, ModelConfig, TrainConfig
+from transformer_jax.config import (
+  Config,
+  Corpus,
+  DataConfig,
+  DecodeConfig,
+  EvaluateConfig,
+  LengthPenalty,
+  ModelConfig,
+  TrainConfig,
+)
 
 
 def get_config() -> Config:
@@ -19,8 +28,8 @@ def get_config() -> Config:
       warmup_steps=2000,
       peak_learning_rate=5e-3,
       log_every=50,
-      evaluate_every=500,
       save_every=500,
     ),
+    evaluate=EvaluateConfig(every=500, tokenize="none", lowercase=True),
     decode=DecodeConfig(beam_size=5, length_penalty=1.0, penalty=LengthPenalty.FAIRSEQ, max_source_length=128),
   )

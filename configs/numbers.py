@@ -3,7 +3,7 @@
 python train.py
 """
 
-from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, ModelConfig, TrainConfig
 
 
 def get_config() -> Config:
@@ -16,9 +16,9 @@ def get_config() -> Config:
       warmup_steps=200,
       peak_learning_rate=2e-3,
       log_every=50,
-      evaluate_every=200,
       save_every=200,
-      evaluate_sentences=200,
     ),
+    # Most German numbers are one word: BLEU is of characters.
+    evaluate=EvaluateConfig(every=200, sentences=200, tokenize="char"),
     decode=DecodeConfig(max_source_length=64),
   )

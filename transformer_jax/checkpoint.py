@@ -30,8 +30,9 @@ CONFIG, TOKENIZER, PROVENANCE, CHECKPOINTS = "config.json", "tokenizer.model", "
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
   "data": {"train", "validation", "test", "cache_dir", "data_dir", "tokenizer"},
-  "train": {"steps", "log_every", "evaluate_every", "save_every", "evaluate_sentences", "keep", "accumulation"},
+  "train": {"steps", "log_every", "save_every", "keep", "accumulation"},
   "decode": None,
+  "evaluate": None,
 }
 
 

@@ -188,9 +188,8 @@ class TrainConfig:
     beta1, beta2, epsilon: Adam's.
     label_smoothing: epsilon_ls.
     seed: of parameters, dropout and the order of rows.
-    log_every, evaluate_every, save_every: steps between two of each;
-      0 is only at the end.
-    evaluate_sentences: validation sentences translated at an evaluation.
+    log_every: steps between two lines of the log.
+    save_every: steps between two checkpoints; 0 is only at the end.
     keep: last checkpoints kept; the best by validation loss is kept besides.
   """
 
@@ -205,22 +204,40 @@ class TrainConfig:
   label_smoothing: float = 0.1
   seed: int = 0
   log_every: int = 100
-  evaluate_every: int = 1000
   save_every: int = 1000
-  evaluate_sentences: int = 500
   keep: int = 3
 
   def __post_init__(self):
     for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
       _require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
-    for name in ("evaluate_every", "save_every", "evaluate_sentences"):
-      _require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
+    _require(self.save_every >= 0, "train.save_every", self.save_every, "0 or more")
     for name in ("beta1", "beta2", "label_smoothing"):
       _require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
     _require(self.epsilon > 0, "train.epsilon", self.epsilon, "positive")
     _require(self.seed >= 0, "train.seed", self.seed, "0 or more")
     rate = self.peak_learning_rate
     _require(rate is None or rate > 0, "train.peak_learning_rate", rate, "positive or None")
+
+
+@dataclass
+class EvaluateConfig:
+  """How translations are scored, while training and by `evaluate`.
+
+  Attributes:
+    every: steps between two evaluations on the validation set; 0 is only at the end.
+    sentences: validation sentences translated at each; the loss is of all.
+    tokenize: sacreBLEU's tokenisation; `none` for text that is tokenised already.
+    lowercase: whether letters of both cases are equal.
+  """
+
+  every: int = 1000
+  sentences: int = 500
+  tokenize: str = "13a"
+  lowercase: bool = False
+
+  def __post_init__(self):
+    for name in ("every", "sentences"):
+      _require(getattr(self, name) >= 0, f"evaluate.{name}", getattr(self, name), "0 or more")
 
 
 @dataclass
@@ -257,6 +274,7 @@ class Config:
   model: ModelConfig = field(default_factory=ModelConfig)
   train: TrainConfig = field(default_factory=TrainConfig)
   decode: DecodeConfig = field(default_factory=DecodeConfig)
+  evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
   def __post_init__(self):
     if self.train.batch_tokens < self.data.row_length:

@@ -97,8 +97,6 @@ def reference(toy, sentence, limit, beam_size, kind, alpha):
     extensions.sort(reverse=True)
     finished += [extension for extension in extensions[:beam_size] if extension[1][-1] == EOS]
     beam = [extension for extension in extensions if extension[1][-1] != EOS][:beam_size]
-    if len(finished) >= beam_size:
-      break
   return sorted(((p / penalty(kind, alpha, float(len(tokens))), tokens) for p, tokens in finished), reverse=True)
 
 

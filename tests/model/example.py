@@ -10,7 +10,7 @@ from transformer_jax.config import ModelConfig
 
 # d_model is even, so it is twice a prime.
 CONFIG = ModelConfig(
-  vocab_size=31, num_layers=2, d_model=22, d_ff=29, num_heads=3, d_k=5, d_v=7, max_positions=37, dropout=0.0
+  vocab_size=31, num_layers=2, d_model=22, d_ff=29, num_heads=3, d_k=5, d_v=7, max_positions=317, dropout=0.0
 )
 SOURCE, TARGET = 13, 17
 

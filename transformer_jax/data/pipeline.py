@@ -6,7 +6,6 @@ number of devices and hosts.
 """
 
 import dataclasses
-import hashlib
 import json
 import os
 import shutil
@@ -18,10 +17,9 @@ from typing import Any, NamedTuple
 
 import grain
 import numpy as np
-from etils import epath
 
 from transformer_jax.config import DataConfig
-from transformer_jax.data import packing
+from transformer_jax.data import fingerprint, packing
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
@@ -73,12 +71,13 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
     InputError: no pair is left, or the cache cannot be written.
   """
   corpus = open_corpus(data, which)
-  parts = [_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest]
-  fingerprint = hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
-  folder = (Path(data.cache_dir) if data.cache_dir else user_cache()) / "rows" / fingerprint
+  content = fingerprint.of_values(
+    _FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest
+  )
+  folder = (Path(data.cache_dir) if data.cache_dir else user_cache()) / "rows" / content
   if not folder.exists():
     _publish(folder, lambda temporary: _pack_into(temporary, data, corpus, tokenizer))
-  return _load(folder, data.row_length, tokenizer, fingerprint)
+  return _load(folder, data.row_length, tokenizer, content)
 
 
 def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -109,20 +108,20 @@ def _pack_into(folder: Path, data: DataConfig, corpus: Any, tokenizer: Tokenizer
       report.rows += len(rows)
   if not report.rows:
     raise InputError(
-      f"no sentence pair of {corpus.name} is left: {report.empty} have an empty side and {report.too_long} are longer than "
-      f"config.data.max_length = {data.longest} tokens"
+      f"no sentence pair of {corpus.name} is left: {report.empty} have an empty side and {report.too_long} are longer "
+      f"than {data.longest} tokens; raise config.data.max_length and config.data.row_length"
     )
   (folder / "report.json").write_text(json.dumps(dataclasses.asdict(report)))
 
 
-def _load(folder: Path, row_length: int, tokenizer: Tokenizer, fingerprint: str) -> PackedRows:
+def _load(folder: Path, row_length: int, tokenizer: Tokenizer, content: str) -> PackedRows:
   report = PackingReport(**json.loads((folder / "report.json").read_text()))
   shape = (report.rows, 4, row_length)
   try:
     rows = np.memmap(folder / "rows.bin", _row_type(tokenizer), "r", shape=shape)
   except (OSError, ValueError) as error:
     raise RunError(f"the cached rows in {folder} are damaged: delete that folder and start again") from error
-  return PackedRows(rows, report, fingerprint)
+  return PackedRows(rows, report, content)
 
 
 def _row_type(tokenizer: Tokenizer) -> type:
@@ -175,8 +174,3 @@ def read_pairs(data: DataConfig, which: str, most: int | None = None) -> list[tu
       break
     pairs.append(pair)
   return pairs
-
-
-def write_tokenizer(tokenizer: Tokenizer, path: epath.Path) -> None:
-  """Keeps the tokenizer in the run folder."""
-  tokenizer.save(path)

@@ -7,9 +7,11 @@ extension by EOS that is among the `beam_size` most probable of all extensions
 is finished, and the most probable others are the next beam. With one hypothesis
 this is greedy search.
 
-A sentence is done when `beam_size` hypotheses are finished, or earlier, when no
-unfinished one can still be among the `n_best`: its log-probability can only
-fall, and no penalty is larger than that of the longest output allowed.
+A sentence is done when no unfinished hypothesis can still be among the `n_best`:
+its log-probability can only fall, and no penalty is larger than that of the
+longest output allowed. (To stop at `beam_size` finished hypotheses, as some do,
+is quicker and wrong: EOS is often among the most probable extensions when one
+is likely and all others are about equal, and the beam fills up with stumps.)
 """
 
 from collections.abc import Callable
@@ -60,7 +62,6 @@ class _Search(NamedTuple):
   position: jax.Array
   beam: _Beam
   finished: Hypotheses
-  finished_count: jax.Array  # [sentences]
   done: jax.Array  # [sentences]
   cache: Any
 
@@ -123,12 +124,9 @@ def beam_search(
     ends = jnp.where(search.done[:, None], -jnp.inf, ends)
     scores = ends / penalty(length_penalty, alpha, length.astype(jnp.float32))
     finished = _keep_best(search.finished, _set(beam.tokens, position, eos), length, ends, scores)
-    finished_count = search.finished_count + jnp.sum(ends > -jnp.inf, axis=1)
     hopeless = extensions[:, 0] / most_penalty <= finished.scores[:, -1]
-    done = search.done | hopeless | (finished_count >= beam_size) | (length >= limits)
-    return _Search(
-      length, _next_beam(beam, position, extensions, parents, tokens), finished, finished_count, done, cache
-    )
+    done = search.done | hopeless | (length >= limits)
+    return _Search(length, _next_beam(beam, position, extensions, parents, tokens), finished, done, cache)
 
   start = _start(cache, limits, beam_size, n_best, max_length, bos, pad)
   return jax.lax.while_loop(unfinished, advance, start).finished
@@ -148,7 +146,7 @@ def _start(cache: Any, limits: jax.Array, beam_size: int, n_best: int, max_lengt
     log_probs=jnp.full((sentences, n_best), -jnp.inf),
     scores=jnp.full((sentences, n_best), -jnp.inf),
   )
-  return _Search(jnp.int32(0), beam, finished, jnp.zeros(sentences, jnp.int32), limits <= 0, cache)
+  return _Search(jnp.int32(0), beam, finished, limits <= 0, cache)
 
 
 def _extensions(

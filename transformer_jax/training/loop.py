@@ -85,7 +85,7 @@ class Run:
         if save or _due(step, train.log_every):
           progress.note(self._log(step))
         validation_loss = None
-        if step == train.steps or _due(step, train.evaluate_every):
+        if step == train.steps or _due(step, self._config.evaluate.every):
           validation_loss = self._evaluate(step, progress)
         if save:
           self._checkpoints.save(self._state, validation_loss)
@@ -110,8 +110,8 @@ class Run:
     if not math.isfinite(line["loss"]):
       self._close()
       raise RunError(
-        f"the loss is {line['loss']} in the {line['updates']} updates up to step {step}; the last checkpoint in the run "
-        "folder is good: lower config.train.peak_learning_rate or raise config.train.warmup_steps"
+        f"the loss is {line['loss']} in the {line['updates']} updates up to step {step}; the last checkpoint in the "
+        "run folder is good: lower config.train.peak_learning_rate or raise config.train.warmup_steps"
       )
     return (
       f"step {step}: loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
@@ -180,8 +180,8 @@ def _description(config: Config, packed: PackedRows) -> str:
   if report.empty:
     left_out += f"; {report.empty:,} pairs skipped, with an empty side"
   return (
-    f"training on {report.pairs:,} pairs, {report.source_tokens:,} source and {report.target_tokens:,} target tokens in "
-    f"{report.rows:,} rows of {config.data.row_length}, {report.padding(config.data.row_length):.1%} padding{left_out}"
+    f"training on {report.pairs:,} pairs, {report.source_tokens:,} source and {report.target_tokens:,} target tokens, "
+    f"in {report.rows:,} rows of {config.data.row_length}, {report.padding(config.data.row_length):.1%} padding{left_out}"
   )
 
 

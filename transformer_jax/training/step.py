@@ -131,7 +131,7 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   updates, optimizer_state = optimizer(config).update(gradients, state.optimizer, state.params)
   metrics = {
     "sums": sums,
-    "gradient_norm": optax.global_norm(gradients),
+    "gradient_norm": optax.tree.norm(gradients),
     "learning_rate": learning_rate(config)(state.step),
   }
   return TrainState(state.step + 1, optax.apply_updates(state.params, updates), optimizer_state), metrics

@@ -32,7 +32,7 @@ class Validation:
       packed = pipeline.packed_rows(data, data.validation, tokenizer)
       size = -(-min(config.train.batch_tokens // data.row_length, len(packed.rows)) // parallel.device_count())
       self._batches = pipeline.in_order(packed, size * parallel.device_count())
-      self._pairs = pipeline.read_pairs(data, data.validation, config.train.evaluate_sentences)
+      self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
 
   def measure(self, params: Params) -> dict[str, Any]:
     """Loss, perplexity and accuracy of the whole validation set, and scores of its first translations."""
@@ -62,4 +62,6 @@ class Validation:
       self._translator = Translator(self._config, params, self._tokenizer)
     self._translator.params = params
     translations = self._translator.translate([source for source, _ in pairs])
-    return score(translations, [reference for _, reference in pairs]), translations
+    evaluate = self._config.evaluate
+    references = [reference for _, reference in pairs]
+    return score(translations, references, tokenize=evaluate.tokenize, lowercase=evaluate.lowercase), translations

@@ -1,0 +1,204 @@
+import math
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.model import reference
+from tests.model.example import CONFIG, SOURCE, TARGET, float64, normal, options, perturbed
+from transformer_jax.config import Config, Dtype, ModelConfig
+from transformer_jax.model import masking
+from transformer_jax.model.decoder import Decoder
+from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.encoder import EncoderLayer
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.training.step import init_params
+
+# Two sentence pairs and padding, as in a packed row.
+SOURCE_SEGMENTS = np.array([1] * 5 + [2] * 7 + [0])
+TARGET_SEGMENTS = np.array([1] * 3 + [2] * 11 + [0] * 3)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+  generator = np.random.default_rng(0)
+  return {
+    "source": generator.integers(CONFIG.vocab_size, size=SOURCE),
+    "target": generator.integers(CONFIG.vocab_size, size=TARGET),
+    "source_positions": generator.permutation(SOURCE),
+    "target_positions": generator.permutation(TARGET),
+    "source_mask": np.asarray(masking.segment_mask(SOURCE_SEGMENTS, SOURCE_SEGMENTS)),
+    "target_mask": np.asarray(
+      masking.combine(masking.causal_mask(TARGET), masking.segment_mask(TARGET_SEGMENTS, TARGET_SEGMENTS))
+    ),
+    "cross_mask": np.asarray(masking.segment_mask(TARGET_SEGMENTS, SOURCE_SEGMENTS)),
+  }
+
+
+def logits_of(model: Transformer, **inputs):
+  return model.logits(model(**inputs))
+
+
+def compiled(config: ModelConfig):
+  """A function (params, inputs) -> logits, and parameters."""
+  model = Transformer(config)
+  params = perturbed(init_params(Config(model=config)))
+  return jax.jit(lambda params, inputs: model.apply({"params": params}, method=logits_of, **inputs)), params
+
+
+@pytest.fixture(scope="module")
+def plain():
+  return compiled(CONFIG)
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_encoder_layer(pre_norm, inputs):
+  layer, x, mask = EncoderLayer(options(pre_norm=pre_norm)), normal(0, SOURCE, CONFIG.d_model), inputs["source_mask"]
+  params = perturbed(layer.init(jax.random.key(0), x, mask, deterministic=True)["params"])
+  result = layer.apply({"params": params}, x, mask, deterministic=True)
+  np.testing.assert_allclose(result, reference.encoder_layer(float64(params), x, mask, pre_norm), atol=2e-5)
+
+
+def test_decoder_layer(inputs):
+  decoder = Decoder(options(num_layers=1))
+  x, memory = normal(0, TARGET, CONFIG.d_model), normal(1, SOURCE, CONFIG.d_model)
+  masks = inputs["target_mask"], inputs["cross_mask"]
+  params = perturbed(decoder.init(jax.random.key(0), x, memory, *masks, deterministic=True)["params"])
+  result = decoder.apply({"params": params}, x, memory, *masks, deterministic=True)
+  expected = reference.decoder_layer(float64(params)["layers_0"], x, memory, *masks, pre_norm=False)
+  np.testing.assert_allclose(result, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {},
+    {"pre_norm": True, "attention_bias": True},
+    {"num_layers": 1, "learned_positions": True},
+    {"num_layers": 1, "share_logits": False, "d_k": None, "num_heads": 2},
+    {"num_layers": 1, "share_embeddings": False, "d_v": None, "num_heads": 11},
+    {"num_layers": 1, "pre_norm": True, "learned_positions": True, "share_embeddings": False, "share_logits": False},
+  ],
+  ids=["paper", "pre_norm-bias", "learned_positions", "own_logits", "own_source", "all"],
+)
+def test_logits(changes, inputs):
+  config = options(**changes)
+  apply, params = compiled(config)
+  result = apply(params, inputs)
+  assert result.shape == (TARGET, config.vocab_size) and result.dtype == jnp.float32
+  np.testing.assert_allclose(result, reference.transformer(config, float64(params), **inputs), atol=5e-5)
+
+
+def test_tables_are_shared_as_asked():
+  def tables(**changes):
+    params = jax.eval_shape(lambda: init_params(Config(model=options(**changes))))
+    return {name for name, part in params.items() if "table" in part}
+
+  assert tables() == {"target_embedding"}
+  assert tables(share_embeddings=False) == {"target_embedding", "own_source_embedding"}
+  assert tables(share_logits=False) == {"target_embedding", "own_output"}
+  positions = {"source_positions", "target_positions"}
+  assert tables(learned_positions=True) == {"target_embedding"} | positions
+
+
+def test_a_later_target_token_changes_no_earlier_logit(plain, inputs):
+  apply, params = plain
+  before = np.asarray(apply(params, inputs))
+  for position in (3, 8, 13):  # of the second segment: 3 to 13
+    target = inputs["target"].copy()
+    target[position] = (target[position] + 1) % CONFIG.vocab_size
+    after = np.asarray(apply(params, inputs | {"target": target}))
+    np.testing.assert_array_equal(after[:position], before[:position])
+    assert np.all(np.any(after[position:14] != before[position:14], axis=1))
+
+
+def test_a_source_token_changes_no_logit_of_another_segment(plain, inputs):
+  apply, params = plain
+  before = np.asarray(apply(params, inputs))
+  source = inputs["source"].copy()
+  source[2] = (source[2] + 1) % CONFIG.vocab_size
+  after = np.asarray(apply(params, inputs | {"source": source}))
+  changed = np.any(after != before, axis=1)
+  np.testing.assert_array_equal(changed, TARGET_SEGMENTS == 1)
+
+
+def test_bfloat16(plain, inputs):
+  apply, params = plain
+  exact = apply(params, inputs)
+  low, low_params = compiled(options(dtype=Dtype.BFLOAT16))
+  assert {leaf.dtype for leaf in jax.tree.leaves(low_params)} == {jnp.dtype("float32")}
+  result = low(params, inputs)
+  assert result.dtype == jnp.float32
+  # Each of 10 sub-layers rounds its input, its products and its output to 8 bits (2^-9, relative to about 1), and
+  # LayerNorm brings them to the same size again, so that errors add up like noise: 2^-9 * sqrt(10 * 10) = 0.02.
+  error = np.asarray(result - exact)[TARGET_SEGMENTS > 0] / np.std(exact)
+  root_mean_square = np.sqrt(np.mean(error**2))
+  assert 1e-4 < root_mean_square < 0.02  # it did compute in bfloat16, and well
+
+
+def recorded_dropout(config: ModelConfig, inputs) -> list[tuple[np.ndarray, np.ndarray]]:
+  """What went into each active dropout and what came out of it, in one forward pass."""
+  record = []
+
+  def recorder(call, args, kwargs, context):
+    result = call(*args, **kwargs)
+    if isinstance(context.module, Dropout) and context.module.rate and not kwargs["deterministic"]:
+      record.append((np.asarray(args[0]), np.asarray(result)))
+    return result
+
+  params = init_params(Config(model=config))
+  with nn.intercept_methods(recorder):
+    Transformer(config).apply(
+      {"params": params}, **inputs, deterministic=False, rngs={"dropout": jax.random.key(0)}
+    )
+  return record
+
+
+def test_dropout_is_where_the_paper_says_and_different_everywhere(inputs):
+  """§5.4: on the output of each sub-layer and on the sums of embeddings and positions."""
+  config = options(dropout=0.5)
+  record = recorded_dropout(config, inputs)
+  assert len(record) == 2 + (2 + 3) * config.num_layers
+  shapes = [x.shape for x, _ in record]
+  assert shapes.count((SOURCE, config.d_model)) == 1 + 2 * config.num_layers
+  assert shapes.count((TARGET, config.d_model)) == 1 + 3 * config.num_layers
+  zeroed = [(y == 0)[:SOURCE] for _, y in record]
+  for i, one in enumerate(zeroed):
+    # Of 286 elements half agree by chance.
+    assert all(np.mean((one == other)[:5]) < 0.7 for other in zeroed[:i])
+
+  table = init_params(Config(model=config))["target_embedding"]["table"]
+  expected = reference.enter(np.asarray(table), None, inputs["source"], inputs["source_positions"])
+  np.testing.assert_allclose(record[0][0], expected, atol=1e-5)
+
+
+def test_attention_dropout_is_an_option(inputs):
+  config = options(attention_dropout=0.5, num_layers=1)
+  shapes = [x.shape for x, _ in recorded_dropout(config, inputs)]
+  heads = config.num_heads
+  assert shapes == [(heads, SOURCE, SOURCE), (heads, TARGET, TARGET), (heads, TARGET, SOURCE)]
+
+
+@pytest.mark.parametrize(
+  ("sizes", "expected"),
+  [
+    ({}, 63_045_632),
+    ({"d_model": 1024, "d_ff": 4096, "num_heads": 16}, 214_171_648),
+    ({"d_k": 16, "d_v": 32}, None),
+  ],
+  ids=["base", "big", "B-dk16"],
+)
+def test_number_of_parameters(sizes, expected):
+  config = ModelConfig(vocab_size=37_000, **sizes)
+  d, heads = config.d_model, config.num_heads
+  attention = d * heads * (2 * (config.d_k or d // heads) + 2 * (config.d_v or d // heads))
+  feed_forward = 2 * d * config.d_ff + config.d_ff + d
+  norm = 2 * d
+  encoder = attention + feed_forward + 2 * norm
+  decoder = 2 * attention + feed_forward + 3 * norm
+  formula = config.vocab_size * d + config.num_layers * (encoder + decoder)
+  params = jax.eval_shape(lambda: init_params(Config(model=config)))
+  assert sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(params)) == formula
+  assert expected in (None, formula)

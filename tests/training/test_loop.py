@@ -1,0 +1,187 @@
+"""The loop: what a run leaves behind, and that a run in parts equals a run in one."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+from transformer_jax import checkpoint
+from transformer_jax.config import (
+  Config,
+  Corpus,
+  DataConfig,
+  DecodeConfig,
+  EvaluateConfig,
+  ModelConfig,
+  TrainConfig,
+  to_json,
+)
+from transformer_jax.errors import InputError, RunError
+from transformer_jax.training import loop
+
+WORDS = "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split()
+TIMING = {"seconds", "tokens_per_second"}
+
+
+@pytest.fixture
+def prefix(tmp_path):
+  """A corpus in which the target is the source backwards."""
+  random = np.random.default_rng(0)
+  sentences = [random.choice(WORDS, random.integers(1, 7)).tolist() for _ in range(211)]
+  (tmp_path / "text.en").write_text("".join(" ".join(words) + "\n" for words in sentences))
+  (tmp_path / "text.de").write_text("".join(" ".join(reversed(words)) + "\n" for words in sentences))
+  return str(tmp_path / "text")
+
+
+def tiny(prefix: str, **train) -> Config:
+  defaults = {"steps": 6, "batch_tokens": 128, "warmup_steps": 3, "log_every": 2, "save_every": 2, "keep": 2}
+  return Config(
+    data=DataConfig(corpus=Corpus.TEXT, train=prefix, validation=prefix, row_length=16),
+    model=ModelConfig(vocab_size=290, num_layers=1, d_model=8, d_ff=16, num_heads=2, dropout=0.1),
+    train=TrainConfig(**{**defaults, **train}),
+    evaluate=EvaluateConfig(every=3, sentences=2),
+    decode=DecodeConfig(beam_size=1, max_source_length=16, extra_length=3),
+  )
+
+
+def state_of(workdir: Path, config: Config):
+  return jax.device_get(checkpoint.Checkpoints(epath.Path(workdir), 2).restore(config))
+
+
+def metrics_of(workdir: Path) -> list[dict]:
+  lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]
+  return [{key: value for key, value in json.loads(line).items() if key not in TIMING} for line in lines]
+
+
+def assert_same_bits(a, b) -> None:
+  jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def test_a_run_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd):
+  whole, parts = tmp_path / "whole", tmp_path / "parts"
+  loop.train(tiny(prefix), epath.Path(whole))
+  loop.train(tiny(prefix, steps=4), epath.Path(parts))
+  loop.train(tiny(prefix), epath.Path(parts))
+  assert "resuming after step 4" in capfd.readouterr().err
+  expected = state_of(whole, tiny(prefix))
+  assert int(expected.step) == 6
+  assert_same_bits(state_of(parts, tiny(prefix)), expected)
+  train = [line for line in metrics_of(whole) if line["split"] == "train"]
+  assert [line["step"] for line in train] == [2, 4, 6]
+  assert [line for line in metrics_of(parts) if line["split"] == "train"] == train
+  validation = [line for line in metrics_of(whole) if line["split"] == "validation"]
+  assert [line["step"] for line in validation] == [3, 6]
+  assert {"loss", "perplexity", "bleu", "bleu_signature"} <= validation[0].keys()
+
+
+def test_sigterm_saves_and_the_run_goes_on(prefix, tmp_path, monkeypatch):
+  update = loop.Run._update
+
+  def interrupted(self, step):
+    update(self, step)
+    if step == 3:
+      os.kill(os.getpid(), signal.SIGTERM)
+
+  before = signal.getsignal(signal.SIGTERM)
+  monkeypatch.setattr(loop.Run, "_update", interrupted)
+  with pytest.raises(SystemExit) as stopped:
+    loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
+  assert stopped.value.code == 143
+  assert signal.getsignal(signal.SIGTERM) is before
+  assert int(state_of(tmp_path / "run", tiny(prefix)).step) == 3
+  monkeypatch.setattr(loop.Run, "_update", update)
+  loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
+  loop.train(tiny(prefix), epath.Path(tmp_path / "whole"))
+  assert_same_bits(state_of(tmp_path / "run", tiny(prefix)), state_of(tmp_path / "whole", tiny(prefix)))
+
+
+def test_lines_after_the_checkpoint_are_forgotten(prefix, tmp_path):
+  loop.train(tiny(prefix, steps=4), epath.Path(tmp_path / "run"))
+  with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
+    file.write(json.dumps({"step": 5, "split": "train"}) + "\n")
+  loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
+  assert [line["step"] for line in metrics_of(tmp_path / "run") if line["split"] == "train"] == [2, 4, 6]
+
+
+def test_a_finished_run_stays_as_it_is(prefix, tmp_path):
+  config = tiny(prefix, steps=2)
+  loop.train(config, epath.Path(tmp_path / "run"))
+  before = metrics_of(tmp_path / "run")
+  loop.train(config, epath.Path(tmp_path / "run"))
+  assert metrics_of(tmp_path / "run") == before
+
+
+@pytest.mark.slow
+def test_sigkill_at_any_moment_loses_nothing(prefix, tmp_path):
+  """The same command is killed and started again until it ends; the parameters are those of an unbroken run."""
+  config = tiny(prefix, steps=60)
+  loop.train(config, epath.Path(tmp_path / "whole"))
+  program = (
+    "import json, sys; from etils import epath; from transformer_jax import config; "
+    "from transformer_jax.training.loop import train; "
+    "train(config.from_dict(json.loads(sys.argv[1])), epath.Path(sys.argv[2]))"
+  )
+  command = [sys.executable, "-c", program, to_json(config), str(tmp_path / "killed")]
+  metrics = tmp_path / "killed" / "metrics.jsonl"
+  random = np.random.default_rng(1)
+  for target in sorted(random.integers(1, 25, 3)):  # lines of the log after which it is killed
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not (metrics.exists() and metrics.read_text().count("\n") >= target):
+      time.sleep(0.01)
+    process.kill()
+    process.wait()
+  subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+  assert_same_bits(state_of(tmp_path / "killed", config), state_of(tmp_path / "whole", config))
+  assert metrics_of(tmp_path / "killed") == metrics_of(tmp_path / "whole")
+
+
+def test_a_config_that_no_longer_fits_names_its_key(prefix, tmp_path):
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
+  other = dataclasses.replace(tiny(prefix), model=dataclasses.replace(tiny(prefix).model, d_ff=32))
+  with pytest.raises(InputError, match=r"config\.model\.d_ff is 32, but the run in .* was begun with 16"):
+    loop.train(other, epath.Path(tmp_path))
+
+
+def test_another_text_is_refused(prefix, tmp_path):
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
+  for language in ("en", "de"):
+    with open(f"{prefix}.{language}", "a") as file:
+      file.write("elf\n")
+  with pytest.raises(InputError, match=r"config\.data\.train now gives other sentence pairs"):
+    loop.train(tiny(prefix), epath.Path(tmp_path))
+
+
+def test_a_folder_that_cannot_be_written_is_refused(prefix, tmp_path):
+  (tmp_path / "file").write_text("")
+  with pytest.raises(InputError, match=r"run folder .* cannot be written"):
+    loop.train(tiny(prefix), epath.Path(tmp_path / "file" / "run"))
+
+
+def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
+  with pytest.raises(RunError, match=r"the loss is nan in the 2 updates up to step \d+"):
+    loop.train(tiny(prefix, peak_learning_rate=1e38, steps=40), epath.Path(tmp_path))
+  state = state_of(tmp_path, tiny(prefix))
+  assert state is None or all(np.isfinite(x).all() for x in jax.tree.leaves(state))
+
+
+def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
+  with pytest.raises(InputError, match="is not a run folder"):
+    checkpoint.load_for_decoding(tmp_path / "nowhere")
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
+  config, tokenizer, params = checkpoint.load_for_decoding(tmp_path / "run")
+  assert config == tiny(prefix, steps=2)
+  assert tokenizer.vocab_size == 290
+  assert_same_bits(jax.device_get(params), state_of(tmp_path / "run", config).params)
+  shutil.rmtree(tmp_path / "run" / "checkpoints")
+  with pytest.raises(InputError, match="no finished checkpoint"):
+    checkpoint.load_for_decoding(tmp_path / "run")

@@ -1,0 +1,85 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from transformer_jax.training.loss import chunked_sums, token_sums
+
+TOKENS, MODEL, VOCAB = 17, 5, 13
+
+
+@pytest.fixture
+def example():
+  generator = np.random.default_rng(0)
+  logits = (3 * generator.standard_normal((TOKENS, VOCAB))).astype(np.float32)
+  return logits, generator.integers(VOCAB, size=TOKENS), generator.random(TOKENS) < 0.7
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+def test_cross_entropy_against_the_smoothed_distribution(smoothing, example):
+  """§5.4: -sum q log p with q = 1 - eps + eps / V on the target and eps / V elsewhere."""
+  logits, targets, valid = example
+  loss, unsmoothed, correct = 0.0, 0.0, 0
+  for z, y in zip(logits[valid].astype(np.float64), targets[valid], strict=True):
+    p = np.exp(z) / np.sum(np.exp(z))
+    q = np.full(VOCAB, smoothing / VOCAB)
+    q[y] += 1 - smoothing
+    assert np.sum(q) == pytest.approx(1)
+    loss -= np.sum(q * np.log(p))
+    unsmoothed -= np.log(p[y])
+    correct += np.argmax(z) == y
+  sums = token_sums(logits, targets, valid, smoothing)
+  assert float(sums.loss) == pytest.approx(loss, rel=1e-6)
+  assert float(sums.negative_log_likelihood) == pytest.approx(unsmoothed, rel=1e-6)
+  assert float(sums.correct) == correct
+  assert float(sums.tokens) == np.sum(valid)
+  assert all(value.dtype == jnp.float32 and value.shape == () for value in jax.tree.leaves(sums))
+
+
+def test_padding_counts_for_nothing(example):
+  logits, targets, valid = example
+  sums = token_sums(logits, targets, valid, 0.1)
+  other = np.where(valid[:, None], logits, 1e4 * logits)
+  assert token_sums(other, np.where(valid, targets, 0), valid, 0.1) == sums
+  nothing = token_sums(logits, targets, np.zeros(TOKENS, bool), 0.1)
+  assert [float(value) for value in jax.tree.leaves(nothing)] == [0.0] * 4
+
+
+def test_large_logits_do_not_overflow():
+  logits = np.array([[1e4, 0, -1e4], [-1e4, 0, 1e4]], np.float32)
+  sums = token_sums(logits, np.array([0, 0]), np.ones(2, bool), 0.0)
+  assert float(sums.loss) == pytest.approx(2e4)
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 16, 17, 256])
+def test_chunks_change_neither_values_nor_gradients(chunk, example):
+  _, targets, valid = example
+  generator = np.random.default_rng(1)
+  hidden = generator.standard_normal((TOKENS, MODEL)).astype(np.float32)
+  table = generator.standard_normal((VOCAB, MODEL)).astype(np.float32)
+
+  def plain(table, hidden):
+    sums = token_sums(hidden @ table.T, targets, valid, 0.1)
+    return sums.loss, sums
+
+  def chunked(table, hidden):
+    sums = chunked_sums(lambda hidden: hidden @ table.T, hidden, jnp.asarray(targets), jnp.asarray(valid), 0.1, chunk)
+    return sums.loss, sums
+
+  expected, sums = jax.grad(plain, (0, 1), has_aux=True)(table, hidden)
+  gradients, chunked_sums_ = jax.jit(jax.grad(chunked, (0, 1), has_aux=True))(table, hidden)
+  for one, other in zip(jax.tree.leaves((gradients, chunked_sums_)), jax.tree.leaves((expected, sums)), strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_logits_of_all_tokens_are_never_held():
+  """The largest array, forwards and backwards, has one chunk of tokens."""
+  tokens, chunk = 1024, 64
+  hidden, table = jnp.zeros((tokens, MODEL)), jnp.zeros((VOCAB * 11, MODEL))
+  targets, valid = jnp.zeros(tokens, jnp.int32), jnp.ones(tokens, bool)
+
+  def loss(table):
+    return chunked_sums(lambda hidden: hidden @ table.T, hidden, targets, valid, 0.1, chunk).loss
+
+  compiled = jax.jit(jax.grad(loss)).lower(table).compile()
+  assert compiled.memory_analysis().temp_size_in_bytes < tokens * VOCAB * 11 * 4 / 2
