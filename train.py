@@ -42,8 +42,10 @@ def parse(argv: list[str]) -> tuple[Config, str]:
     raise InputError(f"--config: {_last_line(error)}") from error
   except InputError:
     raise
-  except (flags.Error, AttributeError, KeyError, TypeError, ValueError) as error:
+  except flags.Error as error:
     raise InputError(_last_line(error)) from error
+  except Exception as error:  # a config file is a program, which can fail in any way
+    raise InputError(f"--config: the file fails with {type(error).__name__}: {_last_line(error)}") from error
   if len(rest) > 1:
     raise InputError(f"{rest[1]!r} is not a flag: flags begin with --, as in --config.train.steps=1000")
   return chosen, workdir.value or os.path.join("runs", Path(file.split(":")[0]).stem)
@@ -52,7 +54,9 @@ def parse(argv: list[str]) -> tuple[Config, str]:
 def _last_line(error: Exception) -> str:
   """The sentence of a message that may be the last line of a traceback."""
   lines = [line.strip() for line in str(error).split("\n") if line.strip()]
-  return re.sub(r"^([\w.]*Error: |\[Errno \d+\] )", "", lines[-1])
+  sentence = re.sub(r"^([\w.]*Error: |\[Errno \d+\] )", "", lines[-1])
+  config_file = re.match(r"flag (--config=.*): Error whilst parsing config file", lines[0])
+  return f"{config_file[1]}: {sentence}" if config_file else sentence
 
 
 def help_text() -> str:

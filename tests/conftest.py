@@ -1,6 +1,7 @@
-"""Eight devices on the CPU, no silent broadcasting of ranks; set before JAX starts."""
+"""Eight devices on the CPU and no silent broadcasting of ranks, set before JAX starts."""
 
 import os
+import tempfile
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
@@ -9,6 +10,17 @@ import jax
 import pytest
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+# Most of the time of these small tests is the compiler's.
+jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _compile_once():
+  """What one test has compiled another one finds; nothing is left behind."""
+  with tempfile.TemporaryDirectory() as folder:
+    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    yield
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from transformer_jax.errors import InputError, RunError
 
 # What needs JAX is imported inside the commands: neither --help nor a mistaken flag should wait for it.
 if TYPE_CHECKING:
-  from transformer_jax.decoding.translator import Translation
+  from transformer_jax.decoding.translator import Translation, Translator
 
 _TRANSLATE = """\
 Translates standard input, one sentence a line, to standard output: line i of the output is the translation of line i of
@@ -52,10 +52,9 @@ def _failed(message: str, status: int) -> int:
 def translate(args: argparse.Namespace) -> None:
   """`translate`: standard input to standard output."""
   from transformer_jax.data.text import read_lines
-  from transformer_jax.decoding.translator import Translator
   from transformer_jax.progress import Progress, say
 
-  translator = Translator.load(args.workdir)
+  translator = _load(args.workdir)
   interactive = {"window": 1} if sys.stdin.isatty() else {}
   with Progress("line", visible=not sys.stdout.isatty()) as progress:
     for translations in translator.translate_lines(
@@ -71,6 +70,15 @@ def translate(args: argparse.Namespace) -> None:
       sys.stdout.buffer.flush()
 
 
+def _load(workdir: str) -> "Translator":
+  from absl import logging
+
+  from transformer_jax.decoding.translator import Translator
+
+  logging.set_verbosity(logging.ERROR)  # orbax warns that what is opened to be read cannot be written
+  return Translator.load(workdir)
+
+
 def _output_lines(translations: "Sequence[Translation]", n_best: int, scores: bool) -> Iterator[str]:
   for translation in translations:
     yield f"{translation.score:.6f}\t{translation.text}\n" if scores else f"{translation.text}\n"
@@ -79,14 +87,13 @@ def _output_lines(translations: "Sequence[Translation]", n_best: int, scores: bo
 
 def evaluate(args: argparse.Namespace) -> None:
   """`evaluate`: a file's translations against their references."""
-  from transformer_jax.decoding.translator import Translator
   from transformer_jax.evaluation import scores
   from transformer_jax.progress import Progress, say
 
   scores.check_tokenization(args.tokenize)
   _check_writable(args.hypotheses)
   pairs = _read_pairs(args.source, args.reference)
-  translator = Translator.load(args.workdir)
+  translator = _load(args.workdir)
   start = time.monotonic()
   with Progress("line", total=len(pairs)) as progress:
     found = translator.translate_lines(
@@ -114,8 +121,8 @@ def _read_pairs(source: str, reference: str) -> list[tuple[str, str]]:
 
   from transformer_jax.data.text import _lines_of, zip_lines
 
-  lines = (_lines_of(epath.Path(path).expanduser()) for path in (source, reference))
-  return list(zip_lines(*lines, source, reference))
+  sources, references = (_lines_of(epath.Path(path).expanduser()) for path in (source, reference))
+  return list(zip_lines(sources, references, source, reference))
 
 
 def _check_writable(path: str | None) -> None:

@@ -10,6 +10,7 @@ that `ModelConfig` serves as a hashable attribute of the modules.
 import dataclasses
 import enum
 import json
+import math
 import types
 import typing
 from dataclasses import dataclass, field
@@ -213,10 +214,10 @@ class TrainConfig:
     _require(self.save_every >= 0, "train.save_every", self.save_every, "0 or more")
     for name in ("beta1", "beta2", "label_smoothing"):
       _require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
-    _require(self.epsilon > 0, "train.epsilon", self.epsilon, "positive")
+    _require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
     _require(self.seed >= 0, "train.seed", self.seed, "0 or more")
     rate = self.peak_learning_rate
-    _require(rate is None or rate > 0, "train.peak_learning_rate", rate, "positive or None")
+    _require(rate is None or 0 < rate < math.inf, "train.peak_learning_rate", rate, "positive or None")
 
 
 @dataclass
@@ -261,7 +262,7 @@ class DecodeConfig:
 
   def __post_init__(self):
     _require(self.beam_size > 0, "decode.beam_size", self.beam_size, "positive")
-    _require(self.length_penalty >= 0, "decode.length_penalty", self.length_penalty, "0 or more")
+    _require(0 <= self.length_penalty < math.inf, "decode.length_penalty", self.length_penalty, "0 or more")
     _require(self.extra_length > 0, "decode.extra_length", self.extra_length, "positive")
     _require(self.max_source_length > 1, "decode.max_source_length", self.max_source_length, "at least 2")
 

@@ -150,9 +150,7 @@ def recorded_dropout(config: ModelConfig, inputs) -> list[tuple[np.ndarray, np.n
 
   params = init_params(Config(model=config))
   with nn.intercept_methods(recorder):
-    Transformer(config).apply(
-      {"params": params}, **inputs, deterministic=False, rngs={"dropout": jax.random.key(0)}
-    )
+    Transformer(config).apply({"params": params}, **inputs, deterministic=False, rngs={"dropout": jax.random.key(0)})
   return record
 
 

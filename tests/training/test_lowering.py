@@ -27,7 +27,9 @@ def test_train_step_of_the_base_model(dtype):
     jax.ShapeDtypeStruct((devices, ROWS), jnp.int32),
   )
   step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None))
-  exported = jax.export.export(jax.jit(lambda state, batch: step(state, batch)), platforms=["tpu", "cuda"])(state, batch)
+  exported = jax.export.export(jax.jit(lambda state, batch: step(state, batch)), platforms=["tpu", "cuda"])(
+    state, batch
+  )
   assert exported.platforms == ("tpu", "cuda") and exported.nr_devices == devices
   products = [line for line in exported.mlir_module().split("\n") if "stablehlo.dot_general" in line]
   assert len(products) > 100

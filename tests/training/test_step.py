@@ -2,7 +2,6 @@ import dataclasses
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from tests.model import reference
 from tests.model.example import float64, perturbed
 from transformer_jax import parallel
 from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
-from transformer_jax.data.packing import PackingReport, pack
+from transformer_jax.data.packing import TARGET, PackingReport, pack
 from transformer_jax.data.pipeline import Batch, Batches, PackedRows
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.transformer import Transformer
@@ -47,14 +46,19 @@ def packed(pairs) -> np.ndarray:
   return np.concatenate(list(pack(pairs, ROW_LENGTH, np.uint16)))
 
 
-segments = st.lists(st.integers(1, 5), max_size=7).map(lambda lengths: [1 + i for i, n in enumerate(lengths) for _ in range(n)])
+@st.composite
+def rows_of_segments(draw):
+  """Segments numbered from 1, then padding; always 17, for one compilation."""
+  segments = [1 + i for i, length in enumerate(draw(st.lists(st.integers(1, 7), max_size=5))) for _ in range(length)]
+  return (segments + [0] * 17)[:17]
+
+
+jitted_positions, jitted_decoder_input = jax.jit(segment_positions), jax.jit(decoder_input)
 
 
 @settings(deadline=None)
-@given(segments.filter(lambda segments: len(segments) <= 17), st.randoms(use_true_random=False))
-def test_positions_and_decoder_input_start_again_in_each_segment(segments, random):
-  segments += [0] * (17 - len(segments))  # one shape, one compilation
-  target = [random.randrange(4, VOCAB) for _ in segments]
+@given(rows_of_segments(), st.lists(st.integers(4, VOCAB - 1), min_size=17, max_size=17))
+def test_positions_and_decoder_input_start_again_in_each_segment(segments, target):
   positions, shifted = [], []
   for i, segment in enumerate(segments):
     new = i == 0 or segment != segments[i - 1]
@@ -64,53 +68,47 @@ def test_positions_and_decoder_input_start_again_in_each_segment(segments, rando
   np.testing.assert_array_equal(jitted_decoder_input(np.array(target), np.array(positions)), shifted)
 
 
-jitted_positions, jitted_decoder_input = jax.jit(segment_positions), jax.jit(decoder_input)
+PAIRS = [([4, 5, 6], [7, 8]), ([9, 10, 11, 12], [13, 14, 15, 16, 17]), ([18], [19, 20, 21, 22])]
 
 
-class TestPackedEqualsUnpacked:
-  config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, num_layers=2))
-  pairs = [([4, 5, 6], [7, 8]), ([9, 10, 11, 12], [13, 14, 15, 16, 17]), ([18], [19, 20, 21, 22])]
+@pytest.fixture(scope="module")
+def params():
+  return perturbed(init_params(CONFIG))
 
-  @pytest.fixture(scope="class")
-  def params(self):
-    return perturbed(init_params(self.config))
 
-  @pytest.fixture(scope="class")
-  def logits(self, params):
-    """`[4, ROW_LENGTH]` -> `[ROW_LENGTH, vocab]`."""
-    model = Transformer(self.config.model)
+def test_packed_pairs_have_the_logits_that_each_has_alone(params):
+  model = Transformer(CONFIG.model)
 
-    def logits(row):
-      hidden = decoder_output(model, params, row, None)
-      return model.apply({"params": params}, hidden, method="logits")
+  @jax.jit
+  def logits_of(row):
+    return model.apply({"params": params}, decoder_output(model, params, row, None), method="logits")
 
-    return jax.jit(logits)
+  (row,) = packed(PAIRS)
+  together, start = logits_of(row), 0
+  for source, target in PAIRS:
+    logits = together[start : start + len(target)]
+    (alone,) = packed([(source, target)])
+    np.testing.assert_allclose(logits, logits_of(alone)[: len(target)], atol=1e-6)
+    np.testing.assert_allclose(logits, logits_without_padding(params, source, target), atol=5e-5)
+    start += len(target)
 
-  def test_logits(self, params, logits):
-    (row,) = packed(self.pairs)
-    together, start = logits(row), 0
-    for source, target in self.pairs:
-      own = together[start : start + len(target)]
-      (alone,) = packed([(source, target)])
-      np.testing.assert_allclose(own, logits(alone)[: len(target)], atol=1e-6)
-      np.testing.assert_allclose(own, self.without_padding(params, source, target), atol=5e-5)
-      start += len(target)
 
-  def without_padding(self, params, source, target):
-    n, m = len(source), len(target)
-    inputs = np.array(source), np.array([BOS, *target[:-1]]), np.arange(n), np.arange(m)
-    masks = np.ones((n, n), bool), np.tri(m, dtype=bool), np.ones((m, n), bool)
-    return reference.transformer(self.config.model, float64(params), *inputs, *masks)
+def logits_without_padding(params, source, target):
+  """By NumPy."""
+  n, m = len(source), len(target)
+  inputs = np.array(source), np.array([BOS, *target[:-1]]), np.arange(n), np.arange(m)
+  masks = np.ones((n, n), bool), np.tri(m, dtype=bool), np.ones((m, n), bool)
+  return reference.transformer(CONFIG.model, float64(params), *inputs, *masks)
 
-  def test_loss(self, params):
-    sums_of = jax.jit(lambda rows: batch_sums(self.config, params, rows, None))
-    empty = np.zeros((1, 4, ROW_LENGTH), np.uint16)
-    together = sums_of(np.concatenate([packed(self.pairs), empty, empty]))  # three rows, as below
-    alone = sums_of(np.concatenate([packed([pair]) for pair in self.pairs]))
-    assert float(together.tokens) == float(alone.tokens) == 11
-    assert float(together.loss) == pytest.approx(float(alone.loss), rel=1e-6)
-    likelihood = float(together.negative_log_likelihood)
-    assert likelihood == pytest.approx(float(alone.negative_log_likelihood), rel=1e-6)
+
+def test_packed_pairs_have_the_loss_that_they_have_alone(params):
+  sums_of = jax.jit(lambda rows: batch_sums(CONFIG, params, rows, None))
+  empty = np.zeros((1, 4, ROW_LENGTH), np.uint16)
+  together = sums_of(np.concatenate([packed(PAIRS), empty, empty]))  # three rows, as below
+  alone = sums_of(np.concatenate([packed([pair]) for pair in PAIRS]))
+  assert float(together.tokens) == sum(len(target) for _, target in PAIRS)
+  for one, other in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+    assert float(one) == pytest.approx(float(other), rel=1e-6)
 
 
 def over(devices: int, function, out_axes):
@@ -124,7 +122,11 @@ def shares(batch: Batch, devices: int) -> Batch:
 
 
 def train(devices: int, accumulation: int):
-  """Ten steps of ROWS rows, filled up with empty ones where they must be shared out; the state and the losses."""
+  """Ten steps with dropout; the state and the metrics.
+
+  A batch is five rows with different numbers of tokens, filled up with empty
+  rows where five cannot be shared out.
+  """
   rows = packed(copying_pairs(60))
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, accumulation=accumulation))
   batches = Batches(PackedRows(rows, PackingReport(), ""), ROWS, config.train.seed, multiple=devices * accumulation)
@@ -136,64 +138,67 @@ def train(devices: int, accumulation: int):
   return jax.device_get(state), history
 
 
-class TestTenSteps:
-  """With dropout; a batch is 5 rows, no two with the same number of tokens."""
-
-  @pytest.fixture(scope="class")
-  def one_device(self):
-    return train(devices=1, accumulation=1)
-
-  @pytest.mark.parametrize(("devices", "accumulation"), [(8, 1), (1, 4), (2, 4)])
-  def test_devices_and_accumulation_change_nothing(self, one_device, devices, accumulation):
-    state, history = train(devices, accumulation)
-    for one, other in zip(history, one_device[1], strict=True):
-      jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=2e-5), one, other)
-    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=2e-6), state.params, one_device[0].params)
-
-  def test_the_loss_falls(self, one_device):
-    losses = [metrics["sums"].loss / metrics["sums"].tokens for metrics in one_device[1]]
-    assert np.mean(losses[-3:]) < losses[0] - 0.2
-
-  def test_metrics(self, one_device):
-    state, history = one_device
-    assert state.step == STEPS and state.step.dtype == np.int32
-    for step, metrics in enumerate(history, 1):
-      expected = 1e-2 * 3**0.5 * min(step**-0.5, step * 3**-1.5)
-      assert metrics["learning_rate"] == pytest.approx(expected, rel=1e-6)
-      assert 0 < metrics["gradient_norm"] < 100
-      assert 0 < metrics["sums"].correct + 1 <= metrics["sums"].tokens <= ROWS * ROW_LENGTH
-
-  def test_everything_was_trained(self, one_device):
-    moved = jax.tree.map(lambda new, old: np.any(new != old), one_device[0].params, jax.device_get(init_params(CONFIG)))
-    assert all(jax.tree.leaves(moved))
+@pytest.fixture(scope="module")
+def one_device():
+  return train(devices=1, accumulation=1)
 
 
-class TestDropoutKeys:
+@pytest.mark.parametrize(("devices", "accumulation"), [(8, 1), (2, 4)])
+def test_devices_and_accumulation_change_nothing(one_device, devices, accumulation):
+  state, history = train(devices, accumulation)
+  for one, other in zip(history, one_device[1], strict=True):
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=2e-5), one, other)
+  jax.tree.map(functools.partial(np.testing.assert_allclose, atol=2e-6), state.params, one_device[0].params)
+
+
+def test_the_loss_falls(one_device):
+  losses = [metrics["sums"].loss / metrics["sums"].tokens for metrics in one_device[1]]
+  assert np.mean(losses[-3:]) < losses[0] - 0.2
+
+
+def test_metrics(one_device):
+  state, history = one_device
+  assert state.step == STEPS and state.step.dtype == np.int32
+  batches = Batches(PackedRows(packed(copying_pairs(60)), PackingReport(), ""), ROWS, CONFIG.train.seed)
+  for step, metrics in enumerate(history, 1):
+    expected = 1e-2 * 3**0.5 * min(step**-0.5, step * 3**-1.5)
+    assert metrics["learning_rate"] == pytest.approx(expected, rel=1e-6)
+    assert 0 < metrics["gradient_norm"] < 100
+    assert metrics["sums"].tokens == np.count_nonzero(batches[step - 1].rows[:, TARGET])  # padding is 0
+    assert 0 <= metrics["sums"].correct < metrics["sums"].tokens
+
+
+def test_every_parameter_is_trained(one_device):
+  before = jax.device_get(init_params(CONFIG))
+  for new, old in zip(jax.tree.leaves(one_device[0].params), jax.tree.leaves(before), strict=True):
+    assert np.any(new != old) and np.all(np.isfinite(new))
+
+
+@pytest.fixture(scope="module")
+def loss_of():
+  """(state, places of two equal rows in the batch) -> the loss with dropout."""
   rows = np.repeat(packed(copying_pairs(60))[:1], 2, axis=0)
-
-  @pytest.fixture(scope="class")
-  def loss(self):
-    """(state, batch of two rows) -> the loss."""
-    step = over(1, functools.partial(train_step, CONFIG), out_axes=(None, None))
-    return lambda state, index: float(step(state, shares(Batch(self.rows, np.int32(index)), 1))[1]["sums"].loss)
-
-  def test_a_row_is_keyed_by_its_place_in_the_whole_batch(self, loss):
-    state = init_state(CONFIG)
-    assert loss(state, [0, 1]) == loss(state, [0, 1])
-    assert loss(state, [0, 1]) == pytest.approx(loss(state, [1, 0]), rel=1e-6)
-    assert abs(loss(state, [0, 1]) - loss(state, [2, 3])) > 1e-3
-
-  def test_each_step_has_other_keys(self, loss):
-    state = init_state(CONFIG)
-    assert abs(loss(state, [0, 1]) - loss(state.replace(step=state.step + 1), [0, 1])) > 1e-3
+  step = over(1, functools.partial(train_step, CONFIG), out_axes=(None, None))
+  return lambda state, index: float(step(state, shares(Batch(rows, np.int32(index)), 1))[1]["sums"].loss)
 
 
-def test_evaluation_sums_over_devices_without_dropout():
+def test_dropout_is_keyed_by_a_row_s_place_in_the_whole_batch(loss_of):
+  state = init_state(CONFIG)
+  assert loss_of(state, [0, 1]) == loss_of(state, [0, 1])
+  assert loss_of(state, [0, 1]) == pytest.approx(loss_of(state, [1, 0]), rel=1e-6)
+  assert abs(loss_of(state, [0, 1]) - loss_of(state, [2, 3])) > 1e-3
+
+
+def test_dropout_is_another_in_each_step(loss_of):
+  state = init_state(CONFIG)
+  assert abs(loss_of(state, [0, 1]) - loss_of(state.replace(step=state.step + 1), [0, 1])) > 1e-3
+
+
+def test_evaluation_sums_over_devices_without_dropout(params):
   rows = packed(copying_pairs(60))[:8]
-  params = init_params(CONFIG)
   batch = Batch(rows, np.arange(8, dtype=np.int32))
   sums = over(8, functools.partial(eval_step, CONFIG), out_axes=None)(params, shares(batch, 8))
-  expected = batch_sums(CONFIG, params, jnp.asarray(rows), None)
+  expected = jax.jit(lambda rows: batch_sums(CONFIG, params, rows, None))(rows)
   jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5), sums, expected)
 
 

@@ -115,11 +115,10 @@ def _pack_into(folder: Path, data: DataConfig, corpus: Any, tokenizer: Tokenizer
 
 
 def _load(folder: Path, row_length: int, tokenizer: Tokenizer, content: str) -> PackedRows:
-  report = PackingReport(**json.loads((folder / "report.json").read_text()))
-  shape = (report.rows, 4, row_length)
   try:
-    rows = np.memmap(folder / "rows.bin", _row_type(tokenizer), "r", shape=shape)
-  except (OSError, ValueError) as error:
+    report = PackingReport(**json.loads((folder / "report.json").read_text()))
+    rows = np.memmap(folder / "rows.bin", _row_type(tokenizer), "r", shape=(report.rows, 4, row_length))
+  except (OSError, ValueError, TypeError) as error:
     raise RunError(f"the cached rows in {folder} are damaged: delete that folder and start again") from error
   return PackedRows(rows, report, content)
 

@@ -124,7 +124,7 @@ def beam_search(
     ends = jnp.where(search.done[:, None], -jnp.inf, ends)
     scores = ends / penalty(length_penalty, alpha, length.astype(jnp.float32))
     finished = _keep_best(search.finished, _set(beam.tokens, position, eos), length, ends, scores)
-    hopeless = extensions[:, 0] / most_penalty <= finished.scores[:, -1]
+    hopeless = jnp.max(extensions, axis=1) / most_penalty <= finished.scores[:, -1]
     done = search.done | hopeless | (length >= limits)
     return _Search(length, _next_beam(beam, position, extensions, parents, tokens), finished, done, cache)
 
@@ -171,9 +171,10 @@ def _extensions(
   special = (token == bos) | (token == eos) | (token == pad)
   forbidden = special[None, None] | last[:, None, None]
   candidates = jnp.where(forbidden, -jnp.inf, beam[:, :, None] + log_probs)
+  # No slices of what `top_k` gives, here or by the caller: XLA would merge them with its own and sort everything.
   extensions, chosen = jax.lax.top_k(candidates.reshape(sentences, -1), beams)
   least, _ = jax.lax.top_k(jnp.concatenate([ends, extensions], axis=1), beams)
-  ends = jnp.where(ends >= least[:, -1:], ends, -jnp.inf)
+  ends = jnp.where(ends >= jnp.min(least, axis=1, keepdims=True), ends, -jnp.inf)
   return ends, extensions, chosen // vocab, chosen % vocab
 
 

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_jax.data import packing
+from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS, PackingReport
+from transformer_jax.data.tokenizer import EOS
+
+ROW_LENGTH = 17
+
+
+class Letters:
+  """A tokenizer with a token for each character."""
+
+  def encode_batch(self, texts):
+    return [[ord(character) for character in text] for text in texts]
+
+
+def unpacked(rows):
+  """The pairs of packed rows, with all that must be true of a row on the way."""
+  pairs = []
+  for row in rows:
+    numbers = [sorted(set(row[side]) - {0}) for side in (SOURCE_SEGMENTS, TARGET_SEGMENTS)]
+    assert numbers[0] == numbers[1] == list(range(1, len(numbers[0]) + 1)) != []
+    for tokens, segments in ((row[SOURCE], row[SOURCE_SEGMENTS]), (row[TARGET], row[TARGET_SEGMENTS])):
+      real = np.count_nonzero(segments)
+      assert np.all(np.diff(segments[:real]) >= 0)  # from the left, each in one piece, and padding last
+      assert not np.any(tokens[real:]) and not np.any(segments[real:])
+    for segment in numbers[0]:
+      source, target = row[SOURCE][row[SOURCE_SEGMENTS] == segment], row[TARGET][row[TARGET_SEGMENTS] == segment]
+      pairs.append((tuple(source.tolist()), tuple(target.tolist())))
+  return pairs
+
+
+sentences = st.lists(st.integers(1, 50), min_size=1, max_size=ROW_LENGTH).map(tuple)
+
+
+@given(st.lists(st.tuples(sentences, sentences), max_size=23))
+def test_every_pair_is_in_one_row_once_and_whole(pairs):
+  windows = list(packing.pack(pairs, ROW_LENGTH))
+  assert all(rows.shape[1:] == (4, ROW_LENGTH) and rows.dtype == np.int32 for rows in windows)
+  found = [pair for rows in windows for pair in unpacked(rows)]
+  assert sorted(found) == sorted(pairs)
+
+
+@given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=23))
+def test_no_two_rows_would_fit_into_one(pairs):
+  (rows,) = packing.pack(pairs, ROW_LENGTH)
+  filled = np.count_nonzero(rows[:, [SOURCE_SEGMENTS, TARGET_SEGMENTS]], axis=2)
+  for i in range(len(rows)):
+    for j in range(i):
+      assert np.any(filled[i] + filled[j] > ROW_LENGTH)
+
+
+def test_windows_are_packed_one_by_one(monkeypatch):
+  monkeypatch.setattr(packing, "WINDOW", 5)
+  pairs = [((i, i), (i,)) for i in range(1, 13)]
+  windows = list(packing.pack(iter(pairs), ROW_LENGTH))
+  assert [sorted(unpacked(rows)) for rows in windows] == [pairs[:5], pairs[5:10], pairs[10:]]
+
+
+def test_a_small_example_by_hand():
+  (rows,) = packing.pack([([4, 5], [6]), ([7, 8, 9], [10, 11])], 6, np.uint16)
+  assert rows.dtype == np.uint16
+  np.testing.assert_array_equal(
+    rows, [[[4, 5, 7, 8, 9, 0], [1, 1, 2, 2, 2, 0], [6, 10, 11, 0, 0, 0], [1, 2, 2, 0, 0, 0]]]
+  )
+
+
+@pytest.mark.parametrize("row_length", [128, 256])
+def test_little_padding_on_lengths_like_those_of_news(row_length):
+  generator = np.random.default_rng(0)
+  # About 27 pieces a sentence with a long tail, and a target of similar length.
+  source = np.exp(generator.normal(3.1, 0.6, size=packing.WINDOW))
+  target = source * np.exp(generator.normal(0.0, 0.2, size=packing.WINDOW))
+  lengths = np.clip(np.stack([source, target], axis=1).astype(int), 1, row_length)
+  (rows,) = packing.pack([([1] * n, [1] * m) for n, m in lengths], row_length, np.uint16)
+  assert 1 - lengths.sum() / (2 * len(rows) * row_length) < 0.05
+
+
+@given(st.lists(st.tuples(st.text("abc", max_size=9), st.text("abc", max_size=9)), max_size=11))
+def test_what_is_left_out_is_counted(sentences):
+  longest, report = 7, PackingReport()
+  kept = list(packing.encode_pairs(sentences, Letters(), longest, report))  # pyright: ignore[reportArgumentType]
+
+  full = [pair for pair in sentences if all(pair)]
+  expected = [pair for pair in full if max(map(len, pair)) + 1 <= longest]
+  assert kept == [tuple([*map(ord, side), EOS] for side in pair) for pair in expected]
+  assert report == PackingReport(
+    pairs=len(expected),
+    too_long=len(full) - len(expected),
+    empty=len(sentences) - len(full),
+    source_tokens=sum(len(source) + 1 for source, _ in expected),
+    target_tokens=sum(len(target) + 1 for _, target in expected),
+    longest_source=max((len(source) + 1 for source, _ in full), default=0),
+    longest_target=max((len(target) + 1 for _, target in full), default=0),
+  )
+
+
+def test_share_of_padding():
+  assert PackingReport(rows=5, source_tokens=30, target_tokens=40).padding(10) == pytest.approx(0.3)
+  assert PackingReport().padding(10) == 1

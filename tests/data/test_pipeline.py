@@ -1,0 +1,208 @@
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data import pipeline
+from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS, PackingReport
+from transformer_jax.data.pipeline import Batches, PackedRows
+from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.errors import InputError, RunError
+
+LINES = [("a bb", "c"), ("dd", "ee ff"), ("", "g"), ("h", "i"), ("much too long for a row", "j")]
+
+
+class Letters:
+  """A tokenizer with a token for each character."""
+
+  def __init__(self, name="letters", vocab_size=128):
+    self.name, self.vocab_size = name, vocab_size
+
+  def encode_batch(self, texts):
+    return [[ord(character) for character in text] for text in texts]
+
+  def fingerprint(self):
+    return self.name
+
+
+@pytest.fixture
+def data(tmp_path):
+  write(tmp_path / "train", LINES)
+  return DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "train"), row_length=11, cache_dir=str(tmp_path / "cache"))
+
+
+def write(prefix, pairs):
+  for side, language in enumerate(("en", "de")):
+    prefix.with_suffix(f".{language}").write_text("".join(pair[side] + "\n" for pair in pairs))
+
+
+def rows_of(data, tokenizer=None):
+  return pipeline.packed_rows(data, data.train, tokenizer or Letters())  # pyright: ignore[reportArgumentType]
+
+
+def folders(data):
+  return sorted(path.name for path in (pipeline.Path(data.cache_dir) / "rows").iterdir())
+
+
+def test_rows_hold_the_corpus_and_the_report_says_what_is_left_out(data):
+  packed = rows_of(data)
+  assert packed.rows.dtype == np.uint16 and packed.rows.shape == (packed.report.rows, 4, 11)
+  found = {
+    tuple(bytes(row[side][row[segments] == segment].astype(np.uint8)) for side, segments in SIDES)
+    for row in packed.rows
+    for segment in set(row[SOURCE_SEGMENTS]) - {0}
+  }
+  end = bytes([EOS])
+  assert found == {(b"a bb" + end, b"c" + end), (b"dd" + end, b"ee ff" + end), (b"h" + end, b"i" + end)}
+  report = packed.report
+  assert (report.pairs, report.empty, report.too_long, report.longest_source) == (3, 1, 1, 24)
+  assert (report.source_tokens, report.target_tokens) == (10, 10)
+
+
+SIDES = (SOURCE, SOURCE_SEGMENTS), (TARGET, TARGET_SEGMENTS)
+
+
+def test_more_than_65536_pieces_need_wider_rows(data):
+  assert rows_of(data, Letters(vocab_size=1 << 16)).rows.dtype == np.uint16
+  assert rows_of(data, Letters("wide", vocab_size=(1 << 16) + 1)).rows.dtype == np.uint32
+
+
+def test_a_second_call_reads_the_cache(data, monkeypatch):
+  first = rows_of(data)
+  monkeypatch.setattr(Letters, "encode_batch", lambda self, texts: pytest.fail("packed again"))
+  second = rows_of(data)
+  np.testing.assert_array_equal(second.rows, first.rows)
+  assert (second.report, second.fingerprint) == (first.report, first.fingerprint)
+  assert folders(data) == [first.fingerprint]  # and nothing temporary is left
+
+
+def test_whatever_changes_the_rows_is_packed_again(data, tmp_path):
+  seen = {rows_of(data).fingerprint}
+  seen.add(rows_of(data, Letters("other")).fingerprint)
+  seen.add(rows_of(dataclasses.replace(data, row_length=13)).fingerprint)
+  seen.add(rows_of(dataclasses.replace(data, max_length=5)).fingerprint)
+  write(tmp_path / "train", [*LINES[:-1], ("k", "l")])
+  seen.add(rows_of(data).fingerprint)
+  assert len(seen) == 5 and folders(data) == sorted(seen)
+
+
+def test_a_cache_that_cannot_be_written_is_the_user_s_to_mend(data, tmp_path):
+  (tmp_path / "file").write_text("")
+  with pytest.raises(InputError, match=r"cannot write to .*file.*config\.data\.cache_dir"):
+    rows_of(dataclasses.replace(data, cache_dir=str(tmp_path / "file")))
+
+
+@pytest.mark.parametrize("file", ["rows.bin", "report.json"])
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(path.read_bytes()[:-3]), lambda path: path.unlink()])
+def test_damaged_rows_are_named(data, file, damage):
+  folder = pipeline.Path(data.cache_dir) / "rows" / rows_of(data).fingerprint
+  damage(folder / file)
+  with pytest.raises(RunError, match=f"{re.escape(str(folder))} are damaged: delete"):
+    rows_of(data)
+
+
+def test_a_failure_while_packing_leaves_nothing_behind(data, monkeypatch):
+  def fail(self, texts):
+    raise InputError("line 3 is bad")
+
+  monkeypatch.setattr(Letters, "encode_batch", fail)
+  with pytest.raises(InputError, match="line 3 is bad"):
+    rows_of(data)
+  assert folders(data) == []
+
+
+def test_a_corpus_of_which_nothing_is_left(data):
+  with pytest.raises(
+    InputError, match=r"no sentence pair of .* 1 have an empty side and 4 are longer than .*max_length"
+  ):
+    rows_of(dataclasses.replace(data, max_length=1))
+  assert folders(data) == []
+
+
+def test_a_tokenizer_of_another_size_is_refused(data, tmp_path):
+  Tokenizer.learn(["abc abd", "bcd abe"] * 7, 270).save(tmp_path / "model")
+  data.tokenizer = str(tmp_path / "model")
+  assert pipeline.learn_tokenizer(data, 270).vocab_size == 270
+  with pytest.raises(InputError, match=r"vocab_size is 271.* has 270 pieces: set config\.model\.vocab_size=270"):
+    pipeline.learn_tokenizer(data, 271)
+
+
+def test_the_tokenizer_is_learned_on_both_sides(data, tmp_path):
+  write(tmp_path / "train", [("abc", "xyz")] * 7)
+  tokenizer = pipeline.learn_tokenizer(data, 270)
+  # Signs that are not learned are spelled in bytes, of which 259 is the last.
+  assert min(tokenizer.encode("abc")) > 259 and min(tokenizer.encode("xyz")) > 259
+
+
+def test_first_pairs_as_text(data):
+  assert pipeline.read_pairs(data, data.train) == LINES
+  assert pipeline.read_pairs(data, data.train, 2) == LINES[:2]
+  assert pipeline.read_pairs(data, data.train, 0) == []
+
+
+COUNT, SIZE = 23, 7  # rows, and rows of a batch
+
+
+@pytest.fixture
+def packed():
+  """Each row says its number."""
+  return PackedRows(
+    np.broadcast_to(np.arange(COUNT)[:, None, None], (COUNT, 4, 3)).astype(np.uint16), PackingReport(), ""
+  )
+
+
+def numbers(batch):
+  return batch.rows[:, 0, 0].tolist()
+
+
+def test_the_batch_of_a_step_depends_on_seed_and_step_alone(packed):
+  batches = Batches(packed, SIZE, seed=5)
+  in_order = [numbers(batches[step]) for step in range(20)]
+  again = Batches(packed, SIZE, seed=5)
+  assert [numbers(again[step]) for step in reversed(range(20))] == in_order[::-1]
+  for start in (3, 11):  # a run that resumes
+    resumed = Batches(packed, SIZE, seed=5)
+    assert [numbers(resumed[step]) for step in range(start, 20)] == in_order[start:]
+  other = Batches(packed, SIZE, seed=6)
+  assert [numbers(other[step]) for step in range(20)] != in_order
+
+
+def test_each_epoch_has_every_row_once_in_another_order(packed):
+  batches = Batches(packed, SIZE, seed=5)
+  stream = [number for step in range(COUNT) for number in numbers(batches[step])]  # seven epochs
+  epochs = [tuple(stream[start : start + COUNT]) for start in range(0, len(stream), COUNT)]
+  assert len(epochs) == SIZE and len(set(epochs)) == SIZE
+  assert all(sorted(epoch) == list(range(COUNT)) for epoch in epochs)
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 4])
+def test_shares_of_hosts_join_to_the_batch(packed, hosts):
+  whole = Batches(packed, SIZE, seed=5, multiple=8)
+  shares = [Batches(packed, SIZE, seed=5, multiple=8, host=host, hosts=hosts) for host in range(hosts)]
+  for step in range(5):
+    joined = [np.concatenate(parts) for parts in zip(*[share[step] for share in shares], strict=True)]
+    np.testing.assert_array_equal(joined[0], whole[step].rows)
+    np.testing.assert_array_equal(joined[1], whole[step].index)
+
+
+@pytest.mark.parametrize(("multiple", "filled"), [(1, 7), (2, 8), (5, 10), (16, 16)])
+def test_a_batch_is_filled_up_with_empty_rows(packed, multiple, filled):
+  plain, batch = Batches(packed, SIZE, seed=5)[3], Batches(packed, SIZE, seed=5, multiple=multiple)[3]
+  np.testing.assert_array_equal(batch.index, np.arange(filled, dtype=np.int32))
+  np.testing.assert_array_equal(batch.rows[:SIZE], plain.rows)
+  assert batch.rows.shape == (filled, 4, 3) and not np.any(batch.rows[SIZE:])
+
+
+def test_a_batch_may_be_larger_than_the_corpus(packed):
+  found = numbers(Batches(packed, 2 * COUNT, seed=5)[0])
+  assert sorted(found) == sorted([*range(COUNT)] * 2)
+
+
+def test_evaluation_reads_all_rows_once_in_order(packed):
+  batches = pipeline.in_order(packed, 10)
+  assert [len(batch.rows) for batch in batches] == [len(batch.index) for batch in batches] == [10, 10, 10]
+  joined = np.concatenate([batch.rows for batch in batches])
+  np.testing.assert_array_equal(joined[:COUNT], packed.rows)
+  assert not np.any(joined[COUNT:])

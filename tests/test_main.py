@@ -1,0 +1,194 @@
+"""The command line: what it prints where, and how it ends. `test_translator.py` shows that translations are right."""
+
+import io
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+from etils import epath
+
+from transformer_jax import checkpoint
+from transformer_jax.__main__ import main
+from transformer_jax.config import Config, DecodeConfig, ModelConfig
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.evaluation.scores import score
+from transformer_jax.training.step import init_state
+
+LINES = ["abc de", "", "f ghij ab", "\N{SNOWMAN} c", "   ", "de de"]
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory):
+  """A run folder with a tiny model of random weights."""
+  folder = epath.Path(tmp_path_factory.mktemp("run"))
+  config = Config(
+    model=ModelConfig(vocab_size=277, num_layers=1, d_model=8, d_ff=13, num_heads=2),
+    decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
+  )
+  generator = random.Random(0)
+  checkpoint.start_run(folder, config)
+  Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277).save(
+    folder / checkpoint.TOKENIZER
+  )
+  checkpoints = checkpoint.Checkpoints(folder, keep=1)
+  checkpoints.save(init_state(config), 1.0)
+  checkpoints.wait()
+  checkpoints.close()
+  return str(folder)
+
+
+@pytest.fixture(scope="module")
+def translator(workdir):
+  return Translator.load(workdir)
+
+
+@pytest.fixture(autouse=True)
+def _one_translator(monkeypatch, request):
+  """Restores and compiles once: only the folder is looked at again."""
+  if "translator" in request.fixturenames:
+    translator = request.getfixturevalue("translator")
+    monkeypatch.setattr(Translator, "load", lambda workdir: translator)
+
+
+@pytest.fixture
+def run(monkeypatch, capfdbinary):
+  """Runs a command on some input: (status, output, lines on stderr)."""
+
+  def run(*argv, stdin=b""):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    status = main([str(argument) for argument in argv])
+    out, err = capfdbinary.readouterr()
+    return status, out.decode(), err.decode().split("\n")[:-1]
+
+  return run
+
+
+def text(lines):
+  return "".join(f"{line}\n" for line in lines)
+
+
+def test_line_i_is_the_translation_of_line_i(run, translator, workdir):
+  status, out, _ = run("translate", "--workdir", workdir, stdin=text(LINES).encode())
+  assert status == 0
+  assert out == text(translator.translate(LINES))
+  assert out.split("\n")[1] == out.split("\n")[4] == ""
+
+
+def test_windows_line_ends_and_a_missing_last_one(run, translator, workdir):
+  _, out, _ = run("translate", "--workdir", workdir, stdin="\r\n".join(LINES).encode())
+  assert out == text(translator.translate(LINES))
+
+
+def test_scores_and_n_best(run, translator, workdir):
+  _, out, _ = run("translate", "--workdir", workdir, "--n-best", 2, "--scores", stdin=text(LINES).encode())
+  lines = out.split("\n")[:-1]
+  assert len(lines) == 2 * len(LINES)
+  for i, best in enumerate(translator.translate(LINES, n_best=2, return_scores=True)):
+    for rank, translation in enumerate(best):
+      found, _, translated = lines[2 * i + rank].partition("\t")
+      assert translated == translation.text
+      assert float(found) == pytest.approx(translation.score, abs=1e-6)
+  assert lines[2:4] == ["0.000000\t", ""]
+
+
+def test_a_bad_byte_comes_after_the_lines_before_it(run, translator, workdir):
+  status, out, err = run("translate", "--workdir", workdir, stdin=b"abc de\nf\n\xff\nab\n")
+  assert status == 2
+  assert out == text(translator.translate(["abc de", "f"]))
+  assert len(err) == 1 and err[0].startswith("transformer-jax: error: standard input, line 3: ")
+
+
+def test_nothing_in_nothing_out(run, translator, workdir):
+  assert run("translate", "--workdir", workdir) == (0, "", [])
+
+
+@pytest.fixture
+def files(tmp_path):
+  (tmp_path / "a.en").write_text(text(LINES))
+  (tmp_path / "a.de").write_text(text(reversed(LINES)))
+  return tmp_path
+
+
+def test_evaluate_prints_scores(run, translator, workdir, files):
+  expected = score(translator.translate(LINES), LINES[::-1], tokenize="char", lowercase=True)
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  argv += ["--tokenize", "char", "--lowercase", "--hypotheses", files / "out"]
+  status, out, _ = run(*argv, "--json")
+  values = json.loads(out)
+  assert status == 0
+  assert values.pop("seconds") >= 0
+  assert values == expected.to_dict()
+  assert values["sentences"] == len(LINES)
+  assert (files / "out").read_text() == text(translator.translate(LINES))
+  _, out, _ = run(*argv)
+  assert out.startswith(str(expected))
+
+
+@pytest.mark.parametrize(
+  ("argv", "message"),
+  [
+    ([], "a command is missing; there are translate, evaluate"),
+    (["translat"], "'translate', 'evaluate'"),
+    (["translate"], "required: --workdir"),
+    (["translate", "--workdir", "/nowhere"], "/nowhere is not a run folder"),
+    (["translate", "--workdir", "W", "--beam-size", "x"], "--beam-size"),
+    (["translate", "--workdir", "W", "--beam", "3"], "--beam"),
+    (["evaluate", "--workdir", "W", "--source", "S", "--reference", "/nowhere"], "/nowhere"),
+    (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),
+    (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--hypotheses", "/nowhere/f"], "--hypotheses"),
+  ],
+)
+def test_a_mistake_ends_in_one_line_and_status_2(run, workdir, files, argv, message):
+  names = {"W": workdir, "S": str(files / "a.en")}
+  status, out, err = run(*[names.get(argument, argument) for argument in argv])
+  assert (status, out) == (2, "")
+  assert len(err) == 1 and err[0].startswith("transformer-jax: error: ") and message in err[0]
+
+
+def test_options_that_the_search_cannot_use(run, translator, workdir):
+  status, _, err = run("translate", "--workdir", workdir, "--n-best", 3)
+  assert status == 2
+  assert err == ["transformer-jax: error: n_best is 3, but must be from 1 to beam_size, which is 2"]
+
+
+def test_files_of_unequal_length(run, workdir, files):
+  (files / "short").write_text("one line\n")
+  status, _, err = run("evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "short")
+  assert status == 2
+  assert len(err) == 1 and "6" in err[0] and "1" in err[0]
+
+
+def test_ctrl_c_is_quiet(run, translator, workdir, monkeypatch):
+  def interrupted(*args, **options):
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(translator, "translate_lines", interrupted)
+  assert run("translate", "--workdir", workdir) == (130, "", [])
+
+
+def test_help_does_not_wait_for_jax():
+  program = "import sys; from transformer_jax.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+  program += "sys.exit('jax' in sys.modules or 'numpy' in sys.modules)"
+  result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+  assert result.returncode == 0, result.stderr
+  assert "translate" in result.stdout and "evaluate" in result.stdout
+
+
+def test_a_reader_that_leaves_is_no_error(workdir):
+  """As in `| head -1`, in a process of its own; its locale does not know UTF-8."""
+  process = subprocess.Popen(
+    [sys.executable, "-m", "transformer_jax", "translate", "--workdir", workdir],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    env={"LC_ALL": "C", "PYTHONUTF8": "0", "JAX_PLATFORMS": "cpu", "PYTHONPATH": ":".join(sys.path)},
+  )
+  with process:
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate("abc \N{SNOWMAN}\n".encode())
+  assert (process.returncode, err.decode()) == (141, "")

@@ -1,0 +1,146 @@
+"""The flags of train.py: what they set, and one line for each mistake. Nothing is trained here."""
+
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+from absl import flags
+
+import train
+from transformer_jax.config import Corpus, Dtype
+
+
+@pytest.fixture
+def run(monkeypatch, capfd, tmp_path):
+  """Calls train.py: (status, what would be trained, lines on stderr)."""
+
+  def run(*argv):
+    started = []
+    loop = SimpleNamespace(train=lambda config, workdir: started.append((config, str(workdir))))
+    monkeypatch.setitem(sys.modules, "transformer_jax.training.loop", loop)
+    monkeypatch.delitem(sys.modules, "config_config", raising=False)  # the config file before
+    monkeypatch.setattr(sys, "argv", ["train.py", *argv])  # ml_collections looks for overrides here
+    monkeypatch.chdir(tmp_path)
+    before = set(flags.FLAGS)
+    try:
+      status = train.main(sys.argv)
+    finally:
+      for name in set(flags.FLAGS) - before:
+        delattr(flags.FLAGS, name)
+      flags.FLAGS.unparse_flags()
+    out, err = capfd.readouterr()
+    return status, started, out, err.splitlines()
+
+  return run
+
+
+def test_without_flags_it_trains_the_default(run, tmp_path):
+  status, [(config, workdir)], _, errors = run()
+  assert (status, errors, config.data.corpus) == (0, [], Corpus.NUMBERS)
+  assert workdir == str(tmp_path / "runs" / "numbers")
+
+
+def test_a_config_file_and_overrides(run, tmp_path):
+  file = os.path.join(os.path.dirname(train.__file__), "configs", "multi30k.py")
+  status, [(config, workdir)], _, errors = run(
+    f"--config={file}",
+    "--workdir=here",
+    "--config.data.train=PREFIX",
+    "--config.model.num_layers=3",
+    "--config.model.d_k=5",
+    "--config.model.dtype=bfloat16",
+    "--config.train.label_smoothing=0.2",
+    "--config.train.peak_learning_rate=0.001",
+    "--config.model.pre_norm",
+  )
+  assert (status, errors, workdir) == (0, [], str(tmp_path / "here"))
+  assert (config.data.train, config.model.num_layers, config.model.d_k) == ("PREFIX", 3, 5)
+  assert (config.model.dtype, config.model.pre_norm) == (Dtype.BFLOAT16, True)
+  assert (config.train.label_smoothing, config.train.peak_learning_rate) == (0.2, 0.001)
+
+
+def test_a_run_folder_may_be_in_the_cloud(run):
+  _, [(_, workdir)], _, _ = run("--workdir=gs://bucket/runs/x")
+  assert workdir == "gs://bucket/runs/x"
+
+
+def test_an_argument_of_a_config_file_is_no_part_of_the_run_folder(run, tmp_path):
+  file = tmp_path / "mine.py"
+  file.write_text(
+    "from transformer_jax.config import Config, TrainConfig\n"
+    "def get_config(steps): return Config(train=TrainConfig(steps=int(steps)))\n"
+  )
+  status, [(config, workdir)], _, _ = run(f"--config={file}:17")
+  assert (status, config.train.steps, workdir) == (0, 17, str(tmp_path / "runs" / "mine"))
+
+
+@pytest.mark.parametrize(
+  ("argv", "words"),
+  [
+    (["--config.model.layers=2"], ["config.model.layers", "num_layers"]),
+    (["--config.modle.num_layers=2"], ["config.modle", "model"]),
+    (["--config.model.num_layers=two"], ["config.model.num_layers", "two"]),
+    (["--config.model.num_layers=2.5"], ["config.model.num_layers", "2.5"]),
+    (["--config.model.num_layers="], ["config.model.num_layers"]),
+    (["--config.model.num_layers"], ["config.model.num_layers"]),
+    (["--config.model.dropout=much"], ["config.model.dropout", "much"]),
+    (["--config.model.pre_norm=maybe"], ["config.model.pre_norm", "maybe"]),
+    (["--config.model.dtype=float16"], ["config.model.dtype", "float16"]),
+    (["--config.data.corpus=moon"], ["config.data.corpus", "moon"]),
+    (["--config.model.num_heads=3"], ["config.model.num_heads", "config.model.d_model"]),
+    (["--config.data.max_length=999"], ["config.data.max_length", "config.data.row_length"]),
+    (["--config.train.steps=0"], ["config.train.steps", "positive"]),
+    (["--config.train.batch_tokens=5"], ["config.train.batch_tokens", "config.data.row_length"]),
+    (["--config.model=3"], ["config.model", "3"]),
+    (["--config=configs/nope.py"], ["configs/nope.py"]),
+    (["--config=."], ["--config"]),
+    (["--workdri=x"], ["workdri"]),
+    (["--workdir"], ["workdir"]),
+    (["configs/base.py"], ["configs/base.py", "not a flag"]),
+    (["--config.train.steps", "5", "6"], ["'6'", "not a flag"]),
+  ],
+  ids=lambda value: " ".join(value),
+)
+def test_a_mistake_is_one_line(run, argv, words):
+  assert_one_line(run(*argv), words)
+
+
+IMPORT = "from transformer_jax.config import *\n"
+
+
+@pytest.mark.parametrize(
+  ("text", "words"),
+  [
+    ("def get_config(:\n", ["mine.py, line 1", "SyntaxError"]),
+    ("import nonesuch\n", ["nonesuch"]),
+    ("x = 1\n", ["get_config"]),
+    ("def get_config(): return 1 / 0\n", ["division by zero"]),
+    ("def get_config(): return {'model': 1}\n", ["dataclass"]),
+    (
+      f"{IMPORT}def get_config(): return Config(model=ModelConfig(num_heads=3))\n",
+      ["mine.py", "config.model.num_heads"],
+    ),
+    (f"{IMPORT}def get_config(): return Config(modle=1)\n", ["mine.py", "modle"]),
+  ],
+  ids=["syntax", "import", "no-get_config", "raises", "no-Config", "impossible", "unknown-key"],
+)
+def test_a_mistake_in_a_config_file_is_one_line(run, tmp_path, text, words):
+  (tmp_path / "mine.py").write_text(text)
+  assert_one_line(run("--config=mine.py"), ["--config", *words])
+
+
+def assert_one_line(result, words):
+  status, started, out, errors = result
+  assert (status, started, out) == (2, [], "")
+  assert len(errors) == 1 and errors[0].startswith("train.py: error: ")
+  assert "Traceback" not in errors[0] and len(errors[0]) < 500
+  for word in words:
+    assert word in errors[0]
+
+
+def test_help_names_every_key(run):
+  status, started, out, errors = run("--help")
+  assert (status, started, errors) == (0, [], [])
+  for words in ("python train.py", "--config.model.num_layers=6", "--config.data.corpus=numbers"):
+    assert words in out
