@@ -1,6 +1,7 @@
 """The flags of train.py: what they set, and one line for each mistake. Nothing is trained here."""
 
 import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -137,6 +138,13 @@ def assert_one_line(result, words):
   assert "Traceback" not in errors[0] and len(errors[0]) < 500
   for word in words:
     assert word in errors[0]
+
+
+def test_the_program_ends_with_that_line_and_status_2(tmp_path):
+  program = [sys.executable, train.__file__, "--config.model.layers=2"]
+  done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+  assert (done.returncode, done.stdout) == (2, "")
+  assert done.stderr.startswith("train.py: error: config.model.layers is not a key") and done.stderr.count("\n") == 1
 
 
 def test_help_names_every_key(run):

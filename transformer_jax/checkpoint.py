@@ -75,7 +75,7 @@ class Checkpoints:
       params=ocp.args.StandardRestore(abstract.params),
       optimizer=ocp.args.StandardRestore({"step": abstract.step, "moments": abstract.optimizer}),
     )
-    restored = self._manager.restore(step, args=items)
+    restored: Any = self._manager.restore(step, args=items)
     return TrainState(restored.optimizer["step"], restored.params, restored.optimizer["moments"])
 
   def wait(self) -> None:
@@ -188,7 +188,7 @@ def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Pa
     if step is None:
       raise nothing
     abstract = _abstract(jax.eval_shape(lambda: init_params(config)))
-    restored = manager.restore(step, args=ocp.args.Composite(params=ocp.args.StandardRestore(abstract)))
+    restored: Any = manager.restore(step, args=ocp.args.Composite(params=ocp.args.StandardRestore(abstract)))
   logging.info("restored step %d of %s", step, folder)
   return config, tokenizer, restored.params
 

@@ -364,7 +364,7 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
   names = " or ".join(
     "one of " + ", ".join(member.value for member in kind)
     if issubclass(kind, enum.Enum)
-    else {"NoneType": "null"}.get(kind.__name__, kind.__name__)
+    else str(kind.__name__).replace("NoneType", "null")
     for kind in allowed
   )
   raise InputError(f"{path} is {value!r}, but must be {names}")

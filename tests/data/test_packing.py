@@ -82,7 +82,7 @@ def test_little_padding_on_lengths_like_those_of_news(row_length):
 @given(st.lists(st.tuples(st.text("abc", max_size=9), st.text("abc", max_size=9)), max_size=11))
 def test_what_is_left_out_is_counted(sentences):
   longest, report = 7, PackingReport()
-  kept = list(packing.encode_pairs(sentences, Letters(), longest, report))  # pyright: ignore[reportArgumentType]
+  kept = list(packing.encode_pairs(sentences, Letters(), longest, report))
 
   full = [pair for pair in sentences if all(pair)]
   expected = [pair for pair in full if max(map(len, pair)) + 1 <= longest]

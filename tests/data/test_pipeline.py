@@ -39,7 +39,7 @@ def write(prefix, pairs):
 
 
 def rows_of(data, tokenizer=None):
-  return pipeline.packed_rows(data, data.train, tokenizer or Letters())  # pyright: ignore[reportArgumentType]
+  return pipeline.packed_rows(data, data.train, tokenizer or Letters())
 
 
 def folders(data):
@@ -184,13 +184,13 @@ def test_shares_of_hosts_join_to_the_batch(packed, hosts):
   for step in range(5):
     joined = [np.concatenate(parts) for parts in zip(*[share[step] for share in shares], strict=True)]
     np.testing.assert_array_equal(joined[0], whole[step].rows)
-    np.testing.assert_array_equal(joined[1], whole[step].index)
+    np.testing.assert_array_equal(joined[1], whole[step].places)
 
 
 @pytest.mark.parametrize(("multiple", "filled"), [(1, 7), (2, 8), (5, 10), (16, 16)])
 def test_a_batch_is_filled_up_with_empty_rows(packed, multiple, filled):
   plain, batch = Batches(packed, SIZE, seed=5)[3], Batches(packed, SIZE, seed=5, multiple=multiple)[3]
-  np.testing.assert_array_equal(batch.index, np.arange(filled, dtype=np.int32))
+  np.testing.assert_array_equal(batch.places, np.arange(filled, dtype=np.int32))
   np.testing.assert_array_equal(batch.rows[:SIZE], plain.rows)
   assert batch.rows.shape == (filled, 4, 3) and not np.any(batch.rows[SIZE:])
 
@@ -202,7 +202,7 @@ def test_a_batch_may_be_larger_than_the_corpus(packed):
 
 def test_evaluation_reads_all_rows_once_in_order(packed):
   batches = pipeline.in_order(packed, 10)
-  assert [len(batch.rows) for batch in batches] == [len(batch.index) for batch in batches] == [10, 10, 10]
+  assert [len(batch.rows) for batch in batches] == [len(batch.places) for batch in batches] == [10, 10, 10]
   joined = np.concatenate([batch.rows for batch in batches])
   np.testing.assert_array_equal(joined[:COUNT], packed.rows)
   assert not np.any(joined[COUNT:])

@@ -29,7 +29,7 @@ from transformer_jax.config import (
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.training import loop
 
-WORDS = "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split()
+WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
 TIMING = {"seconds", "tokens_per_second"}
 
 

@@ -67,8 +67,8 @@ def test_chunks_change_neither_values_nor_gradients(chunk, example):
     return sums.loss, sums
 
   expected, sums = jax.grad(plain, (0, 1), has_aux=True)(table, hidden)
-  gradients, chunked_sums_ = jax.jit(jax.grad(chunked, (0, 1), has_aux=True))(table, hidden)
-  for one, other in zip(jax.tree.leaves((gradients, chunked_sums_)), jax.tree.leaves((expected, sums)), strict=True):
+  gradients, found = jax.jit(jax.grad(chunked, (0, 1), has_aux=True))(table, hidden)
+  for one, other in zip(jax.tree.leaves((gradients, found)), jax.tree.leaves((expected, sums)), strict=True):
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 

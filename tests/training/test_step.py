@@ -11,7 +11,7 @@ from tests.model import reference
 from tests.model.example import float64, perturbed
 from transformer_jax import parallel
 from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
-from transformer_jax.data.packing import TARGET, PackingReport, pack
+from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, PackingReport, pack
 from transformer_jax.data.pipeline import Batch, Batches, PackedRows
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.transformer import Transformer
@@ -200,6 +200,28 @@ def test_evaluation_sums_over_devices_without_dropout(params):
   sums = over(8, functools.partial(eval_step, CONFIG), out_axes=None)(params, shares(batch, 8))
   expected = jax.jit(lambda rows: batch_sums(CONFIG, params, rows, None))(rows)
   jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5), sums, expected)
+
+
+def test_the_gradient_is_of_the_mean_over_all_tokens_of_all_devices():
+  """Adam would hide a wrong scale, and a mean of the devices' means is another gradient: their tokens differ."""
+  config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, dropout=0.0))
+  rows, state = packed(copying_pairs(60))[:8], init_state(config)
+  rows[5:, TARGET_SEGMENTS, 2:] = 0
+  batch = shares(Batch(rows, np.arange(8, dtype=np.int32)), 8)
+  after, metrics = over(8, functools.partial(train_step, config), out_axes=(None, None))(state, batch)
+
+  @jax.jit
+  @jax.grad
+  def gradient_of(params):
+    sums = batch_sums(config, params, rows, None)
+    return sums.loss / sums.tokens
+
+  expected = gradient_of(state.params)
+  norm = np.sqrt(sum(np.sum(np.square(g)) for g in jax.tree.leaves(expected)))
+  assert float(metrics["gradient_norm"]) == pytest.approx(float(norm), rel=1e-5)
+  first_moment = after.optimizer[0].mu
+  found = jax.tree.map(lambda m: m / (1 - config.train.beta1), first_moment)
+  jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-6), found, expected)
 
 
 def test_the_seed_decides_the_first_parameters():

@@ -90,7 +90,7 @@ def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iter
     for i in order:
       left = free[: used + 1] - lengths[i]  # the last one is a new row
       fits = left.min(axis=1) >= 0
-      row = np.argmin(np.where(fits, left.sum(axis=1), 4 * row_length))
+      row = int(np.argmin(np.where(fits, left.sum(axis=1), 4 * row_length)))
       free[row] = left[row]
       row_of[i] = row
       used = max(used, row + 1)

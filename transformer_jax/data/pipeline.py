@@ -30,15 +30,15 @@ _FORMAT = 1  # of the cached rows; changes when their meaning does
 
 
 class Batch(NamedTuple):
-  """Rows of one step.
+  """Rows of one step, as NumPy or JAX arrays.
 
   Attributes:
     rows: `[rows, 4, row_length]` unsigned integers, as `packing` lays them out.
-    index: `[rows]` int32, each row's place in the batch over all hosts; it keys dropout.
+    places: `[rows]` int32, each row's place in the batch over all hosts; it keys dropout.
   """
 
-  rows: np.ndarray
-  index: np.ndarray
+  rows: Any
+  places: Any
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
     InputError: no pair is left, or the cache cannot be written.
   """
   corpus = open_corpus(data, which)
-  content = fingerprint.of_values(
-    _FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest
-  )
+  content = fingerprint.of_values(_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest)
   folder = (Path(data.cache_dir) if data.cache_dir else user_cache()) / "rows" / content
   if not folder.exists():
     _publish(folder, lambda temporary: _pack_into(temporary, data, corpus, tokenizer))
@@ -147,11 +145,11 @@ class Batches:
 
   def __getitem__(self, step: int) -> Batch:
     chosen = np.asarray(self._order[step])
-    index = np.arange(self._padded, dtype=np.int32)[self._share]
-    real = index < len(chosen)
-    rows = np.zeros((len(index), *self._rows.shape[1:]), self._rows.dtype)
-    rows[real] = self._rows[chosen[index[real]]]
-    return Batch(rows, index)
+    places = np.arange(self._padded, dtype=np.int32)[self._share]
+    real = places < len(chosen)
+    rows = np.zeros((len(places), *self._rows.shape[1:]), self._rows.dtype)
+    rows[real] = self._rows[chosen[places[real]]]
+    return Batch(rows, places)
 
 
 def in_order(packed: PackedRows, size: int) -> list[Batch]:

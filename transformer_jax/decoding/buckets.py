@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 _SMALLEST = 16
-# Of a batch on one device: much more is no faster on a CPU, and much less is slower.
-_TOKENS = 2048
+# Tokens of a batch on one device. On a CPU a step's time grows with the batch from the start, and a larger batch waits
+# longer for its longest output; an accelerator is idle with so few.
+_TOKENS_ON_CPU = 256
+_TOKENS = 8192
 
 
 class Batch(NamedTuple):
@@ -37,7 +39,9 @@ def buckets(longest: int) -> list[int]:
   return lengths if longest <= _SMALLEST else [*lengths, longest]
 
 
-def batches(lengths: Sequence[int], longest: int, rows: int | None, devices: int) -> Iterator[Batch]:
+def batches(
+  lengths: Sequence[int], longest: int, rows: int | None, devices: int, *, cpu: bool = True
+) -> Iterator[Batch]:
   """Sentences of these lengths, sorted into batches.
 
   Args:
@@ -45,13 +49,15 @@ def batches(lengths: Sequence[int], longest: int, rows: int | None, devices: int
     longest: what the buckets go up to.
     rows: sentences of a batch on one device; None is as many as suit the bucket.
     devices: batches that are computed side by side as one.
+    cpu: whether the devices are CPUs.
   """
   # Neighbours of one length end their search at about the same time.
   order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+  tokens = _TOKENS_ON_CPU if cpu else _TOKENS
   last = 0
   for length in buckets(longest):
     first, last = last, int(np.searchsorted([lengths[i] for i in order], length, side="right"))
-    size = devices * (rows or max(1, _TOKENS // length))
+    size = devices * (rows or max(1, tokens // length))
     for begin in range(first, last, size):
       yield Batch(order[begin : min(begin + size, last)], size, length)
 

@@ -201,7 +201,7 @@ class Translator:
           "(config.decode.max_source_length + config.decode.extra_length): split it"
         )
     log_probs = [0.0] * len(pairs)
-    for index, rows, length in buckets.batches(lengths, longest, batch_size, jax.local_device_count()):
+    for index, rows, length in _batches(lengths, longest, batch_size):
       batch = [buckets.pad([side[i] for i in index], rows, length, PAD) for side in (sources, targets)]
       found = jax.device_get(self._score(self._params, parallel.shard(tuple(batch)))).reshape(-1)
       for i, log_prob in zip(index, found, strict=False):
@@ -252,9 +252,7 @@ class Translator:
     waiting = Counter(line for line, _ in flat)
     progress(len(parts) - len(waiting))
     longest = self._config.decode.max_source_length
-    for index, rows, length in buckets.batches(
-      [len(tokens) for _, tokens in flat], longest, batch_size, jax.local_device_count()
-    ):
+    for index, rows, length in _batches([len(tokens) for _, tokens in flat], longest, batch_size):
       source = parallel.shard(buckets.pad([flat[i][1] for i in index], rows, length, PAD))
       hypotheses = jax.device_get(self._searches[options](self._params, source))
       for row, i in enumerate(index):
@@ -299,6 +297,11 @@ class Translator:
 def _require(name: str, value: object, condition: bool, expected: str) -> None:
   if not condition:
     raise InputError(f"{name} is {value}, but must be {expected}")
+
+
+def _batches(lengths: Sequence[int], longest: int, batch_size: int | None) -> Iterator[buckets.Batch]:
+  cpu = parallel.describe()["platform"] == "cpu"
+  return buckets.batches(lengths, longest, batch_size, jax.local_device_count(), cpu=cpu)
 
 
 def _windows(lines: Iterable[str], size: int) -> Iterator[tuple[list[str], InputError | None]]:

@@ -130,7 +130,7 @@ class Transformer(nn.Module):
     x = self.target_embedding(tokens) + self.target_positions(position[None])
     x = x.astype(self.config.dtype.value)
     x, past = self.decoder.step(x, position, cache.past, cache.memory, self_mask, cache.memory_mask)
-    return x, cache.replace(past=past, ancestors=ancestors)
+    return x, Cache(past, cache.memory, cache.memory_mask, ancestors)
 
   def _enter(self, x: jax.Array, deterministic: bool) -> jax.Array:
     """Dropout on the sum of embeddings and positions (§5.4)."""

@@ -181,7 +181,8 @@ def _description(config: Config, packed: PackedRows) -> str:
     left_out += f"; {report.empty:,} pairs skipped, with an empty side"
   return (
     f"training on {report.pairs:,} pairs, {report.source_tokens:,} source and {report.target_tokens:,} target tokens, "
-    f"in {report.rows:,} rows of {config.data.row_length}, {report.padding(config.data.row_length):.1%} padding{left_out}"
+    f"in {report.rows:,} rows of {config.data.row_length}, "
+    f"{report.padding(config.data.row_length):.1%} padding{left_out}"
   )
 
 

@@ -80,7 +80,7 @@ def decoder_output(model: Transformer, params: Params, row: jax.Array, key: jax.
   """
   source, source_segments, target, target_segments = row.astype(jnp.int32)
   source_positions, target_positions = segment_positions(source_segments), segment_positions(target_segments)
-  return model.apply(
+  hidden = model.apply(
     {"params": params},
     source,
     decoder_input(target, target_positions),
@@ -92,6 +92,7 @@ def decoder_output(model: Transformer, params: Params, row: jax.Array, key: jax.
     deterministic=key is None,
     rngs=None if key is None else {"dropout": key},
   )
+  return jnp.asarray(hidden)
 
 
 def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
@@ -103,7 +104,7 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
   valid = rows[:, packing.TARGET_SEGMENTS].reshape(-1) > 0
 
   def logits_of(hidden: jax.Array) -> jax.Array:
-    return model.apply({"params": params}, hidden, method="logits")  # pyright: ignore[reportReturnType]
+    return jnp.asarray(model.apply({"params": params}, hidden, method="logits"))
 
   return chunked_sums(logits_of, hidden.reshape(-1, hidden.shape[-1]), targets, valid, config.train.label_smoothing)
 
@@ -119,7 +120,7 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   step_key = jax.random.fold_in(dropout_key, state.step)
 
   def loss(params: Params, batch: Batch) -> tuple[jax.Array, Sums]:
-    keys = jax.vmap(lambda index: jax.random.fold_in(step_key, index))(batch.index)
+    keys = jax.vmap(lambda place: jax.random.fold_in(step_key, place))(batch.places)
     sums = batch_sums(config, params, batch.rows, keys)
     return sums.loss, sums
 

@@ -38,7 +38,7 @@ class Validation:
     """Loss, perplexity and accuracy of the whole validation set, and scores of its first translations."""
     total = None
     for batch in self._batches:
-      share = len(batch.index) // jax.process_count()
+      share = len(batch.places) // jax.process_count()
       mine = slice(jax.process_index() * share, (jax.process_index() + 1) * share)
       sums: Sums = jax.device_get(self._step(params, parallel.shard(jax.tree.map(lambda x, mine=mine: x[mine], batch))))
       total = sums if total is None else jax.tree.map(lambda a, b: a + b, total, sums)
