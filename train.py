@@ -18,7 +18,7 @@ from ml_collections import config_flags
 from transformer_jax import config as configs
 from transformer_jax.config import Config
 from transformer_jax.errors import InputError, RunError
-from transformer_jax.memory import reuse_freed_memory
+from transformer_jax.memory import use_huge_pages
 
 _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
 
@@ -78,7 +78,6 @@ def main(argv: list[str]) -> int:
   logging.set_verbosity(logging.ERROR)  # the libraries have much to say
   try:
     config, workdir = parse(argv)
-    reuse_freed_memory()
     from transformer_jax.training.loop import train  # imports JAX, which a mistaken flag need not wait for
 
     train(config, epath.Path(workdir if "://" in workdir else os.path.abspath(workdir)))
@@ -89,4 +88,5 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
+  use_huge_pages()
   sys.exit(main(sys.argv))

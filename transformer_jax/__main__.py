@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from transformer_jax.errors import InputError, RunError
+from transformer_jax.memory import use_huge_pages
 
 # What needs JAX is imported inside the commands: neither --help nor a mistaken flag should wait for it.
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _EVALUATE = "Translates a file and scores the translations against a reference, 
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs one command; what the user can mend ends in one line on stderr and status 2, failed work in status 1."""
+  if argv is None:
+    use_huge_pages()
   try:
     args = _parser().parse_args(argv)
     if args.command is None:

@@ -6,9 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from transformer_jax.data.tokenizer import EOS
 from transformer_jax.decoding import splitting
-from transformer_jax.decoding.translator import Translation
+from transformer_jax.decoding.translator import Translation, Translator, _different
 from transformer_jax.errors import InputError, RunError
 
 
@@ -38,16 +37,41 @@ def test_batch_sizes_give_the_same_texts_and_almost_the_same_scores(translator, 
   np.testing.assert_allclose([t.score for t in other], [t.score for t in found], rtol=1e-5)
 
 
-def test_score_of_a_translation_is_the_searchs_log_probability(translator, lines, found):
-  translator_tokens = [[*tokens, EOS] for tokens in translator._tokenizer.encode_batch([t.text for t in found])]
-  # A text that the model spelled otherwise than the tokenizer does has another probability.
-  same = [i for i, t in enumerate(found) if t.text and len(translator_tokens[i]) == t.tokens <= 24]
-  assert len(same) > 5
-  scores = translator.score([(lines[i], found[i].text) for i in same])
-  assert [score.tokens for score in scores] == [found[i].tokens for i in same]
+class Numbers:
+  """A tokenizer of texts that are the tokens' numbers: what the search finds is what `score` is given."""
+
+  def encode_batch(self, texts):
+    return [[int(word) for word in text.split()] for text in texts]
+
+  def decode(self, tokens):
+    return " ".join(map(str, tokens))
+
+
+def test_score_of_a_translation_is_the_searchs_log_probability(translator):
+  numbers = Translator(translator._config, translator.params, Numbers())
+  generator = random.Random(2)
+  lines = [numbers._tokenizer.decode(generator.choices(range(4, 311), k=k)) for k in (1, 2, 7, 13, 19, 23)]
+  found = numbers.translate(lines, n_best=3, return_scores=True)
+  pairs = [(line, translation.text) for line, best in zip(lines, found, strict=True) for translation in best]
+  expected = [translation for best in found for translation in best]
+  assert len(pairs) == 3 * len(lines)
+  scores = numbers.score(pairs)
+  assert [score.tokens for score in scores] == [translation.tokens for translation in expected]
   np.testing.assert_allclose(
-    [score.log_probability for score in scores], [found[i].log_probability for i in same], rtol=1e-4
+    [score.log_probability for score in scores], [t.log_probability for t in expected], rtol=1e-5
   )
+
+
+def test_of_hypotheses_with_equal_texts_the_best_stays_in_its_place(translator, monkeypatch):
+  monkeypatch.setattr(translator._tokenizer, "decode", lambda tokens: "ab"[tokens[0] % 2])
+  for best in translator.translate(["abc", "de fg", "h"], n_best=3, return_scores=True):
+    every = [t.score for t in best]
+    assert every == sorted(every, reverse=True)
+    assert len({t.text for t in best}) == len(best) <= 2
+  assert _different([Translation(text, score, 0.0, 1) for text, score in (("a", -1.0), ("b", -2.0), ("a", -3.0))]) == [
+    Translation("a", -1.0, 0.0, 1),
+    Translation("b", -2.0, 0.0, 1),
+  ]
 
 
 def test_scores_of_pairs_do_not_depend_on_each_other(translator, lines):

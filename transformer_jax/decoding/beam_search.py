@@ -4,14 +4,14 @@ A hypothesis Y ends with EOS and scores log P(Y) / penalty(|Y|), where |Y|
 counts the EOS. The beam holds the `beam_size` most probable unfinished
 hypotheses. In each step every one of them is extended by every token; an
 extension by EOS that is among the `beam_size` most probable of all extensions
-is finished, and the most probable others are the next beam. With one hypothesis
-this is greedy search.
+is finished, and the most probable others are the next beam.
 
 A sentence is done when no unfinished hypothesis can still be among the `n_best`:
 its log-probability can only fall, and no penalty is larger than that of the
 longest output allowed. (To stop at `beam_size` finished hypotheses, as some do,
 is quicker and wrong: EOS is often among the most probable extensions when one
 is likely and all others are about equal, and the beam fills up with stumps.)
+With a beam of one hypothesis a sentence is done at its first EOS: greedy search.
 """
 
 from collections.abc import Callable
@@ -126,6 +126,8 @@ def beam_search(
     finished = _keep_best(search.finished, _set(beam.tokens, position, eos), length, ends, scores)
     hopeless = jnp.max(extensions, axis=1) / most_penalty <= finished.scores[:, -1]
     done = search.done | hopeless | (length >= limits)
+    if beam_size == 1:
+      done |= ends[:, 0] > -jnp.inf
     return _Search(length, _next_beam(beam, position, extensions, parents, tokens), finished, done, cache)
 
   start = _start(cache, limits, beam_size, n_best, max_length, bos, pad)

@@ -322,4 +322,7 @@ def _windows(lines: Iterable[str], size: int) -> Iterator[tuple[list[str], Input
 
 def _different(translations: list[Translation]) -> list[Translation]:
   """The first of those with equal texts."""
-  return list({translation.text: translation for translation in reversed(translations)}.values())[::-1]
+  different: dict[str, Translation] = {}
+  for translation in translations:
+    different.setdefault(translation.text, translation)
+  return list(different.values())
