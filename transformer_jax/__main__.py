@@ -74,11 +74,8 @@ def translate(args: argparse.Namespace) -> None:
 
 
 def _load(workdir: str) -> "Translator":
-  from absl import logging
-
   from transformer_jax.decoding.translator import Translator
 
-  logging.set_verbosity(logging.ERROR)  # orbax warns that what is opened to be read cannot be written
   return Translator.load(workdir)
 
 
@@ -122,9 +119,9 @@ def evaluate(args: argparse.Namespace) -> None:
 def _read_pairs(source: str, reference: str) -> list[tuple[str, str]]:
   from etils import epath
 
-  from transformer_jax.data.text import _lines_of, zip_lines
+  from transformer_jax.data.text import lines_of, zip_lines
 
-  sources, references = (_lines_of(epath.Path(path).expanduser()) for path in (source, reference))
+  sources, references = (lines_of(epath.Path(path).expanduser()) for path in (source, reference))
   return list(zip_lines(sources, references, source, reference))
 
 

@@ -9,6 +9,8 @@ metrics.jsonl     one line a log, and tensorboard/ with the same curves
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -183,14 +185,28 @@ def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Pa
   nothing = InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
   if not (folder / CHECKPOINTS).exists():
     raise nothing
-  with ocp.CheckpointManager(folder / CHECKPOINTS, options=ocp.CheckpointManagerOptions(read_only=True)) as manager:
+  with _quiet_orbax(), _reader(folder / CHECKPOINTS) as manager:
     step = manager.latest_step()
     if step is None:
       raise nothing
     abstract = _abstract(jax.eval_shape(lambda: init_params(config)))
     restored: Any = manager.restore(step, args=ocp.args.Composite(params=ocp.args.StandardRestore(abstract)))
-  logging.info("restored step %d of %s", step, folder)
   return config, tokenizer, restored.params
+
+
+def _reader(folder: epath.Path) -> ocp.CheckpointManager:
+  return ocp.CheckpointManager(folder, options=ocp.CheckpointManagerOptions(read_only=True))
+
+
+@contextmanager
+def _quiet_orbax() -> Iterator[None]:
+  """Without warnings that what is opened to be read cannot be written."""
+  before = logging.get_verbosity()
+  logging.set_verbosity(logging.ERROR)
+  try:
+    yield
+  finally:
+    logging.set_verbosity(before)
 
 
 def write_atomically(path: epath.Path | Path, text: str) -> None:

@@ -36,14 +36,25 @@ def shard(tree: Any) -> Any:
   return jax.tree.map(lambda x: jax.device_put(x.reshape(devices, -1, *x.shape[1:]), placement), tree)
 
 
-def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = False) -> Callable:
+def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = False, alone: bool = False) -> Callable:
   """`function(state, batch)` on every device, `state` whole and `batch` a share each, as `shard` made them.
 
   Inside, `sum_over_devices` adds up what the devices found; what is returned
   with `out_axes=None` must be equal on all of them.
+
+  Args:
+    function: of the state and one device's share of the batch.
+    out_axes: None for a result that is returned whole, 0 for one that is returned by device.
+    donate_state: whether the state's memory is used for the result.
+    alone: whether this host works by itself; the others must otherwise make the same call.
   """
   return jax.pmap(
-    function, axis_name=AXIS, in_axes=(None, 0), out_axes=out_axes, donate_argnums=(0,) if donate_state else ()
+    function,
+    axis_name=AXIS,
+    in_axes=(None, 0),
+    out_axes=out_axes,
+    donate_argnums=(0,) if donate_state else (),
+    devices=jax.local_devices() if alone else None,
   )
 
 
@@ -68,9 +79,12 @@ def device_count() -> int:
   return jax.device_count()
 
 
-def queues_deadlock() -> bool:
-  """Whether steps must be waited for one by one: collectives between several devices of one CPU can deadlock."""
-  return jax.local_devices()[0].platform == "cpu" and jax.local_device_count() > 1
+def steps_in_flight() -> int:
+  """How many steps may wait for the devices: enough to keep them busy, few enough to know where the run is.
+
+  None on several devices of one CPU, whose collectives can deadlock.
+  """
+  return 0 if jax.local_devices()[0].platform == "cpu" and jax.local_device_count() > 1 else 2
 
 
 def describe() -> dict[str, Any]:

@@ -25,6 +25,7 @@ from transformer_jax.data.packing import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.paths import user_cache
+from transformer_jax.progress import Progress
 
 _FORMAT = 1  # of the cached rows; changes when their meaning does
 
@@ -100,10 +101,11 @@ def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
 def _pack_into(folder: Path, data: DataConfig, corpus: Any, tokenizer: Tokenizer) -> None:
   report = PackingReport()
   pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report)
-  with open(folder / "rows.bin", "wb") as file:
+  with open(folder / "rows.bin", "wb") as file, Progress("row") as progress:
     for rows in packing.pack(pairs, data.row_length, _row_type(tokenizer)):
       file.write(rows.tobytes())
       report.rows += len(rows)
+      progress.update(len(rows))
   if not report.rows:
     raise InputError(
       f"no sentence pair of {corpus.name} is left: {report.empty} have an empty side and {report.too_long} are longer "

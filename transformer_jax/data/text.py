@@ -46,7 +46,7 @@ class TextPairs:
         yielded.
     """
     for files in self._files:
-      pairs = zip_lines(_lines_of(files.source), _lines_of(files.target), str(files.source), str(files.target))
+      pairs = zip_lines(lines_of(files.source), lines_of(files.target), str(files.source), str(files.target))
       yield from repeated(pairs, files.weight)
 
   def fingerprint(self) -> str:
@@ -175,7 +175,8 @@ def _existing(name: str) -> epath.Path:
   raise InputError(f"{path} does not exist: check the path")
 
 
-def _lines_of(path: epath.Path) -> Iterator[str]:
+def lines_of(path: epath.Path) -> Iterator[str]:
+  """The lines of a file, plain or compressed, as `read_lines` reads them; what cannot be read is an InputError."""
   with _readable(path), path.open("rb") as file:
     opener = _OPENERS.get(path.suffix)
     yield from read_lines(cast(BinaryIO, opener(file, "rb") if opener else file), str(path))

@@ -75,7 +75,7 @@ class Translator:
     self._model = Transformer(config.model)
     self._tokenizer = tokenizer
     self._searches: dict[SearchOptions, Callable] = {}
-    self._score = parallel.over_devices(functools.partial(batches.score, self._model), out_axes=0)
+    self._score = parallel.over_devices(functools.partial(batches.score, self._model), out_axes=0, alone=True)
     self.params = params
 
   @classmethod
@@ -246,7 +246,7 @@ class Translator:
     """For each part of each line its best translations."""
     if options not in self._searches:
       function = functools.partial(batches.search, self._model, options)
-      self._searches[options] = parallel.over_devices(function, out_axes=0)
+      self._searches[options] = parallel.over_devices(function, out_axes=0, alone=True)
     flat = [(line, tokens) for line, sentence in enumerate(parts) for tokens in sentence]
     found: list[list[Translation]] = [[]] * len(flat)
     waiting = Counter(line for line, _ in flat)

@@ -102,8 +102,7 @@ class Run:
   def _update(self, step: int) -> None:
     self._state, metrics = self._step(self._state, parallel.shard(self._batches[step - 1]))
     self._metrics.add(metrics)
-    if parallel.queues_deadlock():
-      jax.block_until_ready(metrics)
+    self._metrics.wait(parallel.steps_in_flight())
 
   def _log(self, step: int) -> str:
     line = self._metrics.flush(step)
@@ -165,6 +164,7 @@ def _tokenizer(config: Config, workdir: epath.Path) -> Tokenizer:
   path = workdir / checkpoint.TOKENIZER
   if path.exists():
     return Tokenizer.load(path)
+  say(f"learning a vocabulary of {config.model.vocab_size:,} pieces")
   tokenizer = pipeline.learn_tokenizer(config.data, config.model.vocab_size)
   if parallel.is_main_host():
     tokenizer.save(path)

@@ -60,6 +60,11 @@ class MetricsLog:
     """Remembers an update's metrics, on the device; nothing is waited for."""
     self._pending.append(metrics)
 
+  def wait(self, in_flight: int) -> None:
+    """Until no more than the last `in_flight` updates are unfinished."""
+    if len(self._pending) > in_flight:
+      jax.block_until_ready(self._pending[-1 - in_flight])
+
   def flush(self, step: int) -> dict[str, float]:
     """Writes one line for all updates since the last one and returns it; waits for them."""
     pending = jax.device_get(self._pending)
