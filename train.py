@@ -38,6 +38,7 @@ def parse(argv: list[str]) -> tuple[Config, str]:
     workdir = flags.DEFINE_string("workdir", None, "The run folder; by default runs/ and the config file's name.")
     rest = flags.FLAGS(argv)
     file = config_flags.get_config_filename(flags.FLAGS["config"])
+    getattr(config.value, "data", None)  # only now is said what kept the file from being read
     chosen = configs.validated(config.value)
   except OSError as error:
     raise InputError(f"--config: {_last_line(error)}") from error
