@@ -16,6 +16,7 @@ from etils import epath
 from ml_collections import config_flags
 
 from transformer_jax import config as configs
+from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.config import Config
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.memory import use_huge_pages
@@ -39,6 +40,8 @@ def parse(argv: list[str]) -> tuple[Config, str]:
     rest = flags.FLAGS(argv)
     file = config_flags.get_config_filename(flags.FLAGS["config"])
     getattr(config.value, "data", None)  # only now is said what kept the file from being read
+    if not isinstance(config.value, Config):
+      raise InputError(f"--config={file}: get_config() must give a Config of transformer_jax.config")
     chosen = configs.validated(config.value)
   except OSError as error:
     raise InputError(f"--config: {_last_line(error)}") from error
@@ -79,6 +82,7 @@ def main(argv: list[str]) -> int:
   logging.set_verbosity(logging.ERROR)  # the libraries have much to say
   try:
     config, workdir = parse(argv)
+    use_compilation_cache()
     from transformer_jax.training.loop import train  # imports JAX, which a mistaken flag need not wait for
 
     train(config, epath.Path(workdir if "://" in workdir else os.path.abspath(workdir)))

@@ -117,7 +117,7 @@ IMPORT = "from transformer_jax.config import *\n"
     ("import nonesuch\n", ["nonesuch"]),
     ("x = 1\n", ["get_config"]),
     ("def get_config(): return 1 / 0\n", ["division by zero"]),
-    ("def get_config(): return {'model': 1}\n", ["dict", "config.Config"]),
+    ("def get_config(): return {'model': 1}\n", ["mine.py", "Config of transformer_jax.config"]),
     (
       f"{IMPORT}def get_config(): return Config(model=ModelConfig(num_heads=3))\n",
       ["mine.py", "config.model.num_heads"],

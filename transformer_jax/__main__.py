@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.memory import use_huge_pages
 
@@ -76,6 +77,7 @@ def translate(args: argparse.Namespace) -> None:
 def _load(workdir: str) -> "Translator":
   from transformer_jax.decoding.translator import Translator
 
+  use_compilation_cache()
   return Translator.load(workdir)
 
 

@@ -310,8 +310,6 @@ def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
 
 def validated(config: Config) -> Config:
   """The same config, rebuilt so that every check runs on the values it has now."""
-  if not isinstance(config, Config):
-    raise InputError(f"get_config() gives {type(config).__name__}, but must give a transformer_jax.config.Config")
   return from_dict(to_dict(config))
 
 
