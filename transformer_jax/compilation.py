@@ -20,7 +20,7 @@ def use_compilation_cache() -> None:
   """
   import jax
 
-  if jax.config.jax_compilation_cache_dir is not None:
+  if jax.config.values["jax_compilation_cache_dir"] is not None:
     return
   folder = user_cache() / "compiled" / _processor()
   try:

@@ -28,6 +28,3 @@ class Embedding(nn.Module):
 
   def __call__(self, tokens: jax.Array) -> jax.Array:
     return embed(self.table, tokens)
-
-  def logits(self, hidden: jax.Array) -> jax.Array:
-    return output_logits(self.table, hidden, self.config.dtype.value)

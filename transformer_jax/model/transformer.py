@@ -9,7 +9,7 @@ from transformer_jax.model import masking
 from transformer_jax.model.cache import Cache, continue_ancestors
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.dropout import Dropout
-from transformer_jax.model.embedding import Embedding
+from transformer_jax.model.embedding import Embedding, output_logits
 from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.positional_encoding import PositionalEncoding
 
@@ -89,8 +89,11 @@ class Transformer(nn.Module):
 
   def logits(self, hidden: jax.Array) -> jax.Array:
     """`[..., model]` -> float32 `[..., vocab]`."""
-    output = self.target_embedding if self.config.share_logits else self.own_output
-    return output.logits(hidden)
+    return output_logits(self.output_table(), hidden, self.config.dtype.value)
+
+  def output_table(self) -> jax.Array:
+    """The output layer's table, `[vocab, model]`."""
+    return (self.target_embedding if self.config.share_logits else self.own_output).table
 
   def start(self, memory: jax.Array, source_valid: jax.Array, max_length: int, beams: int) -> Cache:
     """The cache before the first token.

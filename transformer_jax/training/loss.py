@@ -4,11 +4,14 @@ Means are taken once, at the end, over the tokens of all devices, hosts and
 micro-batches: a mean of means would weigh tokens by their neighbours.
 """
 
+import functools
 from collections.abc import Callable
 
 import flax.struct
 import jax
 import jax.numpy as jnp
+
+LogitsOf = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 @flax.struct.dataclass
@@ -58,17 +61,23 @@ def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_sm
 
 
 def chunked_sums(
-  logits_of: Callable[[jax.Array], jax.Array],
+  logits_of: LogitsOf,
+  table: jax.Array,
   hidden: jax.Array,
   targets: jax.Array,
   valid: jax.Array,
   label_smoothing: float,
   chunk: int = 256,
 ) -> Sums:
-  """`token_sums` of `logits_of(hidden)` without ever holding the logits of more than one chunk of tokens.
+  """`token_sums` of `logits_of(table, hidden)` without ever holding the logits of more than one chunk of tokens.
+
+  Where a gradient is asked for, each chunk's is taken as soon as its loss is
+  known, so that no logits are computed twice: three matrix products a chunk.
+  Only `loss` has a gradient; the other sums are for reading.
 
   Args:
-    logits_of: the output layer, `[tokens, model]` -> `[tokens, vocab]`.
+    logits_of: the output layer, (`[vocab, model]`, `[tokens, model]`) -> `[tokens, vocab]`.
+    table: `[vocab, model]`.
     hidden: `[tokens, model]`.
     targets: `[tokens]`.
     valid: `[tokens]`.
@@ -79,14 +88,43 @@ def chunked_sums(
     The sums over valid tokens.
   """
   missing = -len(targets) % chunk
-  hidden, targets, valid = (
+  chunks = [
     jnp.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1)).reshape(-1, chunk, *x.shape[1:])
     for x in (hidden, targets, valid)
-  )
+  ]
+  return _sums_of_chunks(logits_of, label_smoothing, table, *chunks)
 
-  @jax.checkpoint
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _sums_of_chunks(
+  logits_of: LogitsOf, label_smoothing: float, table: jax.Array, hidden: jax.Array, targets: jax.Array, valid: jax.Array
+) -> Sums:
   def of_chunk(inputs):
     hidden, targets, valid = inputs
-    return token_sums(logits_of(hidden), targets, valid, label_smoothing)
+    return token_sums(logits_of(table, hidden), targets, valid, label_smoothing)
 
   return jax.tree.map(jnp.sum, jax.lax.map(of_chunk, (hidden, targets, valid)))
+
+
+def _forward(logits_of, label_smoothing, table, hidden, targets, valid):
+  def of_chunk(table_gradient, inputs):
+    hidden, targets, valid = inputs
+
+    def loss(table, hidden):
+      sums = token_sums(logits_of(table, hidden), targets, valid, label_smoothing)
+      return sums.loss, sums
+
+    (for_table, for_hidden), sums = jax.grad(loss, (0, 1), has_aux=True)(table, hidden)
+    return table_gradient + for_table, (for_hidden, sums)
+
+  gradient, (for_hidden, sums) = jax.lax.scan(of_chunk, jnp.zeros_like(table), (hidden, targets, valid))
+  return jax.tree.map(jnp.sum, sums), (gradient, for_hidden)
+
+
+def _backward(logits_of, label_smoothing, gradients, cotangent):
+  for_table, for_hidden = gradients
+  loss = cotangent.loss
+  return for_table * loss.astype(for_table.dtype), for_hidden * loss.astype(for_hidden.dtype), None, None
+
+
+_sums_of_chunks.defvjp(_forward, _backward)

@@ -1,5 +1,6 @@
 """One update: pure functions of the state and a batch."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from transformer_jax.data import packing
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model import masking
+from transformer_jax.model.embedding import output_logits
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.loss import Sums, chunked_sums
 from transformer_jax.training.optimizer import learning_rate, optimizer
@@ -103,10 +105,10 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
   targets = rows[:, packing.TARGET].astype(jnp.int32).reshape(-1)
   valid = rows[:, packing.TARGET_SEGMENTS].reshape(-1) > 0
 
-  def logits_of(hidden: jax.Array) -> jax.Array:
-    return jnp.asarray(model.apply({"params": params}, hidden, method="logits"))
-
-  return chunked_sums(logits_of, hidden.reshape(-1, hidden.shape[-1]), targets, valid, config.train.label_smoothing)
+  hidden = hidden.reshape(-1, hidden.shape[-1])  # the output layer is shared by all rows
+  table = jnp.asarray(model.apply({"params": params}, method="output_table"))
+  logits_of = functools.partial(output_logits, dtype=config.model.dtype.value)
+  return chunked_sums(logits_of, table, hidden, targets, valid, config.train.label_smoothing)
 
 
 def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainState, dict[str, Any]]:
