@@ -108,7 +108,7 @@ def test_sigterm_saves_and_the_run_goes_on(prefix, tmp_path, monkeypatch):
 def test_lines_after_the_checkpoint_are_forgotten(prefix, tmp_path):
   loop.train(tiny(prefix, steps=4), epath.Path(tmp_path / "run"))
   with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
-    file.write(json.dumps({"step": 5, "split": "train"}) + "\n")
+    file.write(json.dumps({"step": 5, "split": "train"}) + '\n{"step": 6, "spl')  # cut short by a kill
   loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
   assert [line["step"] for line in metrics_of(tmp_path / "run") if line["split"] == "train"] == [2, 4, 6]
 

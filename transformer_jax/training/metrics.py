@@ -45,7 +45,8 @@ class MetricsLog:
     if not parallel.is_main_host():
       return
     if self._path.exists():
-      kept = [line for line in self._path.read_text().split("\n") if line and json.loads(line)["step"] <= step]
+      whole = self._path.read_text().split("\n")[:-1]  # what is behind the last line feed was cut short by a kill
+      kept = [line for line in whole if json.loads(line)["step"] <= step]
       write_atomically(self._path, "".join(line + "\n" for line in kept))
     from tensorboardX import SummaryWriter
 
