@@ -1,5 +1,6 @@
 import dataclasses
 import importlib.util
+import inspect
 import json
 import re
 from pathlib import Path
@@ -166,7 +167,7 @@ def test_keys_of_flags():
 @pytest.mark.parametrize("cls", [DataConfig, ModelConfig, TrainConfig, DecodeConfig, EvaluateConfig])
 def test_every_key_is_documented(cls):
   for field in dataclasses.fields(cls):
-    assert re.search(rf"^    ([\w, ]+, )?{field.name}(, [\w, ]+)?:", cls.__doc__, re.MULTILINE), field.name
+    assert re.search(rf"^  ([\w, ]+, )?{field.name}(, [\w, ]+)?:", inspect.getdoc(cls) or "", re.MULTILINE), field.name
 
 
 def config_of(path):
