@@ -39,6 +39,16 @@ class PackingReport:
     """The share of positions, of both sides, that hold no token."""
     return 1 - (self.source_tokens + self.target_tokens) / max(1, 2 * self.rows * row_length)
 
+  def left_out(self, longest: int) -> str:
+    """What was skipped, as the end of a sentence; empty if nothing was."""
+    text = ""
+    if self.too_long:
+      text += f"; {self.too_long:,} pairs skipped, longer than {longest} tokens"
+      text += f" (longest: {max(self.longest_source, self.longest_target):,})"
+    if self.empty:
+      text += f"; {self.empty:,} pairs skipped, with an empty side"
+    return text
+
 
 def encode_pairs(
   sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport

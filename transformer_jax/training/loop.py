@@ -172,17 +172,11 @@ def _tokenizer(config: Config, workdir: epath.Path) -> Tokenizer:
 
 
 def _description(config: Config, packed: PackedRows) -> str:
-  report = packed.report
-  left_out = ""
-  if report.too_long:
-    left_out += f"; {report.too_long:,} pairs skipped, longer than {config.data.longest} tokens"
-    left_out += f" (longest: {max(report.longest_source, report.longest_target):,})"
-  if report.empty:
-    left_out += f"; {report.empty:,} pairs skipped, with an empty side"
+  report, row_length = packed.report, config.data.row_length
   return (
     f"training on {report.pairs:,} pairs, {report.source_tokens:,} source and {report.target_tokens:,} target tokens, "
-    f"in {report.rows:,} rows of {config.data.row_length}, "
-    f"{report.padding(config.data.row_length):.1%} padding{left_out}"
+    f"in {report.rows:,} rows of {row_length}, {report.padding(row_length):.1%} padding"
+    f"{report.left_out(config.data.longest)}"
   )
 
 

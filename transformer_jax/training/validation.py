@@ -30,6 +30,9 @@ class Validation:
     data = config.data
     if data.validation:
       packed = pipeline.packed_rows(data, data.validation, tokenizer)
+      left_out = packed.report.left_out(data.longest)
+      if left_out:
+        say(f"validation loss is of {packed.report.pairs:,} pairs{left_out}")
       size = -(-min(config.train.batch_tokens // data.row_length, len(packed.rows)) // parallel.device_count())
       self._batches = pipeline.in_order(packed, size * parallel.device_count())
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
