@@ -63,12 +63,6 @@ def sum_over_devices(tree: Any) -> Any:
   return jax.lax.psum(tree, AXIS)
 
 
-def initialize(coordinator: str | None = None, num_processes: int | None = None, process_id: int | None = None) -> None:
-  """Joins the other hosts, if there are any; to be called before anything else touches JAX."""
-  if coordinator is not None or num_processes is not None:
-    jax.distributed.initialize(coordinator, num_processes, process_id)
-
-
 def is_main_host() -> bool:
   """Whether this host writes the logs."""
   return jax.process_index() == 0
