@@ -4,6 +4,10 @@
       --config.data.train=PREFIX --config.data.validation=PREFIX
 
 PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.
+Stopped after 2,435 of the 8,000 steps, 50 minutes on 2 cores of an x86-64 CPU
+that other programs used too (2026-11-21): BLEU 38.05 on test_2016_flickr,
+nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:2.6.0. The whole recipe of
+8,000 steps has not been run yet; Wu et al. report 41.02 for it.
 """
 
 from transformer_jax.config import (

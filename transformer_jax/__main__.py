@@ -110,7 +110,7 @@ def evaluate(args: argparse.Namespace) -> None:
     [reference for _, reference in pairs],
     tokenize=args.tokenize,
     lowercase=args.lowercase,
-    warn_if_tokenized=True,
+    warn_if_tokenized=args.tokenize != "none",
   )
   if args.json:
     print(json.dumps(result.to_dict() | {"seconds": round(seconds, 3)}))
