@@ -1,0 +1,29 @@
+"""This project, through its Python API: text to text, tokenizer and all."""
+
+from pathlib import Path
+from typing import Any
+
+import protocol
+
+from transformer_jax.compilation import use_compilation_cache
+from transformer_jax.memory import use_huge_pages
+
+
+def load(job: dict[str, Any], folder: Path) -> protocol.Translate:
+  from transformer_jax.decoding.translator import Translator
+
+  use_compilation_cache()
+  translator = Translator.load(job["workdir"])
+
+  def translate(sentences, beam, batch):
+    found = translator.translate(
+      [job["lines"][i] for i in sentences], beam_size=beam, batch_size=batch or None, return_scores=True
+    )
+    return [(translation.text, translation.tokens) for translation in found]
+
+  return translate
+
+
+if __name__ == "__main__":
+  use_huge_pages()  # as the command line does
+  protocol.serve(load)

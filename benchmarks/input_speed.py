@@ -1,0 +1,137 @@
+"""Tokens a second out of the input pipeline alone, and the time to its first batch, cold and cached.
+
+    python benchmarks/input_speed.py --data PREFIX [--json FILE]
+
+PREFIX.en and PREFIX.de, plain or .xz, are the training text. Each measurement is a fresh process. "cold" has an empty
+cache: it learns the vocabulary, encodes and packs the text, and writes rows. "packed" has the vocabulary but no rows,
+and "cached" has both, as every start of a run but its first. Seconds to the first batch are counted from the first call
+on, without the import of libraries, which `startup.py` measures. Tokens are real ones of both sides, each sentence's
+EOS included; batches are host arrays in the order of training. Passes over the corpus go on for --seconds.
+"""
+
+import argparse
+import functools
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import report
+
+from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data import packing, pipeline
+
+STATES = ("cold", "packed", "cached")
+
+
+def main() -> None:
+  args = parse()
+  if args.folder:
+    print(json.dumps(measure(args)))
+    return
+  answers: dict[str, list[dict[str, Any]]] = {state: [] for state in STATES}
+  with tempfile.TemporaryDirectory() as scratch:
+    folder = Path(scratch) / "cache"
+    report.interleave({state: functools.partial(run, state, folder, answers) for state in STATES}, args.rounds)
+  report.finish("input_speed", [row(state, found) for state, found in answers.items()], args.json)
+
+
+def parse() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description="Speed of the input pipeline.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--data", required=True, metavar="PREFIX", help="training text: PREFIX.en and PREFIX.de, plain or .xz")
+  add("--languages", nargs=2, default=["en", "de"], metavar="L", help="source and target (default en de)")
+  add("--vocab-size", type=int, default=9700, metavar="N", help="(default 9700)")
+  add("--row-length", type=int, default=64, metavar="N", help="(default 64)")
+  add("--batch-tokens", type=int, default=4096, metavar="N", help="positions of a batch on each side (default 4096)")
+  add("--seconds", type=float, default=5.0, metavar="S", help="that batches are read for (default 5)")
+  add("--rounds", type=int, default=5, metavar="N", help="(default 5)")
+  add("--folder", help=argparse.SUPPRESS)  # of one measurement, in a process of its own
+  report.add_arguments(parser, with_peers=False)
+  return parser.parse_args()
+
+
+def run(state: str, folder: Path, answers: dict[str, list[dict[str, Any]]]) -> float:
+  """Measures in a fresh process, with as much of the cache as the state says and the one before has left."""
+  for left in {"cold": [folder], "packed": [folder / "rows"], "cached": []}[state]:
+    shutil.rmtree(left, ignore_errors=True)
+  folder.mkdir(exist_ok=True)
+  command = [sys.executable, *sys.argv, "--folder", str(folder)]
+  answer = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+  answers[state].append(answer)
+  return answer["first batch"]
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+  """One process' figures, with what is in `args.folder` as its cache."""
+  tokenizer_file = Path(args.folder) / "tokenizer.model"
+  source, target = args.languages
+  data = DataConfig(
+    corpus=Corpus.TEXT,
+    source_language=source,
+    target_language=target,
+    train=args.data,
+    row_length=args.row_length,
+    tokenizer=str(tokenizer_file) if tokenizer_file.exists() else "",
+    cache_dir=args.folder,
+  )
+  start = time.perf_counter()
+  tokenizer = pipeline.learn_tokenizer(data, args.vocab_size)
+  learned = time.perf_counter()
+  packed = pipeline.packed_rows(data, data.train, tokenizer)
+  ready = time.perf_counter()
+  batches = pipeline.Batches(packed, args.batch_tokens // args.row_length, 0)
+  first = batches[0]
+  got = time.perf_counter()
+  assert np.count_nonzero(first.rows[:, packing.TARGET])
+  if not data.tokenizer:
+    tokenizer.save(tokenizer_file)
+  tokens = packed.report.source_tokens + packed.report.target_tokens
+  return {
+    "first batch": got - start,
+    "vocabulary": learned - start,
+    "rows": ready - learned,
+    "packing tokens/s": tokens / (ready - learned),
+    "padding": packed.report.padding(args.row_length),
+    "tokens/s": rate(batches, args.seconds),
+  }
+
+
+def rate(batches: pipeline.Batches, seconds: float) -> float:
+  """Real tokens a second of batches one after the other; they are counted outside the time."""
+  tokens, spent, step = 0, 0.0, 1
+  while spent < seconds:
+    start = time.perf_counter()
+    some = [batches[i] for i in range(step, step + 16)]
+    spent += time.perf_counter() - start
+    tokens += sum(np.count_nonzero(batch.rows[:, [packing.SOURCE, packing.TARGET]]) for batch in some)
+    step += 16
+  return tokens / spent
+
+
+def row(state: str, found: list[dict[str, Any]]) -> dict[str, Any]:
+  """A row of the table."""
+
+  def median(name: str) -> float:
+    return report.median([answer[name] for answer in found])
+
+  return {
+    "start": state,
+    "s to first batch": median("first batch"),
+    "spread": report.spread([answer["first batch"] for answer in found]),
+    "of it vocabulary, s": median("vocabulary"),
+    "of it rows, s": median("rows"),
+    "packing, tokens/s": None if state == "cached" else median("packing tokens/s"),
+    "batches, tokens/s": median("tokens/s"),
+    "spread of batches": report.spread([answer["tokens/s"] for answer in found]),
+    "padding, %": 100 * median("padding"),
+  }
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,138 @@
+"""What the benchmarks share: sides in turns, medians with their spread, a table, and JSON.
+
+seconds = report.interleave({"ours": run_ours, "theirs": run_theirs}, rounds=5)
+rows = [{"side": side, "s": report.median(s), "spread": report.spread(s)} for side, s in seconds.items()]
+report.finish("my_benchmark", rows, args.json)
+"""
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+# Before any side runs: what else the machine does slows them unequally (OpenMP's threads wait for each other).
+_LOAD_BEFORE = os.getloadavg()[0]
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, with_peers: bool = True) -> None:
+  """Adds `--json`, and `--peers` for the folder of the peers' virtual environments (see `peers.py`)."""
+  parser.add_argument(
+    "--json", metavar="FILE", help="where the result goes (default: in the folder for temporary files)"
+  )
+  if with_peers:
+    parser.add_argument("--peers", metavar="DIR", help="virtual environments of the peers (default: the user's cache)")
+
+
+def interleave(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+  """Runs all sides in each round, A B A B, so that what else the machine does meets all of them.
+
+  Args:
+    sides: by name, a function that does the work once and returns its seconds
+      (or another figure).
+    rounds: how often.
+
+  Returns:
+    By name, the figure of each round.
+  """
+  found: dict[str, list[float]] = {name: [] for name in sides}
+  for number in range(rounds):
+    for name, run in sides.items():
+      found[name].append(run())
+    progress(f"round {number + 1} of {rounds}")
+  return found
+
+
+def progress(message: str) -> None:
+  """One line on standard error, for who waits."""
+  print(f"  {message}", file=sys.stderr, flush=True)
+
+
+def median(values: Sequence[float]) -> float:
+  return statistics.median(values)
+
+
+def spread(values: Sequence[float]) -> float:
+  """The range as a share of the median."""
+  return (max(values) - min(values)) / statistics.median(values)
+
+
+def ratio(values: Sequence[float], others: Sequence[float]) -> float:
+  """The median over the rounds of value / other: both are of the same round, and so of the same minute."""
+  return statistics.median(value / other for value, other in zip(values, others, strict=True))
+
+
+def finish(program: str, rows: Sequence[Mapping[str, Any]], path: str | None, **more: Any) -> None:
+  """Prints the table and what it was measured on, and writes both as JSON.
+
+  Args:
+    program: its name, for the file.
+    rows: of the table; they may have different columns.
+    path: of the JSON file; None is one in the folder for temporary files.
+    more: of use to a reader of the JSON, such as the versions of the peers.
+  """
+  file = Path(path or os.path.join(tempfile.gettempdir(), f"{program}.json"))
+  result = {"program": program, **context(), **more, "rows": list(rows)}
+  file.write_text(json.dumps(result, indent=2) + "\n")
+  print(table(rows))
+  print(f"\n{result['date']}, {result['machine']['processor']}, {result['machine']['cores']} cores")
+  print(", ".join(f"{name} {version}" for name, version in result["versions"].items()))
+  print(f"{result['command']}\nwritten to {file}")
+  if _LOAD_BEFORE > 0.5:
+    print(
+      f"note: the machine was busy before the start, with a load of {_LOAD_BEFORE:.1f}: measure again when it is not"
+    )
+
+
+def context() -> dict[str, Any]:
+  """When, where and with what something was measured."""
+  packages = ("transformer_jax", "jax", "jaxlib", "flax", "numpy", "sentencepiece")
+  return {
+    "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    "command": shlex.join(["python", *sys.argv]),
+    "machine": {
+      "processor": _processor(),
+      "cores": len(os.sched_getaffinity(0)),
+      "load_before": round(_LOAD_BEFORE, 2),
+    },
+    "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}},
+  }
+
+
+def _processor() -> str:
+  try:
+    lines = Path("/proc/cpuinfo").read_text().split("\n")
+  except OSError:
+    lines = []
+  names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+  return names[0] if names else platform.processor() or platform.machine()
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+  """The rows as a table in Markdown; a column that a row has not is empty."""
+  columns = list(dict.fromkeys(name for row in rows for name in row))
+  cells = [columns, *([_cell(row.get(name)) for name in columns] for row in rows)]
+  widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+  lines = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in cells]
+  lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+  return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+  match value:
+    case None:
+      return ""
+    case bool() | str():
+      return str(value)
+    case float() if abs(value) < 100:
+      return f"{value:.3g}"
+    case _:
+      return f"{value:,.0f}"
