@@ -81,12 +81,12 @@ def test_a_malformed_config_is_one_sentence(tmp_path, text):
 
 def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
   workdir = epath.Path(tmp_path)
-  checkpoint.start_run(workdir, CONFIG)
+  assert not checkpoint.check_run(workdir, CONFIG)
+  (workdir / checkpoint.CONFIG).write_text(config.to_json(CONFIG))
   values = config.to_dict(CONFIG)
   values["train"]["steps"] = 7
   values["decode"]["beam_size"] = 2
-  checkpoint.start_run(workdir, config.from_dict(values))
-  assert checkpoint.read_config(workdir) == config.from_dict(values)
+  assert checkpoint.check_run(workdir, config.from_dict(values))
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
-    checkpoint.start_run(workdir, config.from_dict(values))
+    checkpoint.check_run(workdir, config.from_dict(values))

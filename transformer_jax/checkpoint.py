@@ -102,8 +102,8 @@ def _abstract(tree: Any) -> Any:
   return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=placement), tree)
 
 
-def start_run(workdir: epath.Path, config: Config) -> Config:
-  """Makes the run folder, or checks that the one there belongs to this config.
+def check_run(workdir: epath.Path, config: Config) -> bool:
+  """Whether the folder holds a run already, which must then be one of this config.
 
   Raises:
     InputError: the folder cannot be written, or a key differs that may not.
@@ -117,11 +117,18 @@ def start_run(workdir: epath.Path, config: Config) -> Config:
     raise InputError(
       f"the run folder {workdir} cannot be written: {error.strerror}; choose another --workdir"
     ) from error
-  if (workdir / CONFIG).exists():
-    _check_same(read_config(workdir), config, workdir)
+  if not (workdir / CONFIG).exists():
+    return False
+  _check_same(read_config(workdir), config, workdir)
+  return True
+
+
+def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
+  """Writes what the run depends on; the config last, as it makes the folder that of a run."""
   if parallel.is_main_host():
+    tokenizer.save(workdir / TOKENIZER)
+    write_atomically(workdir / PROVENANCE, json.dumps(history, indent=2) + "\n")
     write_atomically(workdir / CONFIG, configs.to_json(config))
-  return config
 
 
 def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
@@ -155,22 +162,23 @@ def read_config(workdir: epath.Path) -> Config:
   return configs.from_dict(values)
 
 
-def update_provenance(workdir: epath.Path, now: dict[str, Any]) -> list[dict[str, Any]]:
-  """Appends this start to the run's history and returns the starts before it.
+def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
+  """What the earlier starts of a run depended on.
+
+  Args:
+    workdir: the run folder.
+    data: the fingerprint of the packed training text.
 
   Raises:
     InputError: the training text is no longer the one that the run was begun with.
   """
-  path = workdir / PROVENANCE
-  before = json.loads(path.read_text()) if path.exists() else []
-  if before and before[0]["data"] != now["data"]:
+  history = json.loads((workdir / PROVENANCE).read_text())
+  if history[0]["data"] != data:
     raise InputError(
       f"config.data.train now gives other sentence pairs than those that the run in {workdir} was begun with: "
       "give it the same text, or use another --workdir"
     )
-  if parallel.is_main_host():
-    write_atomically(path, json.dumps([*before, now], indent=2) + "\n")
-  return before
+  return history
 
 
 def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Params]:
@@ -181,7 +189,6 @@ def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Pa
   """
   folder = epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
   config = read_config(folder)
-  tokenizer = Tokenizer.load(folder / TOKENIZER)
   nothing = InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
   if not (folder / CHECKPOINTS).exists():
     raise nothing
@@ -191,7 +198,7 @@ def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Pa
       raise nothing
     abstract = _abstract(jax.eval_shape(lambda: init_params(config)))
     restored: Any = manager.restore(step, args=ocp.args.Composite(params=ocp.args.StandardRestore(abstract)))
-  return config, tokenizer, restored.params
+  return config, Tokenizer.load(folder / TOKENIZER), restored.params
 
 
 def _reader(folder: epath.Path) -> ocp.CheckpointManager:

@@ -161,6 +161,15 @@ def test_another_text_is_refused(prefix, tmp_path):
     loop.train(tiny(prefix), epath.Path(tmp_path))
 
 
+def test_a_start_that_failed_binds_nothing(prefix, tmp_path):
+  with pytest.raises(InputError, match=r"config\.model\.vocab_size is 99999"):
+    wrong = dataclasses.replace(tiny(prefix).model, vocab_size=99999)
+    loop.train(dataclasses.replace(tiny(prefix), model=wrong), epath.Path(tmp_path / "run"))
+  with pytest.raises(InputError, match="is not a run folder"):
+    checkpoint.load_for_decoding(tmp_path / "run")
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
+
+
 def test_a_folder_that_cannot_be_written_is_refused(prefix, tmp_path):
   (tmp_path / "file").write_text("")
   with pytest.raises(InputError, match=r"run folder .* cannot be written"):

@@ -34,15 +34,17 @@ def train(config: Config, workdir: epath.Path) -> None:
     RunError: the loss is no longer a number, or the disk is full.
     SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
   """
-  checkpoint.start_run(workdir, config)
-  tokenizer = _tokenizer(config, workdir)
+  resumed = checkpoint.check_run(workdir, config)
+  tokenizer = Tokenizer.load(workdir / checkpoint.TOKENIZER) if resumed else _learned(config)
   packed = pipeline.packed_rows(config.data, config.data.train, tokenizer)
   say(_description(config, packed))
-  provenance = _provenance(packed)
-  before = checkpoint.update_provenance(workdir, provenance)
-  if before and before[-1]["machine"] != provenance["machine"]:
-    say(f"resuming on {provenance['machine']} after {before[-1]['machine']}: equal to rounding, not to the last bit")
-  Run(config, workdir, tokenizer, packed).go()
+  history = checkpoint.read_history(workdir, packed.fingerprint) if resumed else []
+  now = _provenance(packed)
+  if resumed and history[-1]["machine"] != now["machine"]:
+    say(f"resuming on {now['machine']} after {history[-1]['machine']}: equal to rounding, not to the last bit")
+  run = Run(config, workdir, tokenizer, packed)
+  checkpoint.begin_run(workdir, config, tokenizer, [*history, now])
+  run.go()
 
 
 class Run:
@@ -159,16 +161,9 @@ def _signals() -> Iterator[list[signal.Signals]]:
     restore()
 
 
-def _tokenizer(config: Config, workdir: epath.Path) -> Tokenizer:
-  """The run's own tokenizer, learned at its first start."""
-  path = workdir / checkpoint.TOKENIZER
-  if path.exists():
-    return Tokenizer.load(path)
+def _learned(config: Config) -> Tokenizer:
   say(f"learning a vocabulary of {config.model.vocab_size:,} pieces")
-  tokenizer = pipeline.learn_tokenizer(config.data, config.model.vocab_size)
-  if parallel.is_main_host():
-    tokenizer.save(path)
-  return tokenizer
+  return pipeline.learn_tokenizer(config.data, config.model.vocab_size)
 
 
 def _description(config: Config, packed: PackedRows) -> str:
