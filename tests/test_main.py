@@ -29,10 +29,8 @@ def workdir(tmp_path_factory):
     decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
   )
   generator = random.Random(0)
-  checkpoint.start_run(folder, config)
-  Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277).save(
-    folder / checkpoint.TOKENIZER
-  )
+  tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
+  checkpoint.begin_run(folder, config, tokenizer, [])
   checkpoints = checkpoint.Checkpoints(folder, keep=1)
   checkpoints.save(init_state(config), 1.0)
   checkpoints.wait()
