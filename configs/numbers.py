@@ -2,7 +2,7 @@
 
 python train.py
 
-2 minutes 36 seconds on 2 cores of an AMD EPYC, start to end (2026-11-21):
+2 minutes 36 seconds on 2 cores of an AMD EPYC, start to end (2026-11-21, commit 05df1a2):
 exact match 99.6% of 2,000 held-out numbers.
 """
 

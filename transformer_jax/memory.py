@@ -10,8 +10,8 @@ def use_huge_pages() -> None:
   """Starts this program again with huge pages for malloc, where glibc has them.
 
   XLA allocates its buffers anew at each step on a CPU, and the kernel has to
-  find and clear hundreds of megabytes for it: page by page of 4 KiB that took a
-  quarter of a small model's step. glibc reads the setting only at the start of
+  find and clear hundreds of megabytes for it: page by page of 4 KiB that is a
+  large part of a small model's step. glibc reads the setting only at the start of
   a process, so the process replaces itself, with the same number, arguments and
   files; to be called first of all. Elsewhere than on Linux it does nothing, and
   a C library without the setting ignores it.

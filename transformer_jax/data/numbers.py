@@ -84,7 +84,7 @@ def in_words(number: int, language: str) -> str:
 
 @functools.cache
 def _converter(language: str) -> Any:
-  """What num2words writes the language with, made up to ten times as fast.
+  """What num2words writes the language with, made faster.
 
   It would try its names of 10^600 and many others on every number; a copy
   knows only the names of numbers that occur.

@@ -13,7 +13,7 @@ from etils import epath
 from transformer_jax.data import fingerprint
 from transformer_jax.errors import InputError, RunError
 
-# Examples read at once; one at a time takes three times as long.
+# Examples read at once; one at a time takes longer.
 _CHUNK = 1024
 
 
