@@ -5,14 +5,19 @@ out whole (`in_axes=None`, `out_axes=None`): one plain array a leaf, the same on
 every device, without a leading device axis.
 """
 
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 AXIS = "data"
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def _local_mesh() -> Mesh:
@@ -78,7 +83,26 @@ def steps_in_flight() -> int:
 
   None on several devices of one CPU, whose collectives can deadlock.
   """
-  return 0 if jax.local_devices()[0].platform == "cpu" and jax.local_device_count() > 1 else 2
+  return 0 if on_cpu() and jax.local_device_count() > 1 else 2
+
+
+def on_cpu() -> bool:
+  """Whether the devices are the processor's own cores."""
+  return jax.local_devices()[0].platform == "cpu"
+
+
+def at_once(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+  """`function` of each item, in order, several at a time where one alone leaves the machine idle.
+
+  The small operations of decoding keep one core busy, so that a CPU takes as many
+  items as it has cores; an accelerator takes two, one of which is prepared or
+  read back while the other is computed. Several devices of one CPU take one, as
+  their collectives can deadlock.
+  """
+  cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+  workers = 2 if not on_cpu() else 1 if jax.local_device_count() > 1 else min(cores, 16)
+  with ThreadPoolExecutor(workers) as executor:
+    yield from executor.map(function, items)
 
 
 def describe() -> dict[str, Any]:

@@ -10,6 +10,7 @@ from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.beam_search import Hypotheses, beam_search
 from transformer_jax.model import masking
+from transformer_jax.model.cache import Cache, Memory
 from transformer_jax.model.transformer import Transformer
 
 Params = Any
@@ -20,7 +21,7 @@ class SearchOptions:
   """How to search; each is compiled by itself.
 
   Attributes:
-    beam_size, length_penalty, alpha, n_best: as in `beam_search`.
+    beam_size, length_penalty, alpha, n_best, patience: as in `beam_search`.
     extra_length: an output has at most the input's tokens and this many.
   """
 
@@ -29,30 +30,48 @@ class SearchOptions:
   alpha: float
   n_best: int
   extra_length: int
+  patience: float | None = None
 
 
-def search(model: Transformer, options: SearchOptions, params: Params, source: jax.Array) -> Hypotheses:
-  """The best translations of `source`, `[sentences, length]` with EOS; a row of padding has none."""
+def search(model: Transformer, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
+  """The best translations of `source`.
+
+  Args:
+    model: the Transformer.
+    options: of the search.
+    slots: sentences that are decoded side by side; divides the number of sentences.
+    params: the model's parameters.
+    source: `[sentences, length]` with EOS; rows of padding have no translation and come last.
+  """
   variables = {"params": params}
   lengths = jnp.sum(source != PAD, axis=1, dtype=jnp.int32)
   limits = jnp.where(lengths > 0, lengths + options.extra_length, 0)
   max_length = source.shape[1] + options.extra_length
+  memories = _memories(model, variables, slots, source)
 
-  def start(source: jax.Array) -> Any:
-    memory = _encode(model, variables, source)
-    return model.apply(variables, memory, source != PAD, max_length, options.beam_size, method="start")
+  def start(memory: Memory) -> Cache:
+    cache: Any = model.apply(variables, memory, max_length, options.beam_size, method="start")
+    return cache
 
-  def decode_step(cache: Any, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
+  def enter(cache: Cache, slot: jax.Array, sentence: jax.Array) -> Cache:
+    def put(old: jax.Array, every: jax.Array) -> jax.Array:
+      return jax.lax.dynamic_update_index_in_dim(old, every[sentence], slot, 0)
+
+    return cache.replace(memory=jax.tree.map(put, cache.memory, memories))
+
+  def decode_step(cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
     return model.apply(variables, cache, position, parents, tokens, method="decode_step")
 
-  def step(cache: Any, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, Any]:
-    hidden, cache = jax.vmap(decode_step, (0, None, 0, 0))(cache, position, parents, tokens)
-    return _log_probs(model, variables, hidden), cache  # [sentences, beams, vocab]
+  def step(cache: Cache, positions: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, Cache]:
+    hidden, cache = jax.vmap(decode_step)(cache, positions, parents, tokens)
+    return _log_probs(model, variables, hidden), cache  # [slots, beams, vocab]
 
   return beam_search(
     step,
-    jax.vmap(start)(source),
+    enter,
+    jax.vmap(start)(jax.tree.map(lambda x: x[:slots], memories)),  # of which nothing is read before a sentence enters
     limits,
+    slots=slots,
     beam_size=options.beam_size,
     max_length=max_length,
     length_penalty=options.length_penalty,
@@ -61,7 +80,23 @@ def search(model: Transformer, options: SearchOptions, params: Params, source: j
     eos=EOS,
     pad=PAD,
     n_best=options.n_best,
+    patience=options.patience,
   )
+
+
+def _memories(model: Transformer, variables: Any, slots: int, source: jax.Array) -> Memory:
+  """What the decoder needs of each sentence, `slots` of them at a time; groups of padding cost nothing."""
+
+  def remember(source: jax.Array) -> Memory:
+    memory: Any = model.apply(variables, _encode(model, variables, source), source != PAD, method="remember")
+    return memory
+
+  def of_group(group: jax.Array) -> Memory:
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(jax.vmap(remember), group))
+    return jax.lax.cond(jnp.any(group != PAD), jax.vmap(remember), lambda _: nothing, group)
+
+  groups = jax.lax.map(of_group, source.reshape(-1, slots, source.shape[1]))
+  return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), groups)
 
 
 def score(model: Transformer, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:

@@ -8,10 +8,15 @@ is finished, and the most probable others are the next beam.
 
 A sentence is done when no unfinished hypothesis can still be among the `n_best`:
 its log-probability can only fall, and no penalty is larger than that of the
-longest output allowed. (To stop at `beam_size` finished hypotheses, as some do,
-is quicker and wrong: EOS is often among the most probable extensions when one
-is likely and all others are about equal, and the beam fills up with stumps.)
-With a beam of one hypothesis a sentence is done at its first EOS: greedy search.
+longest output allowed. (To stop at `beam_size` finished hypotheses is quicker, by
+option, and can miss the best: EOS is often among the most probable extensions
+when one is likely and all others are about equal, and the beam fills up with
+stumps.) With a beam of one hypothesis a sentence is done at its first EOS:
+greedy search.
+
+Sentences wait in a queue for one of a few slots, which are advanced together by
+one token a step; a sentence that is done leaves its slot to the next. So no slot
+waits for the longest output of a batch.
 """
 
 from collections.abc import Callable
@@ -22,8 +27,10 @@ import jax.numpy as jnp
 
 from transformer_jax.config import LengthPenalty
 
-# step(cache, position, parents, tokens) -> (log-probabilities, cache); see `beam_search`.
+# step(cache, positions, parents, tokens) -> (log-probabilities, cache); see `beam_search`.
 Step = Callable[[Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
+# enter(cache, slot, sentence) -> cache; see `beam_search`.
+Enter = Callable[[Any, jax.Array, jax.Array], Any]
 
 
 class Hypotheses(NamedTuple):
@@ -46,10 +53,10 @@ class _Beam(NamedTuple):
   """The unfinished hypotheses, most probable first; fewer than `beam_size` leave places of log-probability -inf.
 
   Attributes:
-    tokens: `[sentences, beams, max_length]`.
-    log_probs: `[sentences, beams]`.
-    parents: `[sentences, beams]`, the place in the step before of the hypothesis that each extends.
-    last: `[sentences, beams]`, the newest token.
+    tokens: `[slots, beams, max_length]`.
+    log_probs: `[slots, beams]`.
+    parents: `[slots, beams]`, the place in the step before of the hypothesis that each extends.
+    last: `[slots, beams]`, the newest token.
   """
 
   tokens: jax.Array
@@ -58,11 +65,28 @@ class _Beam(NamedTuple):
   last: jax.Array
 
 
-class _Search(NamedTuple):
+class _Slots(NamedTuple):
+  """The sentences that are searched for.
+
+  Attributes:
+    sentence: `[slots]`, its number; the number of all sentences where a slot is free.
+    position: `[slots]`, tokens of its unfinished hypotheses.
+    beam: of each slot.
+    finished: of each slot.
+    ended: `[slots]`, how many hypotheses have finished.
+  """
+
+  sentence: jax.Array
   position: jax.Array
   beam: _Beam
   finished: Hypotheses
-  done: jax.Array  # [sentences]
+  ended: jax.Array
+
+
+class _Search(NamedTuple):
+  entered: jax.Array  # sentences that have had a slot so far
+  slots: _Slots
+  results: Hypotheses
   cache: Any
 
 
@@ -77,9 +101,11 @@ def penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> Any
 
 def beam_search(
   step: Step,
+  enter: Enter,
   cache: Any,
   limits: jax.Array,
   *,
+  slots: int,
   beam_size: int,
   max_length: int,
   length_penalty: LengthPenalty,
@@ -88,67 +114,101 @@ def beam_search(
   eos: int,
   pad: int,
   n_best: int = 1,
+  patience: float | None = None,
 ) -> Hypotheses:
   """The best hypotheses of each sentence, in one loop on the device.
 
-  A sentence's result does not depend on the sentences beside it as long as its
-  rows of `step` do not.
+  A sentence's result does not depend on the sentences beside it, nor on its
+  slot, as long as its rows of `step` do not.
 
   Args:
-    step: `step(cache, position, parents, tokens)` gives log P(next token) as
-      float32 `[sentences, beams, vocab]`, and the new cache. `position` is an
-      int32 scalar from 0; `tokens` `[sentences, beams]` are the newest tokens,
-      BOS at position 0; `parents` `[sentences, beams]` tell which hypothesis of
-      the step before each one extends.
-    cache: what `step` starts from.
+    step: `step(cache, positions, parents, tokens)` gives log P(next token) as
+      float32 `[slots, beams, vocab]`, and the new cache. `positions` `[slots]`
+      are from 0 in each sentence; `tokens` `[slots, beams]` are the newest
+      tokens, BOS at position 0; `parents` `[slots, beams]` tell which
+      hypothesis of the step before each one extends.
+    enter: `enter(cache, slot, sentence)` gives the cache with a new sentence in
+      a slot; both are int32 scalars.
+    cache: what `step` and `enter` start from.
     limits: `[sentences]` int32, the most tokens of an output with its EOS, at
       most `max_length`: at the last place only EOS is allowed, so that every
-      hypothesis is complete. 0 is a sentence that is not searched for.
+      hypothesis is complete. 0 is a sentence that is not searched for; all of
+      these come last.
+    slots: sentences that are advanced together.
     beam_size: unfinished hypotheses kept for a sentence.
     max_length: places for the tokens of an output.
     length_penalty: the kind of penalty.
     alpha: its exponent, 0 or more.
     bos, eos, pad: special tokens; BOS and PAD are never part of a hypothesis.
     n_best: finished hypotheses kept for a sentence, at most `beam_size`.
+    patience: a sentence is also done when `patience * beam_size` of its
+      hypotheses have finished (Kasai et al. 2022); None is never.
   """
-  most_penalty = penalty(length_penalty, alpha, jnp.maximum(limits, 1).astype(jnp.float32))
+  sentences = len(limits)
+  waiting = jnp.sum(limits > 0)
 
   def unfinished(search: _Search) -> jax.Array:
-    return (search.position < max_length) & ~jnp.all(search.done)
+    return (search.entered < waiting) | jnp.any(search.slots.sentence < sentences)
+
+  def fill(search: _Search) -> _Search:
+    """Sentences of the queue enter the free slots, one by one."""
+
+    def can_enter(search: _Search) -> jax.Array:
+      return (search.entered < waiting) & jnp.any(search.slots.sentence == sentences)
+
+    def enter_one(search: _Search) -> _Search:
+      slot = jnp.argmax(search.slots.sentence == sentences).astype(jnp.int32)
+      new = _fresh(1, search.entered, beam_size, n_best, max_length, bos, pad)
+      entered = jax.tree.map(lambda old, x: jax.lax.dynamic_update_slice_in_dim(old, x, slot, 0), search.slots, new)
+      return _Search(search.entered + 1, entered, search.results, enter(search.cache, slot, search.entered))
+
+    return jax.lax.while_loop(can_enter, enter_one, search)
 
   def advance(search: _Search) -> _Search:
-    position, beam = search.position, search.beam
-    log_probs, cache = step(search.cache, position, beam.parents, beam.last)
-    length = position + 1
-    ends, extensions, parents, tokens = _extensions(log_probs, beam.log_probs, length >= limits, bos, eos, pad)
-    ends = jnp.where(search.done[:, None], -jnp.inf, ends)
-    scores = ends / penalty(length_penalty, alpha, length.astype(jnp.float32))
-    finished = _keep_best(search.finished, _set(beam.tokens, position, eos), length, ends, scores)
-    hopeless = jnp.max(extensions, axis=1) / most_penalty <= finished.scores[:, -1]
-    done = search.done | hopeless | (length >= limits)
-    if beam_size == 1:
-      done |= ends[:, 0] > -jnp.inf
-    return _Search(length, _next_beam(beam, position, extensions, parents, tokens), finished, done, cache)
+    """One token more for each slot; what is done leaves."""
+    now, beam = search.slots, search.slots.beam
+    log_probs, cache = step(search.cache, now.position, beam.parents, beam.last)
+    length = now.position + 1
+    limit = limits.at[now.sentence].get(mode="fill", fill_value=1)
+    ends, extensions, parents, tokens = _extensions(log_probs, beam.log_probs, length >= limit, bos, eos, pad)
+    scores = ends / penalty(length_penalty, alpha, length[:, None].astype(jnp.float32))
+    finished = _keep_best(now.finished, _set(beam.tokens, now.position, eos), length, ends, scores)
+    ended = now.ended + jnp.sum(ends > -jnp.inf, axis=1, dtype=jnp.int32)
+    most_penalty = penalty(length_penalty, alpha, limit.astype(jnp.float32))
+    done = jnp.max(extensions, axis=1) / most_penalty <= finished.scores[:, -1]  # all others are hopeless
+    done |= length >= limit
+    if beam_size == 1 or patience is not None:
+      done |= ended >= (1 if beam_size == 1 else patience * beam_size)
+    leaving = jnp.where(done, now.sentence, sentences)  # free slots leave to nowhere, too
+    results = jax.tree.map(lambda old, x: old.at[leaving].set(x, mode="drop"), search.results, finished)
+    next_beam = _next_beam(beam, now.position, extensions, parents, tokens)
+    after = _Slots(jnp.where(done, sentences, now.sentence), length, next_beam, finished, ended)
+    return _Search(search.entered, after, results, cache)
 
-  start = _start(cache, limits, beam_size, n_best, max_length, bos, pad)
-  return jax.lax.while_loop(unfinished, advance, start).finished
+  nothing = _fresh(sentences, 0, beam_size, n_best, max_length, bos, pad).finished
+  free = _fresh(slots, sentences, beam_size, n_best, max_length, bos, pad)
+  start = _Search(jnp.int32(0), free, nothing, cache)
+  return jax.lax.while_loop(unfinished, lambda search: advance(fill(search)), start).results
 
 
-def _start(cache: Any, limits: jax.Array, beam_size: int, n_best: int, max_length: int, bos: int, pad: int) -> _Search:
-  sentences = len(limits)
+def _fresh(
+  slots: int, sentence: jax.Array | int, beam_size: int, n_best: int, max_length: int, bos: int, pad: int
+) -> _Slots:
+  """Slots before the first token."""
   beam = _Beam(
-    tokens=jnp.full((sentences, beam_size, max_length), pad, jnp.int32),
-    log_probs=jnp.full((sentences, beam_size), -jnp.inf).at[:, 0].set(0.0),
-    parents=jnp.zeros((sentences, beam_size), jnp.int32),
-    last=jnp.full((sentences, beam_size), bos, jnp.int32),
+    tokens=jnp.full((slots, beam_size, max_length), pad, jnp.int32),
+    log_probs=jnp.full((slots, beam_size), -jnp.inf).at[:, 0].set(0.0),
+    parents=jnp.zeros((slots, beam_size), jnp.int32),
+    last=jnp.full((slots, beam_size), bos, jnp.int32),
   )
   finished = Hypotheses(
-    tokens=jnp.full((sentences, n_best, max_length), pad, jnp.int32),
-    lengths=jnp.zeros((sentences, n_best), jnp.int32),
-    log_probs=jnp.full((sentences, n_best), -jnp.inf),
-    scores=jnp.full((sentences, n_best), -jnp.inf),
+    tokens=jnp.full((slots, n_best, max_length), pad, jnp.int32),
+    lengths=jnp.zeros((slots, n_best), jnp.int32),
+    log_probs=jnp.full((slots, n_best), -jnp.inf),
+    scores=jnp.full((slots, n_best), -jnp.inf),
   )
-  return _Search(jnp.int32(0), beam, finished, limits <= 0, cache)
+  zeros = jnp.zeros(slots, jnp.int32)
+  return _Slots(jnp.full(slots, sentence, jnp.int32), zeros, beam, finished, zeros)
 
 
 def _extensions(
@@ -157,27 +217,55 @@ def _extensions(
   """The beam's extensions by one token.
 
   Args:
-    log_probs: `[sentences, beams, vocab]` of the next token.
-    beam: `[sentences, beams]`, log-probabilities of the hypotheses.
-    last: `[sentences]`, whether only EOS is allowed.
+    log_probs: `[slots, beams, vocab]` of the next token.
+    beam: `[slots, beams]`, log-probabilities of the hypotheses.
+    last: `[slots]`, whether only EOS is allowed.
     bos, eos, pad: special tokens.
 
   Returns:
-    Each `[sentences, beams]`: log-probability of each hypothesis that ends now,
+    Each `[slots, beams]`: log-probability of each hypothesis that ends now,
     -inf where it does not; and log-probability, parent and token of the best
     ones that go on.
   """
-  sentences, beams, vocab = log_probs.shape
+  slots, beams, vocab = log_probs.shape
   ends = beam + log_probs[:, :, eos]
   token = jnp.arange(vocab)
   special = (token == bos) | (token == eos) | (token == pad)
   forbidden = special[None, None] | last[:, None, None]
   candidates = jnp.where(forbidden, -jnp.inf, beam[:, :, None] + log_probs)
-  # No slices of what `top_k` gives, here or by the caller: XLA would merge them with its own and sort everything.
-  extensions, chosen = jax.lax.top_k(candidates.reshape(sentences, -1), beams)
+  extensions, chosen = top_k(candidates.reshape(slots, -1), beams)
   least, _ = jax.lax.top_k(jnp.concatenate([ends, extensions], axis=1), beams)
   ends = jnp.where(ends >= jnp.min(least, axis=1, keepdims=True), ends, -jnp.inf)
   return ends, extensions, chosen // vocab, chosen % vocab
+
+
+def top_k(values: jax.Array, k: int, block: int = 128) -> tuple[jax.Array, jax.Array]:
+  """`jax.lax.top_k`, by way of the largest value of each block.
+
+  The k largest values are in the k blocks with the largest maxima, so that most
+  values are only compared with their neighbours, which a processor does many at
+  a time. Of equal values the first wins, here as there.
+
+  Args:
+    values: `[rows, n]`, n at least k.
+    k: how many.
+    block: values of a block.
+
+  Returns:
+    The values `[rows, k]`, largest first, and their places, int32.
+  """
+  rows, n = values.shape
+  if n <= 2 * k * block:
+    return tuple(jax.lax.top_k(values, k))
+  whole = n - n % block
+  blocks, rest = values[:, :whole].reshape(rows, -1, block), values[:, whole:]
+  # No slices of what `top_k` gives, here or by the caller: XLA would merge them with its own and sort everything.
+  _, chosen = jax.lax.top_k(jnp.max(blocks, axis=2), k)
+  chosen = -jax.lax.top_k(-chosen, k)[0]  # in their order, for equal values
+  places = chosen[:, :, None] * block + jnp.arange(block)
+  places = jnp.concatenate([places.reshape(rows, -1), jnp.broadcast_to(jnp.arange(whole, n), rest.shape)], axis=1)
+  best, found = jax.lax.top_k(jnp.take_along_axis(values, places, axis=1), k)
+  return best, jnp.take_along_axis(places, found, axis=1)
 
 
 def _next_beam(beam: _Beam, position: jax.Array, log_probs: jax.Array, parents: jax.Array, tokens: jax.Array) -> _Beam:
@@ -188,17 +276,18 @@ def _next_beam(beam: _Beam, position: jax.Array, log_probs: jax.Array, parents: 
 def _keep_best(
   finished: Hypotheses, tokens: jax.Array, length: jax.Array, log_probs: jax.Array, scores: jax.Array
 ) -> Hypotheses:
-  """The best of `finished` and of `[sentences, beams]` new ones of one length; a score of -inf is none.
+  """The best of `finished` and of `[slots, beams]` new ones of `length` `[slots]` tokens; a score of -inf is none.
 
   Of equal scores the first wins, so that nothing new takes the place of an old "none".
   """
-  new = Hypotheses(tokens, jnp.full(scores.shape, length), log_probs, scores)
+  new = Hypotheses(tokens, jnp.broadcast_to(length[:, None], scores.shape), log_probs, scores)
   pool = Hypotheses(*(jnp.concatenate([a, b], axis=1) for a, b in zip(finished, new, strict=True)))
   _, best = jax.lax.top_k(pool.scores, finished.scores.shape[1])
   return Hypotheses(*(jnp.take_along_axis(x, best.reshape(*best.shape, *[1] * (x.ndim - 2)), axis=1) for x in pool))
 
 
 def _set(tokens: jax.Array, position: jax.Array, value: jax.Array | int) -> jax.Array:
-  """`tokens` with `value` `[sentences, beams]` at `position`."""
-  value = jnp.broadcast_to(value, tokens.shape[:2]).astype(tokens.dtype)
-  return jax.lax.dynamic_update_index_in_dim(tokens, value, position, axis=2)
+  """`tokens` with `value` `[slots, beams]` at `position` `[slots]`."""
+  here = jnp.arange(tokens.shape[2]) == position[:, None]  # [slots, length]
+  value = jnp.broadcast_to(value, tokens.shape[:2])
+  return jnp.where(here[:, None], value[:, :, None], tokens).astype(tokens.dtype)

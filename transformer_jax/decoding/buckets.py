@@ -5,14 +5,14 @@ computed in one shape, whatever its number of sentences: so there is one
 compilation a bucket, and a sentence's result does not depend on its neighbours.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 _SMALLEST = 16
-# Tokens of a batch on one device. On a CPU a step's time grows with the batch from the start, and a larger batch waits
-# longer for its longest output; an accelerator is idle with so few.
+# Tokens on one device at a time. On a CPU a step's time grows with the batch from the start; an accelerator is idle
+# with so few.
 _TOKENS_ON_CPU = 256
 _TOKENS = 8192
 
@@ -22,13 +22,18 @@ class Batch(NamedTuple):
 
   Attributes:
     members: their numbers; at most `rows`.
-    rows: of the compute shape.
+    rows: of the compute shape, over all devices.
     length: of a row, the bucket's.
   """
 
   members: list[int]
   rows: int
   length: int
+
+
+def rows_at_once(length: int, *, cpu: bool) -> int:
+  """Sentences of a bucket that suit one device."""
+  return max(1, (_TOKENS_ON_CPU if cpu else _TOKENS) // length)
 
 
 def buckets(longest: int) -> list[int]:
@@ -39,27 +44,21 @@ def buckets(longest: int) -> list[int]:
   return lengths if longest <= _SMALLEST else [*lengths, longest]
 
 
-def batches(
-  lengths: Sequence[int], longest: int, rows: int | None, devices: int, *, cpu: bool = True
-) -> Iterator[Batch]:
+def batches(lengths: Sequence[int], longest: int, rows: Callable[[int], int]) -> Iterator[Batch]:
   """Sentences of these lengths, sorted into batches.
 
   Args:
     lengths: of each sentence, none above the last bucket.
     longest: what the buckets go up to.
-    rows: sentences of a batch on one device; None is as many as suit the bucket.
-    devices: batches that are computed side by side as one.
-    cpu: whether the devices are CPUs.
+    rows: sentences of a batch, by its bucket.
   """
-  # Neighbours of one length end their search at about the same time.
+  # Neighbours of one length are done at about the same time.
   order = sorted(range(len(lengths)), key=lambda i: lengths[i])
-  tokens = _TOKENS_ON_CPU if cpu else _TOKENS
   last = 0
   for length in buckets(longest):
     first, last = last, int(np.searchsorted([lengths[i] for i in order], length, side="right"))
-    size = devices * (rows or max(1, tokens // length))
-    for begin in range(first, last, size):
-      yield Batch(order[begin : min(begin + size, last)], size, length)
+    for begin in range(first, last, rows(length)):
+      yield Batch(order[begin : min(begin + rows(length), last)], rows(length), length)
 
 
 def pad(sequences: Sequence[Sequence[int]], rows: int, length: int, padding: int) -> np.ndarray:

@@ -15,7 +15,7 @@ import jax
 from transformer_jax import parallel
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
-from transformer_jax.decoding import batch as batches
+from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, splitting
 from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.decoding.beam_search import penalty
@@ -25,6 +25,8 @@ from transformer_jax.model.transformer import Transformer
 # Everything that ends a line somewhere: bytes of the vocabulary can spell any of them.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 _WINDOW = 4096
+# Sentences that are handed to a device for each one that it decodes at a time: the others wait for their turn there.
+_QUEUE = 8
 
 _log = logging.getLogger(__name__)
 
@@ -74,8 +76,8 @@ class Translator:
     self._config = config
     self._model = Transformer(config.model)
     self._tokenizer = tokenizer
-    self._searches: dict[SearchOptions, Callable] = {}
-    self._score = parallel.over_devices(functools.partial(batches.score, self._model), out_axes=0, alone=True)
+    self._searches: dict[tuple[SearchOptions, int], Callable] = {}
+    self._score = parallel.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)
     self.params = params
 
   @classmethod
@@ -201,7 +203,10 @@ class Translator:
           "(config.decode.max_source_length + config.decode.extra_length): split it"
         )
     log_probs = [0.0] * len(pairs)
-    for index, rows, length in _batches(lengths, longest, batch_size):
+    devices = jax.local_device_count()
+    for index, rows, length in buckets.batches(
+      lengths, longest, lambda length: devices * self._slots(length, batch_size)
+    ):
       batch = [buckets.pad([side[i] for i in index], rows, length, PAD) for side in (sources, targets)]
       found = jax.device_get(self._score(self._params, parallel.shard(tuple(batch)))).reshape(-1)
       for i, log_prob in zip(index, found, strict=False):
@@ -244,26 +249,41 @@ class Translator:
     progress: Callable[[int], object],
   ) -> list[list[list[Translation]]]:
     """For each part of each line its best translations."""
-    if options not in self._searches:
-      function = functools.partial(batches.search, self._model, options)
-      self._searches[options] = parallel.over_devices(function, out_axes=0, alone=True)
     flat = [(line, tokens) for line, sentence in enumerate(parts) for tokens in sentence]
     found: list[list[Translation]] = [[]] * len(flat)
     waiting = Counter(line for line, _ in flat)
     progress(len(parts) - len(waiting))
-    longest = self._config.decode.max_source_length
-    for index, rows, length in _batches([len(tokens) for _, tokens in flat], longest, batch_size):
-      source = parallel.shard(buckets.pad([flat[i][1] for i in index], rows, length, PAD))
-      hypotheses = jax.device_get(self._searches[options](self._params, source))
-      for row, i in enumerate(index):
-        found[i] = self._texts(jax.tree.map(lambda x, row=row: x.reshape(-1, *x.shape[2:])[row], hypotheses))
-      waiting.subtract(flat[i][0] for i in index)
-      done = {flat[i][0] for i in index if waiting[flat[i][0]] == 0}
-      progress(len(done))
+    devices, longest = jax.local_device_count(), self._config.decode.max_source_length
+    batches = buckets.batches(
+      [len(tokens) for _, tokens in flat], longest, lambda length: devices * _QUEUE * self._slots(length, batch_size)
+    )
+
+    def translate(batch: buckets.Batch) -> tuple[list[int], list[list[Translation]]]:
+      source = parallel.shard(buckets.pad([flat[i][1] for i in batch.members], batch.rows, batch.length, PAD))
+      function = self._search_function(options, self._slots(batch.length, batch_size))
+      hypotheses = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.device_get(function(self._params, source)))
+      rows = range(len(batch.members))
+      return batch.members, [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in rows]
+
+    for members, translations in parallel.at_once(translate, batches):
+      for i, translation in zip(members, translations, strict=True):
+        found[i] = translation
+      waiting.subtract(flat[i][0] for i in members)
+      progress(len({flat[i][0] for i in members if waiting[flat[i][0]] == 0}))
     results = iter(found)
     return [list(itertools.islice(results, len(sentence))) for sentence in parts]
 
-  def _texts(self, hypotheses: batches.Hypotheses) -> list[Translation]:
+  def _slots(self, length: int, batch_size: int | None) -> int:
+    """Sentences of a bucket that a device decodes side by side."""
+    return batch_size or buckets.rows_at_once(length, cpu=parallel.on_cpu())
+
+  def _search_function(self, options: SearchOptions, slots: int) -> Callable:
+    if (options, slots) not in self._searches:
+      function = functools.partial(programs.search, self._model, options, slots)
+      self._searches[options, slots] = parallel.over_devices(function, out_axes=0, alone=True)
+    return self._searches[options, slots]
+
+  def _texts(self, hypotheses: programs.Hypotheses) -> list[Translation]:
     """One sentence's hypotheses as text."""
     if not math.isfinite(hypotheses.scores[0]):
       raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
@@ -297,11 +317,6 @@ class Translator:
 def _require(name: str, value: object, condition: bool, expected: str) -> None:
   if not condition:
     raise InputError(f"{name} is {value}, but must be {expected}")
-
-
-def _batches(lengths: Sequence[int], longest: int, batch_size: int | None) -> Iterator[buckets.Batch]:
-  cpu = parallel.describe()["platform"] == "cpu"
-  return buckets.batches(lengths, longest, batch_size, jax.local_device_count(), cpu=cpu)
 
 
 def _windows(lines: Iterable[str], size: int) -> Iterator[tuple[list[str], InputError | None]]:

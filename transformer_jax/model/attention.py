@@ -52,7 +52,8 @@ def scaled_dot_product_attention(
     `[query, heads, d_v]` in the type of `value`; 0 where the query may look at nothing.
   """
   weights = dropout(attention_weights(query, key, mask)).astype(value.dtype)
-  return jnp.einsum("hqk,khd->qhd", weights, value)
+  heads = jnp.einsum("hqk,khd->hqd", weights, value)
+  return heads.swapaxes(0, 1)
 
 
 class MultiHeadAttention(nn.Module):

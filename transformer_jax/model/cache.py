@@ -1,10 +1,27 @@
 """What decoding remembers of one sentence and its hypotheses, between one token and the next."""
 
+from typing import NamedTuple
+
 import flax.struct
 import jax
 import jax.numpy as jnp
 
+# Keys `[key, heads, d_k]` and values `[key, heads, d_v]`, as attention takes them.
 KeysValues = tuple[jax.Array, jax.Array]
+# The same in the order in which the products of a step read them: `[heads, d_k, key]` and `[heads, key, d_v]`.
+Stored = tuple[jax.Array, jax.Array]
+
+
+class Memory(NamedTuple):
+  """What the decoder knows of the source.
+
+  Attributes:
+    keys_values: for each layer the cross-attention's, stored; computed once and shared by the beams.
+    mask: `[1, source]`, true at real tokens.
+  """
+
+  keys_values: tuple[Stored, ...]
+  mask: jax.Array
 
 
 @flax.struct.dataclass
@@ -16,33 +33,37 @@ class Cache:
   (`masking.ancestor_mask`), so that only this small table is re-ordered.
 
   Attributes:
-    past: for each layer the self-attention's keys `[length, beams, heads, d_k]`
-      and values `[length, beams, heads, d_v]`, row t written at time t.
-    memory: for each layer the cross-attention's keys `[source, heads, d_k]`
-      and values `[source, heads, d_v]`, computed once and shared by the beams.
-    memory_mask: `[1, source]`, true at real tokens.
+    past: for each layer the self-attention's keys and values, stored; key t * beams + s
+      is what slot s computed at time t.
+    memory: of the source.
     ancestors: `[beams, length]` int32.
   """
 
-  past: tuple[KeysValues, ...]
-  memory: tuple[KeysValues, ...]
-  memory_mask: jax.Array
+  past: tuple[Stored, ...]
+  memory: Memory
   ancestors: jax.Array
 
 
-def append(past: KeysValues, position: jax.Array, new: KeysValues) -> KeysValues:
-  """Writes the keys and values `[beams, heads, d]` of this time into row `position`."""
-  keys, values = (
-    jax.lax.dynamic_update_index_in_dim(old, row.astype(old.dtype), position, axis=0)
-    for old, row in zip(past, new, strict=True)
+def store(keys_values: KeysValues) -> Stored:
+  """Puts the axes into the order of reading: to turn all keys in each step would cost more than its few queries do."""
+  keys, values = keys_values
+  return keys.transpose(1, 2, 0), values.transpose(1, 0, 2)
+
+
+def stored(past: Stored) -> KeysValues:
+  """The inverse of `store`; the compiler makes no copy of it."""
+  keys, values = past
+  return keys.transpose(2, 0, 1), values.transpose(1, 0, 2)
+
+
+def append(past: Stored, position: jax.Array, new: KeysValues) -> Stored:
+  """Writes the keys and values `[beams, heads, d]` of time `position` behind those of the times before."""
+  beams = len(new[0])
+  keys, values = (x.astype(old.dtype) for x, old in zip(store(new), past, strict=True))
+  return (
+    jax.lax.dynamic_update_slice_in_dim(past[0], keys, position * beams, axis=2),
+    jax.lax.dynamic_update_slice_in_dim(past[1], values, position * beams, axis=1),
   )
-  return keys, values
-
-
-def flatten(past: KeysValues) -> KeysValues:
-  """`[length, beams, heads, d]` -> `[length * beams, heads, d]`, the keys that `ancestor_mask` speaks of."""
-  keys, values = (x.reshape(-1, *x.shape[2:]) for x in past)
-  return keys, values
 
 
 def continue_ancestors(ancestors: jax.Array, position: jax.Array, parents: jax.Array) -> jax.Array:

@@ -6,7 +6,7 @@ import jax
 from transformer_jax.config import ModelConfig
 from transformer_jax.model import cache as caching
 from transformer_jax.model.attention import MultiHeadAttention
-from transformer_jax.model.cache import KeysValues
+from transformer_jax.model.cache import KeysValues, Stored
 from transformer_jax.model.feed_forward import FeedForward
 from transformer_jax.model.sublayer import Sublayer, layer_norm
 
@@ -39,17 +39,17 @@ class DecoderLayer(nn.Module):
     self,
     x: jax.Array,
     position: jax.Array,
-    past: KeysValues,
-    memory: KeysValues,
+    past: Stored,
+    memory: Stored,
     self_mask: jax.Array,
     cross_mask: jax.Array,
-  ) -> tuple[jax.Array, KeysValues]:
+  ) -> tuple[jax.Array, Stored]:
     """The newest position of each hypothesis, `[beams, model]`, and the past with it."""
     query = self.self_sublayer.input(x)
     past = caching.append(past, position, self.self_attention.keys_values(query))
-    attended = self.self_attention.attend(query, *caching.flatten(past), self_mask, deterministic=True)
+    attended = self.self_attention.attend(query, *caching.stored(past), self_mask, deterministic=True)
     x = self.self_sublayer.output(x, attended, deterministic=True)
-    return self.after_self_attention(x, memory, cross_mask, deterministic=True), past
+    return self.after_self_attention(x, caching.stored(memory), cross_mask, deterministic=True), past
 
   def after_self_attention(
     self, x: jax.Array, memory: KeysValues, cross_mask: jax.Array, *, deterministic: bool
@@ -83,11 +83,11 @@ class Decoder(nn.Module):
     self,
     x: jax.Array,
     position: jax.Array,
-    past: tuple[KeysValues, ...],
-    memory: tuple[KeysValues, ...],
+    past: tuple[Stored, ...],
+    memory: tuple[Stored, ...],
     self_mask: jax.Array,
     cross_mask: jax.Array,
-  ) -> tuple[jax.Array, tuple[KeysValues, ...]]:
+  ) -> tuple[jax.Array, tuple[Stored, ...]]:
     """`[beams, model]` -> `[beams, model]`, and each layer's past with this position in it."""
     new_past = []
     for layer, layer_past, layer_memory in zip(self.layers, past, memory, strict=True):

@@ -5,8 +5,9 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.config import ModelConfig
+from transformer_jax.model import cache as caching
 from transformer_jax.model import masking
-from transformer_jax.model.cache import Cache, continue_ancestors
+from transformer_jax.model.cache import Cache, Memory, continue_ancestors
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, output_logits
@@ -95,24 +96,23 @@ class Transformer(nn.Module):
     """The output layer's table, `[vocab, model]`."""
     return (self.target_embedding if self.config.share_logits else self.own_output).table
 
-  def start(self, memory: jax.Array, source_valid: jax.Array, max_length: int, beams: int) -> Cache:
+  def remember(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
+    """What each step of the decoder needs of memory `[source, model]` and its real tokens `[source]`."""
+    return Memory(tuple(map(caching.store, self.decoder.memory_keys_values(memory))), source_valid[None, :])
+
+  def start(self, memory: Memory, max_length: int, beams: int) -> Cache:
     """The cache before the first token.
 
     Args:
-      memory: `[source, model]`.
-      source_valid: `[source]`, true at real tokens.
+      memory: of the source.
       max_length: the most tokens that will be decoded.
       beams: hypotheses decoded side by side.
     """
     config = self.config
-    keys = jnp.zeros((max_length, beams, config.num_heads, config.head_dim_k), config.dtype.value)
-    values = jnp.zeros((max_length, beams, config.num_heads, config.head_dim_v), config.dtype.value)
-    return Cache(
-      past=tuple((keys, values) for _ in range(config.num_layers)),
-      memory=self.decoder.memory_keys_values(memory),
-      memory_mask=source_valid[None, :],
-      ancestors=jnp.zeros((beams, max_length), jnp.int32),
-    )
+    keys = jnp.zeros((max_length * beams, config.num_heads, config.head_dim_k), config.dtype.value)
+    values = jnp.zeros((max_length * beams, config.num_heads, config.head_dim_v), config.dtype.value)
+    past = tuple(caching.store((keys, values)) for _ in range(config.num_layers))
+    return Cache(past, memory, ancestors=jnp.zeros((beams, max_length), jnp.int32))
 
   def decode_step(
     self, cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array
@@ -132,8 +132,8 @@ class Transformer(nn.Module):
     self_mask = masking.ancestor_mask(ancestors, position, beams=len(tokens))
     x = self.target_embedding(tokens) + self.target_positions(position[None])
     x = x.astype(self.config.dtype.value)
-    x, past = self.decoder.step(x, position, cache.past, cache.memory, self_mask, cache.memory_mask)
-    return x, Cache(past, cache.memory, cache.memory_mask, ancestors)
+    x, past = self.decoder.step(x, position, cache.past, cache.memory.keys_values, self_mask, cache.memory.mask)
+    return x, Cache(past, cache.memory, ancestors)
 
   def _enter(self, x: jax.Array, deterministic: bool) -> jax.Array:
     """Dropout on the sum of embeddings and positions (§5.4)."""
