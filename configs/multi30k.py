@@ -35,5 +35,7 @@ def get_config() -> Config:
       save_every=500,
     ),
     evaluate=EvaluateConfig(every=500, tokenize="none", lowercase=True),
-    decode=DecodeConfig(beam_size=5, length_penalty=1.0, penalty=LengthPenalty.FAIRSEQ, max_source_length=128),
+    decode=DecodeConfig(
+      beam_size=5, length_penalty=1.0, penalty=LengthPenalty.FAIRSEQ, patience=1.0, max_source_length=128
+    ),
   )

@@ -142,7 +142,7 @@ def _write_lines(path: str, lines: list[str]) -> None:
 
 
 def _search_options(args: argparse.Namespace) -> dict[str, Any]:
-  return {"beam_size": args.beam_size, "length_penalty": args.length_penalty, "batch_size": args.batch_size}
+  return {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience", "batch_size")}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -185,6 +185,13 @@ def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
   parser.add_argument("--beam-size", type=int, metavar="N", help="hypotheses kept (default: the run's); 1 is greedy")
   parser.add_argument("--length-penalty", type=float, metavar="A", help="its exponent alpha (default: the run's)")
+  parser.add_argument(
+    "--patience",
+    type=float,
+    metavar="P",
+    help="a search ends when P times the beam size of hypotheses have ended; 0: when nothing better is possible "
+    "(default: the run's)",
+  )
   parser.add_argument("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
 
 

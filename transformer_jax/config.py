@@ -249,6 +249,9 @@ class DecodeConfig:
     beam_size: hypotheses kept; 1 is greedy.
     length_penalty: alpha.
     penalty: `gnmt`, ((5 + |Y|) / 6) ** alpha, or `fairseq`, |Y| ** alpha.
+    patience: a sentence is done when so many times `beam_size` hypotheses have
+      ended (1 is fairseq's rule); 0 is when nothing better is possible any more,
+      which takes longer.
     extra_length: an output has at most the input's tokens and this many.
     max_source_length: longest input, in tokens with its EOS, translated in one
       piece; a longer one is translated in parts, with a warning.
@@ -257,12 +260,14 @@ class DecodeConfig:
   beam_size: int = 4
   length_penalty: float = 0.6
   penalty: LengthPenalty = LengthPenalty.GNMT
+  patience: float = 0.0
   extra_length: int = 50
   max_source_length: int = 256
 
   def __post_init__(self):
     _require(self.beam_size > 0, "decode.beam_size", self.beam_size, "positive")
     _require(0 <= self.length_penalty < math.inf, "decode.length_penalty", self.length_penalty, "0 or more")
+    _require(0 <= self.patience < math.inf, "decode.patience", self.patience, "0 or more")
     _require(self.extra_length > 0, "decode.extra_length", self.extra_length, "positive")
     _require(self.max_source_length > 1, "decode.max_source_length", self.max_source_length, "at least 2")
 

@@ -30,7 +30,7 @@ class SearchOptions:
   alpha: float
   n_best: int
   extra_length: int
-  patience: float | None = None
+  patience: float = 0.0
 
 
 def search(model: Transformer, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:

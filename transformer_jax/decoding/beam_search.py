@@ -114,7 +114,7 @@ def beam_search(
   eos: int,
   pad: int,
   n_best: int = 1,
-  patience: float | None = None,
+  patience: float = 0.0,
 ) -> Hypotheses:
   """The best hypotheses of each sentence, in one loop on the device.
 
@@ -142,7 +142,7 @@ def beam_search(
     bos, eos, pad: special tokens; BOS and PAD are never part of a hypothesis.
     n_best: finished hypotheses kept for a sentence, at most `beam_size`.
     patience: a sentence is also done when `patience * beam_size` of its
-      hypotheses have finished (Kasai et al. 2022); None is never.
+      hypotheses have finished (Kasai et al. 2022); 0 is never.
   """
   sentences = len(limits)
   waiting = jnp.sum(limits > 0)
@@ -177,7 +177,7 @@ def beam_search(
     most_penalty = penalty(length_penalty, alpha, limit.astype(jnp.float32))
     done = jnp.max(extensions, axis=1) / most_penalty <= finished.scores[:, -1]  # all others are hopeless
     done |= length >= limit
-    if beam_size == 1 or patience is not None:
+    if beam_size == 1 or patience > 0:
       done |= ended >= (1 if beam_size == 1 else patience * beam_size)
     leaving = jnp.where(done, now.sentence, sentences)  # free slots leave to nowhere, too
     results = jax.tree.map(lambda old, x: old.at[leaving].set(x, mode="drop"), search.results, finished)

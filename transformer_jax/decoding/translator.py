@@ -107,6 +107,7 @@ class Translator:
     *,
     beam_size: int | None = None,
     length_penalty: float | None = None,
+    patience: float | None = None,
     n_best: int = 1,
     return_scores: bool = False,
     batch_size: int | None = None,
@@ -124,6 +125,7 @@ class Translator:
       sentences,
       beam_size=beam_size,
       length_penalty=length_penalty,
+      patience=patience,
       n_best=n_best,
       batch_size=batch_size,
       progress=progress,
@@ -137,6 +139,7 @@ class Translator:
     *,
     beam_size: int | None = None,
     length_penalty: float | None = None,
+    patience: float | None = None,
     n_best: int = 1,
     batch_size: int | None = None,
     window: int = _WINDOW,
@@ -152,6 +155,7 @@ class Translator:
       lines: sentences.
       beam_size: hypotheses kept in the search; 1 is greedy.
       length_penalty: its exponent alpha.
+      patience: `config.decode.patience`: 1 ends a search early, 0 when nothing better is possible.
       n_best: translations wanted for each line, at most `beam_size`.
       batch_size: sentences computed together on a device; None suits the machine.
       window: lines that are read before the first is translated.
@@ -167,7 +171,7 @@ class Translator:
         when the lines before are translated.
       RunError: the model gives no probabilities.
     """
-    options = self._options(beam_size, length_penalty, n_best)
+    options = self._options(beam_size, length_penalty, patience, n_best)
     _require("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
     _require("window", window, window > 0, "positive")
 
@@ -213,16 +217,20 @@ class Translator:
         log_probs[i] = float(log_prob)
     return [PairScore(log_prob, len(target)) for log_prob, target in zip(log_probs, targets, strict=True)]
 
-  def _options(self, beam_size: int | None, length_penalty: float | None, n_best: int) -> SearchOptions:
+  def _options(
+    self, beam_size: int | None, length_penalty: float | None, patience: float | None, n_best: int
+  ) -> SearchOptions:
     decode = self._config.decode
     beam_size = decode.beam_size if beam_size is None else beam_size
     alpha = decode.length_penalty if length_penalty is None else length_penalty
     _require("beam_size", beam_size, beam_size > 0, "positive")
+    patience = decode.patience if patience is None else patience
     _require("length_penalty", alpha, 0 <= alpha < math.inf, "0 or more")
+    _require("patience", patience, 0 <= patience < math.inf, "0 or more")
     _require("n_best", n_best, 0 < n_best <= beam_size, f"from 1 to beam_size, which is {beam_size}")
     # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
     kept = 1 if n_best == 1 else beam_size
-    return SearchOptions(beam_size, decode.penalty, alpha, kept, decode.extra_length)
+    return SearchOptions(beam_size, decode.penalty, alpha, kept, decode.extra_length, patience)
 
   def _encode(self, texts: Sequence[str]) -> list[list[int]]:
     return [[*tokens, EOS] for tokens in self._tokenizer.encode_batch(texts)]
