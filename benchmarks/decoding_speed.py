@@ -6,27 +6,29 @@ RUN is a run folder of train.py, and FILE, plain or .xz, has one source sentence
 weights**: the program writes those of the run into each of the others (see `decoders/`), so that all compute the same
 function, stop by themselves and translate nearly always alike. How many of its translations equal ours is a column of
 the table, and below --agree of them in greedy search the program fails, as then the comparison is of nothing. With a
-beam more of them may differ: each library has its own rule for when a sentence is done (ours goes on until no better
-hypothesis is possible), and JoeyNMT its own penalty of length.
+beam more of them may differ, as the libraries have not quite the same rules.
 
 What was chosen, and why: float32 and all cores on each side; torch with as many threads as cores; transformers with its
 default attention (`sdpa`) and cache; CTranslate2 with all cores on one batch or a batch a core, whichever is faster;
-JoeyNMT by its own `search`. Sentences are sorted by length on each side. Ours goes from text to text; the others are
-given pieces and give pieces, which leaves the tokenizer out of their time and not out of ours.
+JoeyNMT by its own `search`. A search with a beam ends when as many hypotheses as it keeps have ended: CTranslate2's
+`patience=1`, transformers' `early_stopping=True`, and ours with `patience=1`. "exact search" is ours with `patience=0`,
+which goes on until no better hypothesis is possible. JoeyNMT goes on until its whole beam has ended, and has GNMT's
+penalty of length only. Sentences are sorted by length on each side. Ours goes from text to text; the others are given
+pieces and give pieces, which leaves the tokenizer out of their time and not out of ours.
 
 "batch 1" hands over one sentence a call, as an interactive service does. "best batch" gives all sentences in one call;
-each side has the batch size, of --batches, that was fastest on a sample of the sentences. Start-up (until the weights
-are loaded) and first use (how much longer the first pass over the sample took than the second: compilation, where
-there is one) are reported apart and not part of the rates. Tokens are those of the outputs, with one EOS each. Each
-side is one process for each run folder, idle while another is measured, and the sides take turns in each round; "ours
-is" tells how many times faster ours is, as the median over the rounds.
+each side has the batch size, of --batches, that was fastest on a sample of the sentences. For ours these are sentences
+decoded side by side, and it may also choose for itself ("own"). Start-up (until the weights are loaded) and first use
+(how much longer the first pass over the sample took than the second: compilation, where there is one) are reported
+apart and not part of the rates. Tokens are those of the outputs, with one EOS each. Each side is one process for each
+run folder, idle while another is measured, and the sides take turns in each round; "ours is" tells how many times
+faster ours is, as the median over the rounds.
 """
 
 import argparse
 import functools
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,6 +40,7 @@ import numpy as np
 import peers
 import report
 from etils import epath
+from side import Side
 
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.text import lines_of
@@ -45,93 +48,42 @@ from transformer_jax.data.tokenizer import EOS, Tokenizer
 
 OURS = "transformer_jax"
 BEAMS = (4, 1)
-# By name: the program in `decoders/`, what is installed for it, and whose versions are reported.
+# By name: the program, what is installed for it, and whose versions are reported.
 PEERS = {
-  "JoeyNMT": ("joey.py", peers.JOEYNMT, ("joeynmt", "torch")),
-  "transformers": ("marian.py", peers.TRANSFORMERS, ("transformers", "torch")),
-  "CTranslate2": ("ct2.py", peers.CTRANSLATE2, ("ctranslate2",)),
+  "JoeyNMT": ("decoders/joey.py", peers.JOEYNMT, ("joeynmt", "torch")),
+  "transformers": ("decoders/marian.py", peers.TRANSFORMERS, ("transformers", "torch")),
+  "CTranslate2": ("decoders/ct2.py", peers.CTRANSLATE2, ("ctranslate2",)),
 }
 
 
 class Setting(NamedTuple):
-  """What a side is asked for: `options` are those of its `translate`."""
+  """What a side is asked for besides sentences: `options` are those of its `translate`."""
 
   beam: int
   batch: int
   options: dict[str, Any]
 
   def __str__(self) -> str:
-    return ", ".join([str(self.batch or "own"), *(name.replace("_", " ") for name in self.options)])
+    return (str(self.batch) if self.batch else "own") + (", a batch a core" if "batch_a_core" in self.options else "")
 
 
-class Answer(NamedTuple):
-  """A pass over sentences: `texts` and counts of tokens are for those sentences, in order."""
+class Entrant(NamedTuple):
+  """A side with a setting.
 
-  seconds: float
-  texts: list[str]
-  tokens: int
-
-
-class Side:
-  """One translator in its process.
-
-  Args:
+  Attributes:
     name: in the table.
-    python: the interpreter of its virtual environment.
-    program: in `decoders/`.
-    folder: for exchange.
-    tokenizer: makes texts of pieces.
+    first_use: seconds that the setting's first use took longer than its second.
   """
 
-  def __init__(self, name: str, python: str, program: str, folder: Path, tokenizer: Tokenizer):
-    self.name = name
-    self._decode = tokenizer.decode
-    self._log = folder / f"{name}.log"
-    start = time.perf_counter()
-    with self._log.open("w") as log:
-      self._process = subprocess.Popen(
-        [python, str(Path(__file__).parent / "decoders" / program), str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        env=environment(name, folder),
-      )
-    self._answer()
-    self.startup = time.perf_counter() - start
-
-  def translate(self, sentences: Sequence[int], setting: Setting) -> Answer:
-    """Translates sentences, by number."""
-    assert self._process.stdin
-    request = {"sentences": list(sentences), "beam": setting.beam, "batch": setting.batch, **setting.options}
-    print(json.dumps(request), file=self._process.stdin, flush=True)
-    answer = self._answer()
-    found = answer["found"]
-    if self.name == OURS:
-      return Answer(answer["seconds"], [text for text, _ in found], sum(tokens for _, tokens in found))
-    return Answer(answer["seconds"], list(map(self._decode, found)), sum(len(tokens) + 1 for tokens in found))
-
-  def close(self) -> None:
-    self._process.communicate()
-
-  def _answer(self) -> dict[str, Any]:
-    assert self._process.stdout
-    line = self._process.stdout.readline()
-    if not line:
-      sys.exit(f"{self.name} ended; the end of what it printed:\n{self._log.read_text()[-2000:]}")
-    return json.loads(line)
-
-
-def environment(name: str, folder: Path) -> dict[str, str]:
-  """A peer does not see this project's packages, and ours does not see what an earlier process compiled."""
-  if name == OURS:
-    return {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled")}
-  return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+  name: str
+  side: Side
+  setting: Setting
+  first_use: float
 
 
 def main() -> None:
   args = parse()
-  programs = {OURS: ("ours.py", sys.executable)}
+  programs = {OURS: ("decoders/ours.py", sys.executable)}
   versions = {}
   for name in args.sides:
     program, requirements, packages = PEERS[name]
@@ -140,6 +92,7 @@ def main() -> None:
     versions[name] = peers.versions(python, *packages)
   rows = [row for workdir in args.workdir for row in measure_run(workdir, programs, args)]
   report.finish("decoding_speed", rows, args.json, peers=versions)
+  check_agreement(rows, args.agree)
 
 
 def parse() -> argparse.Namespace:
@@ -150,9 +103,9 @@ def parse() -> argparse.Namespace:
   add("--sides", nargs="+", default=list(PEERS), choices=PEERS, metavar="NAME", help="peers to measure (default: all)")
   add("--sentences", type=int, default=0, metavar="N", help="of the file, evenly spread (default: all)")
   add("--singly", type=int, default=100, metavar="N", help="sentences, evenly spread, for batch 1 (default 100)")
-  add("--sample", type=int, default=300, metavar="N", help="sentences that the best batch is chosen on (default 300)")
+  add("--sample", type=int, default=200, metavar="N", help="sentences that the best batch is chosen on (default 200)")
   add("--batches", type=int, nargs="+", default=[16, 64, 256], metavar="N", help="sizes tried (default 16 64 256)")
-  add("--rounds", type=int, default=5, metavar="N", help="(default 5)")
+  add("--rounds", type=int, default=3, metavar="N", help="(default 3)")
   add("--agree", type=float, default=0.98, metavar="SHARE", help="of equal greedy translations needed (default 0.98)")
   add("--device", default="cpu", help="of the peers: cpu (default) or cuda")
   report.add_arguments(parser)
@@ -164,20 +117,30 @@ def measure_run(workdir: str, programs: dict[str, tuple[str, str]], args: argpar
   with tempfile.TemporaryDirectory() as scratch:
     folder = Path(scratch)
     tokenizer, job = export(workdir, args, folder)
-    sides = [Side(name, python, program, folder, tokenizer) for name, (program, python) in programs.items()]
-    everything = range(len(job["sources"]))
-    label = f"{job['layers']} layers of {job['d_model']}"
+    sides, startup = [], {}
+    for name, (program, python) in programs.items():
+      start = time.perf_counter()
+      # Of its own, for a first use is one only where nothing is compiled yet.
+      sides.append(Side(name, python, program, folder, JAX_COMPILATION_CACHE_DIR=str(folder / "compiled")))
+      startup[name] = time.perf_counter() - start
+    # The longest first, so that a part of them, evenly spread, has all shapes that the whole has.
+    everything = sorted(range(len(job["sources"])), key=lambda i: -len(job["sources"][i]))
     rows = []
     for beam in BEAMS:
       for mode, sentences, sample, batches in (
         ("batch 1", spread(everything, args.singly), min(args.singly, 20), [1]),
         ("best batch", everything, args.sample, args.batches),
       ):
-        settings = {side: choose(side, beam, spread(sentences, sample), batches) for side in sides}
-        rows += [{"model": label, "mode": mode, **row} for row in measure(sides, sentences, settings, args.rounds)]
+        report.progress(f"beam {beam}, {mode}")
+        entrants = enter(sides, beam, spread(sentences, sample), batches)
+        rows += [
+          {"model": f"{job['layers']} layers of {job['d_model']}", "mode": mode, "beam": beam}
+          | row
+          | {"start-up, s": startup[entrant.side.name]}
+          for entrant, row in zip(entrants, measure(entrants, sentences, tokenizer, args.rounds), strict=True)
+        ]
     for side in sides:
       side.close()
-  check_agreement(rows, args.agree)
   return rows
 
 
@@ -199,7 +162,7 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
     jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(array)
     for path, array in jax.tree_util.tree_leaves_with_path(params)
   }
-  np.savez(folder / "params.npz", **arrays)
+  np.savez(folder / "params.npz", allow_pickle=False, **arrays)
   job = {
     "workdir": os.path.abspath(workdir),
     "lines": lines,
@@ -211,7 +174,7 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
     "length_penalty": config.decode.length_penalty,
     "most_tokens": longest + config.decode.extra_length,
     "positions": longest + config.decode.extra_length + 2,
-    "threads": os.cpu_count(),
+    "threads": len(os.sched_getaffinity(0)),
     "device": args.device,
   }
   (folder / "job.json").write_text(json.dumps(job))
@@ -235,50 +198,77 @@ def spread(sentences: Sequence[int], count: int) -> list[int]:
   return [sentences[i * len(sentences) // count] for i in range(count)]
 
 
-def choose(side: Side, beam: int, sample: Sequence[int], batches: Sequence[int]) -> tuple[Setting, float]:
-  """The fastest of the batch sizes, and the seconds that its first use took longer than its second."""
-  settings = [Setting(beam, size, {}) for size in batches]
-  if side.name == OURS and batches != [1]:
-    settings.append(Setting(beam, 0, {}))  # its own choice
-  if side.name == "CTranslate2":
-    settings += [Setting(beam, size, {"batch_a_core": True}) for size in batches]
-  seconds = {}
-  for number, setting in enumerate(settings):
-    first, second = (side.translate(sample, setting).seconds for _ in range(2))
-    seconds[number] = second, max(0.0, first - second)
-  best = min(seconds, key=lambda number: seconds[number])
-  return settings[best], seconds[best][1]
+def enter(sides: Sequence[Side], beam: int, sample: Sequence[int], batches: Sequence[int]) -> list[Entrant]:
+  """Each side with the fastest of its settings, ours first."""
+  entrants = [fastest(side.name, side, settings(side.name, beam, batches), sample) for side in sides]
+  if beam > 1:
+    exact = entrants[0].setting._replace(options={"patience": 0})
+    entrants.insert(1, fastest(f"{OURS}, exact search", sides[0], [exact], sample))
+  return entrants
+
+
+def settings(name: str, beam: int, batches: Sequence[int]) -> list[Setting]:
+  """What may be the fastest of a side's settings."""
+  if name == OURS:
+    own = [] if batches == [1] else [0]
+    return [Setting(beam, size, {"patience": 1}) for size in [*own, *batches]]
+  found = [Setting(beam, size, {}) for size in batches]
+  if name == "CTranslate2":
+    found += [Setting(beam, size, {"batch_a_core": True}) for size in batches]
+  return found
+
+
+def fastest(name: str, side: Side, settings: Sequence[Setting], sample: Sequence[int]) -> Entrant:
+  """The fastest of the settings on the sample, each after its first use."""
+  tried = []
+  for setting in settings:
+    first, second = (ask(side, sample, setting)["seconds"] for _ in range(2))
+    tried.append((second, Entrant(name, side, setting, max(0.0, first - second))))
+  return min(tried, key=lambda one: one[0])[1]
+
+
+def ask(side: Side, sentences: Sequence[int], setting: Setting) -> dict[str, Any]:
+  return side.ask(sentences=sentences, beam=setting.beam, batch=setting.batch, **setting.options)
 
 
 def measure(
-  sides: Sequence[Side], sentences: Sequence[int], settings: dict[Side, tuple[Setting, float]], rounds: int
+  entrants: Sequence[Entrant], sentences: Sequence[int], tokenizer: Tokenizer, rounds: int
 ) -> list[dict[str, Any]]:
-  """Rows of the table, one a side, from passes over the sentences in turns."""
-  found = {side: side.translate(sentences, settings[side][0]) for side in sides}
-  seconds = report.interleave(
-    {side.name: functools.partial(timed, side, sentences, settings[side][0]) for side in sides}, rounds
-  )
-  texts = found[sides[0]].texts
+  """Rows of the table, one an entrant, from passes over the sentences in turns."""
+  found: dict[str, list[Any]] = {}
+
+  def translate(entrant: Entrant) -> float:
+    answer = ask(entrant.side, sentences, entrant.setting)
+    found[entrant.name] = answer["found"]
+    return answer["seconds"]
+
+  seconds = report.interleave({entrant.name: functools.partial(translate, entrant) for entrant in entrants}, rounds)
+  outputs = {
+    entrant.name: [outcome(entrant, translation, tokenizer) for translation in found[entrant.name]]
+    for entrant in entrants
+  }
+  ours = outputs[OURS]
   return [
     {
-      "beam": setting.beam,
-      "side": side.name,
+      "side": name,
       "batch": str(setting),
-      "sentences/s": len(sentences) / report.median(seconds[side.name]),
-      "tokens/s": found[side].tokens / report.median(seconds[side.name]),
-      "spread": report.spread(seconds[side.name]),
-      "ours is": report.ratio(seconds[side.name], seconds[OURS]),
-      "equal to ours": sum(map(str.__eq__, found[side].texts, texts)) / len(sentences),
+      "sentences/s": len(sentences) / report.median(seconds[name]),
+      "tokens/s": sum(tokens for _, tokens in outputs[name]) / report.median(seconds[name]),
+      "spread": report.spread(seconds[name]),
+      "ours is": report.ratio(seconds[name], seconds[OURS]),
+      "equal to ours": sum(a[0] == b[0] for a, b in zip(outputs[name], ours, strict=True)) / len(sentences),
       "first use, s": first_use,
-      "start-up, s": side.startup,
     }
-    for side in sides
-    for setting, first_use in [settings[side]]
+    for name, _, setting, first_use in entrants
   ]
 
 
-def timed(side: Side, sentences: Sequence[int], setting: Setting) -> float:
-  return side.translate(sentences, setting).seconds
+def outcome(entrant: Entrant, translation: Any, tokenizer: Tokenizer) -> tuple[str, int]:
+  """A translation's text, and its tokens with EOS."""
+  if entrant.side.name == OURS:
+    text, tokens = translation
+    return text, tokens
+  return tokenizer.decode(translation), len(translation) + 1
 
 
 def check_agreement(rows: Sequence[dict[str, Any]], share: float) -> None:

@@ -19,7 +19,8 @@ time grows more slowly, something else is (dispatch, memory, random bits, work t
   formula's growth is that of n in n^2 d / n alone. Only the arithmetic of whole rows is counted, as only that is done.
 - Attention: eq. 1 alone, forward, for the purest form of Table 1's first row.
 - Decoding: `search` for outputs of a given length, by a model in which EOS is improbable. The formula counts a
-  hypothesis' own past, on average half the output, where the fixed shape computes masked places too.
+  hypothesis' own past, on average half the output; what is computed has one shape, that of all places of all
+  hypotheses, most of it masked.
 """
 
 import argparse
@@ -190,7 +191,7 @@ def decoding_point(sweep: str, size: int, beam: int, output: int) -> Point:
   """`search` for outputs of `output` tokens."""
   options = SearchOptions(beam, LengthPenalty.GNMT, 0.6, 1, output - SOURCE)
   source = np.random.default_rng(0).integers(EOS + 1, MODEL.vocab_size, (SENTENCES, SOURCE)).astype(np.int32)
-  run = jax.jit(functools.partial(search, Transformer(MODEL), options))
+  run = jax.jit(functools.partial(search, Transformer(MODEL), options, SENTENCES))
   params = endless_params()
 
   def checked() -> None:

@@ -5,12 +5,14 @@
 PREFIX.en and PREFIX.de, plain or .xz, are the training text; we learn the vocabulary of 9,700 pieces and all sides
 train on its pieces. "tiny" is configs/multi30k.py (4+4 layers of 128), "base" has the paper's layers of 512, 3+3 of
 them (--layers). Each side is one fresh process a size, idle while another is measured; sides take turns in each round,
-after a warm-up that is long enough for every shape to be compiled and every allocator to be warm.
+after a warm-up in which every shape is compiled. The first update of each turn is not timed: a virtual machine that
+idles gives its memory back to its host, and the step that gets it again can take twice as long.
 
 What was chosen, and why:
-- The same on every side: float32, all cores, dropout, label smoothing 0.1, Adam(0.9, 0.98), one table for both
-  embeddings and the output layer, at most --batch-tokens positions a batch on each side, *padding included*, and a loss
-  divided by the batch's target tokens. The rates count real tokens: each sentence's pieces and its EOS, no padding.
+- The same on every side: float32, all cores, dropout, label smoothing 0.1, Adam(0.9, 0.98) with the same learning rate
+  at each update (eq. 3 with a short warmup), one table for both embeddings and the output layer, at most --batch-tokens
+  positions a batch on each side, *padding included*, and a loss divided by the batch's target tokens. The rates count
+  real tokens: each sentence's pieces and its EOS, no padding.
 - Peers get sentences sorted by length, in batches as full as they go, as fairseq or a torch user's bucket sampler would
   make them. JoeyNMT has no such sampler, so that its own users train slower than what is said here; its batches are
   made into tensors here for the same reason: its data loader would only cost time.
@@ -20,11 +22,15 @@ What was chosen, and why:
 - Dropout is where the paper has it. The peers' further dropouts, on attention weights and inside feed-forward layers,
   are off: ours has none there, and they would cost torch its fast attention.
 - Ours is what train.py runs, packed rows and all, for each of --row-lengths; the first of them is compared with peers.
+  Like train.py it asks for huge pages; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 before the command gives them to peers.
+
+"loss" is the smoothed cross entropy of the last round's updates, in nats for each target token: all sides learn the
+same task, from random parameters of their own, and after equally many updates should be about equally far.
 
 "products" are the matrix products of one step, forward and backward at their own shapes, in XLA and in torch, one after
-the other and nothing else: our step can't be faster than the faster of the two, unless it leaves some out or fuses
-them. "of products" is their time divided by a step's: the share of the matrix-product rate that a step reaches. Those
-of padding count as work, for they are computed.
+the other and nothing else: our step can hardly be faster than the faster of the two. "of products" is their time
+divided by a step's: the share of the matrix-product rate that a step reaches. Those of padding count as work, for they
+are computed.
 """
 
 import argparse
@@ -33,7 +39,6 @@ import functools
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -42,6 +47,7 @@ from typing import Any
 
 import peers
 import report
+from side import Side
 
 from transformer_jax import config as configs
 from transformer_jax.config import Config, Corpus, DataConfig, ModelConfig, TrainConfig
@@ -53,50 +59,6 @@ SIZES = {
   "tiny": ModelConfig(vocab_size=9700, num_layers=4, d_model=128, d_ff=256, num_heads=4, dropout=0.3),
   "base": ModelConfig(vocab_size=9700, num_layers=3, d_model=512, d_ff=2048, num_heads=8, dropout=0.1),
 }
-
-
-class Side:
-  """One trainer in its process.
-
-  Args:
-    name: in the table.
-    command: interpreter, program in `trainers/` and, behind the folder, options.
-    folder: for exchange.
-    request: what each request says besides `steps`.
-  """
-
-  def __init__(self, name: str, command: tuple[str, ...], folder: Path, **request: Any):
-    python, program, *options = command
-    self.name = name
-    self._request = request
-    self._log = folder / f"{name}.log"
-    with self._log.open("w") as log:
-      self._process = subprocess.Popen(
-        [python, str(Path(__file__).parent / "trainers" / program), str(folder), *options],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-      )
-    self._answer()
-
-  def train(self, steps: int, **request: Any) -> dict[str, float]:
-    """Seconds and real tokens of so many updates."""
-    assert self._process.stdin
-    print(json.dumps({"steps": steps, **self._request, **request}), file=self._process.stdin, flush=True)
-    return self._answer()
-
-  def close(self) -> None:
-    assert self._process.stdin
-    self._process.stdin.close()
-    self._process.wait()  # not for the end of its output, which the compiler's own processes may hold open
-
-  def _answer(self) -> dict[str, float]:
-    assert self._process.stdout
-    line = self._process.stdout.readline()
-    if not line:
-      sys.exit(f"{self.name} ended; the end of what it printed:\n{self._log.read_text()[-2000:]}")
-    return json.loads(line)
 
 
 def main() -> None:
@@ -146,15 +108,15 @@ def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, 
     max_length=shortest,  # the same sentences for all row lengths and all sides
     cache_dir=str(folder),
   )
-  config = Config(data=data, model=model, train=TrainConfig(batch_tokens=args.batch_tokens))
+  # With eq. 3's own warmup the rate would be next to nothing in so few updates.
+  train = TrainConfig(batch_tokens=args.batch_tokens, warmup_steps=20, peak_learning_rate=5e-4)
+  config = Config(data=data, model=model, train=train)
   tokenizer = pipeline.learn_tokenizer(data, model.vocab_size)
   tokenizer.save(folder / "tokenizer.model")
   job = {
     "config": configs.to_dict(config),
-    "tokenizer": str(folder / "tokenizer.model"),
     "batches": sorted_batches(config, tokenizer),
     "longest": shortest,
-    "learning_rate": 1e-4,
     "threads": len(os.sched_getaffinity(0)),
     "products": list(products(config, args.row_lengths[0])),
   }
@@ -214,76 +176,63 @@ def padding_of(config: Config, tokenizer: Tokenizer, row_length: int) -> dict[st
 
 def measure(args: argparse.Namespace, folder: Path, torch_python: str) -> list[dict[str, Any]]:
   """Rows of the table for one size."""
-  python = sys.executable
-  ours = {
-    length: Side(f"ours, rows of {length}", (python, "ours.py"), folder, row_length=length)
-    for length in args.row_lengths
-  }
-  theirs = [
-    Side("JoeyNMT", (torch_python, "joey.py"), folder),
-    Side("torch.nn.Transformer", (torch_python, "plain_torch.py"), folder),
+  ours, torch = "trainers/ours.py", "trainers/plain_torch.py"
+  trainers = [
+    *(Side(f"ours, rows of {n}", sys.executable, ours, folder, [str(n)]) for n in args.row_lengths),
+    Side("JoeyNMT", torch_python, "trainers/joey.py", folder),
+    Side("torch.nn.Transformer", torch_python, torch, folder),
+    *([Side("torch compiled", torch_python, torch, folder, ["compile"])] if args.compile else []),
   ]
-  if args.compile:
-    theirs.append(Side("torch compiled", (torch_python, "plain_torch.py", "compile"), folder))
   limits = [
-    Side("products, XLA", (python, "products.py"), folder),
-    Side("products, torch", (torch_python, "products.py", "torch"), folder),
+    Side("products, XLA", sys.executable, "trainers/products.py", folder),
+    Side("products, torch", torch_python, "trainers/products.py", folder, ["torch"]),
   ]
-  trainers = [*ours.values(), *theirs]
   for side in trainers:
     report.progress(f"warming up {side.name}")
-    side.train(args.warm_up)
-  found: dict[str, list[dict[str, float]]] = {side.name: [] for side in [*trainers, *limits]}
-  seconds_a_token = report.interleave(
-    {side.name: functools.partial(a_token, side, args.steps, found) for side in trainers}
-    | {side.name: functools.partial(a_step, side, found) for side in limits},
+    side.ask(steps=args.warm_up)
+  answers: dict[str, list[dict[str, float]]] = {side.name: [] for side in trainers}
+  seconds = report.interleave(
+    {side.name: functools.partial(a_step, side, args.steps, answers[side.name]) for side in trainers}
+    | {side.name: lambda side=side: side.ask()["seconds"] for side in limits},
     args.rounds,
   )
   for side in [*trainers, *limits]:
     side.close()
-  return table(found, seconds_a_token, args.steps, limits, trainers[0].name)
+  return table(answers, seconds, [side.name for side in limits])
 
 
-def a_token(side: Side, steps: int, found: dict[str, list[dict[str, float]]]) -> float:
-  """Seconds for each real target token; the answer is kept in `found`."""
-  answer = side.train(steps)
-  found[side.name].append(answer)
-  return answer["seconds"] / answer["target_tokens"]
-
-
-def a_step(side: Side, found: dict[str, list[dict[str, float]]]) -> float:
-  """Seconds of one step's matrix products."""
-  answer = side.train(1)
-  found[side.name].append(answer)
-  return answer["seconds"]
+def a_step(side: Side, steps: int, answers: list[dict[str, float]]) -> float:
+  """Seconds of one update."""
+  answers.append(side.ask(steps=steps))
+  return answers[-1]["seconds"] / steps
 
 
 def table(
-  found: dict[str, list[dict[str, float]]],
-  seconds: dict[str, list[float]],
-  steps: int,
-  limits: list[Side],
-  reference: str,
+  answers: dict[str, list[dict[str, float]]], seconds: dict[str, list[float]], limits: list[str]
 ) -> list[dict[str, Any]]:
-  limit_names = [side.name for side in limits]
-  fastest = min(limit_names, key=lambda name: report.median(seconds[name]))
-  rows = []
-  for name, answers in found.items():
-    if name in limit_names:
-      rows.append({"side": name, "s a step": report.median(seconds[name]), "spread": report.spread(seconds[name])})
-      continue
-    steps_seconds = [answer["seconds"] / steps for answer in answers]
-    row = {
+  """The rows: trainers, of which the first is compared with the others, and then products.
+
+  Args:
+    answers: of each trainer, round by round.
+    seconds: of a step, of each trainer and of the products.
+    limits: the names of the products.
+  """
+  fastest = min(limits, key=lambda name: report.median(seconds[name]))
+  a_token = {name: [a["seconds"] / a["target_tokens"] for a in of_side] for name, of_side in answers.items()}
+  reference = next(iter(answers))
+  rows: list[dict[str, Any]] = [
+    {
       "side": name,
-      "s a step": report.median(steps_seconds),
-      "spread": report.spread(seconds[name]),
-      "target tokens/s": 1 / report.median(seconds[name]),
-      "target tokens a step": report.median([answer["target_tokens"] / steps for answer in answers]),
-      "first side is": report.ratio(seconds[name], seconds[reference]),
+      "s a step": report.median(seconds[name]),
+      "spread": report.spread(a_token[name]),
+      "target tokens/s": 1 / report.median(a_token[name]),
+      "first side is": report.ratio(a_token[name], a_token[reference]),
+      "loss": of_side[-1]["loss"],
     }
-    if name == reference:
-      row["of products"] = report.ratio(seconds[fastest], steps_seconds)
-    rows.append(row)
+    for name, of_side in answers.items()
+  ]
+  rows[0]["of products"] = report.ratio(seconds[fastest], seconds[reference])
+  rows += [{"side": n, "s a step": report.median(seconds[n]), "spread": report.spread(seconds[n])} for n in limits]
   return rows
 
 

@@ -92,6 +92,7 @@ def test_an_integer_is_a_float():
     ("train", {"peak_learning_rate": 0.0}),
     ("decode", {"beam_size": 0}),
     ("decode", {"length_penalty": -0.1}),
+    ("decode", {"patience": -0.5}),
     ("decode", {"extra_length": 0}),
     ("decode", {"max_source_length": 1}),
   ],
@@ -106,7 +107,13 @@ def test_a_value_out_of_range_is_named(group, values):
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 @pytest.mark.parametrize(
   ("group", "key"),
-  [("model", "dropout"), ("train", "epsilon"), ("train", "peak_learning_rate"), ("decode", "length_penalty")],
+  [
+    ("model", "dropout"),
+    ("train", "epsilon"),
+    ("train", "peak_learning_rate"),
+    ("decode", "length_penalty"),
+    ("decode", "patience"),
+  ],
 )
 def test_no_key_takes_what_is_not_a_number(group, key, value):
   with pytest.raises(InputError, match=rf"^config\.{group}\.{key} is "):

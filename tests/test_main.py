@@ -150,6 +150,9 @@ def test_options_that_the_search_cannot_use(run, translator, workdir):
   status, _, err = run("translate", "--workdir", workdir, "--n-best", 3)
   assert status == 2
   assert err == ["transformer-jax: error: n_best is 3, but must be from 1 to beam_size, which is 2"]
+  status, _, err = run("translate", "--workdir", workdir, "--patience", -1)
+  assert status == 2
+  assert err == ["transformer-jax: error: patience is -1.0, but must be 0 or more"]
 
 
 def test_files_of_unequal_length(run, workdir, files):

@@ -6,10 +6,11 @@ from typing import Any
 import ctranslate2
 import numpy as np
 import protocol
+import weights
 from ctranslate2.specs.transformer_spec import TransformerSpec
 
 
-def load(job: dict[str, Any], folder: Path) -> protocol.Translate:
+def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   write_model(job, folder / "ctranslate2")
   # All cores on one batch, or each core on a batch of its own: its users would try both.
   together, apart = (
@@ -30,6 +31,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Translate:
     found = (apart if batch_a_core else together).translate_batch(
       [sources[i] for i in sentences],
       beam_size=beam,
+      patience=1,
       length_penalty=job["length_penalty"],
       max_batch_size=batch,
       max_decoding_length=job["most_tokens"],
@@ -37,7 +39,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Translate:
     )
     return [[numbers[name] for name in result.hypotheses[0]] for result in found]
 
-  return translate
+  return protocol.translator(translate)
 
 
 def vocabulary_of(size: int) -> list[str]:
@@ -47,10 +49,10 @@ def vocabulary_of(size: int) -> list[str]:
 
 def write_model(job: dict[str, Any], folder: Path) -> None:
   """This project's weights as a CTranslate2 model."""
-  params = protocol.read_params(folder.parent)
+  params = weights.read(folder.parent)
   table = params["target_embedding/table"]
-  spec = TransformerSpec.from_config(protocol.layers(params), job["heads"], pre_norm=False)
-  positions = protocol.sinusoids(job["positions"], table.shape[1])
+  spec = TransformerSpec.from_config(weights.layers(params), job["heads"], pre_norm=False)
+  positions = weights.sinusoids(job["positions"], table.shape[1])
   for side, embeddings in ((spec.encoder, spec.encoder.embeddings[0]), (spec.decoder, spec.decoder.embeddings)):
     embeddings.weight = table
     side.position_encodings.encodings = positions

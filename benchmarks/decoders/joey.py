@@ -12,6 +12,7 @@ import joeynmt.batch
 import numpy as np
 import protocol
 import torch
+import weights
 from joeynmt.model import build_model
 from joeynmt.search import search
 from joeynmt.vocabulary import Vocabulary
@@ -19,13 +20,13 @@ from joeynmt.vocabulary import Vocabulary
 _UNK, _PAD = 0, 1
 
 
-def load(job: dict[str, Any], folder: Path) -> protocol.Translate:
+def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   torch.set_num_threads(job["threads"])
   device = torch.device(job["device"])
-  model = build(job, protocol.read_params(folder)).to(device).eval()
+  model = build(job, weights.read(folder)).to(device).eval()
 
-  def translate_batch(sentences, beam):
-    source = protocol.padded(job, sentences)
+  def translate_batch(sources, beam):
+    source = protocol.padded(sources)
     lengths = torch.tensor((source != protocol.PAD).sum(1))
     batch = joeynmt.batch.Batch(
       torch.tensor(_swapped(source)),
@@ -40,16 +41,9 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Translate:
       is_train=False,
     )
     found, _, _ = search(model, batch, job["most_tokens"], beam, job["length_penalty"])
-    return [row.tolist() for row in _swapped(np.asarray(found))]
+    return _swapped(np.asarray(found)).tolist()
 
-  def translate(sentences, beam, batch):
-    found = {}
-    for group in protocol.by_length(job, sentences, batch):
-      group = group[::-1]  # it wants the longest first
-      found.update(zip(group, translate_batch(group, beam), strict=True))
-    return protocol.in_order(sentences, found)
-
-  return translate
+  return protocol.translator(protocol.by_length(job, translate_batch))
 
 
 def build(job: dict[str, Any], params: dict[str, np.ndarray]) -> torch.nn.Module:
@@ -62,7 +56,7 @@ def build(job: dict[str, Any], params: dict[str, np.ndarray]) -> torch.nn.Module
   vocabulary = Vocabulary([str(i) for i in range(4, len(table))], special)
   stack = {
     "type": "transformer",
-    "num_layers": protocol.layers(params),
+    "num_layers": weights.layers(params),
     "num_heads": job["heads"],
     "hidden_size": table.shape[1],
     "ff_size": params["encoder/layers_0/feed_forward/inner/bias"].size,

@@ -14,33 +14,29 @@ from typing import Any
 import numpy as np
 import protocol
 import torch
+import weights
 from transformers import MarianConfig, MarianMTModel
 
 
-def load(job: dict[str, Any], folder: Path) -> protocol.Translate:
+def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   torch.set_num_threads(job["threads"])
-  model = build(job, protocol.read_params(folder)).to(job["device"]).eval()
+  model = build(job, weights.read(folder)).to(job["device"]).eval()
 
   @torch.inference_mode()
-  def translate_batch(sentences, beam):
-    source = torch.tensor(protocol.padded(job, sentences)).to(job["device"])
+  def translate_batch(sources, beam):
+    source = torch.tensor(protocol.padded(sources)).to(job["device"])
     found = model.generate(
       input_ids=source,
       attention_mask=(source != protocol.PAD).long(),
       num_beams=beam,
       do_sample=False,
       length_penalty=job["length_penalty"] if beam > 1 else None,
+      early_stopping=True if beam > 1 else None,
       max_new_tokens=job["most_tokens"],
     )
     return found[:, 1:].tolist()  # without the BOS in front
 
-  def translate(sentences, beam, batch):
-    found = {}
-    for group in protocol.by_length(job, sentences, batch):
-      found.update(zip(group, translate_batch(group, beam), strict=True))
-    return protocol.in_order(sentences, found)
-
-  return translate
+  return protocol.translator(protocol.by_length(job, translate_batch))
 
 
 def build(job: dict[str, Any], params: dict[str, np.ndarray]) -> MarianMTModel:
@@ -51,7 +47,7 @@ def build(job: dict[str, Any], params: dict[str, np.ndarray]) -> MarianMTModel:
   config = MarianConfig(
     vocab_size=vocab,
     d_model=d_model,
-    **{f"{stack}_layers": protocol.layers(params) for stack in stacks},
+    **{f"{stack}_layers": weights.layers(params) for stack in stacks},
     **{f"{stack}_ffn_dim": d_ff for stack in stacks},
     **{f"{stack}_attention_heads": job["heads"] for stack in stacks},
     activation_function="relu",

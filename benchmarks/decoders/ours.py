@@ -9,19 +9,23 @@ from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.memory import use_huge_pages
 
 
-def load(job: dict[str, Any], folder: Path) -> protocol.Translate:
+def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   from transformer_jax.decoding.translator import Translator
 
   use_compilation_cache()
   translator = Translator.load(job["workdir"])
 
-  def translate(sentences, beam, batch):
+  def translate(sentences, beam, batch, *, patience):
     found = translator.translate(
-      [job["lines"][i] for i in sentences], beam_size=beam, batch_size=batch or None, return_scores=True
+      [job["lines"][i] for i in sentences],
+      beam_size=beam,
+      patience=patience,
+      batch_size=batch or None,
+      return_scores=True,
     )
     return [(translation.text, translation.tokens) for translation in found]
 
-  return translate
+  return protocol.translator(translate)
 
 
 if __name__ == "__main__":

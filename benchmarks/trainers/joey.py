@@ -1,5 +1,7 @@
 """JoeyNMT 2.3.0: its own model, loss, batch and optimizer, in the order of its own `TrainManager`."""
 
+import math
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,36 +16,38 @@ from joeynmt.vocabulary import Vocabulary
 _PAD = 1  # its vocabulary begins with UNK; our pieces never give UNK, so that only PAD moves
 
 
-def load(job: dict[str, Any]):
+def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   torch.set_num_threads(job["threads"])
   torch.manual_seed(0)
   model = build(job["config"]["model"])
-  model.loss_function = "crossentropy", job["config"]["train"]["label_smoothing"]
+  smoothing = job["config"]["train"]["label_smoothing"]
+  model.loss_function = "crossentropy", smoothing
   optimizer = build_optimizer(
-    {"optimizer": "adam", "learning_rate": job["learning_rate"], "adam_betas": [0.9, 0.98]}, model.parameters()
+    {"optimizer": "adam", "learning_rate": 1.0, "adam_betas": [0.9, 0.98]}, model.parameters()
   )
-  batches, device, done = job["batches"], torch.device("cpu"), 0
+  batches, device = job["batches"], torch.device("cpu")
+  # Its loss is the divergence from the smoothed targets, ours the cross entropy: theirs and the targets' own entropy.
+  entropy = -(1 - smoothing) * math.log(1 - smoothing)
+  entropy -= smoothing * math.log(smoothing / (job["config"]["model"]["vocab_size"] - 2))
 
-  def train(steps: int) -> dict[str, int]:
-    nonlocal done
-    chosen = [batches[number % len(batches)] for number in range(done, done + steps)]
-    for pairs in chosen:
-      source = torch.from_numpy(protocol.padded([source for source, _ in pairs], _PAD))
-      target = torch.from_numpy(protocol.padded([[protocol.BOS, *target] for _, target in pairs], _PAD))
-      lengths = (source != _PAD).sum(1)
-      batch = Batch(
-        source, lengths, None, target, None, torch.arange(len(pairs)), device, _PAD, protocol.EOS, is_train=True
-      )
-      model.train()
-      batch.sort_by_src_length()
-      loss, *_ = model(return_type="loss", **vars(batch))
-      batch.normalize(loss, "tokens").backward()
-      optimizer.step()
-      model.zero_grad()
-    done += steps
-    return protocol.count(chosen)
+  def update(number: int) -> tuple[torch.Tensor, int]:
+    optimizer.param_groups[0]["lr"] = protocol.learning_rate(job, number)
+    pairs = batches[number % len(batches)]
+    source = torch.from_numpy(protocol.padded([source for source, _ in pairs], _PAD))
+    target = torch.from_numpy(protocol.padded([[protocol.BOS, *target] for _, target in pairs], _PAD))
+    lengths = (source != _PAD).sum(1)
+    batch = Batch(
+      source, lengths, None, target, None, torch.arange(len(pairs)), device, _PAD, protocol.EOS, is_train=True
+    )
+    model.train()
+    batch.sort_by_src_length()
+    loss, *_ = model(return_type="loss", **vars(batch))
+    batch.normalize(loss, "tokens").backward()
+    optimizer.step()
+    model.zero_grad()
+    return loss.detach() + batch.ntokens * entropy, batch.ntokens
 
-  return train
+  return protocol.trainer(update)
 
 
 def build(sizes: dict[str, Any]) -> torch.nn.Module:

@@ -7,6 +7,7 @@ folder on the command line the loss goes through `torch.compile`, for any shape.
 
 import math
 import sys
+from pathlib import Path
 from typing import Any
 
 import protocol
@@ -64,28 +65,28 @@ class Translator(nn.Module):
     return F.cross_entropy(hidden @ self.table.T, target, label_smoothing=smoothing)
 
 
-def load(job: dict[str, Any]):
+def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   torch.set_num_threads(job["threads"])
   torch.manual_seed(0)
   model = Translator(job["config"]["model"], job["longest"] + 1)
   loss_of = torch.compile(model.loss, dynamic=True) if "compile" in sys.argv[2:] else model.loss
-  optimizer = torch.optim.Adam(model.parameters(), job["learning_rate"], (0.9, 0.98), 1e-9, fused=True)
-  smoothing, batches, done = job["config"]["train"]["label_smoothing"], job["batches"], 0
+  optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+  smoothing, batches = job["config"]["train"]["label_smoothing"], job["batches"]
 
-  def train(steps: int) -> dict[str, int]:
-    nonlocal done
-    chosen = [batches[number % len(batches)] for number in range(done, done + steps)]
-    for pairs in chosen:
-      source = torch.from_numpy(protocol.padded([source for source, _ in pairs]))
-      before = torch.from_numpy(protocol.padded([[protocol.BOS, *target[:-1]] for _, target in pairs]))
-      target = torch.from_numpy(protocol.padded([target for _, target in pairs]))
-      loss_of(source, before, target, smoothing).backward()
-      optimizer.step()
-      optimizer.zero_grad(set_to_none=True)
-    done += steps
-    return protocol.count(chosen)
+  def update(number: int) -> tuple[torch.Tensor, int]:
+    optimizer.param_groups[0]["lr"] = protocol.learning_rate(job, number)
+    pairs = batches[number % len(batches)]
+    source = torch.from_numpy(protocol.padded([source for source, _ in pairs]))
+    before = torch.from_numpy(protocol.padded([[protocol.BOS, *target[:-1]] for _, target in pairs]))
+    target = torch.from_numpy(protocol.padded([target for _, target in pairs]))
+    loss = loss_of(source, before, target, smoothing)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    tokens = sum(len(target) for _, target in pairs)
+    return loss.detach() * tokens, tokens
 
-  return train
+  return protocol.trainer(update)
 
 
 if __name__ == "__main__":

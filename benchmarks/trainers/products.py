@@ -1,52 +1,71 @@
 """Nothing but the matrix products of a training step, at their own shapes, in XLA or in torch.
 
 The job's `products` are [times, batch, m, k, n]: so many times a batch of
-products [m, k] [k, n]. The seconds of the answer are those of `steps` times all.
+products [m, k] [k, n]. Each is computed once and then again, five times and for
+0.2 s at least; the answer is the sum of the medians, so many times each. torch
+writes into the same result each time, XLA into a new one.
 """
 
+import statistics
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import protocol
 
 
-def load(job: dict[str, Any]):
-  multiply, place = in_torch(job["threads"]) if "torch" in sys.argv[2:] else in_xla()
+def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
+  product = in_torch(job["threads"]) if "torch" in sys.argv[2:] else in_xla()
   random = np.random.default_rng(0)
-  operands = [
-    (times, [place(random.standard_normal(s, np.float32)) for s in ((batch, m, k), (batch, k, n))])
-    for times, batch, m, k, n in job["products"]
+  runs = [
+    (times, product(*(np.squeeze(random.standard_normal(shape, np.float32)) for shape in ((b, m, k), (b, k, n)))))
+    for times, b, m, k, n in job["products"]
   ]
-
-  def train(steps: int) -> dict[str, float]:
-    total = 0.0
-    for times, pair in operands:
-      multiply(*pair)
-      start = time.perf_counter()
-      for _ in range(steps):
-        multiply(*pair)
-      total += times * (time.perf_counter() - start)
-    return {"seconds": total}
-
-  return train
+  return lambda: {"seconds": sum(times * median_seconds(run) for times, run in runs)}
 
 
-def in_xla():
+def median_seconds(run: Callable[[], Any]) -> float:
+  run()
+  seconds: list[float] = []
+  while len(seconds) < 5 or sum(seconds) < 0.2:
+    start = time.perf_counter()
+    run()
+    seconds.append(time.perf_counter() - start)
+  return statistics.median(seconds)
+
+
+def in_xla() -> Callable[..., Callable[[], Any]]:
   import jax
   import jax.numpy as jnp
 
-  product = jax.jit(jnp.matmul)
-  return lambda a, b: product(a, b).block_until_ready(), lambda x: jnp.asarray(x[0] if len(x) == 1 else x)
+  multiply = jax.jit(jnp.matmul)
+
+  def product(a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
+    left, right = jnp.asarray(a), jnp.asarray(b)
+    return lambda: multiply(left, right).block_until_ready()
+
+  return product
 
 
-def in_torch(threads: int):
+def in_torch(threads: int) -> Callable[..., Callable[[], Any]]:
   import torch
 
   torch.set_num_threads(threads)
-  return torch.matmul, lambda x: torch.from_numpy(x[0] if len(x) == 1 else x)
+
+  def product(a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
+    left, right = torch.from_numpy(a), torch.from_numpy(b)
+    result = torch.matmul(left, right)
+    return lambda: torch.matmul(left, right, out=result)
+
+  return product
 
 
 if __name__ == "__main__":
+  if "torch" not in sys.argv[2:]:
+    from transformer_jax.memory import use_huge_pages
+
+    use_huge_pages()  # as train.py does
   protocol.serve(load)

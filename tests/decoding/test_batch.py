@@ -1,5 +1,8 @@
 """The search with a Transformer: the cache, the mask, the devices."""
 
+import dataclasses
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,9 +39,16 @@ def source():
   return pad([[*generator.integers(4, 311, size=n - 1), EOS] for n in (11, 2, 7, 5, 3, 1, 9)], 8, LENGTH, PAD)
 
 
+@pytest.fixture(scope="module", params=[2, 8])
+def slots(request):
+  return request.param
+
+
 @pytest.fixture(scope="module")
-def found(model, params, source):
-  return jax.device_get(jax.jit(lambda params, source: batch.search(model, OPTIONS, params, source))(params, source))
+def found(model, params, source, slots):
+  return jax.device_get(
+    jax.jit(lambda params, source: batch.search(model, OPTIONS, slots, params, source))(params, source)
+  )
 
 
 def uncached_search(model, params, source):
@@ -60,14 +70,17 @@ def uncached_search(model, params, source):
     )
     return jax.nn.log_softmax(model.apply(variables, hidden, method="logits"))
 
-  def step(inputs, position, parents, tokens):
+  def step(inputs, positions, parents, tokens):
+    [position] = positions
     inputs = jnp.take_along_axis(inputs, parents[:, :, None], axis=1).at[:, :, position].set(tokens)
     return jax.vmap(decode)(inputs[0])[None, :, position], inputs
 
   return beam_search(
     step,
+    lambda inputs, slot, sentence: inputs,
     jnp.zeros((1, beams, max_length), jnp.int32),
     jnp.array([max_length]),
+    slots=1,
     beam_size=beams,
     max_length=max_length,
     length_penalty=OPTIONS.length_penalty,
@@ -100,10 +113,29 @@ def test_probability_of_the_found_is_what_the_search_says(model, params, source,
   np.testing.assert_allclose(log_probs, found.log_probs[:7, 0], rtol=1e-5)
 
 
-def test_eight_devices_equal_one_to_the_last_bit(model, params, source, found):
-  eight = parallel.over_devices(lambda params, source: batch.search(model, OPTIONS, params, source), out_axes=0)
-  sources = np.stack([np.roll(source, i, axis=0) for i in range(8)])
-  result = jax.device_get(eight(parallel.replicate(params), parallel.shard(sources.reshape(64, LENGTH))))
-  for i in range(8):
+def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, found):
+  """Each has the sentences in another order; the empty one stays behind."""
+  eight = parallel.over_devices(lambda params, source: batch.search(model, OPTIONS, slots, params, source), out_axes=0)
+  orders = [[*np.roll(np.arange(7), i), 7] for i in range(8)]
+  sources = np.concatenate([source[order] for order in orders])
+  result = jax.device_get(eight(parallel.replicate(params), parallel.shard(sources)))
+  for i, order in enumerate(orders):
     for a, b in zip(result, found, strict=True):
-      np.testing.assert_array_equal(a[i], np.roll(b, i, axis=0))
+      np.testing.assert_array_equal(a[i], b[order])
+
+
+def test_patience_gives_complete_translations_that_are_not_better(model, params_of_short_outputs, source, slots):
+  @functools.partial(jax.jit, static_argnums=0)
+  def run(patience, params, source):
+    options = dataclasses.replace(OPTIONS, alpha=2.0, patience=patience)
+    return batch.search(model, options, slots, params, source)
+
+  patient, hasty, hastier = (jax.device_get(run(p, params_of_short_outputs, source)) for p in (0.0, 1.0, 0.3))
+  for found in (hasty, hastier):
+    lengths, tokens = found.lengths[:7, 0], found.tokens[:7, 0]
+    assert (lengths > 0).all()
+    assert (np.take_along_axis(tokens, lengths[:, None] - 1, axis=1) == EOS).all()
+    assert ((tokens == EOS).sum(axis=1) == 1).all()
+  assert (hastier.scores[:7, 0] <= hasty.scores[:7, 0]).all()
+  assert (hasty.scores[:7, 0] <= patient.scores[:7, 0]).all()
+  assert (hastier.scores[:7, 0] < patient.scores[:7, 0]).any()

@@ -2,14 +2,17 @@
 
 import itertools
 import math
+import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding.beam_search import beam_search, penalty
+from transformer_jax.decoding.beam_search import beam_search, penalty, top_k
 
 PAD, UNK, BOS, EOS = range(4)
 VOCAB = 7
@@ -28,48 +31,82 @@ class Toy:
   def __init__(self, seed, sentences, eos_bonus=0.0, states=101, vocab=VOCAB):
     logits = np.random.default_rng(seed).normal(size=(sentences, states, vocab)) * 2
     logits[:, :, EOS] += eos_bonus
-    self.table = np.asarray(jax.nn.log_softmax(logits.astype(np.float32)))
-    self.states = states
+    self.table = np.array(jax.nn.log_softmax(logits.astype(np.float32)))
+    self.states, self.vocab = states, vocab
 
-  def next_state(self, state, token):
-    return (state * 13 + token * 7 + 5) % self.states
+  def of(self, sentences):
+    """The toy of some of the sentences, in another order."""
+    toy = Toy(0, 0, states=self.states, vocab=self.vocab)
+    toy.table = self.table[list(sentences)]
+    return toy
 
-  def start(self, beams):
-    return jnp.zeros((len(self.table), beams), jnp.int32)
+  def next_state(self, state, position, token):
+    return (state * 13 + position * 3 + token * 7 + 5) % self.states
 
-  def step(self, cache, position, parents, tokens):
-    state = self.next_state(jnp.take_along_axis(cache, parents, axis=1), tokens)
-    return jnp.take_along_axis(jnp.asarray(self.table), state[:, :, None], axis=1), state
+  def start(self, slots, beams):
+    """The cache: each slot's sentence, here none, and its hypotheses' states."""
+    return jnp.full(slots, len(self.table)), jnp.full((slots, beams), -1)
+
+  def enter(self, cache, slot, sentence):
+    sentences, states = cache
+    return sentences.at[slot].set(sentence), states.at[slot].set(0)
 
   def log_probs(self, sentence, tokens):
     """Of the next token, after these."""
     state = 0
-    for token in [BOS, *tokens]:
-      state = self.next_state(state, token)
+    for position, token in enumerate([BOS, *tokens]):
+      state = self.next_state(state, position, token)
     return self.table[sentence, state]
 
   def log_prob(self, sentence, tokens):
     return sum(float(self.log_probs(sentence, tokens[:i])[token]) for i, token in enumerate(tokens))
 
-  def search(self, limits, beam_size, kind=LengthPenalty.GNMT, alpha=0.6, n_best=1, max_length=None):
+  def search(
+    self,
+    limits,
+    beam_size,
+    kind=LengthPenalty.GNMT,
+    alpha=0.6,
+    n_best=1,
+    max_length=None,
+    slots=None,
+    patience=0.0,
+    steps=None,
+  ):
+    """All sentences are decoded together unless `slots` says how many; a list `steps` gets the positions of each."""
+    slots = slots or len(limits)
+
     @jax.jit
-    def run(limits):
+    def run(table, limits):
+      def step(cache, positions, parents, tokens):
+        if steps is not None:
+          jax.debug.callback(lambda positions: steps.append(positions.tolist()), positions)
+        sentences, states = cache
+        states = self.next_state(jnp.take_along_axis(states, parents, axis=1), positions[:, None], tokens)
+        # NaN where no sentence is: nothing of it may be seen.
+        return table.at[sentences[:, None], states].get(mode="fill", fill_value=math.nan), (sentences, states)
+
       return beam_search(
-        self.step,
-        self.start(beam_size),
+        step,
+        self.enter,
+        self.start(slots, beam_size),
         limits,
+        slots=slots,
         beam_size=beam_size,
-        max_length=max_length or int(max(limits_list)),
+        max_length=max_length or longest,
         length_penalty=kind,
         alpha=alpha,
         bos=BOS,
         eos=EOS,
         pad=PAD,
         n_best=n_best,
+        patience=patience,
       )
 
-    limits_list = list(limits)
-    return jax.device_get(run(jnp.asarray(limits_list, jnp.int32)))
+    longest = int(max(limits))
+    found = jax.device_get(run(self.table, jnp.asarray(limits, jnp.int32)))
+    jax.effects_barrier()
+    return found
 
 
 def sequences(found, sentence):
@@ -77,33 +114,49 @@ def sequences(found, sentence):
   return [tuple(tokens[:n].tolist()) for tokens, n in zip(found.tokens[sentence], found.lengths[sentence], strict=True)]
 
 
+def assert_same_bits(found, i, expected, j):
+  """Sentence i of one search and sentence j of another."""
+  for a, b in zip(found, expected, strict=True):
+    np.testing.assert_array_equal(a[i], b[j])
+
+
 def exhaustive(toy, sentence, limit, kind, alpha):
   """All (score, tokens), best first."""
-  words = [token for token in range(VOCAB) if token not in (PAD, BOS, EOS)]
+  words = [token for token in range(toy.vocab) if token not in (PAD, BOS, EOS)]
   every = [(*begin, EOS) for length in range(limit) for begin in itertools.product(words, repeat=length)]
   scored = [(toy.log_prob(sentence, tokens) / penalty(kind, alpha, float(len(tokens))), tokens) for tokens in every]
   return sorted(scored, reverse=True)
 
 
-def reference(toy, sentence, limit, beam_size, kind, alpha):
+def reference(toy, sentence, limit, beam_size, kind, alpha, patience=math.inf):
   """Beam search as its docstring says, without its early end: all finished (score, tokens), best first."""
   beam, finished = [(0.0, ())], []
   for length in range(1, limit + 1):
     extensions = []
     for log_prob, tokens in beam:
       next_log_probs = toy.log_probs(sentence, tokens)
-      allowed = [EOS] if length == limit else [token for token in range(VOCAB) if token not in (PAD, BOS)]
+      allowed = [EOS] if length == limit else [token for token in range(toy.vocab) if token not in (PAD, BOS)]
       extensions += [(log_prob + float(next_log_probs[token]), (*tokens, token)) for token in allowed]
     extensions.sort(reverse=True)
     finished += [extension for extension in extensions[:beam_size] if extension[1][-1] == EOS]
     beam = [extension for extension in extensions if extension[1][-1] != EOS][:beam_size]
+    if len(finished) >= patience * beam_size:
+      break
   return sorted(((p / penalty(kind, alpha, float(len(tokens))), tokens) for p, tokens in finished), reverse=True)
 
 
+def assert_equals_reference(found, toy, limits, beam_size, kind=LengthPenalty.GNMT, alpha=0.6, patience=math.inf):
+  for sentence, limit in enumerate(limits):
+    best = reference(toy, sentence, limit, beam_size, kind, alpha, patience)[:beam_size]
+    assert [tokens for tokens in sequences(found, sentence) if tokens] == [tokens for _, tokens in best]
+    np.testing.assert_allclose(found.scores[sentence, : len(best)], [score for score, _ in best], rtol=1e-5)
+
+
+@pytest.mark.parametrize("slots", [2, 3])
 @pytest.mark.parametrize(("kind", "alpha"), PENALTIES)
-def test_wide_beam_equals_exhaustive_search(kind, alpha):
+def test_wide_beam_equals_exhaustive_search(kind, alpha, slots):
   toy, limits, n_best = Toy(seed=3, sentences=3), [5, 3, 4], 5
-  found = toy.search(limits, beam_size=400, kind=kind, alpha=alpha, n_best=n_best)
+  found = toy.search(limits, beam_size=400, kind=kind, alpha=alpha, n_best=n_best, slots=slots)
   for sentence, limit in enumerate(limits):
     best = exhaustive(toy, sentence, limit, kind, alpha)[:n_best]
     assert sequences(found, sentence) == [tokens for _, tokens in best]
@@ -112,22 +165,28 @@ def test_wide_beam_equals_exhaustive_search(kind, alpha):
     np.testing.assert_allclose(found.log_probs[sentence], own, rtol=1e-5)
 
 
+@pytest.mark.parametrize("slots", [2, 6])
 @pytest.mark.parametrize(("kind", "alpha"), PENALTIES)
 @pytest.mark.parametrize("beam_size", [2, 3, 5])
-def test_equals_plain_beam_search_which_does_not_end_early(beam_size, kind, alpha):
+def test_equals_plain_beam_search_which_does_not_end_early(beam_size, kind, alpha, slots):
   limits = [17, 11, 13, 7, 5, 2]
   toy = Toy(seed=beam_size, sentences=len(limits))
-  found = toy.search(limits, beam_size, kind, alpha, n_best=beam_size)
-  for sentence, limit in enumerate(limits):
-    best = reference(toy, sentence, limit, beam_size, kind, alpha)[:beam_size]
-    assert [tokens for tokens in sequences(found, sentence) if tokens] == [tokens for _, tokens in best]
-    np.testing.assert_allclose(found.scores[sentence, : len(best)], [score for score, _ in best], rtol=1e-5)
+  found = toy.search(limits, beam_size, kind, alpha, n_best=beam_size, slots=slots)
+  assert_equals_reference(found, toy, limits, beam_size, kind, alpha)
 
 
-def test_one_hypothesis_is_greedy():
+def test_a_large_vocabulary_equals_plain_beam_search():
+  limits = [5, 3, 7]
+  toy = Toy(seed=6, sentences=3, eos_bonus=3.0, states=29, vocab=1009)
+  found = toy.search(limits, beam_size=3, n_best=3, slots=2)
+  assert_equals_reference(found, toy, limits, beam_size=3)
+
+
+@pytest.mark.parametrize("slots", [2, 3, 23])
+def test_one_hypothesis_is_greedy(slots):
   limits = [19] * 23
   toy = Toy(seed=0, sentences=len(limits), eos_bonus=1.0)
-  found = toy.search(limits, beam_size=1)
+  found = toy.search(limits, beam_size=1, slots=slots)
   for sentence, limit in enumerate(limits):
     tokens = []
     while EOS not in tokens:
@@ -137,20 +196,25 @@ def test_one_hypothesis_is_greedy():
     assert sequences(found, sentence) == [tuple(tokens)]
 
 
-def test_neighbours_change_nothing_to_the_last_bit():
-  limits = [13, 3, 29, 0, 7]
+@pytest.mark.parametrize("slots", [1, 2, 3, 5, 7])
+def test_neighbours_slots_and_order_change_nothing_to_the_last_bit(slots):
+  limits = [13, 3, 29, 1, 7]
   toy = Toy(seed=1, sentences=5)
-  together = toy.search(limits, beam_size=3, n_best=3, max_length=29)
-  for sentence in range(len(limits)):
-    others_off = [limit if i == sentence else 0 for i, limit in enumerate(limits)]
-    alone = toy.search(others_off, beam_size=3, n_best=3, max_length=29)
-    for a, b in zip(alone, together, strict=True):
-      np.testing.assert_array_equal(a[sentence], b[sentence])
+  together = toy.search(limits, beam_size=3, n_best=3)
+  for kept, order in [(5, range(5)), (5, [3, 0, 4, 2, 1]), (5, [2, 1, 0, 4, 3]), (3, [4, 3, 2, 1, 0]), (1, [1])]:
+    own_limits = [limits[i] if place < kept else 0 for place, i in enumerate(order)]
+    found = toy.of(order).search(own_limits, beam_size=3, n_best=3, max_length=29, slots=slots)
+    for place, i in enumerate(order):
+      if place < kept:
+        assert_same_bits(found, place, together, i)
+      else:
+        assert (found.lengths[place] == 0).all()
 
 
-def test_every_hypothesis_is_complete_and_within_its_limit():
+@pytest.mark.parametrize("slots", [2, 3, 4])
+def test_every_hypothesis_is_complete_and_within_its_limit(slots):
   limits = [1, 2, 5, 11]
-  found = Toy(seed=2, sentences=4, eos_bonus=-9.0).search(limits, beam_size=3, n_best=3)
+  found = Toy(seed=2, sentences=4, eos_bonus=-9.0).search(limits, beam_size=3, n_best=3, slots=slots)
   for sentence, limit in enumerate(limits):
     for rank, tokens in enumerate(sequences(found, sentence)):
       if limit == 1 and rank > 0:
@@ -162,60 +226,89 @@ def test_every_hypothesis_is_complete_and_within_its_limit():
       assert set(found.tokens[sentence, rank, len(tokens) :].tolist()) <= {PAD}
 
 
-def test_best_come_first_and_differ():
-  found = Toy(seed=5, sentences=11).search([9] * 11, beam_size=5, n_best=5)
+@pytest.mark.parametrize("slots", [2, 3, 11])
+def test_best_come_first_and_differ(slots):
+  found = Toy(seed=5, sentences=11).search([9] * 11, beam_size=5, n_best=5, slots=slots)
   assert (np.diff(found.scores, axis=1) <= 0).all()
   for sentence in range(11):
     assert len(set(sequences(found, sentence))) == 5
 
 
-def test_a_row_without_limit_costs_nothing_and_has_no_hypothesis():
-  found = Toy(seed=4, sentences=2).search([0, 0], beam_size=2, max_length=3)
+@pytest.mark.parametrize("slots", [1, 2, 3])
+def test_a_row_without_limit_costs_nothing_and_has_no_hypothesis(slots):
+  steps = []
+  found = Toy(seed=4, sentences=3).search([0, 0, 0], beam_size=2, max_length=3, slots=slots, steps=steps)
   assert (found.tokens == PAD).all()
   assert (found.lengths == 0).all()
   assert (found.scores == -math.inf).all()
+  assert steps == []
 
 
 def test_ends_as_soon_as_no_unfinished_hypothesis_can_win():
   """After "EOS" with probability 0.9 at once, nothing else can be better: one step is enough."""
   probabilities = np.full(VOCAB, 0.1 / (VOCAB - 1), np.float32)
   probabilities[EOS] = 0.9
-  steps = []
-
-  def step(cache, position, parents, tokens):
-    jax.debug.callback(lambda p: steps.append(int(p)), position)
-    return jnp.broadcast_to(jnp.log(probabilities), (*tokens.shape, VOCAB)), cache
-
-  found = beam_search(
-    step,
-    (),
-    jnp.array([50, 50]),
-    beam_size=4,
-    max_length=50,
-    length_penalty=LengthPenalty.GNMT,
-    alpha=0.6,
-    bos=BOS,
-    eos=EOS,
-    pad=PAD,
-  )
-  jax.block_until_ready(found)
-  jax.effects_barrier()
-  assert sequences(jax.device_get(found), 0) == [(EOS,)]
+  toy, steps = Toy(seed=0, sentences=2), []
+  toy.table[:] = np.log(probabilities)
+  found = toy.search([50, 50], beam_size=4, steps=steps)
+  assert sequences(found, 0) == [(EOS,)]
   assert len(steps) == 1
+
+
+def test_a_slot_is_free_for_the_next_sentence_at_once():
+  """No EOS before the limit: each sentence takes as many steps as its limit says."""
+  limits, slots = [29, 2, 3, 2, 23, 5], 2
+  toy, steps = Toy(seed=7, sentences=len(limits), eos_bonus=-99.0), []
+  found = toy.search(limits, beam_size=3, slots=slots, steps=steps)
+  assert found.lengths[:, 0].tolist() == limits
+  first, second = zip(*steps, strict=True)
+  assert list(first) == [*range(29), *range(5)]
+  assert list(second)[: 2 + 3 + 2 + 23] == [*range(2), *range(3), *range(2), *range(23)]
+  in_batches = []
+  for i in range(0, len(limits), slots):
+    toy.of([i, i + 1]).search(limits[i : i + slots], beam_size=3, steps=in_batches)
+  assert len(steps) == 29 + 5 < len(in_batches) == 29 + 3 + 23
+
+
+@pytest.mark.parametrize("slots", [2, 6])
+@pytest.mark.parametrize("beam_size", [2, 3, 5])
+@pytest.mark.parametrize("patience", [0.5, 1.0, 2.0])
+def test_patience_ends_a_sentence_when_so_many_hypotheses_have_finished(patience, beam_size, slots):
+  limits = [17, 11, 13, 7, 5, 2]
+  toy = Toy(seed=beam_size, sentences=len(limits))
+  found = toy.search(limits, beam_size, n_best=beam_size, slots=slots, patience=patience)
+  assert_equals_reference(found, toy, limits, beam_size, patience=patience)
+
+
+def test_little_patience_takes_fewer_steps_and_much_changes_nothing():
+  limits = [17, 11, 13, 7, 5, 2]
+  toy, steps = Toy(seed=5, sentences=len(limits)), {}
+  found = {
+    patience: toy.search(limits, 5, n_best=5, slots=2, patience=patience, steps=steps.setdefault(patience, []))
+    for patience in (0.0, 1.0, 99.0)
+  }
+  assert len(steps[1.0]) < len(steps[0.0]) == len(steps[99.0])
+  for sentence in range(len(limits)):
+    assert_same_bits(found[99.0], sentence, found[0.0], sentence)
+  assert (found[1.0].scores[:, 0] <= found[0.0].scores[:, 0]).all()
+  assert (found[1.0].scores < found[0.0].scores).any()
 
 
 def test_a_large_vocabulary_is_not_sorted():
   """XLA takes the best without sorting only where it recognises its own pattern, and says nothing where it does not."""
+  beam_size = 5
 
   def search(table):
-    def step(cache, position, parents, tokens):
+    def step(cache, positions, parents, tokens):
       return jnp.broadcast_to(table, (*tokens.shape, len(table))), cache
 
     return beam_search(
       step,
+      lambda cache, slot, sentence: cache,
       (),
-      jnp.array([7, 7]),
-      beam_size=5,
+      jnp.array([7, 7, 7]),
+      slots=2,
+      beam_size=beam_size,
       max_length=7,
       length_penalty=LengthPenalty.FAIRSEQ,
       alpha=1.0,
@@ -226,7 +319,34 @@ def test_a_large_vocabulary_is_not_sorted():
 
   program = jax.jit(search).lower(jnp.zeros(9973)).compile().as_text()
   assert "TopK" in program
-  assert " sort(" not in program
+  sorts = [line.split(" sort(")[0] for line in program.split("\n") if " sort(" in line]
+  # Of the chosen blocks only, whose numbers are integers: XLA's own pattern is for floating point.
+  assert all(int(places) <= beam_size for line in sorts for places in re.findall(r"\[(?:\d+,)*(\d+)\]", line))
+
+
+# n, k and block; above 2 * k * block the blocks' maxima are used.
+SHAPES = [
+  *[(n, k, 7) for n, k in ((7, 7), (42, 3), (43, 3), (47, 1), (49, 3), (90, 5), (211, 13))],
+  *[(n, k, 128) for n, k in ((5, 2), (768, 3), (769, 3), (1024, 3), (1499, 5), (4999, 4))],
+]
+
+
+@given(st.sampled_from(SHAPES), st.integers(0, 2**32), st.integers(1, 5), st.booleans())
+def test_top_k_equals_that_of_jax(shape, seed, distinct, infinite):
+  """Values and places, with many equal values."""
+  n, k, block = shape
+  generator = np.random.default_rng(seed)
+  levels = generator.normal(size=distinct).astype(np.float32)
+  if infinite:
+    levels[0] = -math.inf
+  # Of the rarer levels there may be fewer than k.
+  values = levels[np.minimum(generator.geometric(0.5 if seed % 2 else 0.02, size=(3, n)) - 1, distinct - 1)]
+  found = jax.jit(top_k, static_argnums=(1, 2))(values, k, block)
+  expected = jax.lax.top_k(values, k)
+  for a, b in zip(found, expected, strict=True):
+    assert a.dtype == b.dtype
+    np.testing.assert_array_equal(a, b)
+  np.testing.assert_array_equal(found[1], np.argsort(-values, axis=1, kind="stable")[:, :k])
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 50])

@@ -1,12 +1,15 @@
 """Text to text, with a tiny Transformer of random weights."""
 
+import dataclasses
 import itertools
 import random
+import threading
 
 import numpy as np
 import pytest
 
 from transformer_jax.decoding import splitting
+from transformer_jax.decoding import translator as translators
 from transformer_jax.decoding.translator import Translation, Translator, _different
 from transformer_jax.errors import InputError, RunError
 
@@ -35,6 +38,63 @@ def test_batch_sizes_give_the_same_texts_and_almost_the_same_scores(translator, 
   other = translator.translate(lines, return_scores=True, batch_size=batch_size)
   assert [translation.text for translation in other] == [translation.text for translation in found]
   np.testing.assert_allclose([t.score for t in other], [t.score for t in found], rtol=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 7])
+def test_short_queues_change_nothing_to_the_last_bit(translator, lines, batch_size, monkeypatch):
+  """More lines than one call holds, and fewer slots than a call has lines."""
+  expected = translator.translate(lines, return_scores=True, batch_size=batch_size)
+  monkeypatch.setattr(translators, "_QUEUE", 1)
+  assert translator.translate(lines, return_scores=True, batch_size=batch_size) == expected
+
+
+def test_several_threads_change_nothing(translator, lines, monkeypatch):
+  """The first call is the last that is done."""
+  expected = translator.translate(lines, return_scores=True, batch_size=1)
+  begun, another_done, calls = itertools.count(), threading.Event(), []
+  search_function = translator._search_function
+
+  def delayed(options, slots):
+    search = search_function(options, slots)
+
+    def function(*args):
+      call = next(begun)
+      found = search(*args)
+      if call == 0:
+        assert another_done.wait(timeout=60)
+      else:
+        another_done.set()
+      calls.append(call)
+      return found
+
+    return function
+
+  monkeypatch.setattr(translators, "_QUEUE", 1)
+  monkeypatch.setattr(translators.parallel, "on_cpu", lambda: False)
+  monkeypatch.setattr(translator, "_search_function", delayed)
+  counts = []
+  assert translator.translate(lines, return_scores=True, batch_size=1, progress=counts.append) == expected
+  assert sum(counts) == len(lines)
+  assert len(calls) > 2 and calls[0] != 0
+
+
+@pytest.mark.parametrize("patience", [1, 0.3])
+def test_patience_gives_complete_translations_that_are_not_better(translator, params_of_short_outputs, lines, patience):
+  def configured(patience):
+    decode = dataclasses.replace(translator._config.decode, length_penalty=2.0, patience=patience)
+    config = dataclasses.replace(translator._config, decode=decode)
+    return Translator(config, params_of_short_outputs, translator._tokenizer)
+
+  both = [configured(0.0), configured(float(patience))]
+  patient, hasty = (translator.translate(lines, return_scores=True) for translator in both)
+  assert both[0].translate(lines[:7], return_scores=True, patience=patience) == hasty[:7]
+  assert both[1].translate(lines[:7], return_scores=True, patience=0) == patient[:7]
+  for line, quick, best in zip(lines, hasty, patient, strict=True):
+    assert (quick.tokens > 0) == bool(line.strip())
+    assert quick.score == pytest.approx(gnmt(quick, 2.0))
+    in_parts = len(translator._tokenizer.encode(line)) > 23
+    assert quick.score <= best.score or in_parts  # the score of a whole is not the sum of its parts'
+  assert patience == 1 or hasty != patient
 
 
 class Numbers:
@@ -162,6 +222,8 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"n_best": 4}, "n_best is 4, but must be from 1 to beam_size, which is 3"),
     ({"length_penalty": -1.0}, "length_penalty is -1.0"),
     ({"length_penalty": float("nan")}, "length_penalty is nan"),
+    ({"patience": -1.0}, "patience is -1.0, but must be 0 or more"),
+    ({"patience": float("nan")}, "patience is nan"),
     ({"batch_size": 0}, "batch_size is 0"),
   ],
 )

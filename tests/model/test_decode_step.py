@@ -7,6 +7,7 @@ import pytest
 
 from tests.model.example import CONFIG, SOURCE, options, perturbed
 from transformer_jax.config import Config
+from transformer_jax.model import cache as caching
 from transformer_jax.model import masking
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.step import init_params
@@ -30,8 +31,9 @@ class Example:
   def apply(self, *args, method):
     return self.model.apply({"params": self.params}, *args, method=method)
 
-  def start(self):
-    return self.apply(self.memory, VALID, LENGTH, BEAMS, method="start")
+  def start(self, valid=VALID):
+    memory = self.apply(self.memory, valid, method="remember")
+    return self.apply(memory, LENGTH, BEAMS, method="start")
 
   def _whole(self, tokens):
     """Decodes `[length]` tokens at once -> `[length, model]`."""
@@ -71,8 +73,56 @@ def test_what_is_not_yet_written_is_not_read(example):
 def test_cross_attention_keys_and_values_are_computed_once(example):
   """The beams share them, and a step hands them on as they are."""
   config, cache = example.model.config, example.start()
-  assert [(k.shape, v.shape) for k, v in cache.memory] == [
-    ((SOURCE, config.num_heads, config.d_k), (SOURCE, config.num_heads, config.d_v))
+  assert [(k.shape, v.shape) for k, v in cache.memory.keys_values] == [
+    ((config.num_heads, config.d_k, SOURCE), (config.num_heads, SOURCE, config.d_v))
   ] * config.num_layers
+  np.testing.assert_array_equal(cache.memory.mask, VALID[None])
   _, after = example.step(cache, jnp.int32(0), np.zeros(BEAMS, int), np.arange(BEAMS))
   jax.tree.map(np.testing.assert_array_equal, after.memory, cache.memory)
+
+
+def test_sentences_at_different_positions_equal_each_alone(example):
+  """The second of the three enters later, and its cache is one that was used."""
+  generator = np.random.default_rng(2)
+  caches = [example.start(), example.start(np.arange(SOURCE) < 2), example.start()]
+  together, parents = jax.tree.map(lambda *x: jnp.stack(x), *caches), generator.integers(BEAMS, size=(LENGTH, 3, BEAMS))
+  tokens, positions = generator.integers(CONFIG.vocab_size, size=(LENGTH, 3, BEAMS)), np.arange(3)[::-1].copy()
+  step = jax.jit(jax.vmap(lambda *args: example.apply(*args, method="decode_step")))
+  for time in range(LENGTH - 2):
+    if time == 5:
+      caches[1], positions[1] = example.start(), 0
+      memory = jax.tree.map(lambda old, new: old.at[1].set(new), together.memory, caches[1].memory)
+      together = together.replace(memory=memory)
+    hidden, together = step(together, positions, parents[time], tokens[time])
+    for i in range(3):
+      alone, caches[i] = example.step(caches[i], jnp.int32(positions[i]), parents[time, i], tokens[time, i])
+      np.testing.assert_allclose(hidden[i], alone, atol=1e-5)
+    positions += 1
+
+
+HEADS, D_K, D_V = 2, 3, 7
+
+
+def random_keys_values(generator, *axes):
+  return tuple(generator.normal(size=(*axes, HEADS, d)).astype(np.float32) for d in (D_K, D_V))
+
+
+def test_stored_is_the_inverse_of_store():
+  keys_values = random_keys_values(np.random.default_rng(3), LENGTH)
+  keys, values = caching.store(tuple(map(jnp.asarray, keys_values)))
+  assert (keys.shape, values.shape) == ((HEADS, D_K, LENGTH), (HEADS, LENGTH, D_V))
+  jax.tree.map(np.testing.assert_array_equal, caching.stored((keys, values)), keys_values)
+
+
+def test_append_writes_at_each_sentences_own_position():
+  generator = np.random.default_rng(4)
+  past = random_keys_values(generator, 3, LENGTH * BEAMS)
+  new = random_keys_values(generator, 3, BEAMS)
+  positions = np.array([LENGTH - 1, 0, 4])
+  found = jax.vmap(lambda past, *args: caching.stored(caching.append(caching.store(past), *args)))(past, positions, new)
+  for x, old, added in zip(found, past, new, strict=True):
+    expected = old.copy()
+    for sentence, position in enumerate(positions):
+      for beam in range(BEAMS):
+        expected[sentence, position * BEAMS + beam] = added[sentence, beam]
+    np.testing.assert_array_equal(x, expected)

@@ -262,7 +262,7 @@ def top_k(values: jax.Array, k: int, block: int = 128) -> tuple[jax.Array, jax.A
   # No slices of what `top_k` gives, here or by the caller: XLA would merge them with its own and sort everything.
   _, chosen = jax.lax.top_k(jnp.max(blocks, axis=2), k)
   chosen = -jax.lax.top_k(-chosen, k)[0]  # in their order, for equal values
-  places = chosen[:, :, None] * block + jnp.arange(block)
+  places = chosen[:, :, None] * block + jnp.arange(block)[None, None]
   places = jnp.concatenate([places.reshape(rows, -1), jnp.broadcast_to(jnp.arange(whole, n), rest.shape)], axis=1)
   best, found = jax.lax.top_k(jnp.take_along_axis(values, places, axis=1), k)
   return best, jnp.take_along_axis(places, found, axis=1)
@@ -288,6 +288,6 @@ def _keep_best(
 
 def _set(tokens: jax.Array, position: jax.Array, value: jax.Array | int) -> jax.Array:
   """`tokens` with `value` `[slots, beams]` at `position` `[slots]`."""
-  here = jnp.arange(tokens.shape[2]) == position[:, None]  # [slots, length]
+  here = jnp.arange(tokens.shape[2])[None] == position[:, None]  # [slots, length]
   value = jnp.broadcast_to(value, tokens.shape[:2])
   return jnp.where(here[:, None], value[:, :, None], tokens).astype(tokens.dtype)

@@ -5,6 +5,7 @@ computed in one shape, whatever its number of sentences: so there is one
 compilation a bucket, and a sentence's result does not depend on its neighbours.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -52,11 +53,12 @@ def batches(lengths: Sequence[int], longest: int, rows: Callable[[int], int]) ->
     longest: what the buckets go up to.
     rows: sentences of a batch, by its bucket.
   """
-  # Neighbours of one length are done at about the same time.
-  order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+  # The longest first: what is left for the end, when not all slots and cores have work, is then short.
+  order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+  sorted_lengths = [lengths[i] for i in reversed(order)]
   last = 0
-  for length in buckets(longest):
-    first, last = last, int(np.searchsorted([lengths[i] for i in order], length, side="right"))
+  for length, shorter in itertools.pairwise([*reversed(buckets(longest)), 0]):
+    first, last = last, len(order) - int(np.searchsorted(sorted_lengths, shorter, side="right"))
     for begin in range(first, last, rows(length)):
       yield Batch(order[begin : min(begin + rows(length), last)], rows(length), length)
 

@@ -267,9 +267,11 @@ class Translator:
     )
 
     def translate(batch: buckets.Batch) -> tuple[list[int], list[list[Translation]]]:
-      source = parallel.shard(buckets.pad([flat[i][1] for i in batch.members], batch.rows, batch.length, PAD))
+      source = buckets.pad([flat[i][1] for i in batch.members], batch.rows, batch.length, PAD)
+      source = source.reshape(-1, devices, batch.length).swapaxes(0, 1)  # dealt out: each device has as many as another
       function = self._search_function(options, self._slots(batch.length, batch_size))
-      hypotheses = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.device_get(function(self._params, source)))
+      by_device = jax.device_get(function(self._params, parallel.shard(source.reshape(batch.rows, batch.length))))
+      hypotheses = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
       rows = range(len(batch.members))
       return batch.members, [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in rows]
 

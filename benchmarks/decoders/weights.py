@@ -1,0 +1,30 @@
+"""This project's weights, for those who write them into another library's model; needs nothing but NumPy."""
+
+from pathlib import Path
+
+import numpy as np
+
+
+def read(folder: Path) -> dict[str, np.ndarray]:
+  """The weights in `params.npz` by their names, such as "encoder/layers_0/attention/query/kernel".
+
+  Projections of heads become plain matrices `[in, out]`.
+  """
+  with np.load(folder / "params.npz") as arrays:
+    params = {name: arrays[name] for name in arrays.files}
+  for name, array in params.items():
+    if array.ndim == 3:
+      rows = array.shape[0] * array.shape[1] if "/output/" in name else array.shape[0]
+      params[name] = array.reshape(rows, -1)
+  return params
+
+
+def layers(params: dict[str, np.ndarray]) -> int:
+  """Layers of the encoder, as many as of the decoder."""
+  return len({name.split("/")[1] for name in params if name.startswith("encoder/layers_")})
+
+
+def sinusoids(positions: int, d_model: int) -> np.ndarray:
+  """The paper's positional encoding, sine and cosine interleaved: float32 `[positions, model]`."""
+  angles = np.arange(positions)[:, None] * 10_000.0 ** -(np.arange(0, d_model, 2) / d_model)[None, :]
+  return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(positions, d_model).astype(np.float32)

@@ -1,0 +1,59 @@
+"""A measured side, as the program that measures sees it (see `protocol.py` for the side's own end)."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+
+
+class Side:
+  """A program in a process of its own, which is idle while another is measured.
+
+  Args:
+    name: in the table.
+    python: the interpreter of its virtual environment.
+    program: `trainers/joey.py` for example.
+    folder: for exchange; holds `job.json`.
+    options: of the program, behind the folder.
+    environment: variables that it gets besides this process' own. A peer does
+      not see packages that this process has by its PYTHONPATH.
+  """
+
+  def __init__(
+    self, name: str, python: str, program: str, folder: Path, options: Sequence[str] = (), **environment: str
+  ):
+    self.name = name
+    self._log = folder / f"{name}.log"
+    with self._log.open("w") as log:
+      self._process = subprocess.Popen(
+        [python, str(_HERE / program), str(folder), *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{_HERE}{os.pathsep}{_HERE.parent}", **environment},
+      )
+    self._answer()
+
+  def ask(self, **arguments: Any) -> dict[str, Any]:
+    """What the program answers to these arguments."""
+    assert self._process.stdin
+    print(json.dumps(arguments), file=self._process.stdin, flush=True)
+    return self._answer()
+
+  def close(self) -> None:
+    assert self._process.stdin
+    self._process.stdin.close()
+    self._process.wait()  # not for the end of its output, which the compiler's own processes may hold open
+
+  def _answer(self) -> dict[str, Any]:
+    assert self._process.stdout
+    line = self._process.stdout.readline()
+    if not line:
+      sys.exit(f"{self.name} ended; the end of what it printed:\n{self._log.read_text()[-2000:]}")
+    return json.loads(line)

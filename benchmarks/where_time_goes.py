@@ -1,0 +1,165 @@
+"""Where the time of a training step or of a search goes, by part of the model, from JAX's own profiler.
+
+    python benchmarks/where_time_goes.py train [--size tiny] [--row-length 64] [--json FILE]
+    python benchmarks/where_time_goes.py decode --workdir RUN --data FILE.en [--beam 4] [--json FILE]
+
+The compiled program names the module and line that each of its operations comes from; the profiler tells how long each
+took. Times are summed over the threads that ran the operations, and a share is one of that sum: several run at a time,
+and those that are split over all cores count once. So the shares tell what is large, not what a change would save.
+"""
+
+import argparse
+import collections
+import dataclasses
+import functools
+import gzip
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import report
+
+from transformer_jax.memory import use_huge_pages
+
+# The first pattern that the name of an operation has says what it belongs to.
+PARTS = (
+  ("dropout", r"dropout|random_bits|threefry"),
+  ("layer normalisation", r"/norm/"),
+  ("attention over the source", r"cross_attention|memory_keys_values|remember"),
+  ("self-attention", r"self_attention|/attention"),
+  ("feed-forward", r"feed_forward"),
+  ("embeddings and positions", r"embedding|positions"),
+  ("output layer and loss, or probabilities", r"d,vd->|closed_call|logits|log_softmax"),
+  ("choice of hypotheses", r"top_k|take_along_axis|scatter|gather"),
+)
+
+
+def main() -> None:
+  args = parse()
+  compiled, run = training(args) if args.what == "train" else decoding(args)
+  parts = parts_of(compiled.as_text())
+  seconds, passes = collections.Counter(), 3
+  for name, duration in traced(run, passes):
+    if name in parts:
+      seconds[parts[name]] += duration / passes
+  total = sum(seconds.values())
+  rows = [{"part": part, "ms": 1e3 * s, "share, %": 100 * s / total} for part, s in seconds.most_common()]
+  report.finish("where_time_goes", rows, args.json)
+
+
+def parse() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description="Where the time goes.", allow_abbrev=False)
+  add = parser.add_argument
+  add("what", choices=["train", "decode"])
+  add("--size", default="tiny", help="of the model to train: tiny (default) or base")
+  add("--row-length", type=int, default=64, metavar="N", help="of training (default 64)")
+  add("--batch-tokens", type=int, default=4096, metavar="N", help="of training (default 4096)")
+  add("--workdir", metavar="DIR", help="a run folder of train.py to decode with")
+  add("--data", metavar="FILE", help="sentences to decode, one a line")
+  add("--beam", type=int, default=4, metavar="N", help="(default 4)")
+  report.add_arguments(parser, with_peers=False)
+  args = parser.parse_args()
+  if args.what == "decode" and not (args.workdir and args.data):
+    parser.error("decode needs --workdir and --data")
+  return args
+
+
+def training(args: argparse.Namespace) -> tuple[Any, Any]:
+  """The compiled step, and a function that makes one."""
+  import jax
+  import numpy as np
+  from training_speed import SIZES
+
+  from transformer_jax import parallel
+  from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+  from transformer_jax.data.pipeline import Batch
+  from transformer_jax.training.step import init_state, train_step
+
+  length, rows = args.row_length, args.batch_tokens // args.row_length
+  data = DataConfig(corpus=Corpus.TEXT, train="none", row_length=length)
+  config = Config(data=data, model=SIZES[args.size], train=TrainConfig(batch_tokens=args.batch_tokens))
+  state = jax.jit(lambda: init_state(config), out_shardings=parallel.on_all_devices())()
+  step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  tokens = np.random.default_rng(0).integers(4, config.model.vocab_size, (2, rows, length))
+  segments = np.broadcast_to(np.arange(length) // 13 + 1, (rows, length))  # sentences of 13 pieces
+  packed = np.stack([tokens[0], segments, tokens[1], segments], axis=1).astype(np.uint16)
+  batch = parallel.shard(Batch(packed, np.arange(rows, dtype=np.int32)))
+  compiled = step.lower(state, batch).compile()
+
+  def run() -> None:
+    nonlocal state
+    state, _ = step(state, batch)
+    jax.block_until_ready(state)
+
+  return compiled, run
+
+
+def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
+  """The compiled search for sentences of the first bucket, and a function that makes one."""
+  import jax
+  from etils import epath
+
+  from transformer_jax import parallel
+  from transformer_jax.checkpoint import load_for_decoding
+  from transformer_jax.data.text import lines_of
+  from transformer_jax.data.tokenizer import EOS, PAD
+  from transformer_jax.decoding import batch, buckets
+  from transformer_jax.model.transformer import Transformer
+
+  config, tokenizer, params = load_for_decoding(args.workdir)
+  length, decode = buckets.buckets(config.decode.max_source_length)[0], config.decode
+  sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(list(lines_of(epath.Path(args.data))))]
+  slots = buckets.rows_at_once(length, cpu=parallel.on_cpu())
+  rows = buckets.pad([source for source in sources if len(source) <= length][: 8 * slots], 8 * slots, length, PAD)
+  options = batch.SearchOptions(args.beam, decode.penalty, decode.length_penalty, 1, decode.extra_length, patience=1.0)
+  function = functools.partial(batch.search, Transformer(dataclasses.replace(config.model)), options, slots)
+  search = parallel.over_devices(function, out_axes=0, alone=True)
+  placed, source = parallel.replicate(params), parallel.shard(rows)
+  return search.lower(placed, source).compile(), lambda: jax.block_until_ready(search(placed, source))
+
+
+def parts_of(program: str) -> dict[str, str]:
+  """From an operation of the compiled program to what it belongs to."""
+  with_products, found = set(), {}
+  for computation in re.split(r"\n(?=%|ENTRY )", program):
+    if " dot(" in computation:
+      with_products.add(computation.split(" ")[0].lstrip("%"))
+  for line in program.split("\n"):
+    if match := re.match(r"\s*(?:ROOT )?%?([\w.\-]+) = ", line):
+      name, called = re.search(r'op_name="([^"]*)"', line), re.search(r"calls=%?([\w.\-]+)", line)
+      is_product = " dot(" in line or (called is not None and called[1] in with_products)
+      found[match[1]] = part_of(match[1], name[1] if name else "", is_product)
+  return found
+
+
+def part_of(operation: str, name: str, is_product: bool) -> str:
+  if operation.startswith(("while", "cond", "call")):
+    return "loops, which hold other operations"
+  name = name.replace("after_self_attention", "")  # the method that does all that follows it
+  part = next((part for part, pattern in PARTS if re.search(pattern, name)), "optimizer, copies and others")
+  return f"{part}: {'products' if is_product else 'others'}"
+
+
+def traced(run: Any, passes: int) -> list[tuple[str, float]]:
+  """Operations and their seconds, of so many runs behind two that are not looked at."""
+  import jax
+
+  run(), run()
+  with tempfile.TemporaryDirectory() as folder:
+    with jax.profiler.trace(folder):
+      for _ in range(passes):
+        run()
+    (file,) = Path(folder).rglob("*.trace.json.gz")
+    events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+  return [
+    (event["args"]["hlo_op"], event["dur"] / 1e6)
+    for event in events
+    if event.get("ph") == "X" and "hlo_op" in event.get("args", {})
+  ]
+
+
+if __name__ == "__main__":
+  use_huge_pages()
+  main()

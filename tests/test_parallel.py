@@ -1,0 +1,93 @@
+"""Work in threads; that eight devices compute what one does is shown where something is computed."""
+
+import os
+import threading
+
+import pytest
+
+from transformer_jax import parallel
+
+
+@pytest.fixture
+def workers(monkeypatch):
+  """Makes the machine seem to be another one; returns how many items it takes at once."""
+
+  def machine(kind):
+    monkeypatch.setattr(parallel, "on_cpu", lambda: kind != "accelerator")
+    monkeypatch.setattr(parallel.jax, "local_device_count", lambda: 8 if kind == "several devices of a CPU" else 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(3)), raising=False)
+    return {"accelerator": 2, "CPU": 3, "several devices of a CPU": 1}[kind]
+
+  return machine
+
+
+MACHINES = ["accelerator", "CPU", "several devices of a CPU"]
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_at_once_takes_as_many_items_as_suit_the_machine(kind, workers):
+  count = workers(kind)
+  all_at_work = threading.Barrier(count)
+  at_work, most, lock = 0, 0, threading.Lock()
+
+  def function(item):
+    nonlocal at_work, most
+    with lock:
+      at_work += 1
+      most = max(most, at_work)
+    all_at_work.wait(timeout=60)
+    with lock:
+      at_work -= 1
+    return item
+
+  assert list(parallel.at_once(function, range(4 * count))) == list(range(4 * count))
+  assert most == count
+
+
+def test_results_keep_their_order(workers):
+  """The second item is done before the first."""
+  workers("CPU")
+  second = threading.Event()
+
+  def function(item):
+    if item == 0:
+      assert second.wait(timeout=60)
+    if item == 1:
+      second.set()
+    return item * 10
+
+  assert list(parallel.at_once(function, iter(range(7)))) == [0, 10, 20, 30, 40, 50, 60]
+  assert list(parallel.at_once(function, [])) == []
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_what_the_function_raises_comes_after_the_results_before_it(kind, workers):
+  workers(kind)
+
+  def function(item):
+    if item == 4:
+      raise KeyError("four")
+    return item
+
+  results = []
+  with pytest.raises(KeyError, match="four"):
+    for result in parallel.at_once(function, range(9)):
+      results.append(result)
+  assert results == [0, 1, 2, 3]
+
+
+def test_who_leaves_early_does_not_wait_for_all(workers):
+  workers("CPU")
+  called, left = [], threading.Event()
+
+  def function(item):
+    called.append(item)
+    if item > 0:
+      assert left.wait(timeout=60)
+    return item
+
+  found = parallel.at_once(function, range(100))
+  assert next(found) == 0
+  threading.Timer(0.5, left.set).start()
+  found.close()
+  assert len(called) < 100
