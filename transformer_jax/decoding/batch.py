@@ -1,5 +1,6 @@
 """What a device computes for a batch of sentences: the search for translations, and the probability of given ones."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,7 @@ def search(model: Transformer, options: SearchOptions, slots: int, params: Param
     def put(old: jax.Array, every: jax.Array) -> jax.Array:
       return jax.lax.dynamic_update_index_in_dim(old, every[sentence], slot, 0)
 
-    return cache.replace(memory=jax.tree.map(put, cache.memory, memories))
+    return dataclasses.replace(cache, memory=jax.tree.map(put, cache.memory, memories))
 
   def decode_step(cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
     return model.apply(variables, cache, position, parents, tokens, method="decode_step")

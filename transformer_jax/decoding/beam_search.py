@@ -256,7 +256,8 @@ def top_k(values: jax.Array, k: int, block: int = 128) -> tuple[jax.Array, jax.A
   """
   rows, n = values.shape
   if n <= 2 * k * block:
-    return tuple(jax.lax.top_k(values, k))
+    best, places = jax.lax.top_k(values, k)
+    return best, places
   whole = n - n % block
   blocks, rest = values[:, :whole].reshape(rows, -1, block), values[:, whole:]
   # No slices of what `top_k` gives, here or by the caller: XLA would merge them with its own and sort everything.
