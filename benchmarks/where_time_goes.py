@@ -10,7 +10,6 @@ and those that are split over all cores count once. So the shares tell what is l
 
 import argparse
 import collections
-import dataclasses
 import functools
 import gzip
 import json
@@ -40,7 +39,8 @@ def main() -> None:
   args = parse()
   compiled, run = training(args) if args.what == "train" else decoding(args)
   parts = parts_of(compiled.as_text())
-  seconds, passes = collections.Counter(), 3
+  passes = 3
+  seconds: collections.Counter[str] = collections.Counter()
   for name, duration in traced(run, passes):
     if name in parts:
       seconds[parts[name]] += duration / passes
@@ -114,7 +114,7 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   slots = buckets.rows_at_once(length, cpu=parallel.on_cpu())
   rows = buckets.pad([source for source in sources if len(source) <= length][: 8 * slots], 8 * slots, length, PAD)
   options = batch.SearchOptions(args.beam, decode.penalty, decode.length_penalty, 1, decode.extra_length, patience=1.0)
-  function = functools.partial(batch.search, Transformer(dataclasses.replace(config.model)), options, slots)
+  function = functools.partial(batch.search, Transformer(config.model), options, slots)
   search = parallel.over_devices(function, out_axes=0, alone=True)
   placed, source = parallel.replicate(params), parallel.shard(rows)
   return search.lower(placed, source).compile(), lambda: jax.block_until_ready(search(placed, source))

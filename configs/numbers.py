@@ -2,8 +2,8 @@
 
 python train.py
 
-2 minutes 36 seconds on 2 cores of an AMD EPYC, start to end (2026-11-21, commit 05df1a2):
-exact match 99.6% of 2,000 held-out numbers.
+5 minutes 15 seconds with the installation, on 2 cores of an AMD EPYC that ran tests beside it
+(2026-11-21): exact match 100.0% of 2,000 held-out numbers.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, ModelConfig, TrainConfig

@@ -1,7 +1,6 @@
 """What a device computes for a batch of sentences: the search for translations, and the probability of given ones."""
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,7 +16,7 @@ from transformer_jax.model.transformer import Transformer
 Params = Any
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class SearchOptions:
   """How to search; each is compiled by itself.
 
