@@ -38,10 +38,15 @@ class TrainState:
   optimizer: optax.OptState
 
 
+def random_key(config: Config) -> jax.Array:
+  """The key from which all of a run's keys are made, of the one generator that `dropout` knows."""
+  return jax.random.key(config.train.seed, impl="threefry2x32")
+
+
 def init_params(config: Config) -> Params:
   """Random parameters from `config.train.seed`."""
   model = Transformer(config.model)
-  params_key, _ = jax.random.split(jax.random.key(config.train.seed))
+  params_key, _ = jax.random.split(random_key(config))
   tokens, mask = jnp.zeros(2, jnp.int32), jnp.ones((2, 2), bool)
 
   def everything(model: Transformer) -> jax.Array:
@@ -118,7 +123,7 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   and gradients are summed over all tokens before they are divided once: the
   result is the same on any number of devices and for any accumulation.
   """
-  _, dropout_key = jax.random.split(jax.random.key(config.train.seed))
+  _, dropout_key = jax.random.split(random_key(config))
   step_key = jax.random.fold_in(dropout_key, state.step)
 
   def loss(params: Params, batch: Batch) -> tuple[jax.Array, Sums]:
