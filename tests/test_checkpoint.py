@@ -1,5 +1,7 @@
 """Checkpoints: which are kept, and that what is restored is what was saved."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from etils import epath
 
 from transformer_jax import checkpoint, config
 from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
 from transformer_jax.training.step import init_state
 
@@ -51,6 +54,25 @@ def test_what_is_restored_is_what_was_saved(state, tmp_path):
   assert all(len(x.sharding.device_set) == jax.local_device_count() for x in jax.tree.leaves(restored))
   jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, 3))
   checkpoints.close()
+
+
+def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state, tmp_path):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=0.9))
+  average = jax.tree.map(lambda x: x + 1, state.params)
+  found = {}
+  for name, saved, its_config in (("off", state, CONFIG), ("on", state.replace(average=average), config)):
+    folder = epath.Path(tmp_path / name)
+    checkpoint.make_folder(folder, "--workdir")
+    checkpoint.begin_run(folder, its_config, Tokenizer.learn(["a b c " * 7], 265), [])
+    checkpoints = checkpoint.Checkpoints(folder, keep=2)
+    checkpoints.save(at_step(saved, 3), None)
+    checkpoints.wait()
+    jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(its_config), at_step(saved, 3))
+    checkpoints.close()
+    found[name] = {path.name for path in (folder / "checkpoints" / "3").iterdir() if path.is_dir()}
+    _, _, params = checkpoint.load_for_decoding(folder)
+    jax.tree.map(np.testing.assert_array_equal, params, saved.params_for_decoding)
+  assert found["on"] - found["off"] == {"average"} and found["off"] >= {"params", "optimizer"}
 
 
 def test_a_half_written_checkpoint_is_not_used(state, tmp_path):

@@ -87,7 +87,7 @@ def test_an_integer_is_a_float():
     *[("train", {name: 0}) for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep")],
     *[("train", {name: -1}) for name in ("save_every", "seed")],
     *[("evaluate", {name: -1}) for name in ("every", "sentences")],
-    *[("train", {name: 1.0}) for name in ("beta1", "beta2", "label_smoothing")],
+    *[("train", {name: 1.0}) for name in ("beta1", "beta2", "label_smoothing", "ema_decay")],
     ("train", {"epsilon": 0.0}),
     ("train", {"peak_learning_rate": 0.0}),
     ("decode", {"beam_size": 0}),
@@ -109,6 +109,7 @@ def test_a_value_out_of_range_is_named(group, values):
   ("group", "key"),
   [
     ("model", "dropout"),
+    ("train", "ema_decay"),
     ("train", "epsilon"),
     ("train", "peak_learning_rate"),
     ("decode", "length_penalty"),

@@ -14,6 +14,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, ModelConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score
 from transformer_jax.training.step import init_state
 
@@ -125,10 +126,62 @@ def test_evaluate_prints_scores(run, translator, workdir, files):
   assert out.startswith(str(expected))
 
 
+def test_evaluate_reports(run, translator, workdir, files):
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de", "--report"]
+  argv += ["--beam-size", 1, "--hypotheses", files / "out"]
+  status, out, _ = run(*argv, "--json")
+  found = json.loads(out)
+  assert status == 0
+  translations = translator.translate(LINES, beam_size=1)
+  assert found["scores"]["bleu"]["score"] == score(translations, LINES[::-1]).bleu
+  assert found["scores"]["compound_split_bleu"] is not None
+  assert found["test_set"]["direction"] == "en-de"
+  assert found["test_set"]["source"] == {"file": "a.en", "sha256": content_hash(LINES)}
+  assert found["test_set"]["reference"] == {"file": "a.de", "sha256": content_hash(LINES[::-1])}
+  assert found["translations"] == {"file": "out", "sha256": content_hash(translations)}
+  assert found["run"] == {
+    "seed": 0,
+    "step": 0,
+    "averaged_steps": None,
+    "penalty": "gnmt",
+    "beam_size": 1,
+    "length_penalty": 0.6,
+    "patience": 0.0,
+  }
+  assert found["seconds"] >= 0 and found["comparison"] is None
+  _, out, _ = run(*argv)
+  assert out.startswith("BLEU ") and "beam_size 1" in out and found["scores"]["ter"]["signature"] in out
+
+
+def test_evaluate_compares(run, translator, workdir, files):
+  (files / "other").write_text(text(LINES[::-1]))
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  _, out, _ = run(*argv, "--compare", files / "other", "--json")
+  comparison = json.loads(out)["comparison"]
+  assert (comparison["file"], comparison["resamples"]) == ("other", 1000)
+  assert comparison["scores"]["chrf"]["score"] == pytest.approx(100)
+
+
+def test_score_is_the_report_without_a_run(run, translator, workdir, files):
+  common = ["--reference", files / "a.de", "--hypotheses", files / "out", "--source", files / "a.en", "--json"]
+  common += ["--tokenize", "char", "--lowercase"]
+  _, out, _ = run("evaluate", "--workdir", workdir, *common, "--report")
+  status, again, _ = run("score", "--languages", "en", "de", *common)
+  assert status == 0
+  assert json.loads(again) == json.loads(out) | {"run": None, "seconds": None}
+
+
+def test_score_of_what_equals_the_reference(run, files):
+  argv = ["score", "--hypotheses", files / "a.de", "--reference", files / "a.de", "--compare", files / "a.de"]
+  status, out, _ = run(*argv)
+  assert status == 0
+  assert "100.0%" in out and "difference +0.00, p = 1.000" in out and "Table 2" not in out
+
+
 @pytest.mark.parametrize(
   ("argv", "message"),
   [
-    ([], "a command is missing; there are translate, evaluate"),
+    ([], "a command is missing; there are plan, translate, evaluate, score"),
     (["translat"], "'translate', 'evaluate'"),
     (["translate"], "required: --workdir"),
     (["translate", "--workdir", "/nowhere"], "/nowhere is not a run folder"),
@@ -137,6 +190,12 @@ def test_evaluate_prints_scores(run, translator, workdir, files):
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "/nowhere"], "/nowhere"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--hypotheses", "/nowhere/f"], "--hypotheses"),
+    (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--compare", "/nowhere"], "/nowhere"),
+    (["score", "--reference", "S"], "required: --hypotheses"),
+    (["score", "--hypotheses", "S", "--reference", "/nowhere"], "/nowhere"),
+    (["score", "--hypotheses", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),
+    (["score", "--hypotheses", "S", "--reference", "S", "--languages", "de"], "--languages"),
+    (["score", "--hypotheses", "S", "--reference", "S", "--workdir", "W"], "--workdir"),
   ],
 )
 def test_a_mistake_ends_in_one_line_and_status_2(run, workdir, files, argv, message):
@@ -157,9 +216,17 @@ def test_options_that_the_search_cannot_use(run, translator, workdir):
 
 def test_files_of_unequal_length(run, workdir, files):
   (files / "short").write_text("one line\n")
-  status, _, err = run("evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "short")
-  assert status == 2
-  assert len(err) == 1 and "6" in err[0] and "1" in err[0]
+  evaluate = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference"]
+  for argv in (
+    [*evaluate, files / "short"],
+    [*evaluate, files / "a.de", "--compare", files / "short"],
+    ["score", "--hypotheses", files / "short", "--reference", files / "a.de"],
+    ["score", "--hypotheses", files / "a.en", "--reference", files / "a.de", "--compare", files / "short"],
+    ["score", "--hypotheses", files / "a.en", "--reference", files / "a.de", "--source", files / "short"],
+  ):
+    status, out, err = run(*argv)
+    assert (status, out) == (2, "")
+    assert len(err) == 1 and "has 6" in err[0] and "short has 1" in err[0]
 
 
 def test_ctrl_c_is_quiet(run, translator, workdir, monkeypatch):
@@ -172,10 +239,10 @@ def test_ctrl_c_is_quiet(run, translator, workdir, monkeypatch):
 
 def test_help_does_not_wait_for_jax():
   program = "import sys; from transformer_jax.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
-  program += "sys.exit('jax' in sys.modules or 'numpy' in sys.modules)"
+  program += "sys.exit(bool({'jax', 'numpy', 'sacrebleu', 'sacremoses'} & sys.modules.keys()))"
   result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
   assert result.returncode == 0, result.stderr
-  assert "translate" in result.stdout and "evaluate" in result.stdout
+  assert "translate" in result.stdout and "evaluate" in result.stdout and "score" in result.stdout
 
 
 def test_a_reader_that_leaves_is_no_error(workdir):

@@ -3,7 +3,7 @@
 config.json       the experiment
 tokenizer.model   SentencePiece
 provenance.json   data, versions and machines that the run has seen
-checkpoints/STEP  params, optimizer, and the step's validation loss
+checkpoints/STEP  params, optimizer, average (the moving one of params, if kept), and the validation loss
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 """
 
@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,10 @@ class Checkpoints:
     step = int(state.step)
     if step in self._manager.all_steps():
       return
-    items = ocp.args.Composite(
-      params=ocp.args.StandardSave(state.params),
-      optimizer=ocp.args.StandardSave({"step": state.step, "moments": state.optimizer}),
-    )
+    items = {name: ocp.args.StandardSave(item) for name, item in _items(state).items()}
     metrics = None if validation_loss is None else {"validation_loss": validation_loss}
     try:
-      saved = self._manager.save(step, args=items, metrics=metrics)
+      saved = self._manager.save(step, args=ocp.args.Composite(**items), metrics=metrics)
     except OSError as error:
       raise _not_saved(step, error) from error
     if not saved:
@@ -73,12 +71,11 @@ class Checkpoints:
     if step is None:
       return None
     abstract = _abstract(jax.eval_shape(lambda: init_state(config)))
-    items = ocp.args.Composite(
-      params=ocp.args.StandardRestore(abstract.params),
-      optimizer=ocp.args.StandardRestore({"step": abstract.step, "moments": abstract.optimizer}),
+    items = {name: ocp.args.StandardRestore(item) for name, item in _items(abstract).items()}
+    restored: Any = self._manager.restore(step, args=ocp.args.Composite(**items))
+    return TrainState(
+      restored.optimizer["step"], restored.params, restored.optimizer["moments"], restored.get("average")
     )
-    restored: Any = self._manager.restore(step, args=items)
-    return TrainState(restored.optimizer["step"], restored.params, restored.optimizer["moments"])
 
   def wait(self) -> None:
     """Until what was saved is on disk."""
@@ -90,6 +87,12 @@ class Checkpoints:
 
   def close(self) -> None:
     self._manager.close()
+
+
+def _items(state: TrainState) -> dict[str, Any]:
+  """The parts of a checkpoint, each of which can be read without the others."""
+  items = {"params": state.params, "optimizer": {"step": state.step, "moments": state.optimizer}}
+  return items if state.average is None else items | {"average": state.average}
 
 
 def _not_saved(step: int | None, error: OSError) -> RunError:
@@ -106,7 +109,26 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
   """Whether the folder holds a run already, which must then be one of this config.
 
   Raises:
-    InputError: the folder cannot be written, or a key differs that may not.
+    InputError: the folder cannot be written, it holds averaged parameters, or a key differs that may not.
+  """
+  make_folder(workdir, "--workdir")
+  if not (workdir / CONFIG).exists():
+    return False
+  for start in read_provenance(workdir):
+    if "averaged" in start:
+      raise InputError(
+        f"{workdir} holds averaged parameters without an optimizer, for decoding only: "
+        f"train on in the run that they come from, {start['averaged']['run']}, or use another --workdir"
+      )
+  _check_same(read_config(workdir), config, workdir)
+  return True
+
+
+def make_folder(workdir: epath.Path, flag: str) -> None:
+  """Makes a run folder, or finds that the one there can be written.
+
+  Raises:
+    InputError: it cannot be; the message names the `flag` that chose it.
   """
   try:
     workdir.mkdir(parents=True, exist_ok=True)
@@ -114,13 +136,7 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
     probe.write_text("")
     probe.unlink()
   except OSError as error:
-    raise InputError(
-      f"the run folder {workdir} cannot be written: {error.strerror}; choose another --workdir"
-    ) from error
-  if not (workdir / CONFIG).exists():
-    return False
-  _check_same(read_config(workdir), config, workdir)
-  return True
+    raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
 
 
 def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
@@ -172,7 +188,7 @@ def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
   Raises:
     InputError: the training text is no longer the one that the run was begun with.
   """
-  history = json.loads((workdir / PROVENANCE).read_text())
+  history = read_provenance(workdir)
   if history[0]["data"] != data:
     raise InputError(
       f"config.data.train now gives other sentence pairs than those that the run in {workdir} was begun with: "
@@ -181,24 +197,72 @@ def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
   return history
 
 
-def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Params]:
-  """Config, tokenizer and the parameters of the last checkpoint, on every local device.
+def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
+  """What a run folder comes from: one entry for each start of training, or for an averaging."""
+  path = workdir / PROVENANCE
+  return json.loads(path.read_text()) if path.exists() else []
+
+
+def folder_of(workdir: str | os.PathLike) -> epath.Path:
+  """The path of a run folder, whole, as orbax wants it."""
+  return epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
+
+
+def last_step(workdir: str | os.PathLike) -> int | None:
+  """The step of a run's last finished checkpoint; None if it has none."""
+  return max(finished(folder_of(workdir)), default=None)
+
+
+def load_for_decoding(workdir: str | os.PathLike, step: int | None = None) -> tuple[Config, Tokenizer, Params]:
+  """Config, tokenizer and the parameters of a checkpoint, the last one if not told, on every local device.
+
+  The parameters are their moving average where the checkpoint has one.
 
   Raises:
     InputError: not a run folder, or no finished checkpoint in it.
   """
-  folder = epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
+  folder = folder_of(workdir)
   config = read_config(folder)
   nothing = InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
   if not (folder / CHECKPOINTS).exists():
     raise nothing
   with _quiet_orbax(), _reader(folder / CHECKPOINTS) as manager:
-    step = manager.latest_step()
+    step = manager.latest_step() if step is None else step
     if step is None:
       raise nothing
+    item = "average" if (folder / CHECKPOINTS / str(step) / "average").exists() else "params"
     abstract = _abstract(jax.eval_shape(lambda: init_params(config)))
+    restored: Any = manager.restore(step, args=ocp.args.Composite(**{item: ocp.args.StandardRestore(abstract)}))
+  return config, Tokenizer.load(folder / TOKENIZER), restored[item]
+
+
+def finished(workdir: epath.Path) -> dict[int, datetime]:
+  """The steps of a run's finished checkpoints, oldest first, and when each was finished."""
+  found = ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS)
+  return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in sorted(found, key=lambda each: each.step)}
+
+
+def read_params(workdir: epath.Path, config: Config, step: int) -> Params:
+  """The parameters of one checkpoint, not their moving average, as NumPy arrays."""
+  abstract = jax.eval_shape(lambda: init_params(config))  # NumPy arrays, as it names no device
+  with _quiet_orbax(), _reader(workdir / CHECKPOINTS) as manager:
     restored: Any = manager.restore(step, args=ocp.args.Composite(params=ocp.args.StandardRestore(abstract)))
-  return config, Tokenizer.load(folder / TOKENIZER), restored.params
+  return restored.params
+
+
+def write_params(workdir: epath.Path, step: int, params: Params) -> None:
+  """Writes a checkpoint of parameters alone: enough to decode, not to train on.
+
+  Raises:
+    RunError: the disk is full.
+  """
+  try:
+    with _quiet_orbax(), ocp.CheckpointManager(workdir / CHECKPOINTS) as manager:
+      manager.save(step, args=ocp.args.Composite(params=ocp.args.StandardSave(params)))
+      manager.wait_until_finished()
+      manager.check_for_errors()
+  except OSError as error:
+    raise _not_saved(step, error) from error
 
 
 def _reader(folder: epath.Path) -> ocp.CheckpointManager:

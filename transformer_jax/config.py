@@ -188,6 +188,9 @@ class TrainConfig:
       (d_model * warmup_steps) ** -0.5.
     beta1, beta2, epsilon: Adam's.
     label_smoothing: epsilon_ls.
+    ema_decay: of an exponential moving average of the parameters (see
+      `training/optimizer.py`), which validation, the test and decoding then use
+      in place of the parameters; 0 keeps none.
     seed: of parameters, dropout and the order of rows.
     log_every: steps between two lines of the log.
     save_every: steps between two checkpoints; 0 is only at the end.
@@ -203,6 +206,7 @@ class TrainConfig:
   beta2: float = 0.98
   epsilon: float = 1e-9
   label_smoothing: float = 0.1
+  ema_decay: float = 0.0
   seed: int = 0
   log_every: int = 100
   save_every: int = 1000
@@ -212,7 +216,7 @@ class TrainConfig:
     for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
       _require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
     _require(self.save_every >= 0, "train.save_every", self.save_every, "0 or more")
-    for name in ("beta1", "beta2", "label_smoothing"):
+    for name in ("beta1", "beta2", "label_smoothing", "ema_decay"):
       _require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
     _require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
     _require(self.seed >= 0, "train.seed", self.seed, "0 or more")

@@ -6,6 +6,7 @@ every device, without a leading device axis.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -103,6 +104,17 @@ def at_once(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterat
   workers = 2 if not on_cpu() else 1 if jax.local_device_count() > 1 else min(cores, 16)
   with ThreadPoolExecutor(workers) as executor:
     yield from executor.map(function, items)
+
+
+def peak_memory() -> tuple[int, str]:
+  """The most bytes that were in use so far, and of what: a device where it tells, else this whole process."""
+  statistics = jax.local_devices()[0].memory_stats() or {}
+  if "peak_bytes_in_use" in statistics:
+    return statistics["peak_bytes_in_use"], "the first device"
+  import resource  # not on every system
+
+  unit = 1 if sys.platform == "darwin" else 1024
+  return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, "the process"
 
 
 def describe() -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from transformer_jax import checkpoint
+from transformer_jax import checkpoint, parallel
 from transformer_jax.config import (
   Config,
   Corpus,
@@ -28,6 +28,7 @@ from transformer_jax.config import (
 )
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.training import loop
+from transformer_jax.training.validation import Validation
 
 WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
 TIMING = {"seconds", "tokens_per_second"}
@@ -67,21 +68,39 @@ def assert_same_bits(a, b) -> None:
   jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-def test_a_run_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd):
+@pytest.mark.parametrize("ema_decay", [0.0, 0.9])
+def test_a_run_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd, ema_decay):
   whole, parts = tmp_path / "whole", tmp_path / "parts"
-  loop.train(tiny(prefix), epath.Path(whole))
-  loop.train(tiny(prefix, steps=4), epath.Path(parts))
-  loop.train(tiny(prefix), epath.Path(parts))
+  loop.train(tiny(prefix, ema_decay=ema_decay), epath.Path(whole))
+  loop.train(tiny(prefix, ema_decay=ema_decay, steps=4), epath.Path(parts))
+  loop.train(tiny(prefix, ema_decay=ema_decay), epath.Path(parts))
   assert "resuming after step 4" in capfd.readouterr().err
-  expected = state_of(whole, tiny(prefix))
+  expected = state_of(whole, tiny(prefix, ema_decay=ema_decay))
   assert int(expected.step) == 6
-  assert_same_bits(state_of(parts, tiny(prefix)), expected)
+  assert_same_bits(state_of(parts, tiny(prefix, ema_decay=ema_decay)), expected)
   train = [line for line in metrics_of(whole) if line["split"] == "train"]
   assert [line["step"] for line in train] == [2, 4, 6]
   assert [line for line in metrics_of(parts) if line["split"] == "train"] == train
   validation = [line for line in metrics_of(whole) if line["split"] == "validation"]
   assert [line["step"] for line in validation] == [3, 6]
   assert {"loss", "perplexity", "bleu", "bleu_signature"} <= validation[0].keys()
+
+
+def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, monkeypatch):
+  config = tiny(prefix, ema_decay=0.9)
+  config.data.test = prefix
+  tested = []
+  monkeypatch.setattr(Validation, "test", lambda self, params: tested.append(jax.device_get(params)))
+  loop.train(config, epath.Path(tmp_path))
+  state = state_of(tmp_path, config)
+  _, tokenizer, params = checkpoint.load_for_decoding(tmp_path)
+  assert_same_bits(jax.device_get(params), state.average)
+  assert_same_bits(tested[0], state.average)
+  validation = Validation(config, tokenizer)
+  of_average, of_params = (
+    validation.measure(parallel.replicate(params))["loss"] for params in (state.average, state.params)
+  )
+  assert metrics_of(tmp_path)[-1]["loss"] == of_average != of_params
 
 
 def test_sigterm_saves_and_the_run_goes_on(prefix, tmp_path, monkeypatch):

@@ -1,9 +1,11 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 
 from transformer_jax.config import Config, ModelConfig, TrainConfig
-from transformer_jax.training.optimizer import optimizer
+from transformer_jax.training.optimizer import moving_average, optimizer
 
 
 def adam(params, gradients, rates, beta1, beta2, epsilon):
@@ -38,3 +40,22 @@ def test_moments_are_float32():
   params = {"weights": np.zeros((5, 7), np.float32)}
   moments = [leaf for leaf in jax.tree.leaves(optimizer(Config()).init(params)) if leaf.ndim]
   assert [leaf.dtype for leaf in moments] == [np.float32] * 2
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.999])
+def test_the_moving_average_is_that_of_its_formula(decay):
+  """With 0.5 the faster decay of the beginning ends after eight updates, with 0.999 it lasts."""
+  values = np.random.default_rng(0).standard_normal((23, 5, 7))
+  average, expected = {"weights": np.float32(values[0])}, values[0]
+  for t, value in enumerate(values[1:], 1):
+    average = moving_average(decay, average, {"weights": np.float32(value)}, jnp.int32(t))
+    d = min(decay, (1 + t) / (10 + t))
+    expected = d * expected + (1 - d) * value
+    np.testing.assert_allclose(average["weights"], expected, atol=1e-6)
+    assert average["weights"].dtype == np.float32
+
+
+def test_a_slow_moving_average_does_not_lose_its_rate_to_rounding():
+  """1 - 0.99999 has two digits in float32."""
+  average = moving_average(0.99999, {"weights": np.zeros(7, np.float32)}, {"weights": np.ones(7, np.float32)}, 10**8)
+  np.testing.assert_allclose(average["weights"], 1e-5, rtol=1e-6)

@@ -229,3 +229,39 @@ def test_the_seed_decides_the_first_parameters():
   jax.tree.map(np.testing.assert_array_equal, params, init_params(CONFIG))
   other = init_params(dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, seed=8)))
   assert np.any(params["target_embedding"]["table"] != other["target_embedding"]["table"])
+
+
+def with_moving_average(decay):
+  return dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=decay))
+
+
+def test_the_moving_average_follows_the_parameters():
+  config, rows = with_moving_average(0.25), packed(copying_pairs(60))[:ROWS]
+  step = over(1, functools.partial(train_step, config), out_axes=(None, None))
+  state, plain = init_state(config), init_state(CONFIG)
+  plain_step = over(1, functools.partial(train_step, CONFIG), out_axes=(None, None))
+  jax.tree.map(np.testing.assert_array_equal, state.average, state.params)
+  average = float64(state.params)
+  batch = shares(Batch(rows, np.arange(ROWS, dtype=np.int32)), 1)
+  for t in range(1, 6):
+    (state, _), (plain, _) = step(state, batch), plain_step(plain, batch)
+    d = min(0.25, (1 + t) / (10 + t))
+    average = jax.tree.map(lambda a, p, d=d: d * a + (1 - d) * p, average, float64(state.params))
+    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-6), state.average, average)
+  assert state.params_for_decoding is state.average
+  jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-6), state.params, plain.params)
+
+
+def test_without_a_moving_average_the_state_has_no_more_arrays(one_device):
+  for state in (init_state(CONFIG), one_device[0]):
+    assert state.average is None and state.params_for_decoding is state.params
+    assert len(jax.tree.leaves(state)) == len(jax.tree.leaves([state.step, state.params, state.optimizer]))
+
+
+def test_the_state_with_a_moving_average_can_be_donated():
+  """No two of its arrays share memory at the start."""
+  config = with_moving_average(0.9)
+  state = jax.jit(lambda: init_state(config), out_shardings=parallel.on_all_devices())()
+  step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  new, _ = step(state, shares(Batch(packed(copying_pairs(60))[:8], np.arange(8, dtype=np.int32)), 8))
+  assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves(state.average))

@@ -102,7 +102,7 @@ def _pack_into(folder: Path, data: DataConfig, corpus: Any, tokenizer: Tokenizer
   report = PackingReport()
   pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report)
   with open(folder / "rows.bin", "wb") as file, Progress("row") as progress:
-    for rows in packing.pack(pairs, data.row_length, _row_type(tokenizer)):
+    for rows in packing.pack(pairs, data.row_length, row_type(tokenizer.vocab_size)):
       file.write(rows.tobytes())
       report.rows += len(rows)
       progress.update(len(rows))
@@ -117,14 +117,15 @@ def _pack_into(folder: Path, data: DataConfig, corpus: Any, tokenizer: Tokenizer
 def _load(folder: Path, row_length: int, tokenizer: Tokenizer, content: str) -> PackedRows:
   try:
     report = PackingReport(**json.loads((folder / "report.json").read_text()))
-    rows = np.memmap(folder / "rows.bin", _row_type(tokenizer), "r", shape=(report.rows, 4, row_length))
+    rows = np.memmap(folder / "rows.bin", row_type(tokenizer.vocab_size), "r", shape=(report.rows, 4, row_length))
   except (OSError, ValueError, TypeError) as error:
     raise RunError(f"the cached rows in {folder} are damaged: delete that folder and start again") from error
   return PackedRows(rows, report, content)
 
 
-def _row_type(tokenizer: Tokenizer) -> type:
-  return np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
+def row_type(vocab_size: int) -> type:
+  """The type of the tokens in packed rows."""
+  return np.uint16 if vocab_size <= 1 << 16 else np.uint32
 
 
 class Batches:

@@ -70,10 +70,12 @@ class Translator:
     config: of the run; `config.decode` holds the defaults of the search.
     params: the model's parameters.
     tokenizer: of the run.
+    step: of the checkpoint, if the parameters come from one.
   """
 
-  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer):
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
     self._config = config
+    self.step = step
     self._model = Transformer(config.model)
     self._tokenizer = tokenizer
     self._searches: dict[tuple[SearchOptions, int], Callable] = {}
@@ -87,10 +89,16 @@ class Translator:
     Raises:
       InputError: not a run folder, or no finished checkpoint in it.
     """
-    from transformer_jax.checkpoint import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax.checkpoint import last_step, load_for_decoding  # imports orbax, which takes seconds
 
-    config, tokenizer, params = load_for_decoding(workdir)
-    return cls(config, params, tokenizer)
+    step = last_step(workdir)
+    config, tokenizer, params = load_for_decoding(workdir, step)
+    return cls(config, params, tokenizer, step)
+
+  @property
+  def config(self) -> Config:
+    """Of the run, to be read only."""
+    return self._config
 
   @property
   def params(self) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 from etils import epath
 
-from transformer_jax import checkpoint, parallel
+from transformer_jax import checkpoint, parallel, plan
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
 from transformer_jax.data.pipeline import Batches, PackedRows
@@ -64,6 +64,7 @@ class Run:
     self._validation = Validation(config, tokenizer)
     self._state = self._restored_or_new()
     self._metrics = MetricsLog(workdir, int(self._state.step))
+    self._updates, self._seconds = 0, 0.0
     function = functools.partial(train_step, config)
     self._step = parallel.over_devices(function, out_axes=(None, None), donate_state=True)
 
@@ -98,8 +99,10 @@ class Run:
     if received:
       say(f"stopped by {received[0].name} after step {int(self._state.step)}; the same command goes on from there")
       sys.exit(128 + received[0])
+    if self._updates:
+      say(self._predicted_and_actual())
     if self._config.data.test and parallel.is_main_host():
-      print(self._validation.test(self._state.params))
+      print(self._validation.test(self._state.params_for_decoding))
 
   def _update(self, step: int) -> None:
     self._state, metrics = self._step(self._state, parallel.shard(self._batches[step - 1]))
@@ -108,6 +111,8 @@ class Run:
 
   def _log(self, step: int) -> str:
     line = self._metrics.flush(step)
+    self._updates += line["updates"]
+    self._seconds += line["seconds"]
     if not math.isfinite(line["loss"]):
       self._close()
       raise RunError(
@@ -122,12 +127,23 @@ class Run:
   def _evaluate(self, step: int, progress: Progress) -> float | None:
     if not self._config.data.validation:
       return None
-    line = self._validation.measure(self._state.params)
+    line = self._validation.measure(self._state.params_for_decoding)
     self._metrics.write(step, "validation", line)
     scores = "".join(f", {name} {line[name]:.2f}" for name in ("bleu", "chrf", "exact_match") if name in line)
     progress.note(f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}{scores}")
     self._metrics.pause()
     return line["loss"]
+
+  def _predicted_and_actual(self) -> str:
+    """What `plan` says of this run beside what was seen."""
+    devices = parallel.device_count()
+    operations, memory = plan.flops(self._config).step * self._updates, plan.memory(self._config, devices).total
+    used, by = parallel.peak_memory()
+    return (
+      f"planned: {operations:.3g} operations in {self._updates:,} updates, {plan.gigabytes(memory)} on a device; "
+      f"seen: {self._seconds:,.0f} seconds, {operations / self._seconds / devices:.3g} operations/s a device, "
+      f"{plan.gigabytes(used)} in {by}"
+    )
 
   def _close(self) -> None:
     self._checkpoints.wait()

@@ -11,6 +11,8 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
+CHUNK = 256  # tokens whose logits are held at a time
+
 LogitsOf = Callable[[jax.Array, jax.Array], jax.Array]
 
 
@@ -67,7 +69,7 @@ def chunked_sums(
   targets: jax.Array,
   valid: jax.Array,
   label_smoothing: float,
-  chunk: int = 256,
+  chunk: int = CHUNK,
 ) -> Sums:
   """`token_sums` of `logits_of(table, hidden)` without ever holding the logits of more than one chunk of tokens.
 

@@ -1,5 +1,7 @@
-"""Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (§5.3)."""
+"""Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (§5.3), and a moving average of what it finds."""
 
+import jax
+import jax.numpy as jnp
 import optax
 
 from transformer_jax.config import Config
@@ -19,3 +21,22 @@ def optimizer(config: Config) -> optax.GradientTransformation:
     optax.scale_by_adam(train.beta1, train.beta2, train.epsilon),
     optax.scale_by_learning_rate(learning_rate(config)),
   )
+
+
+def moving_average(decay: float, average: optax.Params, params: optax.Params, step: jax.Array) -> optax.Params:
+  """The exponential moving average of the parameters p after update t, from the one before it.
+
+      a_t = d_t a_(t-1) + (1 - d_t) p_t      d_t = min(decay, (1 + t) / (10 + t))      a_0 = p_0
+
+  The first updates decay faster, so that the random p_0 is soon forgotten and no
+  bias is left to correct; TensorFlow's `ExponentialMovingAverage` does the same.
+
+  Args:
+    decay: `config.train.ema_decay`.
+    average: a_(t-1).
+    params: p_t.
+    step: t, from 1.
+  """
+  # This is 1 - d_t. Python takes 1 - decay, of which float32 would keep few digits.
+  rate = jnp.maximum(1 - decay, 9 / (10 + step))
+  return optax.incremental_update(params, average, rate)

@@ -18,7 +18,7 @@ from transformer_jax.model import masking
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.loss import Sums, chunked_sums
-from transformer_jax.training.optimizer import learning_rate, optimizer
+from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer
 
 Params = Any
 
@@ -31,11 +31,18 @@ class TrainState:
     step: updates made so far, an int32 scalar.
     params: the model's parameters, float32.
     optimizer: Adam's moments.
+    average: the exponential moving average of `params`; None where `config.train.ema_decay` is 0.
   """
 
   step: jax.Array
   params: Params
   optimizer: optax.OptState
+  average: Params | None = None
+
+  @property
+  def params_for_decoding(self) -> Params:
+    """The moving average where one is kept, else the parameters themselves."""
+    return self.params if self.average is None else self.average
 
 
 def random_key(config: Config) -> jax.Array:
@@ -58,7 +65,9 @@ def init_params(config: Config) -> Params:
 def init_state(config: Config) -> TrainState:
   """The state before the first update."""
   params = init_params(config)
-  return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params))
+  # Copied, as the step is given each array to use its memory again.
+  average = jax.tree.map(jnp.copy, params) if config.train.ema_decay else None
+  return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params), average)
 
 
 def segment_positions(segments: jax.Array) -> jax.Array:
@@ -142,7 +151,10 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
     "gradient_norm": optax.tree.norm(gradients),
     "learning_rate": learning_rate(config)(state.step),
   }
-  return TrainState(state.step + 1, optax.apply_updates(state.params, updates), optimizer_state), metrics
+  step, params, average = state.step + 1, optax.apply_updates(state.params, updates), state.average
+  if average is not None:
+    average = moving_average(config.train.ema_decay, average, params, step)
+  return TrainState(step, params, optimizer_state, average), metrics
 
 
 def eval_step(config: Config, params: Params, batch: Batch) -> Sums:

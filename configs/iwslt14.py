@@ -1,0 +1,41 @@
+"""IWSLT14 German to English, 160,000 sentence pairs of talks, with the sizes that are usual for it.
+
+    python train.py --config=configs/iwslt14.py --workdir=runs/iwslt14 \
+      --config.data.train=PREFIX --config.data.validation=PREFIX
+
+PREFIX.de and PREFIX.en are the tokenised, lowercased talks of the campaign, as
+the preparation script of fairseq's examples writes them. 6+6 layers of 512 with
+4 heads and a feed-forward layer of 1,024, dropout 0.3, 10,000 shared pieces,
+batches of about 4,096 tokens, a peak learning rate of 5e-4.
+
+Not run here: the corpus is not at hand. `python -m transformer_jax plan
+--config=configs/iwslt14.py` has 36,626,432 parameters and 4.9e16 operations for
+the whole run.
+"""
+
+from transformer_jax.config import (
+  Config,
+  Corpus,
+  DataConfig,
+  DecodeConfig,
+  EvaluateConfig,
+  LengthPenalty,
+  ModelConfig,
+  TrainConfig,
+)
+
+
+def get_config() -> Config:
+  return Config(
+    data=DataConfig(
+      corpus=Corpus.TEXT, source_language="de", target_language="en", train="", validation="", row_length=192
+    ),
+    model=ModelConfig(vocab_size=10_000, num_layers=6, d_model=512, d_ff=1024, num_heads=4, dropout=0.3),
+    train=TrainConfig(
+      steps=50_000, batch_tokens=4096, warmup_steps=4000, peak_learning_rate=5e-4, save_every=1000, keep=10
+    ),
+    evaluate=EvaluateConfig(every=2000, tokenize="none", lowercase=True),
+    decode=DecodeConfig(
+      beam_size=5, length_penalty=1.0, penalty=LengthPenalty.FAIRSEQ, patience=1.0, max_source_length=192
+    ),
+  )

@@ -1,0 +1,207 @@
+"""Reports against sacreBLEU's own functions, sums done by hand, and what a comparison must say in plain cases."""
+
+import hashlib
+import json
+import random
+
+import pytest
+import sacrebleu
+
+from transformer_jax.errors import InputError
+from transformer_jax.evaluation import report
+from transformer_jax.evaluation.report import Text, compare, content_hash, whole
+from transformer_jax.evaluation.scores import compound_split_bleu, split_compounds
+
+REFERENCES = ["Ein Mann reitet ein rot-weißes Pferd.", "Zwei Hunde spielen im Schnee.", "Die Frau liest."]
+TRANSLATIONS = ["Ein Mann reitet auf dem rot-weißen Pferd.", "zwei Hunde spielen im Schnee.", "Die Frau liest."]
+DE = Text("out.de", TRANSLATIONS), Text("test.de", REFERENCES)
+
+
+def noisy(lines, share, seed):
+  """Each word replaced with that probability."""
+  generator = random.Random(seed)
+  return [" ".join("falsch" if generator.random() < share else word for word in line.split()) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def many():
+  generator = random.Random(0)
+  words = [f"wort{i}" for i in range(17)]
+  return [" ".join(generator.choices(words, k=generator.randint(5, 11))) for _ in range(101)]
+
+
+class TestScores:
+  def test_are_sacrebleus(self):
+    found = whole(*DE)["scores"]
+    assert found["bleu"]["score"] == sacrebleu.corpus_bleu(TRANSLATIONS, [REFERENCES]).score
+    assert found["chrf"]["score"] == sacrebleu.corpus_chrf(TRANSLATIONS, [REFERENCES]).score
+    assert found["ter"]["score"] == sacrebleu.corpus_ter(TRANSLATIONS, [REFERENCES]).score
+
+  def test_have_their_signatures(self):
+    found = whole(*DE, tokenize="intl", lowercase=True)["scores"]
+    version = f"version:{sacrebleu.__version__}"
+    assert found["bleu"]["signature"] == f"nrefs:1|case:lc|eff:no|tok:intl|smooth:exp|{version}"
+    assert found["chrf"]["signature"] == f"nrefs:1|case:lc|eff:yes|nc:6|nw:0|space:no|{version}"
+    assert found["ter"]["signature"] == f"nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|{version}"
+
+  def test_ter_by_hand(self):
+    """One word too many and two replaced, of 6 + 5 + 3; that a letter is small does not count."""
+    assert whole(*DE)["scores"]["ter"]["score"] == pytest.approx(100 * 3 / 14)
+
+  def test_exact_match(self):
+    assert whole(*DE)["exact_match"] == pytest.approx(1 / 3)
+
+  def test_compounds_only_for_german(self):
+    assert whole(*DE)["scores"]["compound_split_bleu"] is None
+    assert whole(*DE, languages=("de", "en"))["scores"]["compound_split_bleu"] is None
+    assert whole(*DE, languages=("en", "de"))["scores"]["compound_split_bleu"]["score"] > 0
+
+
+class TestCompounds:
+  @pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+      ("rot-weiß", "rot ##AT##-##AT## weiß"),
+      ("das rot-weiß-blaue T-Shirt", "das rot ##AT##-##AT## weiß ##AT##-##AT## blaue T ##AT##-##AT## Shirt"),
+      ("A-B-C", "A ##AT##-##AT## B-C"),
+      ("Nord- und Süd -teil - so", "Nord- und Süd -teil - so"),
+      ("", ""),
+    ],
+  )
+  def test_are_split_as_by_the_scripts_regular_expression(self, line, expected):
+    assert split_compounds(line) == expected
+
+  def test_bleu_by_hand(self):
+    """`ein rot ##AT##-##AT## weißes auto`: 4/5, 3/4, 2/3 and 1/2 of the n-grams are right."""
+    value, signature = compound_split_bleu(["ein rot-weißes auto"], ["ein rot-weißes haus"])
+    assert value == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    assert signature == (
+      f"nrefs:1|case:mixed|eff:no|tok:moses-de-compounds|smooth:none|version:{sacrebleu.__version__}"
+    )
+
+  def test_is_not_smoothed(self):
+    assert compound_split_bleu(["ein rotes auto"], ["ein rotes haus"])[0] == 0
+
+  def test_is_cased(self):
+    assert compound_split_bleu(["EIN MANN GEHT NUN."], ["ein mann geht nun."])[0] == 0
+
+  def test_a_short_translation_is_punished(self):
+    """5 words against 6: exp(1 - 6 / 5)."""
+    value, _ = compound_split_bleu(["ein mann geht nun weg"], ["ein mann geht nun weg !"], tokenized=True)
+    assert value == pytest.approx(100 * 0.8187307530779818)
+
+  @pytest.mark.parametrize(
+    ("plain", "tokenized"),
+    [
+      ('Er sagte: "Geht\'s?"', "Er sagte : &quot; Geht &apos; s ? &quot;"),
+      ("Am 5. Mai kam Dr. Müller, z.B. mit 1.000,50 € usw.", "Am 5. Mai kam Dr. Müller , z.B. mit 1.000,50 € usw ."),
+      ("Im Haus [Nr. 7] wohnt R&D...", "Im Haus &#91; Nr. 7 &#93; wohnt R &amp; D ..."),
+      ("„Ein rot-weißes Auto.“", "„ Ein rot ##AT##-##AT## weißes Auto . “"),
+    ],
+  )
+  def test_text_of_moses_and_plain_text_are_equal(self, plain, tokenized):
+    assert compound_split_bleu([plain], [tokenized])[0] == pytest.approx(100)
+    assert compound_split_bleu([tokenized], [plain])[0] == pytest.approx(100)
+
+  def test_text_that_is_tokenized_is_not_touched(self):
+    """`Wagen.` is one word here."""
+    value, signature = compound_split_bleu(["ein rot-weißer Wagen."], ["ein rot-weißer Wagen ."], tokenized=True)
+    assert value == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25 * 0.8187307530779818)
+    assert "|tok:compounds|" in signature
+
+
+class TestComparison:
+  def test_equal_translations_do_not_differ(self, many):
+    ours = Text("a", noisy(many, 0.2, seed=1))
+    for found in compare(ours, ours, Text("r", many))["scores"].values():
+      assert (found["difference"], found["p_value"]) == (0, 1)
+
+  def test_equally_good_translations_do_not_differ(self, many):
+    ours, others = Text("a", noisy(many, 0.2, seed=1)), Text("b", noisy(many, 0.2, seed=2))
+    for found in compare(ours, others, Text("r", many))["scores"].values():
+      assert found["p_value"] > 0.05
+
+  def test_much_better_ones_do(self, many):
+    ours, others = Text("a", noisy(many, 0.1, seed=1)), Text("b", noisy(many, 0.4, seed=2))
+    found = compare(ours, others, Text("r", many))["scores"]
+    assert {name: value["p_value"] < 0.01 for name, value in found.items()} == dict.fromkeys(
+      ("bleu", "chrf", "ter"), True
+    )
+    assert found["bleu"]["difference"] > 0 and found["chrf"]["difference"] > 0 and found["ter"]["difference"] < 0
+
+  def test_tells_the_others_scores_and_how(self, many):
+    ours, others = Text("a", noisy(many, 0.1, seed=1)), Text("b", noisy(many, 0.2, seed=2))
+    found = compare(ours, others, Text("r", many), tokenize="none", lowercase=True, resamples=13)
+    assert (found["file"], found["resamples"], found["sha256"]) == ("b", 13, content_hash(others.lines))
+    bleu = sacrebleu.corpus_bleu(others.lines, [many], tokenize="none", lowercase=True, force=True)
+    assert found["scores"]["bleu"]["score"] == bleu.score
+    assert found["scores"]["bleu"]["signature"].startswith("nrefs:1|bs:13|seed:12345|case:lc|eff:no|tok:none|")
+
+  def test_is_the_same_each_time(self, many):
+    ours, others = Text("a", noisy(many, 0.2, seed=1)), Text("b", noisy(many, 0.25, seed=2))
+    first, second = (compare(ours, others, Text("r", many)) for _ in range(2))
+    assert first == second
+    assert any(0.001 < found["p_value"] < 1 for found in first["scores"].values())
+
+  def test_needs_as_many_sentences(self):
+    with pytest.raises(InputError, match="2 translations but 3 references"):
+      compare(DE[0], Text("b", TRANSLATIONS[:2]), DE[1])
+
+
+class TestReport:
+  def test_hash_is_that_of_the_file(self):
+    assert content_hash(["a", "b ß"]) == hashlib.sha256("a\nb ß\n".encode()).hexdigest()
+
+  def test_hash_changes_with_the_content(self):
+    contents = [["a", "b"], ["a b"], ["ab", ""], ["", "ab"], ["b", "a"], ["a", "b", ""], ["a", "b "]]
+    assert len({content_hash(lines) for lines in contents}) == len(contents)
+
+  def test_json_has_all_keys(self):
+    plain = whole(*DE)
+    run = {"seed": 0, "step": 7}
+    given = {"source": Text("test.en", ["a", "b", "c"]), "other": DE[1], "languages": ("en", "de")}
+    full = whole(*DE, **given, run=run, seconds=1.23456)
+    keys = {"scores", "exact_match", "test_set", "translations", "comparison", "run", "versions", "seconds"}
+    for found in (plain, full):
+      assert found.keys() == keys
+      assert found["scores"].keys() == {"bleu", "chrf", "ter", "compound_split_bleu"}
+      assert found["test_set"].keys() == {"direction", "sentences", "source", "reference"}
+      assert found["versions"].keys() == {"transformer_jax", "jax", "sacrebleu", "sacremoses"}
+      assert json.loads(json.dumps(found)) == found
+    assert full["test_set"] == {
+      "direction": "en-de",
+      "sentences": 3,
+      "source": {"file": "test.en", "sha256": content_hash(["a", "b", "c"])},
+      "reference": {"file": "test.de", "sha256": content_hash(REFERENCES)},
+    }
+    assert full["versions"]["sacrebleu"] == sacrebleu.__version__
+    assert (full["run"], full["seconds"]) == (run, 1.235)
+    assert plain["comparison"] is plain["run"] is plain["seconds"] is plain["test_set"]["source"] is None
+
+  def test_text_tells_what_json_does(self):
+    found = whole(*DE, other=DE[1], languages=("en", "de"), run={"seed": 0, "averaged_steps": None}, seconds=1.2)
+    text = report.text(found)
+    for score in (*found["scores"].values(), *found["comparison"]["scores"].values()):
+      assert score["signature"] in text and f"{score['score']:.2f}" in text
+    for told in (
+      found["scores"]["compound_split_bleu"]["meaning"],
+      "3 sentences, en-de",
+      content_hash(REFERENCES),
+      content_hash(TRANSLATIONS),
+      "paired bootstrap resampling, 1,000 times",
+      "p = ",
+      "seed 0\n",
+      f"sacrebleu {sacrebleu.__version__}",
+      "1.2 seconds",
+    ):
+      assert told in text
+
+  def test_text_of_what_is_not_known(self):
+    text = report.text(whole(Text(None, TRANSLATIONS), DE[1]))
+    assert "not written" in text and "None" not in text and "Table 2" not in text
+
+  def test_bad_input(self):
+    with pytest.raises(InputError, match="3 translations but 2 references"):
+      whole(DE[0], Text("r", REFERENCES[:2]))
+    with pytest.raises(InputError, match="no sentences"):
+      whole(Text("a", []), Text("r", []))

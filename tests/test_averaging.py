@@ -1,0 +1,215 @@
+"""Averaged checkpoints: which are taken, that their mean is what decodes, and each mistake in one sentence."""
+
+import datetime
+import io
+import json
+import random
+import shutil
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+import train
+from transformer_jax import averaging, checkpoint, config
+from transformer_jax.__main__ import main
+from transformer_jax.config import Config, DecodeConfig, ModelConfig, TrainConfig
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.errors import InputError
+from transformer_jax.training import loop
+from transformer_jax.training.step import init_state
+
+CONFIG = Config(
+  model=ModelConfig(vocab_size=277, num_layers=1, d_model=8, d_ff=13, num_heads=2),
+  train=TrainConfig(keep=5),
+  decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
+)
+BEST, *LAST = STEPS = (2, 3, 5, 7, 11, 13)
+# Of the last five, when each was finished.
+MINUTES = {BEST: -100.0, 3: 0.0, 5: 9.9, 7: 10.0, 11: 19.5, 13: 20.0}
+LINES = ["abc de", "f ghij ab", "de de"]
+
+
+@pytest.fixture(scope="module")
+def params_at():
+  """By step, parameters that have nothing to do with each other."""
+  params, generator = init_state(CONFIG).params, np.random.default_rng(0)
+
+  def different(x):
+    return np.float32(x + generator.standard_normal(x.shape) / 2)
+
+  return {step: jax.tree.map(different, params) for step in STEPS}
+
+
+@pytest.fixture(scope="module")
+def folder(params_at, tmp_path_factory):
+  """A run that keeps its last five checkpoints and the best one, which is older."""
+  folder = epath.Path(tmp_path_factory.mktemp("run"))
+  generator = random.Random(0)
+  tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
+  checkpoint.begin_run(folder, CONFIG, tokenizer, [{"data": "a text"}])
+  checkpoints, state = checkpoint.Checkpoints(folder, CONFIG.train.keep), init_state(CONFIG)
+  for step, params in params_at.items():
+    checkpoints.save(state.replace(step=np.int32(step), params=params), 1.0 if step == BEST else 2.0)
+    checkpoints.wait()
+  checkpoints.close()
+  return folder
+
+
+@pytest.fixture(scope="module")
+def average_of_three(folder, tmp_path_factory):
+  """The folder that the command writes."""
+  output = tmp_path_factory.mktemp("averages") / "three"
+  assert main(["average", "--workdir", str(folder), "--last", "3", "--output", str(output)]) == 0
+  return output
+
+
+def mean_of(params_at, steps):
+  return jax.tree.map(lambda *x: np.float32(np.mean(np.float64(x), axis=0)), *[params_at[step] for step in steps])
+
+
+def assert_equal(a, b):
+  jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def test_the_mean_of_the_last_checkpoints_is_what_decodes(average_of_three, folder, params_at, monkeypatch, capfd):
+  found, tokenizer, params = checkpoint.load_for_decoding(average_of_three)
+  expected = mean_of(params_at, (7, 11, 13))
+  assert found == CONFIG
+  assert_equal(jax.device_get(params), expected)
+  assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {np.dtype(np.float32)}
+  by_hand = Translator(CONFIG, expected, tokenizer)
+  monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(LINES).encode())))
+  assert main(["translate", "--workdir", str(average_of_three), "--scores"]) == 0
+  assert capfd.readouterr().out == "".join(
+    f"{translation.score:.6f}\t{translation.text}\n" for translation in by_hand.translate(LINES, return_scores=True)
+  )
+  pairs = list(zip(LINES, reversed(LINES), strict=True))
+  averaged, last = Translator.load(average_of_three).score(pairs), Translator.load(folder).score(pairs)
+  assert averaged == by_hand.score(pairs)
+  assert all(abs(a.log_probability - b.log_probability) > 0.1 for a, b in zip(averaged, last, strict=True))
+
+
+def test_the_folder_says_what_was_averaged(average_of_three, folder):
+  first, last = checkpoint.read_provenance(epath.Path(average_of_three))
+  assert first == {"data": "a text"}
+  assert last["averaged"] == {"run": str(folder), "steps": [13, 11, 7]}
+  assert (average_of_three / "config.json").read_bytes() == (folder / "config.json").read_bytes()
+  assert (average_of_three / "tokenizer.model").read_bytes() == (folder / "tokenizer.model").read_bytes()
+  assert [path.name for path in (average_of_three / "checkpoints").iterdir()] == ["13"]
+
+
+def test_the_command_says_which_steps(folder, tmp_path, capfd):
+  assert main(["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "two")]) == 0
+  assert capfd.readouterr().out == f"{tmp_path / 'two'} holds the mean of the checkpoints of steps 13, 11\n"
+
+
+def test_a_checkpoint_knows_when_it_was_finished(params_at, tmp_path):
+  checkpoints, state = checkpoint.Checkpoints(epath.Path(tmp_path), 5), init_state(CONFIG)
+  times = [datetime.datetime.now(datetime.UTC)]
+  for step in LAST[:2]:
+    checkpoints.save(state.replace(step=np.int32(step)), None)
+    checkpoints.wait()
+    times.append(datetime.datetime.now(datetime.UTC))
+  checkpoints.close()
+  found = checkpoint.finished(epath.Path(tmp_path))
+  assert list(found) == LAST[:2]
+  for finished, before, after in zip(found.values(), times[:-1], times[1:], strict=True):
+    assert before <= finished <= after
+
+
+@pytest.fixture(scope="module")
+def slow_folder(folder, tmp_path_factory):
+  """The same run, as if its checkpoints had been written at `MINUTES`."""
+  copy = tmp_path_factory.mktemp("slow") / "run"
+  shutil.copytree(folder, copy)
+  for step, minutes in MINUTES.items():
+    path = copy / "checkpoints" / str(step) / "_CHECKPOINT_METADATA"
+    written = json.loads(path.read_text())
+    assert "commit_timestamp_nsecs" in written
+    path.write_text(json.dumps(written | {"commit_timestamp_nsecs": 10**18 + int(minutes * 60) * 10**9}))
+  return copy
+
+
+@pytest.mark.parametrize(
+  ("last", "minutes", "steps"),
+  [(3, 10, [13, 7, 3]), (2, 0.5, [13, 11]), (3, 0.5, [13, 11, 7]), (3, 0.6, [13, 7, 3]), (1, 99, [13])],
+)
+def test_checkpoints_are_chosen_by_time(slow_folder, params_at, tmp_path, last, minutes, steps):
+  assert averaging.average(slow_folder, tmp_path / "average", last, minutes) == steps
+  _, _, params = checkpoint.load_for_decoding(tmp_path / "average")
+  assert_equal(jax.device_get(params), mean_of(params_at, steps))
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"--last": "0"}, "last is 0, but must be positive"),
+    ({"--last": "6"}, "--last is 6, but RUN has fewer checkpoints (steps: 13, 11, 7, 5, 3): "),
+    ({"--last": "4", "--minutes": "10"}, "--last is 4, but RUN has fewer checkpoints at least 10 minutes apart (steps"),
+    ({"--minutes": "nan"}, "minutes is nan, but must be positive"),
+    ({"--minutes": "0"}, "minutes is 0.0, but must be positive"),
+    ({"--last": "some"}, "argument --last: invalid int value"),
+    ({"--workdir": "/nowhere"}, "/nowhere is not a run folder"),
+    ({"--workdir": "EMPTY"}, "EMPTY has fewer checkpoints (steps: none)"),
+    ({"--output": "RUN"}, "RUN holds a run already: choose another --output"),
+    ({"--output": "FULL"}, "FULL holds files already: choose another --output"),
+    ({"--output": "FULL/file"}, "the run folder FULL/file cannot be written: File exists; choose another --output"),
+  ],
+)
+def test_a_mistake_ends_in_one_line_and_status_2(slow_folder, tmp_path, capfd, changes, message):
+  full, empty = tmp_path / "full", tmp_path / "empty"
+  full.mkdir()
+  (full / "file").write_text("")
+  shutil.copytree(slow_folder, empty, ignore=shutil.ignore_patterns("checkpoints"))
+
+  def named(text):
+    for name, path in (("RUN", slow_folder), ("FULL", full), ("EMPTY", empty)):
+      text = text.replace(name, str(path))
+    return text
+
+  options = {"--workdir": "RUN", "--last": "2", "--output": str(tmp_path / "output"), **changes}
+  assert main(["average", *[named(word) for option in options.items() for word in option]]) == 2
+  out, err = capfd.readouterr()
+  assert (out, err.count("\n")) == ("", 1)
+  assert err.startswith("transformer-jax: error: ") and named(message) in err
+  assert not (tmp_path / "output").exists()
+
+
+def test_how_many_must_be_said(folder, tmp_path, capfd):
+  assert main(["average", "--workdir", str(folder), "--output", str(tmp_path / "output")]) == 2
+  assert "required: --last" in capfd.readouterr().err
+
+
+def test_train_py_does_not_go_on_from_it(average_of_three, folder):
+  program = [sys.executable, Path(train.__file__), f"--workdir={average_of_three}"]
+  done = subprocess.run(program, capture_output=True, text=True)
+  assert (done.returncode, done.stdout) == (2, "")
+  assert done.stderr.startswith(f"train.py: error: {average_of_three} holds averaged parameters without an optimizer, ")
+  assert str(folder) in done.stderr and done.stderr.count("\n") == 1
+  with pytest.raises(InputError, match="holds averaged parameters"):
+    loop.train(config.validated(CONFIG), epath.Path(average_of_three))
+
+
+def test_the_sum_is_exact_and_one_checkpoint_is_in_memory_at_a_time():
+  values, alive = [1e8, 1.0, -1e8, 1.0], []
+
+  def tree(value):
+    array = np.full((5, 7), value, np.float32)
+    alive.append(weakref.ref(array))
+    return {"weights": array}
+
+  def trees():
+    for value in values:
+      assert all(reference() is None for reference in alive)
+      yield tree(value)
+
+  found = averaging.mean(trees())["weights"]
+  assert found.dtype == np.float32
+  np.testing.assert_array_equal(found, np.full((5, 7), 0.5))  # in float32, 1e8 + 1 is 1e8

@@ -1,0 +1,113 @@
+"""The mean of a run's last checkpoints (§6.1: five of the base model, twenty of the big one)."""
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+import jax
+import numpy as np
+from etils import epath
+
+from transformer_jax import checkpoint
+from transformer_jax.config import Config
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.errors import InputError
+from transformer_jax.progress import Progress
+from transformer_jax.training.step import Params
+
+
+def average(
+  workdir: str | os.PathLike, output: str | os.PathLike, last: int, minutes: float | None = None
+) -> list[int]:
+  """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
+
+  It decodes as every run folder does, and cannot be trained on. The checkpoint
+  that a run keeps only because it is the best is not one of the last. A moving
+  average that a run keeps is left aside.
+
+  Args:
+    workdir: the run folder.
+    output: the folder to write, which must be new or empty.
+    last: how many checkpoints.
+    minutes: if given, only checkpoints at least so far apart in time are taken, from the newest backwards.
+
+  Returns:
+    The steps of the checkpoints, newest first.
+
+  Raises:
+    InputError: not a run folder, not enough checkpoints in it, or the output cannot be used.
+    RunError: the disk is full.
+  """
+  _require("last", last, last > 0, "positive")
+  _require("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
+  source, target = checkpoint.folder_of(workdir), checkpoint.folder_of(output)
+  config, tokenizer = checkpoint.read_config(source), Tokenizer.load(source / checkpoint.TOKENIZER)
+  steps = _enough(source, config, last, minutes)
+  if target.is_dir() and any(target.iterdir()):
+    held = "a run" if (target / checkpoint.CONFIG).exists() else "files"
+    raise InputError(f"{target} holds {held} already: choose another --output")
+  checkpoint.make_folder(target, "--output")
+
+  params = mean(_read(source, config, steps))
+  checkpoint.write_params(target, steps[0], params)
+  entry = {
+    "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    "averaged": {"run": str(source), "steps": steps},
+  }
+  checkpoint.begin_run(target, config, tokenizer, [*checkpoint.read_provenance(source), entry])
+  return steps
+
+
+def _require(name: str, value: object, condition: bool, expected: str) -> None:
+  if not condition:
+    raise InputError(f"{name} is {value}, but must be {expected}")
+
+
+def _enough(workdir: epath.Path, config: Config, last: int, minutes: float | None) -> list[int]:
+  """The steps to average, or an InputError that tells which there are."""
+  times = checkpoint.finished(workdir)
+  times = dict(list(times.items())[-config.train.keep :])  # an older one is kept as the best
+  steps = chosen(times, last, minutes)
+  if len(steps) < last:
+    apart = "" if minutes is None else f" at least {minutes:g} minutes apart"
+    raise InputError(
+      f"--last is {last}, but {workdir} has fewer checkpoints{apart} (steps: {', '.join(map(str, steps)) or 'none'}): "
+      "ask for fewer; config.train.save_every and config.train.keep say which a run keeps"
+    )
+  return steps
+
+
+def chosen(times: Mapping[int, datetime], last: int, minutes: float | None = None) -> list[int]:
+  """The newest `last` steps or fewer, newest first, each at least `minutes` older than the one before it.
+
+  Args:
+    times: when the checkpoint of each step was finished.
+    last: how many are wanted.
+    minutes: None takes every step.
+  """
+  steps: list[int] = []
+  for step in sorted(times, reverse=True):
+    if minutes is None or not steps or (times[steps[-1]] - times[step]).total_seconds() >= 60 * minutes:
+      steps.append(step)
+  return steps[:last]
+
+
+def _read(workdir: epath.Path, config: Config, steps: list[int]) -> Iterator[Params]:
+  with Progress("checkpoint", total=len(steps)) as progress:
+    for step in steps:
+      yield checkpoint.read_params(workdir, config, step)
+      progress.update(1)
+
+
+def mean(trees: Iterable[Params]) -> Params:
+  """The mean of parameters: summed in float64, rounded once to float32, with one of `trees` in memory at a time."""
+  total, count = None, 0
+  for tree in trees:
+    if total is None:
+      total = jax.tree.map(lambda x: np.array(x, np.float64), tree)
+    else:
+      jax.tree.map(lambda a, x: np.add(a, x, out=a), total, tree)
+    count += 1
+    del tree  # before the next is read
+  return jax.tree.map(lambda a: np.float32(a / count), total)

@@ -1,0 +1,91 @@
+"""The flags `--config=FILE[:ARGUMENT]` and `--config.KEY=VALUE`, of train.py and of the commands that plan a run."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from absl import flags
+from ml_collections import config_flags
+
+from transformer_jax import config as configs
+from transformer_jax.config import Config
+from transformer_jax.errors import InputError
+
+
+class Experiment(NamedTuple):
+  """What the flags say.
+
+  Attributes:
+    config: with its overrides, validated.
+    name: of the config file and its argument, as in `table3-B-dk16`; names the run folder by default.
+    workdir: the flag --workdir, or None.
+  """
+
+  config: Config
+  name: str
+  workdir: str | None
+
+
+def parse(argv: Sequence[str], default: str | None) -> Experiment:
+  """Reads the flags of one experiment.
+
+  A config file is a program: it is run, and finds its neighbours as `configs.NAME`.
+
+  Args:
+    argv: the program's name and its flags.
+    default: the config file where no --config is given; None asks for one.
+
+  Raises:
+    InputError: a flag that is none, an unknown key, a value of the wrong type, a config file that fails.
+  """
+  for argument in argv[1:]:
+    key = re.match(r"--?config\.([^=]+)", argument)
+    if key:
+      configs.require_key(key[1])
+  values = flags.FlagValues()
+  help_text = "A file of configs/, and overrides of its keys."
+  try:
+    found = config_flags.DEFINE_config_file("config", default, help_text, values, sys_argv=list(argv))
+    workdir = flags.DEFINE_string("workdir", None, "The run folder.", flag_values=values)
+    with _neighbours(argv, default):
+      rest = values(list(argv))
+      file = config_flags.get_config_filename(values["config"])
+      getattr(found.value, "data", None)  # only now is said what kept the file from being read
+    if not isinstance(found.value, Config):
+      raise InputError(f"--config={file}: get_config() must give a Config of transformer_jax.config")
+    chosen = configs.validated(found.value)
+  except OSError as error:
+    raise InputError(f"--config: {_last_line(error)}") from error
+  except InputError:
+    raise
+  except flags.Error as error:
+    raise InputError(_last_line(error)) from error
+  except Exception as error:  # a config file can fail in any way
+    raise InputError(f"--config: the file fails with {type(error).__name__}: {_last_line(error)}") from error
+  if len(rest) > 1:
+    raise InputError(f"{rest[1]!r} is not a flag: flags begin with --, as in --config.train.steps=1000")
+  path, _, argument = file.partition(":")
+  return Experiment(chosen, "-".join(filter(None, [Path(path).stem, argument])), workdir.value)
+
+
+@contextmanager
+def _neighbours(argv: Sequence[str], default: str | None) -> Iterator[None]:
+  """Lets a config file import another one of its folder, from wherever the program is called."""
+  files = [re.sub(r"--?config=", "", argument) for argument in argv[1:] if re.match(r"--?config=", argument)]
+  folder = str(Path((files or [default or "."])[-1].partition(":")[0]).resolve().parent.parent)
+  sys.path.insert(0, folder)
+  try:
+    yield
+  finally:
+    sys.path.remove(folder)
+
+
+def _last_line(error: Exception) -> str:
+  """The sentence of a message that may be the last line of a traceback."""
+  lines = [line.strip() for line in str(error).split("\n") if line.strip()]
+  sentence = re.sub(r"^([\w.]*Error: |\[Errno \d+\] )", "", lines[-1])
+  config_file = re.match(r"flag (--config=.*): Error whilst parsing config file", lines[0])
+  return f"{config_file[1]}: {sentence}" if config_file else sentence

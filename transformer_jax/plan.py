@@ -1,0 +1,288 @@
+"""What an experiment will need, before anything runs: parameters, memory and floating-point operations, from shapes.
+
+Nothing here has values or runs on a device: `jax.eval_shape` gives the parameters, and tracing the step gives what
+its backward pass keeps.
+"""
+
+import collections
+import dataclasses
+import functools
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from transformer_jax.config import Config, DataConfig, DecodeConfig, ModelConfig, TrainConfig
+from transformer_jax.data import pipeline
+from transformer_jax.errors import InputError
+from transformer_jax.training.loss import CHUNK
+from transformer_jax.training.optimizer import optimizer
+from transformer_jax.training.step import batch_sums, init_params, random_key
+
+_FLOAT32 = 4  # bytes
+_PAPER_BATCH = 25_000  # source tokens and as many target tokens (§5.1)
+
+
+@dataclass(frozen=True)
+class Memory:
+  """Bytes on one device.
+
+  Attributes:
+    parameters: float32, with their moving average where one is kept.
+    optimizer: Adam's two moments.
+    gradients: one sum of them, and one more where a batch is computed in several micro-batches.
+    activations: what the backward pass of one micro-batch keeps of the forward pass.
+    working: the logits of one chunk of tokens with their gradient, the largest temporary array.
+  """
+
+  parameters: int
+  optimizer: int
+  gradients: int
+  activations: int
+  working: int
+
+  @property
+  def total(self) -> int:
+    return sum(dataclasses.astuple(self))
+
+
+@dataclass(frozen=True)
+class Flops:
+  """Floating-point operations, a multiplication and an addition being two.
+
+  Attributes:
+    step: of the matrix products of one update, padding included.
+    six_n_d: the usual estimate for an update, 6 N D: N parameters, D target tokens of a full batch.
+  """
+
+  step: int
+  six_n_d: int
+
+
+def parameters(config: Config) -> dict[str, int]:
+  """How many parameters each part of the model has; "total" is the last."""
+  parts: collections.Counter[str] = collections.Counter()
+  for path, leaf in jax.tree_util.tree_leaves_with_path(_params(config.model)):
+    parts[_part([key.key for key in path])] += leaf.size
+  return {**parts, "total": sum(parts.values())}
+
+
+def _part(path: list[str]) -> str:
+  """The part of the model that a parameter belongs to."""
+  side, *inner = path
+  if side not in ("encoder", "decoder"):
+    return {"target_embedding": "embeddings", "own_source_embedding": "source embeddings"}.get(
+      side, side.replace("own_", "").replace("_", " ")
+    )
+  module = inner[1] if inner[0].startswith("layers") else "norm"
+  kind = "layer normalisation" if module == "norm" or module.endswith("sublayer") else module.replace("_", "-")
+  return f"{side}: {kind}"
+
+
+def memory(config: Config, devices: int = 1) -> Memory:
+  """What a step of training needs on each of `devices`.
+
+  It is an upper bound that the compiler undercuts by up to a quarter, as it
+  computes some values again instead of keeping them.
+  """
+  params = _params(config.model)
+  size = _bytes(params)
+  rows = rows_at_a_time(config, devices)
+  return Memory(
+    parameters=size * (2 if config.train.ema_decay else 1),
+    optimizer=_bytes(jax.eval_shape(optimizer(config).init, params)),
+    gradients=size * (1 if config.train.accumulation == 1 else 2),
+    activations=_activations(config, rows),
+    working=2 * CHUNK * config.model.vocab_size * _FLOAT32,
+  )
+
+
+def rows_at_a_time(config: Config, devices: int) -> int:
+  """Rows of one device in one micro-batch; what does not divide is filled up with empty rows."""
+  return -(-(config.train.batch_tokens // config.data.row_length) // (devices * config.train.accumulation))
+
+
+def _activations(config: Config, rows: int) -> int:
+  fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
+  return fixed + a_row * rows
+
+
+@functools.cache
+def _kept_for_backward(model: ModelConfig, row_length: int, label_smoothing: float) -> tuple[int, int]:
+  """Bytes of what the gradient of the loss keeps of its forward pass: in any case, and for each row."""
+  config = _for_shapes(model, row_length, label_smoothing)
+  some = math.lcm(row_length, CHUNK) // row_length  # fill the chunks of the loss, so that all grows with the rows
+  one, two = (_kept(config, rows) for rows in (some, 2 * some))
+  return 2 * one - two, (two - one) // some
+
+
+def _kept(config: Config, rows: int) -> int:
+  """Bytes of the residuals of the loss of so many rows, without the parameters themselves."""
+  batch = jax.ShapeDtypeStruct((rows, 4, config.data.row_length), pipeline.row_type(config.model.vocab_size))
+  keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))
+
+  def backward_of(params: Any, rows: jax.Array, keys: jax.Array) -> Any:
+    return jax.vjp(lambda params: batch_sums(config, params, rows, keys).loss, params)[1]
+
+  jaxpr = jax.make_jaxpr(backward_of)(_params(config.model), batch, keys).jaxpr
+  kept = {var for var in jaxpr.outvars if not isinstance(var, jax.extend.core.Literal)} - set(jaxpr.invars)
+  return sum(var.aval.size * var.aval.dtype.itemsize for var in kept)
+
+
+def flops(config: Config) -> Flops:
+  """Of the matrix products, forward and backward, of every position of a batch, padding included."""
+  rows = config.train.batch_tokens // config.data.row_length
+  tokens = rows * config.data.row_length
+  forward = rows * forward_flops(config.model, config.data.row_length)
+  total = parameters(config)["total"]
+  # Backward, each product has two of its size: one for either operand's gradient.
+  return Flops(step=3 * forward, six_n_d=6 * total * tokens)
+
+
+def forward_flops(model: ModelConfig, length: int) -> int:
+  """Of the matrix products for one row of `length` source and `length` target positions."""
+  d, heads = model.d_model, model.num_heads
+  widths = heads * (model.head_dim_k + model.head_dim_v)  # of a token's queries and head outputs, or keys and values
+  projections = 2 * length * d * (2 * widths)
+  scores_and_means = 2 * length * length * widths
+  feed_forward = 2 * length * d * model.d_ff * 2
+  encoder_layer = projections + scores_and_means + feed_forward
+  decoder_layer = 2 * (projections + scores_and_means) + feed_forward
+  return model.num_layers * (encoder_layer + decoder_layer) + 2 * length * d * model.vocab_size
+
+
+def whole(config: Config, devices: int = 1, rate: float | None = None, budget: int | None = None) -> dict[str, Any]:
+  """All of the plan but the data, as JSON values.
+
+  Args:
+    config: the experiment.
+    devices: that share each batch.
+    rate: operations a second of one device, for the time.
+    budget: bytes of one device, for `fit`.
+  """
+  needed, operations = memory(config, devices), flops(config)
+  fitted = fit(config, budget, devices) if budget else None
+  return {
+    "devices": devices,
+    "row_length": config.data.row_length,
+    "steps": config.train.steps,
+    "parameters": parameters(config),
+    "memory": {
+      **dataclasses.asdict(needed),
+      "rows_at_a_time": rows_at_a_time(config, devices),
+      "total": needed.total,
+    },
+    "flops": {
+      "step": operations.step,
+      "recipe": operations.step * config.train.steps,
+      "six_n_d": operations.six_n_d,
+      "six_n_d_recipe": operations.six_n_d * config.train.steps,
+    },
+    "table_2": _row_of_table_2(config.model),
+    "time": rate
+    and {
+      "rate": rate,
+      "step": operations.step / (rate * devices),
+      "recipe": operations.step * config.train.steps / (rate * devices),
+    },
+    "fit": fitted and {"budget": budget, "total": memory(fitted, devices).total, "flags": _flags(fitted)},
+  }
+
+
+def _row_of_table_2(model: ModelConfig) -> str | None:
+  sizes = (model.num_layers, model.d_model, model.d_ff, model.num_heads, model.head_dim_k, model.head_dim_v)
+  return {(6, 512, 2048, 8, 64, 64): "base", (6, 1024, 4096, 16, 64, 64): "big"}.get(sizes)
+
+
+def _flags(config: Config) -> dict[str, int]:
+  return {
+    "data.row_length": config.data.row_length,
+    "train.batch_tokens": config.train.batch_tokens,
+    "train.accumulation": config.train.accumulation,
+  }
+
+
+def data(config: Config) -> dict[str, Any]:
+  """What packing the training text gives; learns the vocabulary and packs, unless the rows are cached."""
+  tokenizer = pipeline.learn_tokenizer(config.data, config.model.vocab_size)
+  report = pipeline.packed_rows(config.data, config.data.train, tokenizer).report
+  rows = config.train.batch_tokens // config.data.row_length
+  return {
+    **dataclasses.asdict(report),
+    "padding": report.padding(config.data.row_length),
+    "steps_per_epoch": report.rows / rows,
+    "epochs": config.train.steps * rows / report.rows,
+  }
+
+
+def fit(config: Config, budget: int, devices: int = 1) -> Config:
+  """The config with the paper's batch, 25,000 tokens a side, in `budget` bytes on each device.
+
+  Of the fewest micro-batches that fit; the row length is halved only where not
+  even one row fits.
+
+  Raises:
+    InputError: nothing fits.
+  """
+  row_length = config.data.row_length
+  while row_length >= max(16, config.data.max_length):
+    rows = round(_PAPER_BATCH / row_length / devices) * devices
+    for accumulation in range(1, rows // devices + 1):
+      fitted = _with_batch(config, row_length, rows, accumulation)
+      if memory(fitted, devices).total <= budget:
+        return fitted
+    row_length //= 2
+  least = dataclasses.replace(memory(config, devices), activations=0, working=0)
+  raise InputError(
+    f"the model does not fit in {gigabytes(budget)}: parameters, gradients and optimizer alone take "
+    f"{gigabytes(least.total)}"
+  )
+
+
+def _with_batch(config: Config, row_length: int, rows: int, accumulation: int) -> Config:
+  return dataclasses.replace(
+    config,
+    data=dataclasses.replace(config.data, row_length=row_length),
+    train=dataclasses.replace(config.train, batch_tokens=rows * row_length, accumulation=accumulation),
+  )
+
+
+def in_bytes(text: str) -> int:
+  """`16GB`, `16GiB`, `512MB` or a plain number as bytes.
+
+  Raises:
+    InputError: it is none of these.
+  """
+  match = re.fullmatch(r"([\d.]+(?:e\d+)?)\s*(?:([KMGT])(i?)B?)?", text.strip())
+  try:
+    number = float(match[1]) if match else 0.0
+  except ValueError:
+    number = 0.0
+  if not match or number <= 0:
+    raise InputError(f"{text!r} is not a size of memory: write it as 16GB or 16GiB")
+  return int(number * (1024 if match[3] else 1000) ** (" KMGT".index(match[2] or " ")))
+
+
+def gigabytes(size: float) -> str:
+  return f"{size / 1e9:,.2f} GB"
+
+
+def _params(model: ModelConfig) -> Any:
+  return jax.eval_shape(lambda: init_params(_for_shapes(model)))
+
+
+def _for_shapes(model: ModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:
+  """A config of what decides about shapes, and no longer sentences than a table of positions may hold."""
+  return Config(
+    data=DataConfig(row_length=row_length),
+    model=model,
+    train=TrainConfig(label_smoothing=label_smoothing),
+    decode=DecodeConfig(max_source_length=2, extra_length=1),
+  )
+
+
+def _bytes(tree: Any) -> int:
+  return sum(leaf.size * np.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))
