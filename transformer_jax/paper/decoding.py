@@ -1,0 +1,225 @@
+"""§6.1, decoding: beam search and its length penalty, lengths, scores."""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax import averaging
+from transformer_jax.config import DecodeConfig, LengthPenalty
+from transformer_jax.data.tokenizer import BOS, EOS, PAD
+from transformer_jax.decoding import batch, beam_search
+from transformer_jax.evaluation import scores
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.paper import formulas
+from transformer_jax.paper.examples import SHALLOW, float64, random_like, shapes
+from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
+
+STATEMENTS = Statements()
+
+_VOCABULARY = 7
+_WORDS = [token for token in range(_VOCABULARY) if token not in (PAD, BOS, EOS)]
+
+
+class _Toy:
+  """log P(next token | token before, its position), at random: small enough to try every sequence."""
+
+  def __init__(self, sentences: int, limit: int, probabilities: np.ndarray | None = None):
+    self.limit = limit
+    if probabilities is None:
+      logits = 2 * np.random.default_rng(0).standard_normal((sentences, limit, _VOCABULARY, _VOCABULARY))
+      probabilities = formulas.softmax(logits)
+    shape = (sentences, limit, _VOCABULARY, _VOCABULARY)
+    self.log_probs = np.log(np.broadcast_to(probabilities, shape)).astype(np.float32)
+
+  def log_prob(self, sentence: int, tokens: Sequence[int]) -> float:
+    before = (BOS, *tokens)
+    return sum(float(self.log_probs[sentence, i, before[i], token]) for i, token in enumerate(tokens))
+
+  def search(self, beam_size: int, alpha: float, steps: list[int] | None = None) -> list[tuple[float, tuple[int, ...]]]:
+    """Score and tokens of the best hypothesis of each sentence; `steps` gets an element for each step."""
+    table, sentences = jnp.asarray(self.log_probs), len(self.log_probs)
+
+    def step(cache: jax.Array, positions: jax.Array, parents: jax.Array, tokens: jax.Array):
+      if steps is not None:
+        jax.debug.callback(steps.append, 1)
+      return table[cache[:, None], positions[:, None], tokens], cache
+
+    def search() -> beam_search.Hypotheses:
+      return beam_search.beam_search(
+        step,
+        lambda cache, slot, sentence: cache.at[slot].set(sentence),
+        jnp.zeros(sentences, jnp.int32),
+        jnp.full(sentences, self.limit, jnp.int32),
+        slots=sentences,
+        beam_size=beam_size,
+        max_length=self.limit,
+        length_penalty=LengthPenalty.GNMT,
+        alpha=alpha,
+        bos=BOS,
+        eos=EOS,
+        pad=PAD,
+      )
+
+    found = jax.device_get(jax.jit(search)())
+    jax.effects_barrier()
+    best = zip(found.scores[:, 0], found.tokens[:, 0], found.lengths[:, 0], strict=True)
+    return [(float(score), tuple(tokens[:length].tolist())) for score, tokens, length in best]
+
+  def score(self, sentence: int, tokens: Sequence[int], alpha: float) -> tuple[float, tuple[int, ...]]:
+    return self.log_prob(sentence, tokens) / formulas.length_penalty(len(tokens), alpha), tuple(tokens)
+
+
+def _require_found(found: list, expected: list, what: str) -> None:
+  require_equal([tokens for _, tokens in found], [tokens for _, tokens in expected], what)
+  require_close([score for score, _ in found], [score for score, _ in expected], f"the scores of {what}")
+
+
+def _plain_beam_search(toy: _Toy, sentence: int, beam_size: int, alpha: float) -> tuple[float, tuple[int, ...]]:
+  """To the last position, with lists."""
+  beam: list[tuple[int, ...]] = [()]
+  finished = []
+  for length in range(1, toy.limit + 1):
+    words = [EOS] if length == toy.limit else [*_WORDS, EOS]
+    extensions = [(*tokens, word) for tokens in beam for word in words]
+    extensions.sort(key=lambda tokens: -toy.log_prob(sentence, tokens))
+    finished += [tokens for tokens in extensions[:beam_size] if tokens[-1] == EOS]
+    beam = [tokens for tokens in extensions if tokens[-1] != EOS][:beam_size]
+  return max(toy.score(sentence, tokens, alpha) for tokens in finished)
+
+
+@STATEMENTS.add(
+  "6.1",
+  "Beam search with a beam size of 4.",
+  code="decoding/beam_search.py: beam_search",
+  test="tests/decoding/test_beam_search.py::test_equals_plain_beam_search_which_does_not_end_early",
+)
+def beam_of_four():
+  require_equal(DecodeConfig().beam_size, 4, "the beam size by default")
+  toy = _Toy(sentences=5, limit=11)
+  expected = [_plain_beam_search(toy, sentence, 4, 0.6) for sentence in range(5)]
+  _require_found(toy.search(4, 0.6), expected, "what a beam of 4 finds")
+
+
+@STATEMENTS.add(
+  "6.1",
+  "It looks for the most probable output, by its score; a beam that holds everything finds it.",
+  code="decoding/beam_search.py: beam_search",
+  test="tests/decoding/test_beam_search.py::test_wide_beam_equals_exhaustive_search",
+)
+def wide_beam_finds_the_best():
+  toy = _Toy(sentences=3, limit=5)
+  every = [(*begin, EOS) for length in range(5) for begin in itertools.product(_WORDS, repeat=length)]
+  expected = [max(toy.score(sentence, tokens, 0.6) for tokens in every) for sentence in range(3)]
+  _require_found(toy.search(400, 0.6), expected, "what a beam that holds everything finds")
+
+
+@STATEMENTS.add(
+  "6.1",
+  "Length penalty with alpha = 0.6: log P(Y) / ((5 + |Y|) / 6)^alpha (Wu et al. 2016).",
+  code="decoding/beam_search.py: penalty",
+  test="tests/decoding/test_beam_search.py::test_penalties",
+)
+def length_penalty():
+  decode = DecodeConfig()
+  require_equal((decode.length_penalty, decode.penalty), (0.6, LengthPenalty.GNMT), "the penalty by default")
+  lengths = [1, 2, 7, 50]
+  found = [beam_search.penalty(LengthPenalty.GNMT, 0.6, float(length)) for length in lengths]
+  require_close(found, [formulas.length_penalty(length, 0.6) for length in lengths], "penalties")
+
+
+@STATEMENTS.add(
+  "6.1",
+  "An output has at most the input's length + 50 tokens.",
+  code="decoding/batch.py: search",
+  test="tests/decoding/test_batch.py::test_limits_are_the_sentences_own",
+  deviation=Deviation(
+    "the last place allows only the end of the sentence, so that every hypothesis is complete",
+    "the score of an output is then the probability of a real sequence",
+  ),
+)
+def longest_output():
+  decode = DecodeConfig()
+  params = random_like(shapes(SHALLOW))
+  # The decoder's output is the same vector everywhere, for which the end is the least probable token.
+  table = params["target_embedding"]["table"]
+  table[EOS] *= 5
+  norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
+  norm["scale"][:], norm["bias"][:] = 0, -table[EOS]
+  options = batch.SearchOptions(decode.beam_size, decode.penalty, decode.length_penalty, 1, decode.extra_length)
+  sources = jnp.array([[7, 5, 9, 8, EOS], [11, EOS, PAD, PAD, PAD]])
+  found = jax.jit(lambda params: batch.search(Transformer(SHALLOW), options, 2, params, sources))(params)
+  require_equal(found.lengths[:, 0].tolist(), [5 + 50, 2 + 50], "lengths of outputs that do not end by themselves")
+
+
+@STATEMENTS.add(
+  "6.1",
+  "The search ends earlier where it can.",
+  code="decoding/beam_search.py: beam_search",
+  test="tests/decoding/test_beam_search.py::test_ends_as_soon_as_no_unfinished_hypothesis_can_win",
+  deviation=Deviation(
+    "a sentence is done when no unfinished hypothesis can still win, or by option (`config.decode.patience`) when as "
+    "many as the beam have ended, as elsewhere",
+    "the best that the beam met is found",
+  ),
+)
+def early_end():
+  probabilities = np.full(_VOCABULARY, 0.1 / (_VOCABULARY - 1))
+  probabilities[EOS] = 0.9  # nothing longer can be better
+  steps: list[int] = []
+  found = _Toy(2, 50, probabilities).search(4, 0.6, steps)
+  require_equal([tokens for _, tokens in found], [(EOS,)] * 2, "outputs of a model that ends at once")
+  require_equal(len(steps), 1, "steps of 50")
+
+
+@STATEMENTS.add(
+  "6.1",
+  "The models are the mean of the last checkpoints, written every ten minutes: 5 of the base model, 20 of the big one.",
+  code="averaging.py: average",
+  test="tests/test_averaging.py::test_the_mean_of_the_last_checkpoints_is_what_decodes",
+)
+def averaged_checkpoints():
+  start = datetime(2017, 6, 12)
+  times = {step: start + timedelta(minutes=step) for step in range(1, 301)}  # a checkpoint a minute
+  for last in (5, 20):
+    steps = averaging.chosen(times, last, minutes=10)
+    require_equal(steps, list(range(300, 300 - 10 * last, -10)), f"the last {last} of checkpoints ten minutes apart")
+    values = np.random.default_rng(last).standard_normal((last, 5, 7)).astype(np.float32)
+    found = averaging.mean({"kernel": value} for value in values)["kernel"]
+    require_close(found, np.mean(float64(values), axis=0), f"the mean of {last} checkpoints", 1e-6)
+
+
+def _bleu(translations: list[str], references: list[str]) -> float:
+  """Papineni et al. 2002, over a whole corpus with one reference each and words between spaces."""
+  logs = []
+  for n in range(1, 5):
+    matches = total = 0
+    for pair in zip(translations, references, strict=True):
+      words = [text.split() for text in pair]
+      found, wanted = (Counter(tuple(w[i : i + n]) for i in range(len(w) - n + 1)) for w in words)
+      matches, total = matches + (found & wanted).total(), total + found.total()
+    logs.append(math.log(matches / total))
+  lengths = [sum(len(text.split()) for text in texts) for texts in (translations, references)]
+  return 100 * math.exp(min(0, 1 - lengths[1] / lengths[0]) + sum(logs) / 4)
+
+
+@STATEMENTS.add(
+  "6.1",
+  "Table 2: translations are judged by BLEU.",
+  code="evaluation/scores.py: score",
+  test="tests/evaluation/test_scores.py::test_equals_sacrebleu",
+  deviation=Deviation(
+    "sacreBLEU's, of raw text, with a signature that says how it was computed",
+    "the paper does not say how words are found; scores compare only where that is equal",
+  ),
+)
+def bleu():
+  references = ["the quick brown fox jumps over the lazy dog", "two men ride a horse in the snow", "a b c d e f"]
+  translations = ["the quick brown fox jumped over the lazy dog", "two men ride horses in the snow", "a b c d"]
+  found = scores.score(translations, references).bleu
+  require_close(found, _bleu(translations, references), "BLEU", 1e-6)

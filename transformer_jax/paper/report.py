@@ -1,0 +1,66 @@
+"""The statements as text, JSON values and Markdown."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from transformer_jax.paper.statement import Statement
+
+_HEAD = """\
+# The paper, statement by statement
+
+Made by `python -m transformer_jax fidelity --markdown`; without the flag the command runs the check of each statement.
+The words are ours. A file of the column "code" is in `transformer_jax/`; the test holds the code to the statement
+beside the check.
+"""
+
+
+def text(statement: Statement, reason: str | None) -> str:
+  """Lines for a terminal; `reason` is why the check failed, or None."""
+  lines = [
+    f"{'pass' if reason is None else 'FAIL'}  §{statement.section}  {statement.says}",
+    f"      code: {statement.code}",
+    f"      test: {statement.test}",
+  ]
+  if statement.deviation:
+    lines.append(f"      deviation: {statement.deviation.here}; because: {statement.deviation.why}")
+  if reason is not None:
+    lines.append(f"      FAIL: {reason}")
+  return "\n".join(lines)
+
+
+def to_dict(statement: Statement, reason: str | None) -> dict[str, Any]:
+  """As JSON values."""
+  deviation = statement.deviation
+  return {
+    "section": statement.section,
+    "says": statement.says,
+    "code": statement.code,
+    "test": statement.test,
+    "deviation": deviation and {"here": deviation.here, "why": deviation.why},
+    "passes": reason is None,
+    "reason": reason,
+  }
+
+
+def markdown(statements: Sequence[Statement]) -> str:
+  """`docs/fidelity.md`."""
+  rows = [(f"§{s.section}", s.says, f"`{s.code}`", f"`{s.test}`") for s in statements]
+  deviations = [(f"§{s.section}", s.says, s.deviation.here, s.deviation.why) for s in statements if s.deviation]
+  lines = [
+    *_table(("section", "statement", "code", "test"), rows),
+    "",
+    "## Where the code departs from the paper, or decides what it leaves open",
+    "",
+    *_table(("section", "paper", "here", "why"), deviations),
+  ]
+  return _HEAD + "\n" + "\n".join(lines) + "\n"
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+  yield _row(head)
+  yield "|" + "---|" * len(head)
+  yield from map(_row, rows)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+  return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
