@@ -1,8 +1,8 @@
 """Virtual environments of the libraries that this project is measured against; none is ever in the project's own.
 
 torch goes first, as the others would choose a build of their own. PyPI's torch for Linux is one for CUDA, which is as
-fast on CPU but much larger; for the smaller one set
-`PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu` before the first run.
+fast on CPU but much larger; for the smaller one set `PIP_EXTRA_INDEX_URL` to PyTorch's index of CPU builds before the
+first run.
 """
 
 import hashlib

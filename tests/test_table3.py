@@ -105,7 +105,7 @@ def test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b():
 def test_big_is_the_model_of_configs_big():
   row, config = table3.get_config("big"), big.get_config()
   assert row.model == config.model
-  assert row.train == dataclasses.replace(config.train, keep=row.train.keep)
+  assert row.train == dataclasses.replace(config.train, save_every=row.train.save_every, keep=row.train.keep)
 
 
 def test_an_unknown_row_is_named():

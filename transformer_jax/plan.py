@@ -4,6 +4,7 @@ Nothing here has values or runs on a device: `jax.eval_shape` gives the paramete
 its backward pass keeps.
 """
 
+import bisect
 import collections
 import dataclasses
 import functools
@@ -14,6 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import Literal
 
 from transformer_jax.config import Config, DataConfig, DecodeConfig, ModelConfig, TrainConfig
 from transformer_jax.data import pipeline
@@ -23,6 +25,7 @@ from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.step import batch_sums, init_params, random_key
 
 _FLOAT32 = 4  # bytes
+_SHORTEST_ROW = 64  # that holds most sentences
 _PAPER_BATCH = 25_000  # source tokens and as many target tokens (§5.1)
 
 
@@ -88,26 +91,30 @@ def memory(config: Config, devices: int = 1) -> Memory:
   It is an upper bound that the compiler undercuts by up to a quarter, as it
   computes some values again instead of keeping them.
   """
+  fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
+  return dataclasses.replace(
+    _state(config),
+    activations=fixed + a_row * rows_at_a_time(config, devices),
+    working=2 * CHUNK * config.model.vocab_size * _FLOAT32,
+  )
+
+
+def _state(config: Config) -> Memory:
+  """What a step needs before it has any rows."""
   params = _params(config.model)
   size = _bytes(params)
-  rows = rows_at_a_time(config, devices)
   return Memory(
     parameters=size * (2 if config.train.ema_decay else 1),
     optimizer=_bytes(jax.eval_shape(optimizer(config).init, params)),
     gradients=size * (1 if config.train.accumulation == 1 else 2),
-    activations=_activations(config, rows),
-    working=2 * CHUNK * config.model.vocab_size * _FLOAT32,
+    activations=0,
+    working=0,
   )
 
 
 def rows_at_a_time(config: Config, devices: int) -> int:
   """Rows of one device in one micro-batch; what does not divide is filled up with empty rows."""
   return -(-(config.train.batch_tokens // config.data.row_length) // (devices * config.train.accumulation))
-
-
-def _activations(config: Config, rows: int) -> int:
-  fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
-  return fixed + a_row * rows
 
 
 @functools.cache
@@ -128,7 +135,7 @@ def _kept(config: Config, rows: int) -> int:
     return jax.vjp(lambda params: batch_sums(config, params, rows, keys).loss, params)[1]
 
   jaxpr = jax.make_jaxpr(backward_of)(_params(config.model), batch, keys).jaxpr
-  kept = {var for var in jaxpr.outvars if not isinstance(var, jax.extend.core.Literal)} - set(jaxpr.invars)
+  kept = {var for var in jaxpr.outvars if not isinstance(var, Literal)} - set(jaxpr.invars)
   return sum(var.aval.size * var.aval.dtype.itemsize for var in kept)
 
 
@@ -221,24 +228,28 @@ def data(config: Config) -> dict[str, Any]:
 def fit(config: Config, budget: int, devices: int = 1) -> Config:
   """The config with the paper's batch, 25,000 tokens a side, in `budget` bytes on each device.
 
-  Of the fewest micro-batches that fit; the row length is halved only where not
-  even one row fits.
+  Of the fewest micro-batches that fit. The row length is halved only where not
+  even one row at a time fits, as longer sentences are then left out.
 
   Raises:
     InputError: nothing fits.
   """
   row_length = config.data.row_length
-  while row_length >= max(16, config.data.max_length):
+  while row_length >= max(_SHORTEST_ROW, config.data.max_length) and _state(config).total <= budget:
     rows = round(_PAPER_BATCH / row_length / devices) * devices
-    for accumulation in range(1, rows // devices + 1):
-      fitted = _with_batch(config, row_length, rows, accumulation)
-      if memory(fitted, devices).total <= budget:
-        return fitted
+    choices = [_with_batch(config, row_length, rows, parts) for parts in range(1, rows // devices + 1)]
+
+    def fits(choice: Config) -> bool:
+      return memory(choice, devices).total <= budget
+
+    # Two micro-batches need a second sum of gradients; from there on more of them need less memory.
+    best = 0 if fits(choices[0]) else bisect.bisect_left(choices, True, lo=1, key=fits)
+    if best < len(choices):
+      return choices[best]
     row_length //= 2
-  least = dataclasses.replace(memory(config, devices), activations=0, working=0)
   raise InputError(
     f"the model does not fit in {gigabytes(budget)}: parameters, gradients and optimizer alone take "
-    f"{gigabytes(least.total)}"
+    f"{gigabytes(_state(config).total)}"
   )
 
 

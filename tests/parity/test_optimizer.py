@@ -1,0 +1,44 @@
+"""Twenty-three updates against `torch.optim.Adam` with eq. 3 as its schedule."""
+
+import numpy as np
+import optax
+
+from tests.parity.peer import assert_close, required
+from transformer_jax.config import Config, ModelConfig, TrainConfig
+from transformer_jax.training.optimizer import optimizer
+
+torch = required("torch")
+
+D_MODEL, WARMUP, STEPS = 64, 7, 23
+SHAPES = {"matrix": (5, 11), "vector": (13,)}
+
+
+def equation_3(count: int) -> float:
+  """The rate of the update behind `count` others."""
+  step = count + 1
+  return D_MODEL**-0.5 * min(step**-0.5, step * WARMUP**-1.5)
+
+
+def test_trajectory():
+  generator = np.random.default_rng(0)
+  params = {name: 0.1 * generator.standard_normal(shape).astype(np.float32) for name, shape in SHAPES.items()}
+  # Some are always of the size of epsilon, so that it matters.
+  sizes = {name: 10.0 ** generator.integers(-10, 1, size=shape) for name, shape in SHAPES.items()}
+
+  peers = {name: torch.nn.Parameter(torch.tensor(array)) for name, array in params.items()}
+  adam = torch.optim.Adam(peers.values(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
+  schedule = torch.optim.lr_scheduler.LambdaLR(adam, equation_3)
+
+  update = optimizer(Config(model=ModelConfig(d_model=D_MODEL), train=TrainConfig(warmup_steps=WARMUP)))
+  state = update.init(params)
+  for step in range(1, STEPS + 1):
+    gradients = {name: np.float32(generator.standard_normal(size.shape) * size) for name, size in sizes.items()}
+    for name, peer in peers.items():
+      peer.grad = torch.from_numpy(gradients[name])
+    adam.step()
+    schedule.step()
+
+    updates, state = update.update(gradients, state, params)
+    params = optax.apply_updates(params, updates)
+    for name, peer in peers.items():
+      assert_close(params[name], peer.detach(), f"{name} after update {step}")

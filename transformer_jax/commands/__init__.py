@@ -1,0 +1,17 @@
+"""The commands of `python -m transformer_jax`: a module each, with DESCRIPTION, `add_arguments` and `run`.
+
+What needs JAX is imported inside `run`: neither --help nor a mistaken flag should wait for it.
+"""
+
+from types import ModuleType
+
+from transformer_jax.commands import average, evaluate, fidelity, plan, score, translate
+
+COMMANDS: dict[str, ModuleType] = {
+  "plan": plan,
+  "translate": translate,
+  "evaluate": evaluate,
+  "score": score,
+  "average": average,
+  "fidelity": fidelity,
+}

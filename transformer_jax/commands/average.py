@@ -1,0 +1,30 @@
+"""`average`: the mean of a run's last checkpoints, as a run folder of its own."""
+
+import argparse
+
+DESCRIPTION = """\
+Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a run folder with
+which `translate` and `evaluate` work as with any other, and in which train.py cannot go on. To choose from are the last
+config.train.keep checkpoints.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  parser.add_argument("--last", required=True, type=int, metavar="N", help="how many; the paper takes 5, for big 20")
+  parser.add_argument(
+    "--minutes", type=float, metavar="M", help="take only checkpoints at least M minutes apart, from the newest back"
+  )
+  parser.add_argument("--output", required=True, metavar="DIR", help="the run folder to write, new or empty")
+
+
+def run(args: argparse.Namespace) -> None:
+  """`average`: the mean of a run's last checkpoints, as a run folder of its own."""
+  import jax
+
+  # Averaging needs no accelerator, which may be busy with the training of this very run.
+  jax.config.update("jax_platforms", "cpu")
+  from transformer_jax.averaging import average
+
+  steps = average(args.workdir, args.output, args.last, args.minutes)
+  print(f"{args.output} holds the mean of the checkpoints of steps {', '.join(map(str, steps))}")

@@ -1,0 +1,41 @@
+"""`plan`: what a config needs, from shapes."""
+
+import argparse
+import json
+
+from transformer_jax.errors import InputError
+
+DESCRIPTION = """\
+Tells before anything runs what a config needs: parameters by part, memory of a device, floating-point operations, time
+at a given rate, padding and epochs. --config.KEY=VALUE changes keys as in train.py. Nothing is computed but shapes, and
+the training text packed, unless --no-data; that of TensorFlow Datasets is read only with --data.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add = parser.add_argument
+  add("--config", required=True, metavar="FILE", help="a file of configs/, as for train.py")
+  add("--devices", type=int, default=1, metavar="N", help="devices that share a batch (default 1)")
+  add("--rate", type=float, metavar="R", help="operations a second that one device reaches, as 60e12, for the time")
+  add("--fit", metavar="MEMORY", help="find the paper's 25,000 + 25,000 tokens a batch in so much memory, as 16GB")
+  add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, but for TFDS)")
+  add("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> None:
+  """`plan`: what a config needs, from shapes."""
+  from transformer_jax import flags, plan, plan_text
+  from transformer_jax.config import Corpus
+
+  config = flags.parse(["plan", f"--config={args.config}", *args.overrides], None).config
+  if args.devices < 1 or (args.rate is not None and not args.rate > 0):
+    raise InputError("--devices and --rate must be positive")
+  found = plan.whole(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
+  if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
+    try:
+      found["data"] = plan.data(config)
+    except InputError as error:
+      found["data"] = {"not_measured": f"as {error}"}
+  else:
+    found["data"] = {"not_measured": "which --data does"}
+  print(json.dumps(found) if args.json else plan_text.text(found))

@@ -1,0 +1,34 @@
+"""What commands share that translate: the run, and how to search."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from transformer_jax.compilation import use_compilation_cache
+
+if TYPE_CHECKING:
+  from transformer_jax.decoding.translator import Translator
+
+
+def load(workdir: str) -> "Translator":
+  from transformer_jax.decoding.translator import Translator
+
+  use_compilation_cache()
+  return Translator.load(workdir)
+
+
+def search_options(args: argparse.Namespace) -> dict[str, Any]:
+  return {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience", "batch_size")}
+
+
+def add_search_arguments(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  parser.add_argument("--beam-size", type=int, metavar="N", help="hypotheses kept (default: the run's); 1 is greedy")
+  parser.add_argument("--length-penalty", type=float, metavar="A", help="its exponent alpha (default: the run's)")
+  parser.add_argument(
+    "--patience",
+    type=float,
+    metavar="P",
+    help="a search ends when P times the beam size of hypotheses have ended; 0: when nothing better is possible "
+    "(default: the run's)",
+  )
+  parser.add_argument("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
