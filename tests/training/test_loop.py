@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from transformer_jax import checkpoint, parallel
+from transformer_jax import checkpoint, parallel, plan
 from transformer_jax.config import (
   Config,
   Corpus,
@@ -101,6 +102,18 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
     validation.measure(parallel.replicate(params))["loss"] for params in (state.average, state.params)
   )
   assert metrics_of(tmp_path)[-1]["loss"] == of_average != of_params
+
+
+def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
+  config = tiny(prefix)
+  loop.train(config, epath.Path(tmp_path / "run"))
+  [line] = [line for line in capfd.readouterr().err.splitlines() if line.startswith("planned: ")]
+  assert f"{6 * plan.flops(config).step:.3g} operations in 6 updates" in line
+  assert f"{plan.gigabytes(plan.memory(config, jax.device_count()).total)} on a device" in line
+  used = float(re.search(r"([\d.]+) GB in the process$", line)[1])
+  assert 0.1 < used < 50  # JAX alone takes hundreds of megabytes
+  loop.train(config, epath.Path(tmp_path / "run"))  # nothing is left to do, and nothing to report
+  assert "planned: " not in capfd.readouterr().err
 
 
 def test_sigterm_saves_and_the_run_goes_on(prefix, tmp_path, monkeypatch):

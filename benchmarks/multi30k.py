@@ -1,0 +1,136 @@
+"""BLEU on Multi30k, English to German: trains, averages, chooses on the validation set, and scores the test set once.
+
+    python benchmarks/multi30k.py --data DIR --runs DIR [--seeds 1 2 3] [--output DIR] [--KEY=VALUE ...]
+
+DIR has tok_train, tok_val and tok_test_2016_flickr, each .en and .de, plain or .xz: the tokenised, lowercased captions.
+Other flags are keys of configs/multi30k.py, as in --train.steps=4000. The same command goes on where it was stopped.
+
+For each seed, the candidates are the parameters at the end of the training (their moving average, with
+--train.ema_decay) and the mean of the last ten checkpoints. The better of the two on the validation set translates the
+test set, once. OUTPUT then has the translations (`seed-N.de`), the report of each with its sacreBLEU signatures and the
+metrics of its training (`seed-N.json`), and the learning curves (`curve.svg`).
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import report
+
+ROOT = Path(__file__).resolve().parent.parent
+SCORED_AS = ["--tokenize", "none", "--lowercase", "--json"]
+LANGUAGES = ("en", "de")
+
+
+def main() -> None:
+  args, keys = parse()
+  output = Path(args.output)
+  output.mkdir(parents=True, exist_ok=True)
+  results = {seed: whole(seed, Path(args.runs) / f"seed-{seed}", args.data, keys, output) for seed in args.seeds}
+  draw({seed: result["metrics"] for seed, result in results.items()}, output / "curve.svg")
+  rows = [row(str(seed), result) for seed, result in results.items()]
+  bleu = [line["test BLEU"] for line in rows]
+  rows.append({"seed": "mean", "test BLEU": statistics.mean(bleu)})
+  report.finish("multi30k", rows, str(output / "multi30k.json"), keys=keys)
+
+
+def parse() -> tuple[argparse.Namespace, list[str]]:
+  parser = argparse.ArgumentParser(description="BLEU on Multi30k.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--data", required=True, metavar="DIR", help="with tok_train, tok_val and tok_test_2016_flickr")
+  add("--runs", required=True, metavar="DIR", help="where the run folders are made, or found")
+  add("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N", help="(default 1 2 3)")
+  add("--output", default="multi30k", metavar="DIR", help="for translations, reports and the picture")
+  args, rest = parser.parse_known_args()
+  if not all(argument.startswith("--") and "=" in argument for argument in rest):
+    parser.error(f"what is not a flag of this program must be a key, as in --train.steps=4000: {' '.join(rest)}")
+  return args, [argument.removeprefix("--") for argument in rest]
+
+
+def whole(seed: int, run: Path, data: str, keys: list[str], output: Path) -> dict[str, Any]:
+  """One seed from training to the test set; what is done already is not done again."""
+  done = output / f"seed-{seed}.json"
+  if done.exists():
+    return json.loads(done.read_text())
+  train(seed, run, data, keys)
+  average = run.with_name(f"{run.name}-average")
+  if not average.exists():
+    command("average", "--workdir", str(run), "--last", "10", "--output", str(average))
+  validation = {name: bleu(folder, data, "val") for name, folder in (("end", run), ("mean of ten", average))}
+  chosen = max(validation, key=lambda name: validation[name])
+  folder = run if chosen == "end" else average
+  hypotheses = output / f"seed-{seed}.de"
+  found = evaluate(folder, data, "test_2016_flickr", ["--report", "--hypotheses", str(hypotheses)])
+  lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+  result = {"validation": validation, "chosen": chosen, "test": found, "keys": keys, "metrics": lines}
+  shutil.copy(run / "provenance.json", output / f"seed-{seed}.provenance.json")
+  done.write_text(json.dumps(result, indent=1) + "\n")
+  return result
+
+
+def train(seed: int, run: Path, data: str, keys: list[str]) -> None:
+  flags = [f"--config.data.train={data}/tok_train", f"--config.data.validation={data}/tok_val"]
+  flags += [f"--config.train.seed={seed}", *(f"--config.{key}" for key in keys)]
+  config = f"--config={ROOT / 'configs' / 'multi30k.py'}"
+  subprocess.run([sys.executable, str(ROOT / "train.py"), config, f"--workdir={run}", *flags], check=True)
+
+
+def bleu(folder: Path, data: str, name: str) -> float:
+  return evaluate(folder, data, name, [])["bleu"]
+
+
+def evaluate(folder: Path, data: str, name: str, more: list[str]) -> dict[str, Any]:
+  """What `evaluate --json` prints."""
+  source, reference = (f"{data}/tok_{name}.{language}" for language in LANGUAGES)
+  source, reference = (path if Path(path).exists() else f"{path}.xz" for path in (source, reference))
+  texts = ["--source", source, "--reference", reference]
+  return json.loads(command("evaluate", "--workdir", str(folder), *texts, *SCORED_AS, *more))
+
+
+def command(*arguments: str) -> str:
+  """Standard output of one command of the package."""
+  program = [sys.executable, "-m", "transformer_jax", *arguments]
+  return subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
+
+
+def row(seed: str, result: dict[str, Any]) -> dict[str, Any]:
+  """A row of the table."""
+  training = [line for line in result["metrics"] if line["split"] == "train"]
+  return {
+    "seed": seed,
+    "test BLEU": result["test"]["scores"]["bleu"]["score"],
+    "test chrF2": result["test"]["scores"]["chrf"]["score"],
+    "validation BLEU": result["validation"][result["chosen"]],
+    "of": result["chosen"],
+    "updates": str(training[-1]["step"]),
+    "hours of updates": sum(line["seconds"] for line in training) / 3600,
+  }
+
+
+def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
+  """BLEU and perplexity on the validation set while training."""
+  import matplotlib  # asked for by the extra `benchmarks`
+  import matplotlib.pyplot as plt
+
+  matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
+  figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+  for seed, lines in metrics.items():
+    validation = [line for line in lines if line["split"] == "validation"]
+    steps = [line["step"] for line in validation]
+    for axis, name in zip(axes, ("bleu", "perplexity"), strict=True):
+      axis.plot(steps, [line[name] for line in validation], label=f"seed {seed}")
+  for axis, label in zip(axes, ("BLEU of 500 validation sentences", "validation perplexity"), strict=True):
+    axis.set(xlabel="updates", ylabel=label)
+    axis.grid(alpha=0.3)
+  axes[1].set_yscale("log")
+  axes[0].legend()
+  figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+  main()
