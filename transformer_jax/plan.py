@@ -70,7 +70,8 @@ def parameters(config: Config) -> dict[str, int]:
   parts: collections.Counter[str] = collections.Counter()
   for path, leaf in jax.tree_util.tree_leaves_with_path(_params(config.model)):
     parts[_part([key.key for key in path])] += leaf.size
-  return {**parts, "total": sum(parts.values())}
+  in_order = sorted(parts, key=lambda part: (":" in part, part.startswith("decoder"), part))
+  return {**{part: parts[part] for part in in_order}, "total": sum(parts.values())}
 
 
 def _part(path: list[str]) -> str:
@@ -236,7 +237,7 @@ def fit(config: Config, budget: int, devices: int = 1) -> Config:
   """
   row_length = config.data.row_length
   while row_length >= max(_SHORTEST_ROW, config.data.max_length) and _state(config).total <= budget:
-    rows = round(_PAPER_BATCH / row_length / devices) * devices
+    rows = max(1, round(_PAPER_BATCH / row_length / devices)) * devices
     choices = [_with_batch(config, row_length, rows, parts) for parts in range(1, rows // devices + 1)]
 
     def fits(choice: Config) -> bool:
@@ -281,6 +282,7 @@ def gigabytes(size: float) -> str:
   return f"{size / 1e9:,.2f} GB"
 
 
+@functools.cache
 def _params(model: ModelConfig) -> Any:
   return jax.eval_shape(lambda: init_params(_for_shapes(model)))
 
