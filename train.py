@@ -25,11 +25,7 @@ _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
 
 def help_text() -> str:
   """How to call this program, and every key with its default."""
-  keys = [
-    f"  --config.{group}.{key}={value}"
-    for group, keys in configs.to_dict(Config()).items()
-    for key, value in keys.items()
-  ]
+  keys = [f"  --config.{key}={value}" for key, value in configs.flat(Config()).items()]
   return "\n".join([__doc__ or "", "Keys, with their defaults before a config file changes them:", *keys])
 
 

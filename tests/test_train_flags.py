@@ -66,14 +66,14 @@ def test_a_run_folder_may_be_in_the_cloud(run):
   assert workdir == "gs://bucket/runs/x"
 
 
-def test_an_argument_of_a_config_file_is_no_part_of_the_run_folder(run, tmp_path):
+def test_an_argument_of_a_config_file_is_part_of_the_run_folder(run, tmp_path):
   file = tmp_path / "mine.py"
   file.write_text(
     "from transformer_jax.config import Config, TrainConfig\n"
-    "def get_config(steps): return Config(train=TrainConfig(steps=int(steps)))\n"
+    "def get_config(steps): return Config(train=TrainConfig(steps=len(steps)))\n"
   )
-  status, [(config, workdir)], _, _ = run(f"--config={file}:17")
-  assert (status, config.train.steps, workdir) == (0, 17, str(tmp_path / "runs" / "mine"))
+  status, [(config, workdir)], _, _ = run(f"--config={file}:rows/17: B")
+  assert (status, config.train.steps, workdir) == (0, 10, str(tmp_path / "runs" / "mine-rows-17-B"))
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,9 @@ CONFIG, TOKENIZER, PROVENANCE, CHECKPOINTS = "config.json", "tokenizer.model", "
 
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
-  "data": {"train", "validation", "test", "cache_dir", "data_dir", "tokenizer"},
-  "train": {"steps", "log_every", "save_every", "keep", "accumulation"},
-  "decode": None,
-  "evaluate": None,
+  *(f"data.{key}" for key in ("train", "validation", "test", "cache_dir", "data_dir", "tokenizer")),
+  *(f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "accumulation")),
+  *("decode", "evaluate", "debug"),  # and all that is in them
 }
 
 
@@ -148,16 +147,13 @@ def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history
 
 
 def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
-  old_values, new_values = configs.to_dict(old), configs.to_dict(new)
-  for group, keys in new_values.items():
-    free = _FREE.get(group, set())
-    for key, value in keys.items():
-      before = old_values[group][key]
-      if free is not None and key not in free and value != before:
-        raise InputError(
-          f"config.{group}.{key} is {value!r}, but the run in {workdir} was begun with {before!r}: "
-          "set it back, or use another --workdir"
-        )
+  before = configs.flat(old)
+  for key, value in configs.flat(new).items():
+    if value != before[key] and not _FREE & {key, key.split(".")[0]}:
+      raise InputError(
+        f"config.{key} is {value!r}, but the run in {workdir} was begun with {before[key]!r}: "
+        "set it back, or use another --workdir"
+      )
 
 
 def read_config(workdir: epath.Path) -> Config:

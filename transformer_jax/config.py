@@ -191,6 +191,8 @@ class TrainConfig:
     ema_decay: of an exponential moving average of the parameters (see
       `training/optimizer.py`), which validation, the test and decoding then use
       in place of the parameters; 0 keeps none.
+    max_skipped: an update whose loss or gradients are no numbers is skipped;
+      more than so many in a row end the run.
     seed: of parameters, dropout and the order of rows.
     log_every: steps between two lines of the log.
     save_every: steps between two checkpoints; 0 is only at the end.
@@ -207,6 +209,7 @@ class TrainConfig:
   epsilon: float = 1e-9
   label_smoothing: float = 0.1
   ema_decay: float = 0.0
+  max_skipped: int = 10
   seed: int = 0
   log_every: int = 100
   save_every: int = 1000
@@ -215,7 +218,8 @@ class TrainConfig:
   def __post_init__(self):
     for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
       _require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
-    _require(self.save_every >= 0, "train.save_every", self.save_every, "0 or more")
+    for name in ("save_every", "max_skipped"):
+      _require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
     for name in ("beta1", "beta2", "label_smoothing", "ema_decay"):
       _require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
     _require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
@@ -278,13 +282,18 @@ class DecodeConfig:
 
 @dataclass
 class Config:
-  """One experiment."""
+  """One experiment.
+
+  Attributes:
+    debug: end at the first number that is none, with a traceback to where it was computed; slow.
+  """
 
   data: DataConfig = field(default_factory=DataConfig)
   model: ModelConfig = field(default_factory=ModelConfig)
   train: TrainConfig = field(default_factory=TrainConfig)
   decode: DecodeConfig = field(default_factory=DecodeConfig)
   evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+  debug: bool = False
 
   def __post_init__(self):
     if self.train.batch_tokens < self.data.row_length:
@@ -332,6 +341,17 @@ def to_dict(config: Any) -> dict[str, Any]:
     else value
     for f in dataclasses.fields(config)
     for value in [getattr(config, f.name)]
+  }
+
+
+def flat(config: Config) -> dict[str, Any]:
+  """The keys as on the command line, such as `model.num_layers`, with their JSON values."""
+  return {
+    name: value
+    for group, values in to_dict(config).items()
+    for name, value in (
+      {f"{group}.{key}": value for key, value in values.items()} if isinstance(values, dict) else {group: values}
+    ).items()
   }
 
 

@@ -68,7 +68,8 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
   if len(rest) > 1:
     raise InputError(f"{rest[1]!r} is not a flag: flags begin with --, as in --config.train.steps=1000")
   path, _, argument = file.partition(":")
-  return Experiment(chosen, "-".join(filter(None, [Path(path).stem, argument])), workdir.value)
+  name = re.sub(r"[^\w.]+", "-", f"{Path(path).stem}-{argument}").strip("-")
+  return Experiment(chosen, name, workdir.value)
 
 
 @contextmanager

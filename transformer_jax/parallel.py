@@ -64,6 +64,11 @@ def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = Fals
   )
 
 
+def op_by_op(function: Callable) -> Callable:
+  """`over_devices(function, out_axes=None)` for finding errors: on one device, uncompiled, operation by operation."""
+  return jax.vmap(function, axis_name=AXIS, in_axes=(None, 0), out_axes=None)
+
+
 def sum_over_devices(tree: Any) -> Any:
   """The sum over all devices of all hosts; to be called inside `over_devices`."""
   return jax.lax.psum(tree, AXIS)

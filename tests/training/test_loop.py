@@ -27,6 +27,7 @@ from transformer_jax.config import (
   TrainConfig,
   to_json,
 )
+from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.training import loop
 from transformer_jax.training.validation import Validation
@@ -211,11 +212,34 @@ def test_a_folder_that_cannot_be_written_is_refused(prefix, tmp_path):
     loop.train(tiny(prefix), epath.Path(tmp_path / "file" / "run"))
 
 
+def packed_rows(config):
+  tokenizer = pipeline.learn_tokenizer(config.data, config.model.vocab_size)
+  return pipeline.packed_rows(config.data, config.data.train, tokenizer)
+
+
 def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
-  with pytest.raises(RunError, match=r"the loss is nan in the 2 updates up to step \d+"):
-    loop.train(tiny(prefix, peak_learning_rate=1e38, steps=40), epath.Path(tmp_path))
-  state = state_of(tmp_path, tiny(prefix))
-  assert state is None or all(np.isfinite(x).all() for x in jax.tree.leaves(state))
+  config = tiny(prefix, peak_learning_rate=1e38, steps=40, max_skipped=3)
+  config = dataclasses.replace(config, evaluate=EvaluateConfig(every=0))
+  message = r"no numbers in the updates of steps 2 to 6, .* the batch of step 2 has rows"
+  with pytest.raises(RunError, match=message) as error:
+    loop.train(config, epath.Path(tmp_path))
+  rows = loop.Batches(packed_rows(config), 8, config.train.seed).rows_of(1)
+  assert f"has rows {', '.join(map(str, rows))} of" in str(error.value)
+  state = state_of(tmp_path, config)
+  assert all(np.isfinite(x).all() for x in jax.tree.leaves(state))
+  lines = metrics_of(tmp_path)
+  assert [(line["step"], line["updates"], line["skipped"]) for line in lines] == [(2, 2, 1), (4, 2, 2), (6, 2, 2)]
+  assert ["loss" in line for line in lines] == [True, False, False]
+
+
+def test_debug_says_where_it_comes_from(prefix, tmp_path):
+  config = dataclasses.replace(tiny(prefix, peak_learning_rate=1e38, steps=40), debug=True)
+  try:
+    with pytest.raises(FloatingPointError, match="nan"):
+      loop.train(config, epath.Path(tmp_path))
+    assert not (tmp_path / "metrics.jsonl").exists()  # at once, before the first line of the log
+  finally:
+    jax.config.update("jax_debug_nans", False)
 
 
 def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):

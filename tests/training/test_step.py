@@ -168,6 +168,24 @@ def test_metrics(one_device):
     assert 0 <= metrics["sums"].correct < metrics["sums"].tokens
 
 
+def test_a_batch_without_a_finite_loss_changes_only_the_number_of_the_step(one_device):
+  step = over(1, functools.partial(train_step, CONFIG), out_axes=(None, None))
+  batches = Batches(PackedRows(packed(copying_pairs(60)), PackingReport(), ""), ROWS, CONFIG.train.seed)
+  good = jax.device_get(one_device[0])
+  broken = jax.tree.map(np.array, good)
+  table = broken.params["target_embedding"]["table"]
+  table[batches[0].rows[0, TARGET, 0]] = np.inf
+  new, metrics = jax.device_get(step(broken, shares(batches[0], 1)))
+  assert metrics["skipped"] and new.step == broken.step + 1
+  assert all(value == 0 for value in jax.tree.leaves(metrics["sums"]))
+  jax.tree.map(np.testing.assert_array_equal, new.replace(step=broken.step), broken)
+  # The next update has the learning rate and the moments that this one would have had.
+  after, metrics = jax.device_get(step(good.replace(step=good.step + 1), shares(batches[STEPS], 1)))
+  without, expected = jax.device_get(step(good, shares(batches[STEPS], 1)))
+  assert not metrics["skipped"] and metrics["learning_rate"] == expected["learning_rate"]
+  assert after.step == without.step + 1
+
+
 def test_every_parameter_is_trained(one_device):
   before = jax.device_get(init_params(CONFIG))
   for new, old in zip(jax.tree.leaves(one_device[0].params), jax.tree.leaves(before), strict=True):

@@ -146,8 +146,12 @@ class Batches:
     self._padded = -(-size // multiple) * multiple
     self._share = slice(host * self._padded // hosts, (host + 1) * self._padded // hosts)
 
+  def rows_of(self, step: int) -> np.ndarray:
+    """Which rows of the corpus, from 0, the step's batch has on all hosts."""
+    return np.asarray(self._order[step])
+
   def __getitem__(self, step: int) -> Batch:
-    chosen = np.asarray(self._order[step])
+    chosen = self.rows_of(step)
     places = np.arange(self._padded, dtype=np.int32)[self._share]
     real = places < len(chosen)
     rows = np.zeros((len(places), *self._rows.shape[1:]), self._rows.dtype)

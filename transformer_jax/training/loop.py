@@ -1,7 +1,6 @@
 """The training loop: log, evaluate, save, resume, stop."""
 
 import functools
-import math
 import os
 import signal
 import sys
@@ -32,8 +31,10 @@ def train(config: Config, workdir: epath.Path) -> None:
   Raises:
     InputError: the config, the data or the folder cannot be used.
     RunError: the loss is no longer a number, or the disk is full.
+    FloatingPointError: with `config.debug`, where the first such number was computed.
     SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
   """
+  jax.config.update("jax_debug_nans", config.debug)
   resumed = checkpoint.check_run(workdir, config)
   tokenizer = Tokenizer.load(workdir / checkpoint.TOKENIZER) if resumed else _learned(config)
   packed = pipeline.packed_rows(config.data, config.data.train, tokenizer)
@@ -66,7 +67,9 @@ class Run:
     self._metrics = MetricsLog(workdir, int(self._state.step))
     self._updates, self._seconds = 0, 0.0
     function = functools.partial(train_step, config)
-    self._step = parallel.over_devices(function, out_axes=(None, None), donate_state=True)
+    over_devices = functools.partial(parallel.over_devices, out_axes=(None, None), donate_state=True)
+    # What JAX checks is the result of a compiled function, which for a whole step says little.
+    self._step = parallel.op_by_op(function) if config.debug else over_devices(function)
 
   def _restored_or_new(self) -> TrainState:
     state = self._checkpoints.restore(self._config)
@@ -113,15 +116,24 @@ class Run:
     line = self._metrics.flush(step)
     self._updates += line["updates"]
     self._seconds += line["seconds"]
-    if not math.isfinite(line["loss"]):
+    if self._metrics.skipped_in_a_row > self._config.train.max_skipped:
       self._close()
-      raise RunError(
-        f"the loss is {line['loss']} in the {line['updates']} updates up to step {step}; the last checkpoint in the "
-        "run folder is good: lower config.train.peak_learning_rate or raise config.train.warmup_steps"
-      )
+      raise RunError(self._why_skipped(step - self._metrics.skipped_in_a_row + 1, step))
+    text = f"step {step}: "
+    if line["skipped"]:
+      text += f"{line['skipped']} of {line['updates']} updates skipped, as loss or gradients were no numbers; "
+    if "loss" in line:
+      text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
+    return f"{text}{line['tokens_per_second']:,.0f} target tokens/s"
+
+  def _why_skipped(self, first: int, last: int) -> str:
+    rows = self._batches.rows_of(first - 1).tolist()
+    named = ", ".join(map(str, rows[:8])) + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
     return (
-      f"step {step}: loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
-      f"{line['tokens_per_second']:,.0f} target tokens/s"
+      f"the loss or its gradients were no numbers in the updates of steps {first} to {last}, which changed nothing; "
+      f"the batch of step {first} has rows {named} of the packed text. The last checkpoint in the run folder is good: "
+      "lower config.train.peak_learning_rate or raise config.train.warmup_steps, and --config.debug says where the "
+      "first such number comes from"
     )
 
   def _evaluate(self, step: int, progress: Progress) -> float | None:

@@ -26,6 +26,11 @@ def means(sums: Sums) -> dict[str, float]:
   }
 
 
+def _last(pending: list[dict[str, Any]], skipped: list[bool]) -> float:
+  """The norm of the gradients that last changed the parameters."""
+  return [float(metrics["gradient_norm"]) for metrics, none in zip(pending, skipped, strict=True) if not none][-1]
+
+
 class MetricsLog:
   """Appends lines to `metrics.jsonl` and points to TensorBoard's curves.
 
@@ -35,11 +40,15 @@ class MetricsLog:
   Args:
     workdir: the run folder.
     step: the step that the run goes on from.
+
+  Attributes:
+    skipped_in_a_row: updates up to the last flush that changed nothing, as their loss or gradients were no numbers.
   """
 
   def __init__(self, workdir: epath.Path, step: int):
     self._path = workdir / FILE
     self._pending: list[dict[str, Any]] = []
+    self.skipped_in_a_row = 0
     self._since = time.perf_counter()
     self._writer = None
     if not parallel.is_main_host():
@@ -67,15 +76,21 @@ class MetricsLog:
       jax.block_until_ready(self._pending[-1 - in_flight])
 
   def flush(self, step: int) -> dict[str, float]:
-    """Writes one line for all updates since the last one and returns it; waits for them."""
+    """Writes one line for all updates since the last one and returns it; waits for them.
+
+    Means are of the updates that were not skipped, and left out where all were.
+    """
     pending = jax.device_get(self._pending)
     total = jax.tree.map(lambda *values: sum(map(float, values)), *[metrics["sums"] for metrics in pending])
     seconds = time.perf_counter() - self._since
+    skipped = [bool(metrics["skipped"]) for metrics in pending]
+    for one in skipped:
+      self.skipped_in_a_row = self.skipped_in_a_row + 1 if one else 0
     line = {
-      **means(total),
+      **({} if all(skipped) else means(total) | {"gradient_norm": _last(pending, skipped)}),
       "learning_rate": float(pending[-1]["learning_rate"]),
-      "gradient_norm": float(pending[-1]["gradient_norm"]),
       "updates": len(pending),
+      "skipped": sum(skipped),
       "target_tokens": total.tokens,
       "seconds": seconds,
       "tokens_per_second": total.tokens / seconds,

@@ -23,6 +23,11 @@ def optimizer(config: Config) -> optax.GradientTransformation:
   )
 
 
+def updates_made(state: optax.OptState) -> jax.Array:
+  """How often the optimizer has changed the parameters, by which it takes the next learning rate."""
+  return optax.tree.get(state[-1], "count")
+
+
 def moving_average(decay: float, average: optax.Params, params: optax.Params, step: jax.Array) -> optax.Params:
   """The exponential moving average of the parameters p after update t, from the one before it.
 

@@ -18,7 +18,7 @@ from transformer_jax.model import masking
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.loss import Sums, chunked_sums
-from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer
+from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer, updates_made
 
 Params = Any
 
@@ -130,7 +130,8 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
 
   Dropout is keyed by the seed, the step and the row's place in the whole batch,
   and gradients are summed over all tokens before they are divided once: the
-  result is the same on any number of devices and for any accumulation.
+  result is the same on any number of devices and for any accumulation. A batch
+  whose loss or gradients are no numbers changes nothing but the step's number.
   """
   _, dropout_key = jax.random.split(random_key(config))
   step_key = jax.random.fold_in(dropout_key, state.step)
@@ -146,15 +147,24 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   gradients, sums = parallel.sum_over_devices(_accumulate(of_micro_batch, batch, config.train.accumulation))
   gradients = jax.tree.map(lambda g: g / jnp.maximum(sums.tokens, 1), gradients)
   updates, optimizer_state = optimizer(config).update(gradients, state.optimizer, state.params)
-  metrics = {
-    "sums": sums,
-    "gradient_norm": optax.tree.norm(gradients),
-    "learning_rate": learning_rate(config)(state.step),
-  }
-  step, params, average = state.step + 1, optax.apply_updates(state.params, updates), state.average
+  norm = optax.tree.norm(gradients)
+  params, step, average = optax.apply_updates(state.params, updates), state.step + 1, state.average
   if average is not None:
     average = moving_average(config.train.ema_decay, average, params, step)
-  return TrainState(step, params, optimizer_state, average), metrics
+  # JAX's own checks see what a step returns, which must then not be hidden from them.
+  finite = jnp.isfinite(sums.loss) & jnp.isfinite(norm) | config.debug
+  metrics = {
+    "sums": jax.tree.map(lambda x: jnp.where(finite, x, 0), sums),
+    "skipped": ~finite,
+    "gradient_norm": norm,
+    "learning_rate": learning_rate(config)(updates_made(state.optimizer)),
+  }
+  new = TrainState(step, params, optimizer_state, average)
+  return _where(finite, new, state).replace(step=step), metrics
+
+
+def _where(condition: jax.Array, a: TrainState, b: TrainState) -> TrainState:
+  return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
 def eval_step(config: Config, params: Params, batch: Batch) -> Sums:
