@@ -150,7 +150,7 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
 
   from transformer_jax.checkpoint import load_for_decoding
 
-  config, tokenizer, params = load_for_decoding(workdir)
+  config, tokenizer, params, _ = load_for_decoding(workdir)
   require_plain(config, workdir)
   lines = list(lines_of(epath.Path(args.data)))
   lines = [lines[i] for i in spread(range(len(lines)), args.sentences or len(lines))]

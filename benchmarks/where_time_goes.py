@@ -108,7 +108,7 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   from transformer_jax.decoding import batch, buckets
   from transformer_jax.model.transformer import Transformer
 
-  config, tokenizer, params = load_for_decoding(args.workdir)
+  config, tokenizer, params, _ = load_for_decoding(args.workdir)
   length, decode = buckets.buckets(config.decode.max_source_length)[0], config.decode
   sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(list(lines_of(epath.Path(args.data))))]
   slots = buckets.rows_at_once(length, cpu=parallel.on_cpu())

@@ -79,7 +79,7 @@ def assert_equal(a, b):
 
 
 def test_the_mean_of_the_last_checkpoints_is_what_decodes(average_of_three, folder, params_at, monkeypatch, capfd):
-  found, tokenizer, params = checkpoint.load_for_decoding(average_of_three)
+  found, tokenizer, params, _ = checkpoint.load_for_decoding(average_of_three)
   expected = mean_of(params_at, (7, 11, 13))
   assert found == CONFIG
   assert_equal(jax.device_get(params), expected)
@@ -143,7 +143,7 @@ def slow_folder(folder, tmp_path_factory):
 )
 def test_checkpoints_are_chosen_by_time(slow_folder, params_at, tmp_path, last, minutes, steps):
   assert averaging.average(slow_folder, tmp_path / "average", last, minutes) == steps
-  _, _, params = checkpoint.load_for_decoding(tmp_path / "average")
+  _, _, params, _ = checkpoint.load_for_decoding(tmp_path / "average")
   assert_equal(jax.device_get(params), mean_of(params_at, steps))
 
 

@@ -1,6 +1,7 @@
 """Checkpoints: which are kept, and that what is restored is what was saved."""
 
 import dataclasses
+import shutil
 
 import jax
 import numpy as np
@@ -10,7 +11,7 @@ from etils import epath
 from transformer_jax import checkpoint, config
 from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError
+from transformer_jax.errors import InputError, RunError
 from transformer_jax.training.step import init_state
 
 CONFIG = Config(
@@ -70,7 +71,7 @@ def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state
     jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(its_config), at_step(saved, 3))
     checkpoints.close()
     found[name] = {path.name for path in (folder / "checkpoints" / "3").iterdir() if path.is_dir()}
-    _, _, params = checkpoint.load_for_decoding(folder)
+    _, _, params, _ = checkpoint.load_for_decoding(folder)
     jax.tree.map(np.testing.assert_array_equal, params, saved.params_for_decoding)
   assert found["on"] - found["off"] == {"average"} and found["off"] >= {"params", "optimizer"}
 
@@ -82,6 +83,68 @@ def test_a_half_written_checkpoint_is_not_used(state, tmp_path):
   checkpoints.close()
   (tmp_path / "checkpoints" / "4.orbax-checkpoint-tmp").mkdir()
   assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(CONFIG).step) == 3
+
+
+# Where one array cannot be read, orbax leaves the reading of the others behind.
+leaves_reads_behind = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def files_of(checkpoint_folder):
+  return sorted(path for path in checkpoint_folder.rglob("*") if path.is_file() and path.stat().st_size)
+
+
+@pytest.fixture(scope="module")
+def two_steps(state, tmp_path_factory):
+  """A folder with the checkpoints of steps 3 and 5."""
+  folder = tmp_path_factory.mktemp("two_steps")
+  checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=2)
+  for step in (3, 5):
+    checkpoints.save(at_step(state, step), None)
+    checkpoints.wait()
+  checkpoints.close()
+  return folder
+
+
+def flip_a_bit(file):
+  content = bytearray(file.read_bytes())
+  content[len(content) // 2] ^= 1
+  file.write_bytes(content)
+
+
+@leaves_reads_behind
+@pytest.mark.parametrize("damage", [flip_a_bit, lambda file: file.unlink()], ids=["a bit flipped", "deleted"])
+def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_steps, tmp_path, capfd, damage):
+  names = [file.relative_to(two_steps) for file in files_of(two_steps / "checkpoints" / "5")]
+  assert len(names) > 10
+  older = 0
+  for number, name in enumerate(names):
+    folder = tmp_path / str(number)
+    shutil.copytree(two_steps, folder)
+    damage(folder / name)
+    checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=2)
+    restored = checkpoints.restore(CONFIG)
+    found = int(restored.step)
+    jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, found))
+    assert ("the checkpoint of step 5 is damaged" in capfd.readouterr().err) == (found == 3), name
+    if found == 3:
+      older += 1
+      assert len(list((folder / "damaged").iterdir())) == 1
+      checkpoints.save(at_step(state, 5), None)  # the run gets there again
+      checkpoints.wait()
+      assert int(checkpoints.restore(CONFIG).step) == 5
+    checkpoints.close()
+  assert older >= 4
+
+
+@leaves_reads_behind
+def test_when_all_are_damaged_that_is_said(two_steps, tmp_path):
+  shutil.copytree(two_steps, tmp_path / "run")
+  for step in ("3", "5"):
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / step / "params" / "d")
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=2)
+  with pytest.raises(RunError, match=r"every checkpoint in .* is damaged"):
+    checkpoints.restore(CONFIG)
+  checkpoints.close()
 
 
 def test_files_are_replaced_as_a_whole(tmp_path):

@@ -9,7 +9,8 @@ metrics.jsonl     one line a log, and tensorboard/ with the same curves
 
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +27,7 @@ from transformer_jax import parallel
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
+from transformer_jax.progress import say
 from transformer_jax.training.step import Params, TrainState, init_params, init_state
 
 CONFIG, TOKENIZER, PROVENANCE, CHECKPOINTS = "config.json", "tokenizer.model", "provenance.json", "checkpoints"
@@ -48,6 +50,7 @@ class Checkpoints:
     best = preservation_policy.BestN(get_metric_fn=loss, reverse=True, n=1, keep_checkpoints_without_metrics=False)
     policy = preservation_policy.AnyPreservationPolicy([preservation_policy.LatestN(keep), best])
     options = ocp.CheckpointManagerOptions(preservation_policy=policy, best_fn=loss, best_mode="min")
+    self._workdir = workdir
     self._manager = ocp.CheckpointManager(workdir / CHECKPOINTS, options=options)
 
   def save(self, state: TrainState, validation_loss: float | None) -> None:
@@ -66,12 +69,17 @@ class Checkpoints:
 
   def restore(self, config: Config) -> TrainState | None:
     """The last state on every local device, or None at the beginning of a run."""
-    step = self._manager.latest_step()
-    if step is None:
-      return None
     abstract = _abstract(jax.eval_shape(lambda: init_state(config)))
     items = {name: ocp.args.StandardRestore(item) for name, item in _items(abstract).items()}
-    restored: Any = self._manager.restore(step, args=ocp.args.Composite(**items))
+
+    def read(step: int) -> Any:
+      return self._manager.restore(step, args=ocp.args.Composite(**items))
+
+    found = _newest_whole(self._workdir, read, set_aside=parallel.is_main_host())
+    self._manager.reload()  # what was set aside is no checkpoint any more
+    if found is None:
+      return None
+    _, restored = found
     return TrainState(
       restored.optimizer["step"], restored.params, restored.optimizer["moments"], restored.get("average")
     )
@@ -86,6 +94,39 @@ class Checkpoints:
 
   def close(self) -> None:
     self._manager.close()
+
+
+def _newest_whole(
+  workdir: epath.Path, read: Callable[[int], Any], *, set_aside: bool = False
+) -> tuple[int, Any] | None:
+  """The newest step that can be read, and what `read` gives of it; None where there is no checkpoint.
+
+  Args:
+    workdir: the run folder.
+    read: reads one step.
+    set_aside: move the checkpoints that are damaged to `damaged/`, so that their steps can be saved again.
+
+  Raises:
+    RunError: there are checkpoints, and all are damaged.
+  """
+  for cut_short in (workdir / CHECKPOINTS).glob("*.orbax-checkpoint-tmp"):
+    say(f"{cut_short} was cut short while it was written, and is not used")
+  steps = sorted(finished(workdir), reverse=True)
+  for step in steps:
+    try:
+      return step, read(step)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+      say(f"the checkpoint of step {step} is damaged and not used: {_first_line(error)}")
+      if set_aside:
+        (workdir / "damaged").mkdir(exist_ok=True)
+        (workdir / CHECKPOINTS / str(step)).rename(workdir / "damaged" / f"{step}.{time.time_ns()}")
+  if steps:
+    raise RunError(f"every checkpoint in {workdir} is damaged")
+  return None
+
+
+def _first_line(error: Exception) -> str:
+  return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
 def _items(state: TrainState) -> dict[str, Any]:
@@ -204,32 +245,31 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
   return epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
 
 
-def last_step(workdir: str | os.PathLike) -> int | None:
-  """The step of a run's last finished checkpoint; None if it has none."""
-  return max(finished(folder_of(workdir)), default=None)
-
-
-def load_for_decoding(workdir: str | os.PathLike, step: int | None = None) -> tuple[Config, Tokenizer, Params]:
-  """Config, tokenizer and the parameters of a checkpoint, the last one if not told, on every local device.
+def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Params, int]:
+  """Config, tokenizer, the parameters of the last checkpoint on every local device, and its step.
 
   The parameters are their moving average where the checkpoint has one.
 
   Raises:
     InputError: not a run folder, or no finished checkpoint in it.
+    RunError: every checkpoint is damaged.
   """
   folder = folder_of(workdir)
   config = read_config(folder)
-  nothing = InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
-  if not (folder / CHECKPOINTS).exists():
-    raise nothing
-  with _quiet_orbax(), _reader(folder / CHECKPOINTS) as manager:
-    step = manager.latest_step() if step is None else step
-    if step is None:
-      raise nothing
+  abstract = _abstract(jax.eval_shape(lambda: init_params(config)))
+
+  def read(step: int) -> Params:
     item = "average" if (folder / CHECKPOINTS / str(step) / "average").exists() else "params"
-    abstract = _abstract(jax.eval_shape(lambda: init_params(config)))
-    restored: Any = manager.restore(step, args=ocp.args.Composite(**{item: ocp.args.StandardRestore(abstract)}))
-  return config, Tokenizer.load(folder / TOKENIZER), restored[item]
+    return manager.restore(step, args=ocp.args.Composite(**{item: ocp.args.StandardRestore(abstract)}))[item]
+
+  found = None
+  if (folder / CHECKPOINTS).exists():
+    with _quiet_orbax(), _reader(folder / CHECKPOINTS) as manager:
+      found = _newest_whole(folder, read)
+  if found is None:
+    raise InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
+  step, params = found
+  return config, Tokenizer.load(folder / TOKENIZER), params, step
 
 
 def finished(workdir: epath.Path) -> dict[int, datetime]:

@@ -95,7 +95,7 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
   monkeypatch.setattr(Validation, "test", lambda self, params: tested.append(jax.device_get(params)))
   loop.train(config, epath.Path(tmp_path))
   state = state_of(tmp_path, config)
-  _, tokenizer, params = checkpoint.load_for_decoding(tmp_path)
+  _, tokenizer, params, _ = checkpoint.load_for_decoding(tmp_path)
   assert_same_bits(jax.device_get(params), state.average)
   assert_same_bits(tested[0], state.average)
   validation = Validation(config, tokenizer)
@@ -246,7 +246,7 @@ def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
   with pytest.raises(InputError, match="is not a run folder"):
     checkpoint.load_for_decoding(tmp_path / "nowhere")
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
-  config, tokenizer, params = checkpoint.load_for_decoding(tmp_path / "run")
+  config, tokenizer, params, _ = checkpoint.load_for_decoding(tmp_path / "run")
   assert config == tiny(prefix, steps=2)
   assert tokenizer.vocab_size == 290
   assert_same_bits(jax.device_get(params), state_of(tmp_path / "run", config).params)

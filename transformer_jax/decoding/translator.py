@@ -89,10 +89,9 @@ class Translator:
     Raises:
       InputError: not a run folder, or no finished checkpoint in it.
     """
-    from transformer_jax.checkpoint import last_step, load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax.checkpoint import load_for_decoding  # imports orbax, which takes seconds
 
-    step = last_step(workdir)
-    config, tokenizer, params = load_for_decoding(workdir, step)
+    config, tokenizer, params, step = load_for_decoding(workdir)
     return cls(config, params, tokenizer, step)
 
   @property
