@@ -75,7 +75,7 @@ class Checkpoints:
     def read(step: int) -> Any:
       return self._manager.restore(step, args=ocp.args.Composite(**items))
 
-    found = _newest_whole(self._workdir, read, set_aside=parallel.is_main_host())
+    found = _newest_whole(self._workdir, read, resuming=True)
     self._manager.reload()  # what was set aside is no checkpoint any more
     if found is None:
       return None
@@ -96,28 +96,28 @@ class Checkpoints:
     self._manager.close()
 
 
-def _newest_whole(
-  workdir: epath.Path, read: Callable[[int], Any], *, set_aside: bool = False
-) -> tuple[int, Any] | None:
+def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: bool = False) -> tuple[int, Any] | None:
   """The newest step that can be read, and what `read` gives of it; None where there is no checkpoint.
 
   Args:
     workdir: the run folder.
     read: reads one step.
-    set_aside: move the checkpoints that are damaged to `damaged/`, so that their steps can be saved again.
+    resuming: nobody else writes there, and damaged checkpoints are moved to `damaged/`, so that their steps can be
+      saved again.
 
   Raises:
     RunError: there are checkpoints, and all are damaged.
   """
-  for cut_short in (workdir / CHECKPOINTS).glob("*.orbax-checkpoint-tmp"):
-    say(f"{cut_short} was cut short while it was written, and is not used")
+  if resuming:
+    for cut_short in (workdir / CHECKPOINTS).glob("*.orbax-checkpoint-tmp"):
+      say(f"{cut_short} was cut short while it was written, and is not used")
   steps = sorted(finished(workdir), reverse=True)
   for step in steps:
     try:
       return step, read(step)
     except (OSError, ValueError, KeyError, TypeError) as error:
       say(f"the checkpoint of step {step} is damaged and not used: {_first_line(error)}")
-      if set_aside:
+      if resuming and parallel.is_main_host():
         (workdir / "damaged").mkdir(exist_ok=True)
         (workdir / CHECKPOINTS / str(step)).rename(workdir / "damaged" / f"{step}.{time.time_ns()}")
   if steps:
