@@ -1,5 +1,7 @@
 """Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (§5.3), and a moving average of what it finds."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import optax
@@ -23,9 +25,9 @@ def optimizer(config: Config) -> optax.GradientTransformation:
   )
 
 
-def updates_made(state: optax.OptState) -> jax.Array:
+def updates_made(state: Any) -> jax.Array:
   """How often the optimizer has changed the parameters, by which it takes the next learning rate."""
-  return optax.tree.get(state[-1], "count")
+  return state[-1].count  # of the last link of the chain
 
 
 def moving_average(decay: float, average: optax.Params, params: optax.Params, step: jax.Array) -> optax.Params:

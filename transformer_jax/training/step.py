@@ -159,8 +159,8 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
     "gradient_norm": norm,
     "learning_rate": learning_rate(config)(updates_made(state.optimizer)),
   }
-  new = TrainState(step, params, optimizer_state, average)
-  return _where(finite, new, state).replace(step=step), metrics
+  updated = TrainState(step, params, optimizer_state, average)
+  return _where(finite, updated, TrainState(step, state.params, state.optimizer, state.average)), metrics
 
 
 def _where(condition: jax.Array, a: TrainState, b: TrainState) -> TrainState:
