@@ -13,8 +13,7 @@ from pathlib import Path
 from absl import logging
 from etils import epath
 
-from transformer_jax import config as configs
-from transformer_jax import flags
+from transformer_jax import config_values, flags
 from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.config import Config
 from transformer_jax.errors import InputError, RunError
@@ -25,7 +24,7 @@ _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
 
 def help_text() -> str:
   """How to call this program, and every key with its default."""
-  keys = [f"  --config.{key}={value}" for key, value in configs.flat(Config()).items()]
+  keys = [f"  --config.{key}={value}" for key, value in config_values.flat(Config()).items()]
   return "\n".join([__doc__ or "", "Keys, with their defaults before a config file changes them:", *keys])
 
 

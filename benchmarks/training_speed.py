@@ -49,7 +49,7 @@ import peers
 import report
 from side import Side
 
-from transformer_jax import config as configs
+from transformer_jax import config_values
 from transformer_jax.config import Config, Corpus, DataConfig, ModelConfig, TrainConfig
 from transformer_jax.data import packing, pipeline
 from transformer_jax.data.packing import PackingReport
@@ -114,7 +114,7 @@ def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, 
   tokenizer = pipeline.learn_tokenizer(data, model.vocab_size)
   tokenizer.save(folder / "tokenizer.model")
   job = {
-    "config": configs.to_dict(config),
+    "config": config_values.to_dict(config),
     "batches": sorted_batches(config, tokenizer),
     "longest": shortest,
     "threads": len(os.sched_getaffinity(0)),

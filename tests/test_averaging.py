@@ -16,7 +16,7 @@ import pytest
 from etils import epath
 
 import train
-from transformer_jax import averaging, checkpoint, config
+from transformer_jax import averaging, checkpoint, config_values
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, ModelConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
@@ -194,7 +194,7 @@ def test_train_py_does_not_go_on_from_it(average_of_three, folder):
   assert done.stderr.startswith(f"train.py: error: {average_of_three} holds averaged parameters without an optimizer, ")
   assert str(folder) in done.stderr and done.stderr.count("\n") == 1
   with pytest.raises(InputError, match="holds averaged parameters"):
-    loop.train(config.validated(CONFIG), epath.Path(average_of_three))
+    loop.train(config_values.validated(CONFIG), epath.Path(average_of_three))
 
 
 def test_the_sum_is_exact_and_one_checkpoint_is_in_memory_at_a_time():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from transformer_jax import checkpoint, config
+from transformer_jax import checkpoint, config_values
 from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
@@ -167,11 +167,11 @@ def test_a_malformed_config_is_one_sentence(tmp_path, text):
 def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
   workdir = epath.Path(tmp_path)
   assert not checkpoint.check_run(workdir, CONFIG)
-  (workdir / checkpoint.CONFIG).write_text(config.to_json(CONFIG))
-  values = config.to_dict(CONFIG)
+  (workdir / checkpoint.CONFIG).write_text(config_values.to_json(CONFIG))
+  values = config_values.to_dict(CONFIG)
   values["train"]["steps"] = 7
   values["decode"]["beam_size"] = 2
-  assert checkpoint.check_run(workdir, config.from_dict(values))
+  assert checkpoint.check_run(workdir, config_values.from_dict(values))
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
-    checkpoint.check_run(workdir, config.from_dict(values))
+    checkpoint.check_run(workdir, config_values.from_dict(values))

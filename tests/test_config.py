@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_jax import config as configs
+from transformer_jax import config_values
 from transformer_jax.config import (
   Config,
   Corpus,
@@ -32,21 +32,21 @@ def test_json_gives_the_same_config_back():
     decode=DecodeConfig(penalty=LengthPenalty.FAIRSEQ),
     evaluate=EvaluateConfig(tokenize="none", lowercase=True),
   )
-  text = configs.to_json(config)
+  text = config_values.to_json(config)
   assert text.endswith("}\n")
-  assert configs.from_dict(json.loads(text)) == config
-  assert configs.validated(config) == config and configs.validated(config) is not config
+  assert config_values.from_dict(json.loads(text)) == config
+  assert config_values.validated(config) == config and config_values.validated(config) is not config
 
 
 def test_missing_keys_have_their_defaults():
-  assert configs.from_dict({}) == Config()
-  assert configs.from_dict({"model": {"d_model": 64}}) == Config(model=ModelConfig(d_model=64))
+  assert config_values.from_dict({}) == Config()
+  assert config_values.from_dict({"model": {"d_model": 64}}) == Config(model=ModelConfig(d_model=64))
 
 
 @pytest.mark.parametrize(
   ("values", "message"),
   [
-    ({"nope": 1}, "config.nope is not a key; config has data, decode, evaluate, model, train"),
+    ({"nope": 1}, "config.nope is not a key; config has data, debug, decode, evaluate, model, train"),
     ({"model": {"layers": 1}}, "config.model.layers is not a key; config.model has attention_bias, "),
     ({"model": 3}, "config.model is 3, but must be a group of keys"),
     ({"model": {"num_layers": 2.0}}, "config.model.num_layers is 2.0, but must be int"),
@@ -62,11 +62,11 @@ def test_missing_keys_have_their_defaults():
 )
 def test_unknown_keys_and_wrong_types_are_named(values, message):
   with pytest.raises(InputError, match="^" + re.escape(message)):
-    configs.from_dict(values)
+    config_values.from_dict(values)
 
 
 def test_an_integer_is_a_float():
-  dropout = configs.from_dict({"model": {"dropout": 0}}).model.dropout
+  dropout = config_values.from_dict({"model": {"dropout": 0}}).model.dropout
   assert dropout == 0.0 and type(dropout) is float
 
 
@@ -101,7 +101,7 @@ def test_an_integer_is_a_float():
 def test_a_value_out_of_range_is_named(group, values):
   key, value = next(iter(values.items()))
   with pytest.raises(InputError, match=rf"^config\.{group}\.{key} is {value!r}, but must be [^\n]+$"):
-    configs.from_dict({group: values})
+    config_values.from_dict({group: values})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -118,7 +118,7 @@ def test_a_value_out_of_range_is_named(group, values):
 )
 def test_no_key_takes_what_is_not_a_number(group, key, value):
   with pytest.raises(InputError, match=rf"^config\.{group}\.{key} is "):
-    configs.from_dict({group: {key: value}})
+    config_values.from_dict({group: {key: value}})
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_no_key_takes_what_is_not_a_number(group, key, value):
 )
 def test_an_impossible_combination_names_all_its_keys(values, keys):
   with pytest.raises(InputError) as caught:
-    configs.from_dict(values)
+    config_values.from_dict(values)
   assert all(f"{key}" in str(caught.value) for key in keys) and "\n" not in str(caught.value)
 
 
@@ -154,7 +154,7 @@ def test_a_change_made_later_is_checked_too():
   config = Config()
   config.model.num_heads = 7
   with pytest.raises(InputError, match=r"config\.model\.num_heads is 7"):
-    configs.validated(config)
+    config_values.validated(config)
 
 
 def test_the_model_config_is_hashable_by_value():
@@ -162,14 +162,14 @@ def test_the_model_config_is_hashable_by_value():
 
 
 def test_keys_of_flags():
-  configs.require_key("model.num_layers")
+  config_values.require_key("model.num_layers")
   for path, message in (
     ("model.layers", "config.model.layers is not a key"),
-    ("modle.num_layers", "config.modle is not a key; config has data, decode, evaluate, model, train"),
+    ("modle.num_layers", "config.modle is not a key; config has data, debug, decode, evaluate, model, train"),
     ("model.num_layers.x", "config.model.num_layers.x is not a key; config.model.num_layers has none"),
   ):
     with pytest.raises(InputError, match="^" + re.escape(message)):
-      configs.require_key(path)
+      config_values.require_key(path)
 
 
 @pytest.mark.parametrize("cls", [DataConfig, ModelConfig, TrainConfig, DecodeConfig, EvaluateConfig])
@@ -190,7 +190,7 @@ def config_of(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_config_files(path):
   config = config_of(path)
-  assert configs.validated(config) == config
+  assert config_values.validated(config) == config
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from configs import base, big, table3
-from transformer_jax import config as configs
-from transformer_jax import plan
+from transformer_jax import config_values, plan
 from transformer_jax.errors import InputError
 
 VOCABULARY = 37_000
@@ -80,8 +79,8 @@ def test_the_docs_have_these_numbers():
 # The columns of the paper's table that differ from base, by the fields that hold them here.
 @pytest.mark.parametrize("row", table3.ROWS)
 def test_a_row_differs_from_base_by_its_own_fields_only(row):
-  ours, of_base = (configs.to_dict(table3.get_config(name)) for name in (row, "base"))
-  assert of_base == configs.to_dict(base.get_config())
+  ours, of_base = (config_values.to_dict(table3.get_config(name)) for name in (row, "base"))
+  assert of_base == config_values.to_dict(base.get_config())
   changed = {
     f"{group}.{key}": value
     for group, keys in ours.items()

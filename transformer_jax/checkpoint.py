@@ -22,8 +22,7 @@ from absl import logging
 from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from transformer_jax import config as configs
-from transformer_jax import parallel
+from transformer_jax import config_values, parallel
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
@@ -184,12 +183,12 @@ def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history
   if parallel.is_main_host():
     tokenizer.save(workdir / TOKENIZER)
     write_atomically(workdir / PROVENANCE, json.dumps(history, indent=2) + "\n")
-    write_atomically(workdir / CONFIG, configs.to_json(config))
+    write_atomically(workdir / CONFIG, config_values.to_json(config))
 
 
 def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
-  before = configs.flat(old)
-  for key, value in configs.flat(new).items():
+  before = config_values.flat(old)
+  for key, value in config_values.flat(new).items():
     if value != before[key] and not _FREE & {key, key.split(".")[0]}:
       raise InputError(
         f"config.{key} is {value!r}, but the run in {workdir} was begun with {before[key]!r}: "
@@ -212,7 +211,7 @@ def read_config(workdir: epath.Path) -> Config:
     ) from error
   except (OSError, ValueError) as error:
     raise InputError(f"{path} cannot be read: {error}") from error
-  return configs.from_dict(values)
+  return config_values.from_dict(values)
 
 
 def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from absl import flags
 from ml_collections import config_flags
 
-from transformer_jax import config as configs
+from transformer_jax import config_values
 from transformer_jax.config import Config
 from transformer_jax.errors import InputError
 
@@ -44,7 +44,7 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
   for argument in argv[1:]:
     key = re.match(r"--?config\.([^=]+)", argument)
     if key:
-      configs.require_key(key[1])
+      config_values.require_key(key[1])
   values = flags.FlagValues()
   help_text = "A file of configs/, and overrides of its keys."
   try:
@@ -56,7 +56,7 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
       getattr(found.value, "data", None)  # only now is said what kept the file from being read
     if not isinstance(found.value, Config):
       raise InputError(f"--config={file}: get_config() must give a Config of transformer_jax.config")
-    chosen = configs.validated(found.value)
+    chosen = config_values.validated(found.value)
   except OSError as error:
     raise InputError(f"--config: {_last_line(error)}") from error
   except InputError:

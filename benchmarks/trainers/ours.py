@@ -11,8 +11,7 @@ from typing import Any
 import jax
 import protocol
 
-from transformer_jax import config as configs
-from transformer_jax import parallel
+from transformer_jax import config_values, parallel
 from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
@@ -22,7 +21,7 @@ from transformer_jax.training.step import init_state, train_step
 
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   use_compilation_cache()
-  config = configs.from_dict(job["config"])
+  config = config_values.from_dict(job["config"])
   config.data.row_length = int(sys.argv[2])
   packed = pipeline.packed_rows(config.data, config.data.train, Tokenizer.load(folder / "tokenizer.model"))
   rows = config.train.batch_tokens // config.data.row_length

@@ -25,8 +25,8 @@ from transformer_jax.config import (
   EvaluateConfig,
   ModelConfig,
   TrainConfig,
-  to_json,
 )
+from transformer_jax.config_values import to_json
 from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.training import loop
@@ -159,9 +159,9 @@ def test_sigkill_at_any_moment_loses_nothing(prefix, tmp_path):
   """The same command is killed and started again until it ends; the parameters are those of an unbroken run."""
   config = tiny(prefix, steps=60)
   program = (
-    "import json, sys; from etils import epath; from transformer_jax import config; "
+    "import json, sys; from etils import epath; from transformer_jax import config_values; "
     "from transformer_jax.training.loop import train; "
-    "train(config.from_dict(json.loads(sys.argv[1])), epath.Path(sys.argv[2]))"
+    "train(config_values.from_dict(json.loads(sys.argv[1])), epath.Path(sys.argv[2]))"
   )
   # Both in processes of their own: this one compiles without optimisations, which rounds differently.
   whole, command = (

@@ -1,0 +1,99 @@
+"""A config as plain values: JSON, keys of the command line, and back, where every value is checked."""
+
+import dataclasses
+import enum
+import json
+import types
+import typing
+from typing import Any
+
+from transformer_jax.config import Config
+from transformer_jax.errors import InputError
+
+
+def require_key(path: str) -> None:
+  """Raises InputError unless `path`, such as `model.num_layers`, is a key."""
+  cls: Any = Config
+  seen = "config"
+  for name in path.split("."):
+    hints = typing.get_type_hints(cls) if dataclasses.is_dataclass(cls) else {}
+    if name not in hints:
+      raise _unknown(seen, name, hints)
+    cls, seen = hints[name], f"{seen}.{name}"
+
+
+def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
+  return InputError(f"{path}.{name} is not a key; {path} has {', '.join(sorted(known)) or 'none'}")
+
+
+def validated(config: Config) -> Config:
+  """The same config, rebuilt so that every check runs on the values it has now."""
+  return from_dict(to_dict(config))
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+  """The config as JSON values: an enum becomes its value."""
+  return {
+    f.name: to_dict(value)
+    if dataclasses.is_dataclass(value)
+    else value.value
+    if isinstance(value, enum.Enum)
+    else value
+    for f in dataclasses.fields(config)
+    for value in [getattr(config, f.name)]
+  }
+
+
+def flat(config: Config) -> dict[str, Any]:
+  """The keys as on the command line, such as `model.num_layers`, with their JSON values."""
+  return {
+    name: value
+    for group, values in to_dict(config).items()
+    for name, value in (
+      {f"{group}.{key}": value for key, value in values.items()} if isinstance(values, dict) else {group: values}
+    ).items()
+  }
+
+
+def from_dict(values: dict[str, Any]) -> Config:
+  """The inverse of `to_dict`.
+
+  Raises:
+    InputError: an unknown key or a value of the wrong type; the message names it.
+  """
+  return _build(Config, values, "config")
+
+
+def to_json(config: Config) -> str:
+  return json.dumps(to_dict(config), indent=2) + "\n"
+
+
+def _build(cls: type, values: Any, path: str) -> Any:
+  if not isinstance(values, dict):
+    raise InputError(f"{path} is {values!r}, but must be a group of keys")
+  hints = typing.get_type_hints(cls)
+  for name in values:
+    if name not in hints:
+      raise _unknown(path, name, hints)
+  return cls(**{name: _convert(hints[name], value, f"{path}.{name}") for name, value in values.items()})
+
+
+def _convert(hint: Any, value: Any, path: str) -> Any:
+  """`value` as the type `hint`, where nothing is lost by it."""
+  if dataclasses.is_dataclass(hint):
+    return _build(typing.cast(type, hint), value, path)
+  allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+  for kind in allowed:
+    if isinstance(kind, type) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
+      return kind(value)
+    if kind is float and type(value) in (int, float):
+      return float(value)
+    if type(value) is kind:
+      return value
+  names = " or ".join(
+    "one of " + ", ".join(member.value for member in kind)
+    if issubclass(kind, enum.Enum)
+    else str(kind.__name__).replace("NoneType", "null")
+    for kind in allowed
+  )
+  raise InputError(f"{path} is {value!r}, but must be {names}")
