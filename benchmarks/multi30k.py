@@ -95,7 +95,7 @@ def evaluate(folder: Path, data: str, name: str, more: list[str]) -> dict[str, A
 def command(*arguments: str) -> str:
   """Standard output of one command of the package."""
   program = [sys.executable, "-m", "transformer_jax", *arguments]
-  return subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
+  return subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def row(seed: str, result: dict[str, Any]) -> dict[str, Any]:

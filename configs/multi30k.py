@@ -22,16 +22,18 @@ from transformer_jax.config import (
 def get_config() -> Config:
   return Config(
     data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=64),
-    model=ModelConfig(vocab_size=9700, num_layers=4, d_model=128, d_ff=256, num_heads=4, dropout=0.3),
+    model=ModelConfig(vocab_size=9700, num_layers=4, d_model=128, d_ff=256, num_heads=4, dropout=0.2),
     train=TrainConfig(
-      steps=8000,
-      batch_tokens=8192,
-      warmup_steps=2000,
-      peak_learning_rate=5e-3,
+      steps=4500,
+      batch_tokens=4096,
+      warmup_steps=1000,
+      peak_learning_rate=4e-3,
+      ema_decay=0.998,
       log_every=50,
-      save_every=500,
+      save_every=110,  # an epoch
+      keep=10,
     ),
-    evaluate=EvaluateConfig(every=500, tokenize="none", lowercase=True),
+    evaluate=EvaluateConfig(every=440, tokenize="none", lowercase=True),
     decode=DecodeConfig(
       beam_size=5, length_penalty=1.0, penalty=LengthPenalty.FAIRSEQ, patience=1.0, max_source_length=128
     ),
