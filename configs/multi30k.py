@@ -4,7 +4,12 @@
       --config.data.train=PREFIX --config.data.validation=PREFIX
 
 PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.
-The whole recipe has not been run yet; Wu et al. report a BLEU of 41.02 for it (test_2016_flickr, tok:none, lowercase).
+
+Result: BLEU 40.88 on test_2016_flickr (tok:none, lowercase) with seed 1, after 59 minutes of updates on 2 cores of an
+AMD EPYC, 2026-11-21, at commit 8251a90; Wu et al. report 41.02. `docs/results/multi30k` has all of it, and
+`benchmarks/multi30k.py` does it again. The published recipe reads four times as much text: train.steps=8000,
+train.batch_tokens=8192, train.warmup_steps=2000, train.peak_learning_rate=5e-3, model.dropout=0.3, and the mean of the
+last ten checkpoints in place of the moving average.
 """
 
 from transformer_jax.config import (
