@@ -128,6 +128,8 @@ def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
     axis.set(xlabel="updates", ylabel=label)
     axis.grid(alpha=0.3)
   axes[1].set_yscale("log")
+  axes[1].minorticks_off()
+  axes[1].set_yticks([5, 10, 20, 50], ["5", "10", "20", "50"])
   axes[0].legend()
   figure.savefig(path, metadata={"Date": None})
 
