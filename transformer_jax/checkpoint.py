@@ -101,27 +101,35 @@ def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: 
   Args:
     workdir: the run folder.
     read: reads one step.
-    resuming: nobody else writes there, and damaged checkpoints are moved to `damaged/`, so that their steps can be
-      saved again.
+    resuming: nobody else writes there, and damaged checkpoints that are newer than the one found are moved to
+      `damaged/`, so that their steps can be saved again.
 
   Raises:
-    RunError: there are checkpoints, and all are damaged.
+    RunError: there are checkpoints, and none can be read; all are left as they are.
   """
   if resuming:
     for cut_short in (workdir / CHECKPOINTS).glob("*.orbax-checkpoint-tmp"):
       say(f"{cut_short} was cut short while it was written, and is not used")
-  steps = sorted(finished(workdir), reverse=True)
-  for step in steps:
+  damaged: list[int] = []
+  for step in sorted(finished(workdir), reverse=True):
     try:
-      return step, read(step)
+      found = step, read(step)
     except (OSError, ValueError, KeyError, TypeError) as error:
       say(f"the checkpoint of step {step} is damaged and not used: {_first_line(error)}")
-      if resuming and parallel.is_main_host():
-        (workdir / "damaged").mkdir(exist_ok=True)
-        (workdir / CHECKPOINTS / str(step)).rename(workdir / "damaged" / f"{step}.{time.time_ns()}")
-  if steps:
-    raise RunError(f"every checkpoint in {workdir} is damaged")
+      damaged.append(step)
+      continue
+    if resuming and parallel.is_main_host():
+      _set_aside(workdir, damaged)
+    return found
+  if damaged:
+    raise RunError(f"every checkpoint in {workdir} is damaged, or cannot be read here")
   return None
+
+
+def _set_aside(workdir: epath.Path, steps: list[int]) -> None:
+  for step in steps:
+    (workdir / "damaged").mkdir(exist_ok=True)
+    (workdir / CHECKPOINTS / str(step)).rename(workdir / "damaged" / f"{step}.{time.time_ns()}")
 
 
 def _first_line(error: Exception) -> str:
