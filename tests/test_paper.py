@@ -13,12 +13,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from configs import table3
 from transformer_jax import paper
 from transformer_jax.__main__ import main
 from transformer_jax.decoding import beam_search
 from transformer_jax.model import attention, dropout, embedding, masking, positional_encoding, sublayer
-from transformer_jax.paper import examples, report, results
+from transformer_jax.paper import examples, report
 from transformer_jax.paper.statement import Deviation, Statement
 from transformer_jax.training import loss, optimizer, step
 
@@ -65,10 +64,6 @@ def test_the_docs_are_what_the_command_prints(capsys):
   assert capsys.readouterr().out == (ROOT / "docs" / "fidelity.md").read_text(), (
     "run `python -m transformer_jax fidelity --markdown > docs/fidelity.md`"
   )
-
-
-def test_the_rows_are_those_of_the_configs():
-  assert {name: (row.model, row.train) for name, row in table3.ROWS.items()} == results.ROWS
 
 
 def without_scale(query, key, mask):

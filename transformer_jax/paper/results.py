@@ -1,7 +1,6 @@
 """§6.2, the models of Table 3, and the big one of §6.1."""
 
 import math
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,40 +9,10 @@ import numpy as np
 from transformer_jax.config import Config, ModelConfig, TrainConfig
 from transformer_jax.paper.examples import float64, normal, shapes
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
+from transformer_jax.table3 import ROWS
 from transformer_jax.training import loss, metrics
 
 STATEMENTS = Statements()
-
-
-class Row(NamedTuple):
-  """A row of Table 3: the fields of `ModelConfig` and of `TrainConfig` that differ from base."""
-
-  model: dict[str, Any]
-  train: dict[str, Any]
-
-
-ROWS = {
-  "base": Row({}, {}),
-  "A-h1": Row({"num_heads": 1, "d_k": 512, "d_v": 512}, {}),
-  "A-h4": Row({"num_heads": 4, "d_k": 128, "d_v": 128}, {}),
-  "A-h16": Row({"num_heads": 16, "d_k": 32, "d_v": 32}, {}),
-  "A-h32": Row({"num_heads": 32, "d_k": 16, "d_v": 16}, {}),
-  "B-dk16": Row({"d_k": 16}, {}),
-  "B-dk32": Row({"d_k": 32}, {}),
-  "C-N2": Row({"num_layers": 2}, {}),
-  "C-N4": Row({"num_layers": 4}, {}),
-  "C-N8": Row({"num_layers": 8}, {}),
-  "C-d256": Row({"d_model": 256, "d_k": 32, "d_v": 32}, {}),
-  "C-d1024": Row({"d_model": 1024, "d_k": 128, "d_v": 128}, {}),
-  "C-dff1024": Row({"d_ff": 1024}, {}),
-  "C-dff4096": Row({"d_ff": 4096}, {}),
-  "D-drop0.0": Row({"dropout": 0.0}, {}),
-  "D-drop0.2": Row({"dropout": 0.2}, {}),
-  "D-ls0.0": Row({}, {"label_smoothing": 0.0}),
-  "D-ls0.2": Row({}, {"label_smoothing": 0.2}),
-  "E-learned": Row({"learned_positions": True}, {}),
-  "big": Row({"d_model": 1024, "d_ff": 4096, "num_heads": 16, "dropout": 0.3}, {"steps": 300_000}),
-}
 
 
 def _require_counts(letter: str) -> None:

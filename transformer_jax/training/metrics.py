@@ -61,11 +61,6 @@ class MetricsLog:
 
     self._writer = SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
 
-  @property
-  def pending(self) -> bool:
-    """Whether updates have been added since the last line."""
-    return bool(self._pending)
-
   def add(self, metrics: dict[str, Any]) -> None:
     """Remembers an update's metrics, on the device; nothing is waited for."""
     self._pending.append(metrics)
