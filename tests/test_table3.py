@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,26 @@ def test_the_docs_have_these_numbers():
     assert "| " + " | ".join(cells) + " |" in lines
 
 
-# The columns of the paper's table that differ from base, by the fields that hold them here.
+KEYS = {
+  "h": "model.num_heads",
+  "dk": "model.d_k",
+  "N": "model.num_layers",
+  "d": "model.d_model",
+  "dff": "model.d_ff",
+  "drop": "model.dropout",
+  "ls": "train.label_smoothing",
+}
+
+
+def test_a_row_has_the_value_that_its_name_tells():
+  named = {row: re.fullmatch(r"[A-D]-([a-zA-Z]+)([\d.]+)", row) for row in table3.ROWS}
+  assert [row for row, match in named.items() if not match] == ["base", "E-learned", "big"]
+  for row, match in named.items():
+    if match:
+      assert config_values.flat(table3.get_config(row))[KEYS[match[1]]] == float(match[2])
+  assert table3.get_config("E-learned").model.learned_positions
+
+
 @pytest.mark.parametrize("row", table3.ROWS)
 def test_a_row_differs_from_base_by_its_own_fields_only(row):
   ours, of_base = (config_values.flat(table3.get_config(name)) for name in (row, "base"))

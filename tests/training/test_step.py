@@ -179,7 +179,7 @@ def test_a_batch_without_a_finite_loss_changes_only_the_number_of_the_step(one_d
   assert metrics["skipped"] and new.step == broken.step + 1
   assert all(value == 0 for value in jax.tree.leaves(metrics["sums"]))
   jax.tree.map(np.testing.assert_array_equal, new.replace(step=broken.step), broken)
-  # The next update has the learning rate and the moments that this one would have had.
+  # The next update has the learning rate that this one would have had.
   after, metrics = jax.device_get(step(good.replace(step=good.step + 1), shares(batches[STEPS], 1)))
   without, expected = jax.device_get(step(good, shares(batches[STEPS], 1)))
   assert not metrics["skipped"] and metrics["learning_rate"] == expected["learning_rate"]
