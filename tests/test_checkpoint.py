@@ -168,6 +168,22 @@ def test_a_malformed_config_is_one_sentence(tmp_path, text):
   assert "config" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+  ("text", "message"),
+  [("[{", "cannot be read"), ("\xff", "cannot be read"), ("3", "a list of objects"), ("[3]", "a list of objects")],
+)
+def test_a_malformed_provenance_is_one_sentence(tmp_path, text, message):
+  workdir = epath.Path(tmp_path)
+  (tmp_path / checkpoint.PROVENANCE).write_bytes(text.encode("latin1"))
+  with pytest.raises(InputError, match=f"provenance.json .*{message}"):
+    checkpoint.read_provenance(workdir)
+
+
+def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
+  with pytest.raises(InputError, match="does not say with which text"):
+    checkpoint.read_history(epath.Path(tmp_path), "a digest")
+
+
 def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
   workdir = epath.Path(tmp_path)
   assert not checkpoint.check_run(workdir, CONFIG)

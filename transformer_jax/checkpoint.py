@@ -233,6 +233,8 @@ def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
     InputError: the training text is no longer the one that the run was begun with.
   """
   history = read_provenance(workdir)
+  if not history or "data" not in history[0]:
+    raise InputError(f"{workdir / PROVENANCE} does not say with which text the run was begun: use another --workdir")
   if history[0]["data"] != data:
     raise InputError(
       f"config.data.train now gives other sentence pairs than those that the run in {workdir} was begun with: "
@@ -242,9 +244,19 @@ def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
 
 
 def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
-  """What a run folder comes from: one entry for each start of training, or for an averaging."""
+  """What a run folder comes from: one entry for each start of training, or for an averaging.
+
+  Raises:
+    InputError: the file is malformed.
+  """
   path = workdir / PROVENANCE
-  return json.loads(path.read_text()) if path.exists() else []
+  try:
+    entries = json.loads(path.read_text()) if path.exists() else []
+  except (OSError, ValueError) as error:
+    raise InputError(f"{path} cannot be read: {error}") from error
+  if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+    raise InputError(f"{path} must be a list of objects")
+  return entries
 
 
 def folder_of(workdir: str | os.PathLike) -> epath.Path:
