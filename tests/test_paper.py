@@ -19,7 +19,7 @@ from transformer_jax.decoding import beam_search
 from transformer_jax.model import attention, dropout, embedding, masking, positional_encoding, sublayer
 from transformer_jax.paper import examples, report
 from transformer_jax.paper.statement import Deviation, Statement
-from transformer_jax.training import loss, optimizer, step
+from transformer_jax.training import loss, optimizer, translation
 
 ROOT = Path(__file__).parent.parent
 STATEMENTS = {statement.check.__name__: statement for statement in paper.STATEMENTS}
@@ -128,8 +128,8 @@ SINUSOIDS, TOKEN_SUMS, SCHEDULE = positional_encoding.sinusoids, loss.token_sums
     (positional_encoding, "sinusoids", another_base, "a_shift_is_linear"),
     (positional_encoding, "sinusoids", halves, "sinusoids"),
     (positional_encoding, "sinusoids", lambda p, d: jnp.zeros((*p.shape, d)), "only_positions_know_the_order"),
-    (step, "decoder_input", lambda target, positions: target, "shifted_right"),
-    (step, "decoder_input", lambda target, positions: target, "causal"),
+    (translation, "decoder_input", lambda target, positions: target, "shifted_right"),
+    (translation, "decoder_input", lambda target, positions: target, "causal"),
     (optimizer, "inverse_square_root", one_step_late, "equation_3"),
     (optimizer, "inverse_square_root", one_step_late, "warmup"),
     (dropout, "dropout", unscaled, "dropout_rate"),

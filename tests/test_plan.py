@@ -16,7 +16,8 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.errors import InputError
-from transformer_jax.training.step import batch_sums, init_params, init_state, train_step
+from transformer_jax.training.step import init_params, init_state, train_step
+from transformer_jax.training.translation import batch_sums
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 SMALL = Config(

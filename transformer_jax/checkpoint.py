@@ -22,7 +22,7 @@ from absl import logging
 from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from transformer_jax import config_values, parallel
+from transformer_jax import config_values, families, parallel
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
@@ -195,6 +195,11 @@ def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history
 
 
 def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
+  family, another = families.name_of(old.model), families.name_of(new.model)
+  if family != another:
+    raise InputError(
+      f"the config is of a {another} model, but the run in {workdir} of a {family}: use another --workdir"
+    )
   before = config_values.flat(old)
   for key, value in config_values.flat(new).items():
     if value != before[key] and not _FREE & {key, key.split(".")[0]}:

@@ -42,8 +42,30 @@ def _require(condition: bool, key: str, value: Any, expected: str) -> None:
     raise InputError(f"config.{key} is {value!r}, but must be {expected}")
 
 
+class AnyModelConfig:
+  """What training and decoding read of a model's config, whatever the model is.
+
+  Each model has a dataclass of its own with these fields and others; `families`
+  knows which model it configures.
+
+  Attributes:
+    vocab_size: entries of the one vocabulary.
+    d_model: the width by which eq. 3 sets the learning rate.
+    dtype: the type of matrix products.
+  """
+
+  vocab_size: int
+  d_model: int
+  dtype: Dtype
+
+  @property
+  def most_positions(self) -> int | None:
+    """The longest sequence that the model can read; None is no limit."""
+    return None
+
+
 @dataclass(unsafe_hash=True)
-class ModelConfig:
+class ModelConfig(AnyModelConfig):
   """The Transformer's sizes and options; the defaults are the paper's base model (Table 3).
 
   Attributes:
@@ -108,6 +130,10 @@ class ModelConfig:
   def head_dim_v(self) -> int:
     """d_v with its default filled in."""
     return self.d_v or self.d_model // self.num_heads
+
+  @property
+  def most_positions(self) -> int | None:
+    return self.max_positions if self.learned_positions else None
 
 
 @dataclass
@@ -285,7 +311,7 @@ class Config:
   """
 
   data: DataConfig = field(default_factory=DataConfig)
-  model: ModelConfig = field(default_factory=ModelConfig)
+  model: AnyModelConfig = field(default_factory=ModelConfig)
   train: TrainConfig = field(default_factory=TrainConfig)
   decode: DecodeConfig = field(default_factory=DecodeConfig)
   evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
@@ -297,11 +323,12 @@ class Config:
         f"config.train.batch_tokens is {self.train.batch_tokens}, less than one row of "
         f"config.data.row_length = {self.data.row_length} tokens"
       )
-    if not self.model.learned_positions:
+    most = self.model.most_positions
+    if most is None:
       return
     for key, needed in (
       ("data.row_length", self.data.row_length),
       ("decode.max_source_length + decode.extra_length", self.decode.max_source_length + self.decode.extra_length),
     ):
-      if self.model.max_positions < needed:
-        raise InputError(f"config.model.max_positions is {self.model.max_positions}, less than config.{key} = {needed}")
+      if most < needed:
+        raise InputError(f"config.model.max_positions is {most}, less than config.{key} = {needed}")

@@ -7,19 +7,31 @@ import types
 import typing
 from typing import Any
 
-from transformer_jax.config import Config
+from transformer_jax import families
+from transformer_jax.config import AnyModelConfig, Config
 from transformer_jax.errors import InputError
 
+_FAMILY = "family"  # the key that says in JSON, but not on the command line, of which dataclass `model` is
 
-def require_key(path: str) -> None:
-  """Raises InputError unless `path`, such as `model.num_layers`, is a key."""
-  cls: Any = Config
+
+def require_key(path: str, config: Config | None = None) -> None:
+  """Raises InputError unless `path`, such as `model.num_layers`, is a key: of this config, or of any model's."""
+  known: Any = Config
   seen = "config"
   for name in path.split("."):
-    hints = typing.get_type_hints(cls) if dataclasses.is_dataclass(cls) else {}
+    hints = _hints(known)
     if name not in hints:
       raise _unknown(seen, name, hints)
-    cls, seen = hints[name], f"{seen}.{name}"
+    known, seen = hints[name], f"{seen}.{name}"
+    if known is AnyModelConfig:
+      known = type(config.model) if config else AnyModelConfig
+
+
+def _hints(known: Any) -> dict[str, Any]:
+  """The keys of a group with their types."""
+  if known is AnyModelConfig:
+    return {key: hint for name in families.FAMILIES for key, hint in _hints(families.config_class(name)).items()}
+  return typing.get_type_hints(known) if dataclasses.is_dataclass(known) else {}
 
 
 def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
@@ -33,7 +45,8 @@ def validated(config: Config) -> Config:
 
 def to_dict(config: Any) -> dict[str, Any]:
   """The config as JSON values: an enum becomes its value."""
-  return {
+  family = {_FAMILY: families.name_of(config)} if isinstance(config, AnyModelConfig) else {}
+  return family | {
     f.name: to_dict(value)
     if dataclasses.is_dataclass(value)
     else value.value
@@ -50,7 +63,9 @@ def flat(config: Config) -> dict[str, Any]:
     name: value
     for group, values in to_dict(config).items()
     for name, value in (
-      {f"{group}.{key}": value for key, value in values.items()} if isinstance(values, dict) else {group: values}
+      {f"{group}.{key}": value for key, value in values.items() if key != _FAMILY}
+      if isinstance(values, dict)
+      else {group: values}
     ).items()
   }
 
@@ -80,7 +95,11 @@ def _build(cls: type, values: Any, path: str) -> Any:
 
 def _convert(hint: Any, value: Any, path: str) -> Any:
   """`value` as the type `hint`, where nothing is lost by it."""
-  if dataclasses.is_dataclass(hint):
+  if hint is AnyModelConfig and isinstance(value, dict):
+    # A run folder of before there were families is of the first one.
+    hint = families.config_class(value.get(_FAMILY, next(iter(families.FAMILIES))))
+    value = {key: inner for key, inner in value.items() if key != _FAMILY}
+  if dataclasses.is_dataclass(hint) or hint is AnyModelConfig:
     return _build(typing.cast(type, hint), value, path)
   allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
   for kind in allowed:

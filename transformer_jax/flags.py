@@ -41,10 +41,9 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
   Raises:
     InputError: a flag that is none, an unknown key, a value of the wrong type, a config file that fails.
   """
-  for argument in argv[1:]:
-    key = re.match(r"--?config\.([^=]+)", argument)
-    if key:
-      config_values.require_key(key[1])
+  keys = [match[1] for argument in argv[1:] if (match := re.match(r"--?config\.([^=]+)", argument))]
+  for key in keys:
+    config_values.require_key(key)
   values = flags.FlagValues()
   help_text = "A file of configs/, and overrides of its keys."
   try:

@@ -22,7 +22,8 @@ from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError
 from transformer_jax.training.loss import CHUNK
 from transformer_jax.training.optimizer import optimizer
-from transformer_jax.training.step import batch_sums, init_params, random_key
+from transformer_jax.training.step import init_params, random_key
+from transformer_jax.training.translation import batch_sums
 
 _FLOAT32 = 4  # bytes
 _SHORTEST_ROW = 64  # that holds most sentences

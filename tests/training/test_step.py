@@ -15,16 +15,8 @@ from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, PackingReport,
 from transformer_jax.data.pipeline import Batch, Batches, PackedRows
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.training.step import (
-  batch_sums,
-  decoder_input,
-  decoder_output,
-  eval_step,
-  init_params,
-  init_state,
-  segment_positions,
-  train_step,
-)
+from transformer_jax.training.step import eval_step, init_params, init_state, train_step
+from transformer_jax.training.translation import batch_sums, decoder_input, decoder_output, segment_positions
 
 ROW_LENGTH, VOCAB, ROWS, STEPS = 13, 31, 5, 10
 CONFIG = Config(

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
@@ -10,8 +11,6 @@ from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.beam_search import Hypotheses, beam_search
 from transformer_jax.model import masking
-from transformer_jax.model.cache import Cache, Memory
-from transformer_jax.model.transformer import Transformer
 
 Params = Any
 
@@ -33,11 +32,11 @@ class SearchOptions:
   patience: float = 0.0
 
 
-def search(model: Transformer, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
+def search(model: nn.Module, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
   """The best translations of `source`.
 
   Args:
-    model: the Transformer.
+    model: one that translates (`families`).
     options: of the search.
     slots: sentences that are decoded side by side; divides the number of sentences.
     params: the model's parameters.
@@ -49,20 +48,19 @@ def search(model: Transformer, options: SearchOptions, slots: int, params: Param
   max_length = source.shape[1] + options.extra_length
   memories = _memories(model, variables, slots, source)
 
-  def start(memory: Memory) -> Cache:
-    cache: Any = model.apply(variables, memory, max_length, options.beam_size, method="start")
-    return cache
+  def start(memory: Any) -> Any:
+    return model.apply(variables, memory, max_length, options.beam_size, method="start")
 
-  def enter(cache: Cache, slot: jax.Array, sentence: jax.Array) -> Cache:
+  def enter(cache: Any, slot: jax.Array, sentence: jax.Array) -> Any:
     def put(old: jax.Array, every: jax.Array) -> jax.Array:
       return jax.lax.dynamic_update_index_in_dim(old, every[sentence], slot, 0)
 
     return dataclasses.replace(cache, memory=jax.tree.map(put, cache.memory, memories))
 
-  def decode_step(cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
+  def decode_step(cache: Any, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
     return model.apply(variables, cache, position, parents, tokens, method="decode_step")
 
-  def step(cache: Cache, positions: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, Cache]:
+  def step(cache: Any, positions: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, Any]:
     hidden, cache = jax.vmap(decode_step)(cache, positions, parents, tokens)
     return _log_probs(model, variables, hidden), cache  # [slots, beams, vocab]
 
@@ -84,14 +82,13 @@ def search(model: Transformer, options: SearchOptions, slots: int, params: Param
   )
 
 
-def _memories(model: Transformer, variables: Any, slots: int, source: jax.Array) -> Memory:
+def _memories(model: nn.Module, variables: Any, slots: int, source: jax.Array) -> Any:
   """What the decoder needs of each sentence, `slots` of them at a time; groups of padding cost nothing."""
 
-  def remember(source: jax.Array) -> Memory:
-    memory: Any = model.apply(variables, _encode(model, variables, source), source != PAD, method="remember")
-    return memory
+  def remember(source: jax.Array) -> Any:
+    return model.apply(variables, _encode(model, variables, source), source != PAD, method="remember")
 
-  def of_group(group: jax.Array) -> Memory:
+  def of_group(group: jax.Array) -> Any:
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(jax.vmap(remember), group))
     return jax.lax.cond(jnp.any(group != PAD), jax.vmap(remember), lambda _: nothing, group)
 
@@ -99,11 +96,11 @@ def _memories(model: Transformer, variables: Any, slots: int, source: jax.Array)
   return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), groups)
 
 
-def score(model: Transformer, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
+def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
   """log P(target | source) of each pair.
 
   Args:
-    model: the Transformer.
+    model: one that translates (`families`).
     params: its parameters.
     pairs: sources and targets, each `[sentences, length]` with EOS.
 
@@ -132,12 +129,12 @@ def score(model: Transformer, params: Params, pairs: tuple[jax.Array, jax.Array]
   return jax.lax.map(log_prob, (jax.vmap(decode)(*pairs), pairs[1]))
 
 
-def _encode(model: Transformer, variables: Any, source: jax.Array) -> Any:
+def _encode(model: nn.Module, variables: Any, source: jax.Array) -> Any:
   """One sentence `[length]` -> memory `[length, model]`."""
   valid = source != PAD
   return model.apply(variables, source, jnp.arange(len(source)), masking.padding_mask(valid, valid), method="encode")
 
 
-def _log_probs(model: Transformer, variables: Any, hidden: jax.Array) -> jax.Array:
+def _log_probs(model: nn.Module, variables: Any, hidden: jax.Array) -> jax.Array:
   logits: Any = model.apply(variables, hidden, method="logits")
   return jax.nn.log_softmax(logits)

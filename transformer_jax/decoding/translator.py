@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from transformer_jax import parallel
+from transformer_jax import families, parallel
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
@@ -20,7 +20,6 @@ from transformer_jax.decoding import buckets, splitting
 from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.decoding.beam_search import penalty
 from transformer_jax.errors import InputError, RunError
-from transformer_jax.model.transformer import Transformer
 
 # Everything that ends a line somewhere: bytes of the vocabulary can spell any of them.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -76,7 +75,7 @@ class Translator:
   def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
     self._config = config
     self.step = step
-    self._model = Transformer(config.model)
+    self._model = families.module(config.model)
     self._tokenizer = tokenizer
     self._searches: dict[tuple[SearchOptions, int], Callable] = {}
     self._score = parallel.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)

@@ -28,7 +28,7 @@ from transformer_jax.paper.examples import (
   shapes,
 )
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
-from transformer_jax.training import step
+from transformer_jax.training import step, translation
 
 STATEMENTS = Statements()
 
@@ -141,11 +141,11 @@ def one_width():
 @STATEMENTS.add(
   "3.1",
   "The decoder's input is the output shifted right by one position.",
-  code="training/step.py: decoder_input",
+  code="training/translation.py: decoder_input",
   test="tests/training/test_step.py::test_positions_and_decoder_input_start_again_in_each_segment",
 )
 def shifted_right():
-  found = step.decoder_input(jnp.array(TARGET), jnp.arange(len(TARGET)))
+  found = translation.decoder_input(jnp.array(TARGET), jnp.arange(len(TARGET)))
   require_equal(np.asarray(found).tolist(), [2, *TARGET[:-1]], "the decoder's input, behind the begin of sentence, 2")
 
 

@@ -13,7 +13,7 @@ from transformer_jax.config import Config, ModelConfig
 from transformer_jax.data import packing
 from transformer_jax.data.tokenizer import EOS
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.training import step
+from transformer_jax.training import step, translation
 
 # All axes differ, so that none can stand for another.
 TINY = ModelConfig(vocab_size=31, num_layers=2, d_model=22, d_ff=29, num_heads=3, d_k=5, d_v=7, dropout=0.0)
@@ -70,7 +70,7 @@ def row_logits(config: ModelConfig, params: Any) -> Callable[[np.ndarray], np.nd
   model = Transformer(config)
 
   def logits(params: Any, row: jax.Array) -> Any:
-    return model.apply({"params": params}, step.decoder_output(model, params, row, None), method="logits")
+    return model.apply({"params": params}, translation.decoder_output(model, params, row, None), method="logits")
 
   of_row = jax.jit(logits)
   return lambda row: np.asarray(of_row(params, row))

@@ -1,6 +1,5 @@
 """One update: pure functions of the state and a batch."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,15 +8,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from transformer_jax import parallel
+from transformer_jax import families, parallel
 from transformer_jax.config import Config
-from transformer_jax.data import packing
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.data.tokenizer import BOS
-from transformer_jax.model import masking
-from transformer_jax.model.embedding import output_logits
-from transformer_jax.model.transformer import Transformer
-from transformer_jax.training.loss import Sums, chunked_sums
+from transformer_jax.training.loss import Sums
 from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer, updates_made
 
 Params = Any
@@ -52,14 +46,8 @@ def random_key(config: Config) -> jax.Array:
 
 def init_params(config: Config) -> Params:
   """Random parameters from `config.train.seed`."""
-  model = Transformer(config.model)
   params_key, _ = jax.random.split(random_key(config))
-  tokens, mask = jnp.zeros(2, jnp.int32), jnp.ones((2, 2), bool)
-
-  def everything(model: Transformer) -> jax.Array:
-    return model.logits(model(tokens, tokens, tokens, tokens, mask, mask, mask))
-
-  return model.init(params_key, method=everything)["params"]
+  return families.task(config.model).init_params(config, params_key)
 
 
 def init_state(config: Config) -> TrainState:
@@ -68,61 +56,6 @@ def init_state(config: Config) -> TrainState:
   # Copied, as the step is given each array to use its memory again.
   average = jax.tree.map(jnp.copy, params) if config.train.ema_decay else None
   return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params), average)
-
-
-def segment_positions(segments: jax.Array) -> jax.Array:
-  """Positions from 0 in each segment: `[length]` -> `[length]` int32."""
-  index = jnp.arange(len(segments))
-  first = jnp.concatenate([jnp.ones(1, bool), segments[1:] != segments[:-1]])
-  return index - jax.lax.cummax(jnp.where(first, index, 0))
-
-
-def decoder_input(target: jax.Array, positions: jax.Array) -> jax.Array:
-  """The target shifted right behind BOS, in each segment: `[length]` -> `[length]`."""
-  return jnp.where(positions == 0, BOS, jnp.roll(target, 1))
-
-
-def decoder_output(model: Transformer, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
-  """The decoder's output for one packed row.
-
-  Args:
-    model: the Transformer.
-    params: its parameters.
-    row: `[4, row_length]` integers, as `packing` lays them out.
-    key: of dropout; None is without.
-
-  Returns:
-    `[row_length, model]`.
-  """
-  source, source_segments, target, target_segments = row.astype(jnp.int32)
-  source_positions, target_positions = segment_positions(source_segments), segment_positions(target_segments)
-  hidden = model.apply(
-    {"params": params},
-    source,
-    decoder_input(target, target_positions),
-    source_positions,
-    target_positions,
-    masking.segment_mask(source_segments, source_segments),
-    masking.combine(masking.causal_mask(len(target)), masking.segment_mask(target_segments, target_segments)),
-    masking.segment_mask(target_segments, source_segments),
-    deterministic=key is None,
-    rngs=None if key is None else {"dropout": key},
-  )
-  return jnp.asarray(hidden)
-
-
-def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
-  """Loss and counts of rows `[rows, 4, row_length]`, with a dropout key for each or none."""
-  model = Transformer(config.model)
-  in_axes = (0, None if keys is None else 0)
-  hidden = jax.vmap(lambda row, key: decoder_output(model, params, row, key), in_axes)(rows, keys)
-  targets = rows[:, packing.TARGET].astype(jnp.int32).reshape(-1)
-  valid = rows[:, packing.TARGET_SEGMENTS].reshape(-1) > 0
-
-  hidden = hidden.reshape(-1, hidden.shape[-1])  # the output layer is shared by all rows
-  table = jnp.asarray(model.apply({"params": params}, method="output_table"))
-  logits_of = functools.partial(output_logits, dtype=config.model.dtype.value)
-  return chunked_sums(logits_of, table, hidden, targets, valid, config.train.label_smoothing)
 
 
 def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainState, dict[str, Any]]:
@@ -138,7 +71,7 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
 
   def loss(params: Params, batch: Batch) -> tuple[jax.Array, Sums]:
     keys = jax.vmap(lambda place: jax.random.fold_in(step_key, place))(batch.places)
-    sums = batch_sums(config, params, batch.rows, keys)
+    sums = families.task(config.model).batch_sums(config, params, batch.rows, keys)
     return sums.loss, sums
 
   def of_micro_batch(batch: Batch) -> tuple[Params, Sums]:
@@ -169,7 +102,7 @@ def _where(condition: jax.Array, a: TrainState, b: TrainState) -> TrainState:
 
 def eval_step(config: Config, params: Params, batch: Batch) -> Sums:
   """Loss and counts of a batch without dropout; runs inside `parallel.over_devices`."""
-  return parallel.sum_over_devices(batch_sums(config, params, batch.rows, None))
+  return parallel.sum_over_devices(families.task(config.model).batch_sums(config, params, batch.rows, None))
 
 
 def _accumulate(function: Callable[[Batch], Any], batch: Batch, parts: int) -> Any:
