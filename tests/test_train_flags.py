@@ -93,7 +93,7 @@ def test_an_argument_of_a_config_file_is_part_of_the_run_folder(run, tmp_path):
     (["--config.data.max_length=999"], ["config.data.max_length", "config.data.row_length"]),
     (["--config.train.steps=0"], ["config.train.steps", "positive"]),
     (["--config.train.batch_tokens=5"], ["config.train.batch_tokens", "config.data.row_length"]),
-    (["--config.model=3"], ["config.model", "3"]),
+    (["--config.model=3"], ["config.model", "group"]),
     (["--config=configs/nope.py"], ["configs/nope.py"]),
     (["--config=."], ["--config"]),
     (["--workdri=x"], ["workdri"]),

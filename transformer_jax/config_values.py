@@ -23,8 +23,10 @@ def require_key(path: str, config: Config | None = None) -> None:
     if name not in hints:
       raise _unknown(seen, name, hints)
     known, seen = hints[name], f"{seen}.{name}"
-    if known is AnyModelConfig:
-      known = type(config.model) if config else AnyModelConfig
+    if known is AnyModelConfig and config:
+      known = type(config.model)
+  if _hints(known):
+    raise InputError(f"{seen} is a group of keys: set one of {', '.join(sorted(_hints(known)))}")
 
 
 def _hints(known: Any) -> dict[str, Any]:
