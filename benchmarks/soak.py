@@ -1,0 +1,179 @@
+"""Long runs whose memory, open files and compilations must not grow.
+
+    python benchmarks/soak.py train [--steps 200000] [--folder DIR] [--json FILE] [--picture FILE.svg]
+
+`train` runs `train.py` on a tiny model with checkpoints, validation and translation, in a process of its own, whose
+resident memory, open files and threads are read from /proc every few seconds, and whose compilations JAX itself counts.
+With --folder the same command goes on with a run that was stopped; what was seen before is kept.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import report
+import tiny
+
+COMPILED = "Finished XLA compilation of"
+KEYS = {
+  "train.batch_tokens": 16,
+  "train.log_every": 500,
+  "train.save_every": 5000,
+  "train.keep": 2,
+  "evaluate.every": 5000,
+}
+
+
+def main() -> None:
+  args = parse()
+  with tempfile.TemporaryDirectory() as scratch:
+    args.soak(args, Path(args.folder or scratch).resolve())
+
+
+def parse() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description="Long runs.", allow_abbrev=False)
+  commands = parser.add_subparsers(dest="command", required=True)
+
+  def command(name: str, soak: Callable[[argparse.Namespace, Path], None]) -> argparse.ArgumentParser:
+    added = commands.add_parser(name, allow_abbrev=False)
+    added.set_defaults(soak=soak)
+    added.add_argument("--every", type=float, default=5.0, metavar="S", help="seconds between two samples (default 5)")
+    added.add_argument("--folder", metavar="DIR", help="for the run (default: deleted at the end)")
+    added.add_argument("--picture", metavar="FILE", help="where the picture goes, in SVG")
+    report.add_arguments(added, with_peers=False)
+    return added
+
+  command("train", train).add_argument("--steps", type=int, default=200_000, metavar="N", help="(default 200,000)")
+  return parser.parse_args()
+
+
+def train(args: argparse.Namespace, folder: Path) -> None:
+  """The training of a tiny model."""
+  runs = tiny.TinyRuns(folder, {**KEYS, "train.steps": args.steps})
+  workdir, log, samples = folder / "run", folder / "stderr", Samples(folder / "samples.jsonl")
+  with log.open("w") as stderr:
+    process = runs.start(workdir, stderr, {"JAX_LOG_COMPILES": "1"})
+  while process.poll() is None:
+    time.sleep(args.every)
+    samples.take(process.pid, last_step(workdir), log.read_text().count(COMPILED))
+  if process.returncode:
+    sys.exit(f"train.py ended with {process.returncode}:\n{log.read_text()[-2000:]}")
+  samples.finish("soak_train", "step", args)
+
+
+def last_step(workdir: Path) -> int:
+  """The last step in the log."""
+  file = workdir / "metrics.jsonl"
+  lines = file.read_text().splitlines() if file.exists() else []
+  return json.loads(lines[-1])["step"] if lines else 0
+
+
+class Samples:
+  """What a process holds, over the time of its work; of one start or several.
+
+  Args:
+    file: to which they are written as they are taken.
+  """
+
+  def __init__(self, file: Path):
+    self._file = file
+    self._start = time.time()
+
+  def take(self, process: int, done: int, compiled: int) -> None:
+    """One sample of a process.
+
+    Args:
+      process: its number.
+      done: how much of its work.
+      compiled: programs, since its start.
+    """
+    try:
+      status = Path(f"/proc/{process}/status").read_text()
+      files = len(os.listdir(f"/proc/{process}/fd"))
+    except OSError:  # it has ended
+      return
+    if "VmRSS" not in status:
+      return
+    sample = {
+      "start": self._start,
+      "seconds": time.time() - self._start,
+      "done": done,
+      "MB": _number("VmRSS", status) / 1024,
+      "files": files,
+      "threads": _number("Threads", status),
+      "compiled": compiled,
+    }
+    with self._file.open("a") as file:
+      file.write(json.dumps(sample) + "\n")
+
+  def read(self) -> list[dict[str, float]]:
+    return [json.loads(line) for line in self._file.read_text().splitlines()]
+
+  def finish(self, program: str, unit: str, args: argparse.Namespace) -> None:
+    """The table of ten moments, the JSON, and the picture if one is wanted."""
+    samples = [sample for sample in self.read() if sample["done"]]
+    end = samples[-1]["done"]
+    rows: list[dict[str, Any]] = []
+    for tenth in range(1, 11):
+      sample = next(sample for sample in samples if sample["done"] >= end * tenth / 10)
+      rows.append({unit: sample["done"], **{name: sample[name] for name in ("MB", "files", "threads", "compiled")}})
+    half = [sample for sample in samples if sample["done"] >= end / 2]
+    report.finish(
+      program,
+      rows,
+      args.json,
+      starts=len({sample["start"] for sample in samples}),
+      samples=len(samples),
+      growth=growth(half),
+      rate=rate(samples),
+    )
+    print(f"{rate(samples):,.0f} {unit}s a second; in the second half {growth(half):+.2f} MB for 100,000 {unit}s")
+    if args.picture:
+      draw(samples, unit, Path(args.picture))
+
+
+def _number(name: str, status: str) -> int:
+  found = re.search(rf"^{name}:\s*(\d+)", status, re.MULTILINE)
+  assert found
+  return int(found[1])
+
+
+def growth(samples: list[dict[str, float]]) -> float:
+  """MB of memory more for each 100,000 of what is done, by least squares."""
+  import numpy as np
+
+  done, memory = (np.array([sample[name] for sample in samples]) for name in ("done", "MB"))
+  return float(np.polyfit(done / 1e5, memory, 1)[0])
+
+
+def rate(samples: list[dict[str, float]]) -> float:
+  """How much was done a second, by the samples of the last start."""
+  last = [sample for sample in samples if sample["start"] == samples[-1]["start"]]
+  return (last[-1]["done"] - last[0]["done"]) / max(last[-1]["seconds"] - last[0]["seconds"], 1e-9)
+
+
+def draw(samples: list[dict[str, float]], unit: str, path: Path) -> None:
+  """Memory, open files and compilations over the work."""
+  import matplotlib  # asked for by the extra `benchmarks`
+  import matplotlib.pyplot as plt
+
+  matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
+  figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
+  for axis, name, label in zip(
+    axes, ("MB", "files", "compiled"), ("resident memory, MB", "open files", "programs compiled"), strict=True
+  ):
+    axis.plot([sample["done"] for sample in samples], [sample[name] for sample in samples])
+    axis.set(xlabel=f"{unit}s", ylabel=label, ylim=(0, 1.2 * max(sample[name] for sample in samples)))
+    axis.grid(alpha=0.3)
+  figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+  main()
