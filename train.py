@@ -7,6 +7,7 @@ command goes on with a run that was stopped.
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def main(argv: list[str]) -> int:
   if {"-h", "-help", "--help"} & set(argv[1:]):
     print(help_text())
     return 0
-  logging.set_verbosity(logging.ERROR)  # the libraries have much to say
+  logging.set_verbosity(logging.FATAL)  # the libraries have much to say, and say errors that they raise as well
   try:
     experiment = flags.parse(argv, str(_DEFAULT))
     workdir = experiment.workdir or os.path.join("runs", experiment.name)
@@ -42,11 +43,19 @@ def main(argv: list[str]) -> int:
 
     train(experiment.config, epath.Path(workdir if "://" in workdir else os.path.abspath(workdir)))
   except (InputError, RunError) as error:
-    print(f"train.py: error: {error}", file=sys.stderr)
-    return error.exit_status
+    return _failed(str(error), error.exit_status)
+  except OSError as error:
+    return _failed(f"{error}; what was saved before is untouched", RunError.exit_status)
   return 0
 
 
+def _failed(message: str, status: int) -> int:
+  print(f"train.py: error: {message}", file=sys.stderr)
+  return status
+
+
 if __name__ == "__main__":
+  # Until the loop is there, which saves what was done, Ctrl-C ends the program at once, without a traceback.
+  signal.signal(signal.SIGINT, signal.SIG_DFL)
   use_huge_pages()
   sys.exit(main(sys.argv))

@@ -51,7 +51,7 @@ def test_what_is_restored_is_what_was_saved(state, tmp_path):
   assert checkpoints.restore(CONFIG) is None
   checkpoints.save(at_step(state, 3), None)
   checkpoints.wait()
-  restored = checkpoints.restore(CONFIG)
+  restored = checkpoints.restore(CONFIG).state
   assert int(restored.step) == 3
   assert all(len(x.sharding.device_set) == jax.local_device_count() for x in jax.tree.leaves(restored))
   jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, 3))
@@ -69,7 +69,7 @@ def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state
     checkpoints = checkpoint.Checkpoints(folder, keep=2)
     checkpoints.save(at_step(saved, 3), None)
     checkpoints.wait()
-    jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(its_config), at_step(saved, 3))
+    jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(its_config).state, at_step(saved, 3))
     checkpoints.close()
     found[name] = {path.name for path in (folder / "checkpoints" / "3").iterdir() if path.is_dir()}
     _, _, params, _ = checkpoint.load_for_decoding(folder)
@@ -82,8 +82,32 @@ def test_a_half_written_checkpoint_is_not_used(state, tmp_path):
   checkpoints.save(at_step(state, 3), None)
   checkpoints.wait()
   checkpoints.close()
-  (tmp_path / "checkpoints" / "4.orbax-checkpoint-tmp").mkdir()
-  assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(CONFIG).step) == 3
+  half = tmp_path / "checkpoints" / "4.orbax-checkpoint-tmp"
+  half.mkdir()
+  checkpoint.read_params(epath.Path(tmp_path), CONFIG, 3)
+  assert half.exists()  # only who trains on may know that nobody writes it
+  assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(CONFIG).state.step) == 3
+  assert not half.exists()
+
+
+def test_a_damaged_validation_loss_costs_no_checkpoint(state, tmp_path, capfd):
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=1)
+  for step in (3, 5):
+    checkpoints.save(at_step(state, step), float(step))
+    checkpoints.wait()
+  checkpoints.close()
+  for number, damage in enumerate([b"", b"{xx", b"\xff", b"[" * 100_000]):
+    folder = epath.Path(tmp_path / str(number))
+    shutil.copytree(tmp_path / "run", folder)
+    (folder / "checkpoints" / "3" / "metrics" / "metrics").write_bytes(damage)  # the best one until now
+    checkpoint.read_params(folder, CONFIG, 3)
+    again = checkpoint.Checkpoints(folder, keep=1)
+    assert "counts as one without a validation loss" in capfd.readouterr().err
+    assert int(again.restore(CONFIG).state.step) == 5
+    again.save(at_step(state, 7), None)
+    again.wait()
+    again.close()
+    assert steps_in(folder) == [5, 7]
 
 
 # Where one array cannot be read, orbax leaves the reading of the others behind, which Python says when it finds them.
@@ -123,7 +147,7 @@ def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_s
     shutil.copytree(two_steps, folder)
     damage(folder / name)
     checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=2)
-    restored = checkpoints.restore(CONFIG)
+    restored = checkpoints.restore(CONFIG).state
     found = int(restored.step)
     jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, found))
     assert ("the checkpoint of step 5 is damaged" in capfd.readouterr().err) == (found == 3), name
@@ -132,7 +156,7 @@ def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_s
       assert len(list((folder / "damaged").iterdir())) == 1
       checkpoints.save(at_step(state, 5), None)  # the run gets there again
       checkpoints.wait()
-      assert int(checkpoints.restore(CONFIG).step) == 5
+      assert int(checkpoints.restore(CONFIG).state.step) == 5
     checkpoints.close()
   assert older >= 4
   gc.collect()  # now, and not in another test

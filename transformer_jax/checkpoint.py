@@ -3,20 +3,25 @@
 config.json       the experiment
 tokenizer.model   SentencePiece
 provenance.json   data, versions and machines that the run has seen
-checkpoints/STEP  params, optimizer, average (the moving one of params, if kept), and the validation loss
+checkpoints/STEP  params, optimizer, average (the moving one of params, if kept), log (what the next line of the log is
+                  made from so far), and the validation loss
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 """
 
+import functools
 import json
 import os
+import re
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 import orbax.checkpoint as ocp
 from absl import logging
 from etils import epath
@@ -25,11 +30,12 @@ from orbax.checkpoint.checkpoint_managers import preservation_policy
 from transformer_jax import config_values, families, parallel
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.errors import InputError, RunError, writing
 from transformer_jax.progress import say
 from transformer_jax.training.step import Params, TrainState, init_params, init_state
 
 CONFIG, TOKENIZER, PROVENANCE, CHECKPOINTS = "config.json", "tokenizer.model", "provenance.json", "checkpoints"
+LOG = "log"
 
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
@@ -37,6 +43,13 @@ _FREE = {
   *(f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "accumulation")),
   *("decode", "evaluate", "debug"),  # and all that is in them
 }
+
+
+class Restored(NamedTuple):
+  """What was saved: the state, and the numbers that the log goes on from, if there were any."""
+
+  state: TrainState
+  log: Mapping[str, Any] | None
 
 
 class Checkpoints:
@@ -50,46 +63,54 @@ class Checkpoints:
     policy = preservation_policy.AnyPreservationPolicy([preservation_policy.LatestN(keep), best])
     options = ocp.CheckpointManagerOptions(preservation_policy=policy, best_fn=loss, best_mode="min")
     self._workdir = workdir
-    self._manager = ocp.CheckpointManager(workdir / CHECKPOINTS, options=options)
+    _expect_closed_event_loops()
+    _set_aside_damaged_losses(workdir)
+    with writing(workdir / CHECKPOINTS):
+      self._manager = ocp.CheckpointManager(workdir / CHECKPOINTS, options=options)
 
-  def save(self, state: TrainState, validation_loss: float | None) -> None:
-    """Writes the state in the background; a checkpoint counts only when it is whole."""
+  def save(self, state: TrainState, validation_loss: float | None, log: Mapping[str, Any] | None = None) -> None:
+    """Writes the state in the background; a checkpoint counts only when it is whole.
+
+    Args:
+      state: of the step to save.
+      validation_loss: by which the best checkpoint is known, if it was measured at this step.
+      log: numbers that the log goes on from.
+    """
     step = int(state.step)
     if step in self._manager.all_steps():
       return
-    items = {name: ocp.args.StandardSave(item) for name, item in _items(state).items()}
+    numbers = {} if log is None else {LOG: jax.tree.map(np.float64, log)}
+    items = {name: ocp.args.StandardSave(item) for name, item in (_items(state) | numbers).items()}
     metrics = None if validation_loss is None else {"validation_loss": validation_loss}
-    try:
+    with _saving(self._workdir):
       saved = self._manager.save(step, args=ocp.args.Composite(**items), metrics=metrics)
-    except OSError as error:
-      raise _not_saved(step, error) from error
     if not saved:
       raise RunError(f"the checkpoint of step {step} was not written, as a later one exists: use another --workdir")
 
-  def restore(self, config: Config) -> TrainState | None:
+  def restore(self, config: Config) -> Restored | None:
     """The last state on every local device, or None at the beginning of a run."""
     abstract = _abstract(jax.eval_shape(lambda: init_state(config)))
     items = {name: ocp.args.StandardRestore(item) for name, item in _items(abstract).items()}
 
     def read(step: int) -> Any:
-      return self._manager.restore(step, args=ocp.args.Composite(**items))
+      log = {LOG: ocp.args.StandardRestore()} if (self._workdir / CHECKPOINTS / str(step) / LOG).exists() else {}
+      return self._manager.restore(step, args=ocp.args.Composite(**items, **log))
 
     found = _newest_whole(self._workdir, read, resuming=True)
     self._manager.reload()  # what was set aside is no checkpoint any more
     if found is None:
       return None
     _, restored = found
-    return TrainState(
+    state = TrainState(
       restored.optimizer["step"], restored.params, restored.optimizer["moments"], restored.get("average")
     )
+    return Restored(state, restored.get(LOG))
 
   def wait(self) -> None:
     """Until what was saved is on disk."""
-    try:
+    with _saving(self._workdir):
       self._manager.wait_until_finished()
       self._manager.check_for_errors()
-    except OSError as error:
-      raise _not_saved(self._manager.latest_step(), error) from error
 
   def close(self) -> None:
     self._manager.close()
@@ -101,15 +122,16 @@ def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: 
   Args:
     workdir: the run folder.
     read: reads one step.
-    resuming: nobody else writes there, and damaged checkpoints that are newer than the one found are moved to
-      `damaged/`, so that their steps can be saved again.
+    resuming: nobody else writes there. What was cut short is deleted, and damaged checkpoints that are newer than the
+      one found are moved to `damaged/`, so that their steps can be saved again.
 
   Raises:
     RunError: there are checkpoints, and none can be read; all are left as they are.
   """
-  if resuming:
+  if resuming and parallel.is_main_host():
     for cut_short in (workdir / CHECKPOINTS).glob("*.orbax-checkpoint-tmp"):
-      say(f"{cut_short} was cut short while it was written, and is not used")
+      say(f"{cut_short} was cut short while it was written, and is deleted")
+      cut_short.rmtree()
   damaged: list[int] = []
   for step in sorted(finished(workdir), reverse=True):
     try:
@@ -126,10 +148,27 @@ def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: 
   return None
 
 
+def _set_aside_damaged_losses(workdir: epath.Path) -> None:
+  """Orbax reads every checkpoint's validation loss when it begins; a checkpoint is as good without it."""
+  for step in finished(workdir) if parallel.is_main_host() else ():
+    folder = workdir / CHECKPOINTS / str(step) / "metrics"
+    try:
+      json.loads((folder / "metrics").read_text())
+    except FileNotFoundError:
+      continue
+    except (OSError, ValueError, RecursionError):
+      say(f"{folder} is damaged: the checkpoint of step {step} counts as one without a validation loss")
+      _move_to_damaged(workdir, folder, f"{step}.metrics")
+
+
 def _set_aside(workdir: epath.Path, steps: list[int]) -> None:
   for step in steps:
-    (workdir / "damaged").mkdir(exist_ok=True)
-    (workdir / CHECKPOINTS / str(step)).rename(workdir / "damaged" / f"{step}.{time.time_ns()}")
+    _move_to_damaged(workdir, workdir / CHECKPOINTS / str(step), str(step))
+
+
+def _move_to_damaged(workdir: epath.Path, path: epath.Path, name: str) -> None:
+  (workdir / "damaged").mkdir(exist_ok=True)
+  path.rename(workdir / "damaged" / f"{name}.{time.time_ns()}")
 
 
 def _first_line(error: Exception) -> str:
@@ -142,8 +181,35 @@ def _items(state: TrainState) -> dict[str, Any]:
   return items if state.average is None else items | {"average": state.average}
 
 
-def _not_saved(step: int | None, error: OSError) -> RunError:
-  return RunError(f"a checkpoint near step {step} could not be written ({error}); the ones before it are untouched")
+@contextmanager
+def _saving(workdir: epath.Path) -> Iterator[None]:
+  """Makes of what the disk refuses a RunError; the save that failed may be an earlier one, in the background."""
+  try:
+    yield
+  except (OSError, ValueError) as error:  # of tensorstore it is a ValueError with the system's number of the error
+    found = re.search(r"os_error_code='(\d+)'", str(error))
+    reason = os.strerror(int(found[1])) if found else getattr(error, "strerror", None) or _first_line(error)
+    last = max(finished(workdir), default=None)
+    rest = (
+      "there is none before it" if last is None else f"that of step {last} is whole, and the same command goes on there"
+    )
+    raise RunError(f"a checkpoint in {workdir} could not be written: {reason}; {rest}") from error
+
+
+@functools.cache
+def _expect_closed_event_loops() -> None:
+  """Keeps Python from printing what orbax leaves behind.
+
+  Where one array cannot be written or read, it closes its event loop, and each of
+  the others that comes too late would be a traceback.
+  """
+  before = sys.unraisablehook
+
+  def hook(unraisable: Any) -> None:
+    if str(unraisable.exc_value) != "Event loop is closed":
+      before(unraisable)
+
+  sys.unraisablehook = hook
 
 
 def _abstract(tree: Any) -> Any:
@@ -316,22 +382,23 @@ def write_params(workdir: epath.Path, step: int, params: Params) -> None:
   Raises:
     RunError: the disk is full.
   """
-  try:
-    with _quiet_orbax(), ocp.CheckpointManager(workdir / CHECKPOINTS) as manager:
-      manager.save(step, args=ocp.args.Composite(params=ocp.args.StandardSave(params)))
-      manager.wait_until_finished()
-      manager.check_for_errors()
-  except OSError as error:
-    raise _not_saved(step, error) from error
+  with _quiet_orbax(), _saving(workdir), ocp.CheckpointManager(workdir / CHECKPOINTS) as manager:
+    manager.save(step, args=ocp.args.Composite(params=ocp.args.StandardSave(params)))
+    manager.wait_until_finished()
+    manager.check_for_errors()
 
 
 def _reader(folder: epath.Path) -> ocp.CheckpointManager:
-  return ocp.CheckpointManager(folder, options=ocp.CheckpointManagerOptions(read_only=True))
+  # Lightweight: without the validation losses, of which a damaged one would be an error.
+  return ocp.CheckpointManager(
+    folder, options=ocp.CheckpointManagerOptions(read_only=True, lightweight_initialize=True)
+  )
 
 
 @contextmanager
 def _quiet_orbax() -> Iterator[None]:
   """Without warnings that what is opened to be read cannot be written."""
+  _expect_closed_event_loops()
   before = logging.get_verbosity()
   logging.set_verbosity(logging.ERROR)
   try:
@@ -343,5 +410,6 @@ def _quiet_orbax() -> Iterator[None]:
 def write_atomically(path: epath.Path | Path, text: str) -> None:
   """Replaces a file as a whole, so that a reader never sees half of it."""
   temporary = path.parent / f".{path.name}.tmp"
-  temporary.write_text(text)
-  temporary.replace(path)
+  with writing(path):
+    temporary.write_text(text)
+    temporary.replace(path)

@@ -1,5 +1,9 @@
 """The two ways in which a program of this project ends badly."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(ValueError):
   """What the user gave cannot be used: a file, a line, a key. Exit status 2.
@@ -18,3 +22,15 @@ class RunError(RuntimeError):
   """
 
   exit_status = 1
+
+
+@contextmanager
+def writing(path: str | os.PathLike) -> Iterator[None]:
+  """Makes what the disk refuses to be written to `path` a RunError."""
+  try:
+    yield
+  except OSError as error:
+    raise RunError(
+      f"cannot write {os.fspath(path)}: {error.strerror or error}; what was saved before is untouched: "
+      "make room, and give the same command again"
+    ) from error

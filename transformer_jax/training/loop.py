@@ -20,7 +20,7 @@ from transformer_jax.data.pipeline import Batches, PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import RunError
 from transformer_jax.progress import Progress, say
-from transformer_jax.training.metrics import MetricsLog
+from transformer_jax.training.metrics import Interval, MetricsLog
 from transformer_jax.training.step import TrainState, init_state, train_step
 from transformer_jax.training.validation import Validation
 
@@ -63,21 +63,21 @@ class Run:
       hosts=jax.process_count(),
     )
     self._validation = Validation(config, tokenizer)
-    self._state = self._restored_or_new()
-    self._metrics = MetricsLog(workdir, int(self._state.step))
+    self._state, interval = self._restored_or_new()
+    self._metrics = MetricsLog(workdir, int(self._state.step), interval)
     self._updates, self._seconds = 0, 0.0
     function = functools.partial(train_step, config)
     over_devices = functools.partial(parallel.over_devices, out_axes=(None, None), donate_state=True)
     # What JAX checks is the result of a compiled function, which for a whole step says little.
     self._step = parallel.op_by_op(function) if config.debug else over_devices(function)
 
-  def _restored_or_new(self) -> TrainState:
-    state = self._checkpoints.restore(self._config)
-    if state is not None:
-      say(f"resuming after step {int(state.step)}")
-      return state
+  def _restored_or_new(self) -> tuple[TrainState, Interval]:
+    restored = self._checkpoints.restore(self._config)
+    if restored is not None:
+      say(f"resuming after step {int(restored.state.step)}")
+      return restored.state, Interval.from_dict(restored.log) if restored.log else Interval()
     # Placed at birth: a state that moves later would compile the step a second time.
-    return jax.jit(lambda: init_state(self._config), out_shardings=parallel.on_all_devices())()
+    return jax.jit(lambda: init_state(self._config), out_shardings=parallel.on_all_devices())(), Interval()
 
   def go(self) -> None:
     """Updates until the last step, or until a signal."""
@@ -86,19 +86,19 @@ class Run:
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1):
         self._update(step)
-        end = step == train.steps or bool(received)
-        save = end or _due(step, train.save_every)
-        if save or _due(step, train.log_every):
+        last = step == train.steps
+        if last or _due(step, train.log_every):
           progress.note(self._log(step))
         validation_loss = None
-        if step == train.steps or _due(step, self._config.evaluate.every):
+        if last or _due(step, self._config.evaluate.every):
           validation_loss = self._evaluate(step, progress)
-        if save:
-          self._checkpoints.save(self._state, validation_loss)
+        stop = bool(received)  # asked once: a signal that comes while the state is saved must not end the loop unsaved
+        if last or stop or _due(step, train.save_every):
+          self._checkpoints.save(self._state, validation_loss, self._metrics.interval().to_dict())
         progress.update(1)
-        if received:
+        if stop:
           break
-    self._close()
+      self._close()
     if received:
       say(f"stopped by {received[0].name} after step {int(self._state.step)}; the same command goes on from there")
       sys.exit(128 + received[0])
@@ -139,11 +139,11 @@ class Run:
   def _evaluate(self, step: int, progress: Progress) -> float | None:
     if not self._config.data.validation:
       return None
-    line = self._validation.measure(self._state.params_for_decoding)
+    with self._metrics.clock_stopped():
+      line = self._validation.measure(self._state.params_for_decoding)
     self._metrics.write(step, "validation", line)
     scores = "".join(f", {name} {line[name]:.2f}" for name in ("bleu", "chrf", "exact_match") if name in line)
     progress.note(f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}{scores}")
-    self._metrics.pause()
     return line["loss"]
 
   def _predicted_and_actual(self) -> str:

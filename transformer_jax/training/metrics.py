@@ -3,6 +3,9 @@
 import json
 import math
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import jax
@@ -10,6 +13,9 @@ from etils import epath
 
 from transformer_jax import parallel
 from transformer_jax.checkpoint import write_atomically
+from transformer_jax.errors import InputError, writing
+from transformer_jax.progress import say
+from transformer_jax.training.curves import Curves
 from transformer_jax.training.loss import Sums
 
 FILE = "metrics.jsonl"
@@ -26,40 +32,99 @@ def means(sums: Sums) -> dict[str, float]:
   }
 
 
-def _last(pending: list[dict[str, Any]], skipped: list[bool]) -> float:
-  """The norm of the gradients that last changed the parameters."""
-  return [float(metrics["gradient_norm"]) for metrics, none in zip(pending, skipped, strict=True) if not none][-1]
+@dataclass
+class Interval:
+  """What the updates since the last line of the log add up to.
+
+  A checkpoint holds it, so that a run that was stopped between two lines writes
+  the lines that it would have written.
+
+  Attributes:
+    sums: over the updates that were not skipped.
+    gradient_norm: of the gradients that last changed the parameters.
+    learning_rate: of the last update.
+    updates, skipped: how many, and how many of them changed nothing, as their loss or gradients were no numbers.
+    skipped_in_a_row: the last so many updates, in more than this interval.
+    seconds: what they took.
+  """
+
+  sums: Any = field(default_factory=lambda: _sums([0.0] * 4))
+  gradient_norm: float = 0.0
+  learning_rate: float = 0.0
+  updates: int = 0
+  skipped: int = 0
+  skipped_in_a_row: int = 0
+  seconds: float = 0.0
+
+  def add(self, metrics: dict[str, Any]) -> None:
+    """One update's metrics, as `train_step` returns them."""
+    self.sums = jax.tree.map(lambda a, b: a + float(b), self.sums, metrics["sums"])
+    self.learning_rate = float(metrics["learning_rate"])
+    self.updates += 1
+    if metrics["skipped"]:
+      self.skipped += 1
+      self.skipped_in_a_row += 1
+    else:
+      self.skipped_in_a_row = 0
+      self.gradient_norm = float(metrics["gradient_norm"])
+
+  def line(self) -> dict[str, float]:
+    """What the log says; means are left out where all updates were skipped."""
+    changed = means(self.sums) | {"gradient_norm": self.gradient_norm} if self.skipped < self.updates else {}
+    return changed | {
+      "learning_rate": self.learning_rate,
+      "updates": self.updates,
+      "skipped": self.skipped,
+      "target_tokens": self.sums.tokens,
+      "seconds": self.seconds,
+      "tokens_per_second": self.sums.tokens / self.seconds,
+    }
+
+  def to_dict(self) -> dict[str, Any]:
+    """As a checkpoint holds it."""
+    return asdict(self)
+
+  @classmethod
+  def from_dict(cls, values: dict[str, Any]) -> "Interval":
+    """The inverse of `to_dict`, of numbers of any type."""
+    numbers: dict[str, Any] = {f.name: type(f.default)(values[f.name]) for f in fields(cls) if f.name != "sums"}
+    return cls(sums=_sums(float(values["sums"][f.name]) for f in fields(Sums)), **numbers)
+
+
+def _sums(numbers: Iterable[float]) -> Any:
+  """`Sums` of Python's own numbers, which add up exactly the same however often they are saved in between."""
+  return Sums(*numbers)  # pyright: ignore[reportArgumentType]
 
 
 class MetricsLog:
   """Appends lines to `metrics.jsonl` and points to TensorBoard's curves.
 
   A run that resumes at a step forgets the lines after it, which will be written
-  again.
+  again: line for line, the file is that of a run that was never stopped.
 
   Args:
     workdir: the run folder.
     step: the step that the run goes on from.
+    interval: of the updates before that step that no line of the log tells of yet.
 
   Attributes:
-    skipped_in_a_row: updates up to the last flush that changed nothing, as their loss or gradients were no numbers.
+    skipped_in_a_row: updates up to the last flush that changed nothing.
+
+  Raises:
+    InputError: a line of `metrics.jsonl` is malformed.
+    RunError: the disk is full; so do the methods.
   """
 
-  def __init__(self, workdir: epath.Path, step: int):
+  def __init__(self, workdir: epath.Path, step: int, interval: Interval):
     self._path = workdir / FILE
     self._pending: list[dict[str, Any]] = []
-    self.skipped_in_a_row = 0
+    self._interval = interval
+    self.skipped_in_a_row = interval.skipped_in_a_row
     self._since = time.perf_counter()
-    self._writer = None
-    if not parallel.is_main_host():
-      return
-    if self._path.exists():
-      whole = self._path.read_text().split("\n")[:-1]  # what is behind the last line feed was cut short by a kill
-      kept = [line for line in whole if json.loads(line)["step"] <= step]
-      write_atomically(self._path, "".join(line + "\n" for line in kept))
-    from tensorboardX import SummaryWriter
-
-    self._writer = SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+    self._curves = None
+    if parallel.is_main_host():
+      _cut_back(self._path, step, logged=step - interval.updates)
+      self._curves = Curves(workdir / "tensorboard", step)
 
   def add(self, metrics: dict[str, Any]) -> None:
     """Remembers an update's metrics, on the device; nothing is waited for."""
@@ -70,45 +135,68 @@ class MetricsLog:
     if len(self._pending) > in_flight:
       jax.block_until_ready(self._pending[-1 - in_flight])
 
-  def flush(self, step: int) -> dict[str, float]:
-    """Writes one line for all updates since the last one and returns it; waits for them.
+  def interval(self) -> Interval:
+    """Of the updates since the last flush; waits for them, and until all that was written is on the disk."""
+    self._add_up()
+    if self._curves is not None:
+      self._curves.flush()
+    return self._interval
 
-    Means are of the updates that were not skipped, and left out where all were.
-    """
-    pending = jax.device_get(self._pending)
-    total = jax.tree.map(lambda *values: sum(map(float, values)), *[metrics["sums"] for metrics in pending])
-    seconds = time.perf_counter() - self._since
-    skipped = [bool(metrics["skipped"]) for metrics in pending]
-    for one in skipped:
-      self.skipped_in_a_row = self.skipped_in_a_row + 1 if one else 0
-    line = {
-      **({} if all(skipped) else means(total) | {"gradient_norm": _last(pending, skipped)}),
-      "learning_rate": float(pending[-1]["learning_rate"]),
-      "updates": len(pending),
-      "skipped": sum(skipped),
-      "target_tokens": total.tokens,
-      "seconds": seconds,
-      "tokens_per_second": total.tokens / seconds,
-    }
-    self._pending = []
-    self._since = time.perf_counter()
+  def flush(self, step: int) -> dict[str, float]:
+    """Writes one line for all updates since the last one and returns it; waits for them."""
+    self._add_up()
+    line = self._interval.line()
+    self.skipped_in_a_row = self._interval.skipped_in_a_row
+    self._interval = Interval(skipped_in_a_row=self.skipped_in_a_row)
     self.write(step, "train", line)
     return line
 
   def write(self, step: int, split: str, line: dict[str, Any]) -> None:
     """Appends `line` under the name of its data."""
-    if self._writer is None:
+    if self._curves is None:
       return
-    with self._path.open("a") as file:
+    with writing(self._path), self._path.open("a") as file:
       file.write(json.dumps({"step": step, "split": split, **line}) + "\n")
-    for name, value in line.items():
-      if isinstance(value, int | float):
-        self._writer.add_scalar(f"{split}/{name}", value, step)
+    self._curves.add(step, split, line)
 
-  def pause(self) -> None:
-    """Leaves out of the rate what was done since the last line that was not training."""
+  @contextmanager
+  def clock_stopped(self) -> Iterator[None]:
+    """What is done inside is no training, and does not count in its rate."""
+    self._add_up()
+    yield
     self._since = time.perf_counter()
 
   def close(self) -> None:
-    if self._writer is not None:
-      self._writer.close()
+    if self._curves is not None:
+      self._curves.close()
+
+  def _add_up(self) -> None:
+    for metrics in jax.device_get(self._pending):
+      self._interval.add(metrics)
+    self._pending = []
+    now = time.perf_counter()
+    self._interval.seconds += now - self._since
+    self._since = now
+
+
+def _cut_back(path: epath.Path, step: int, logged: int) -> None:
+  """Forgets the lines after `step`, and says so if the line of step `logged` should be there and is not."""
+  # What is behind the last line feed was cut short by a kill.
+  lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+  entries = [_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+  kept = [line for line, entry in zip(lines, entries, strict=True) if entry["step"] <= step]
+  if path.exists():
+    write_atomically(path, "".join(line.decode() + "\n" for line in kept))
+  last = max((entry["step"] for entry in entries if entry["step"] <= step and entry["split"] == "train"), default=0)
+  if last < logged:
+    say(f"{path} has no line of step {logged}, which the run had logged: what is missing there stays missing")
+
+
+def _parsed(line: bytes, where: str) -> dict[str, Any]:
+  try:
+    entry = json.loads(line)
+  except (ValueError, RecursionError):
+    entry = None
+  if not (isinstance(entry, dict) and isinstance(entry.get("step"), int) and isinstance(entry.get("split"), str)):
+    raise InputError(f"{where} is no line of the log: delete it, or move the file away, and start again")
+  return entry
