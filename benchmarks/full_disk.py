@@ -1,0 +1,115 @@
+"""Trains on disks that are too small, and makes them larger then.
+
+    python benchmarks/full_disk.py [--sizes 30] [--json FILE]           # as root, as it mounts file systems in memory
+
+The run folder and the cache of packed rows are on a tmpfs of some kB, and from size to size it is another file that
+finds the disk full. `train.py` must end with one line of error and status 1 (or 2, where nothing was begun and another
+folder can be chosen), without a traceback, and every checkpoint that is there must be whole. Then the disk is made
+larger, and the same command must end with the parameters and the log of a run that had room from the start.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import kills
+import report
+import tiny
+
+KEYS = {**kills.KEYS, "train.steps": 100}
+
+
+def main() -> None:
+  args = parse()
+  with tempfile.TemporaryDirectory() as scratch, mounted(Path(scratch) / "disk", kB=1 << 20) as disk:
+    runs = tiny.TinyRuns(Path(scratch), {**KEYS, "data.cache_dir": disk / "cache"})
+    whole = disk / "whole"
+    kills.run_to_the_end(runs, whole, compiled(scratch))
+    kept = Path(scratch) / "whole"
+    subprocess.run(["cp", "-r", str(whole), str(kept)], check=True)
+    needed = kB_used(disk)
+    sizes = [round(needed * (i + 1) / args.sizes) for i in range(args.sizes)]
+    outcomes = []
+    for size in sizes:
+      outcomes.append(outcome(runs, disk, size, kept, compiled(scratch)))
+      report.progress(str(outcomes[-1]))
+  report.finish("full_disk", table(outcomes), args.json, kB_needed=needed, outcomes=outcomes)
+  sys.exit(any(each["wrong"] for each in outcomes))
+
+
+def parse() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description="Training on full disks.", allow_abbrev=False)
+  parser.add_argument("--sizes", type=int, default=30, metavar="N", help="how many disks (default 30)")
+  report.add_arguments(parser, with_peers=False)
+  return parser.parse_args()
+
+
+def compiled(scratch: str) -> dict[str, str]:
+  """Programs are compiled once for all runs; they are no part of this."""
+  return {"JAX_COMPILATION_CACHE_DIR": f"{scratch}/compiled"}
+
+
+@contextmanager
+def mounted(folder: Path, kB: int) -> Iterator[Path]:
+  """A file system in memory."""
+  folder.mkdir()
+  subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kB}k", "tmpfs", str(folder)], check=True)
+  try:
+    yield folder
+  finally:
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def resize(disk: Path, kB: int) -> None:
+  subprocess.run(["mount", "-o", f"remount,size={kB}k", str(disk)], check=True)
+
+
+def kB_used(disk: Path) -> int:
+  found = os.statvfs(disk)
+  return (found.f_blocks - found.f_bfree) * found.f_frsize // 1024
+
+
+def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment: dict[str, str]) -> dict[str, Any]:
+  """One disk: what the run said of it, and whether it went on when there was room."""
+  subprocess.run(f"rm -rf {disk}/*", shell=True, check=True)
+  resize(disk, size)
+  workdir = disk / "run"
+  log = disk.parent / "stderr"
+  with log.open("w") as stderr:
+    status = runs.start(workdir, stderr, environment).wait()
+  said = log.read_text()
+  errors = [line for line in said.splitlines() if line.startswith("train.py: error: ")]
+  step = kills.last_checkpoint(workdir)
+  resize(disk, 1 << 20)
+  wrong = [] if (status, len(errors)) in {(0, 0), (1, 1), (2, 1)} else [f"status {status}, {len(errors)} errors"]
+  wrong += ["a traceback"] if "Traceback" in said or "Exception ignored" in said else []
+  kills.run_to_the_end(runs, workdir, environment)
+  if f"resuming after step {step}" not in workdir.with_suffix(".stderr").read_text() and step:
+    wrong.append(f"the checkpoint of step {step} was not used")
+  wrong += kills.compare(whole, workdir)
+  what = errors[0].removeprefix("train.py: error: ").replace(str(disk), "DISK") if errors else "it fits"
+  return {"kB": size, "status": status, "checkpoint": step, "said": what, "wrong": ", ".join(wrong)}
+
+
+def table(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+  """A row for each sentence that was said, numbers aside."""
+  rows: dict[tuple[int, str], dict[str, Any]] = {}
+  for each in outcomes:
+    what = each["said"].split(":")[0].split(" (")[0]
+    what = "".join("N" if char.isdigit() else char for char in what)
+    row = rows.setdefault(
+      (each["status"], what), {"first words of the error": what, "exit status": each["status"], "times": 0, "wrong": 0}
+    )
+    row["times"] += 1
+    row["wrong"] += bool(each["wrong"])
+  return list(rows.values())
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,280 @@
+"""Stops one training run again and again, and compares what it leaves with a run that nobody stopped.
+
+    python benchmarks/kills.py [--kills 50] [--signals 16] [--seed 0] [--folder DIR] [--json FILE]
+
+A tiny model is trained by `train.py`. SIGKILL meets it at random moments: after some seconds of processor time, when
+the log has grown by some lines, and while a checkpoint is written, which is when a `checkpoints/*.orbax-checkpoint-tmp`
+exists. SIGTERM and Ctrl-C (SIGINT) meet it before the first update, between updates, in the validation and while a
+checkpoint is written. After each the same command goes on, and after all of them it runs to its end. Then, against the
+other run:
+
+- parameters, optimizer state and moving average: every bit;
+- `metrics.jsonl`: every line, but for the seconds in it; the curves of TensorBoard: every point, once.
+
+The program ends with status 1 where anything differs, an exit status is not that of the signal, or a traceback is seen.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import report
+import tiny
+
+TIMING = {"seconds", "tokens_per_second"}
+KEYS = {
+  "train.log_every": 7,  # does not divide save_every, so that checkpoints are between two lines
+  "train.save_every": 50,
+  "train.keep": 2,
+  "evaluate.every": 105,
+}
+STEPS_A_FAULT = 90  # more than one makes on the average, so that the run does not end before the last
+FAULTS: dict[signal.Signals, tuple[str, ...]] = {
+  signal.SIGKILL: ("at a moment", "in the log", "in a save"),
+  signal.SIGTERM: ("in the start-up", "in the log", "in validation", "in a save"),
+  signal.SIGINT: ("in the start-up", "in the log", "in validation", "in a save"),
+}
+
+
+def main() -> None:
+  args = parse()
+  with tempfile.TemporaryDirectory() as scratch:
+    folder = Path(args.folder or scratch).resolve()
+    plan = [(signal.SIGKILL, when) for when in _spread(FAULTS[signal.SIGKILL], args.kills)]
+    for number in (signal.SIGTERM, signal.SIGINT):
+      plan += [(number, when) for when in _spread(FAULTS[number], args.signals // 2)]
+    numbers = random.Random(args.seed)
+    numbers.shuffle(plan)
+    runs = tiny.TinyRuns(folder, {**KEYS, "train.steps": max(200, STEPS_A_FAULT * len(plan))})
+    whole, stopped = folder / "whole", folder / "stopped"
+    run_to_the_end(runs, whole)
+    faults = []
+    for index, (number, when) in enumerate(plan, 1):
+      faults.append(Victim(runs, stopped, number, when, numbers).outcome())
+      report.progress(f"{index} of {len(plan)}: {faults[-1]}")
+    run_to_the_end(runs, stopped)
+    differences = list(compare(whole, stopped))
+  wrong = [fault for fault in faults if fault.wrong]
+  report.finish("kills", rows(faults), args.json, faults=[vars(fault) for fault in faults], differences=differences)
+  print(
+    f"{len(faults)} faults, {len(wrong)} with another end than they should have; differences: {differences or 'none'}"
+  )
+  sys.exit(bool(wrong or differences))
+
+
+def parse() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description="Faults of a training run.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--kills", type=int, default=50, metavar="N", help="SIGKILLs (default 50)")
+  add("--signals", type=int, default=16, metavar="N", help="SIGTERMs and Ctrl-Cs, half of each (default 16)")
+  add("--seed", type=int, default=0, metavar="N", help="of the moments (default 0)")
+  add("--folder", metavar="DIR", help="for the two runs (default: deleted at the end)")
+  report.add_arguments(parser, with_peers=False)
+  return parser.parse_args()
+
+
+def _spread(kinds: tuple[str, ...], count: int) -> list[str]:
+  return [kinds[i % len(kinds)] for i in range(count)]
+
+
+@dataclass
+class Fault:
+  """What was done to the run, and what came of it."""
+
+  signal: str
+  when: str
+  status: int  # of the process: the negative number of the signal, if that ended it
+  hit: bool  # a half-written checkpoint was there, or the step's validation under way
+  step: int  # of the last checkpoint, after it
+  logged: int  # the last step in the log, after it
+  wrong: str  # what should not have been; empty if nothing
+
+
+class Victim:
+  """One start of the run, stopped by a signal.
+
+  Args:
+    runs: how to start it.
+    workdir: the run folder.
+    number: the signal.
+    when: one of `FAULTS`.
+    numbers: random ones.
+  """
+
+  def __init__(self, runs: tiny.TinyRuns, workdir: Path, number: signal.Signals, when: str, numbers: random.Random):
+    self._workdir, self._number, self._when = workdir, number, when
+    self._numbers = numbers
+    self._before = last_checkpoint(workdir)
+    self._log = workdir.with_suffix(".stderr")
+    lines = count_lines(workdir)
+    with self._log.open("w") as log:
+      self._process = runs.start(workdir, log)
+    {
+      "at a moment": lambda: self._until_worked(numbers.uniform(0.0, 10.0)),
+      "in the start-up": lambda: self._until_worked(numbers.uniform(0.5, 4.0)),
+      "in the log": lambda: self._until(lambda: count_lines(workdir) >= lines + numbers.randint(1, 8)),
+      "in validation": self._until_validation,
+      "in a save": self._until_save,
+    }[when]()
+    self._saving = any(_half_written(workdir))
+    self._process.send_signal(number)
+    try:
+      self._process.wait(timeout=600)
+    except subprocess.TimeoutExpired:
+      self._process.kill()
+      sys.exit(f"{number.name} {when} did not end the process")
+
+  def outcome(self) -> Fault:
+    status, said = self._process.returncode, self._log.read_text()
+    step = last_checkpoint(self._workdir)
+    started = "stopped by" in said
+    expected = {-self._number} if not started else {128 + self._number}
+    wrong = [f"status {status}"] if status not in expected else []
+    wrong += ["a traceback"] if "Traceback" in said else []
+    wrong += [f"step {self._before} was lost"] if step < self._before else []
+    wrong += ["not saved"] if started and f"after step {step};" not in said else []
+    # Until the loop listens, a signal ends the process as if nobody had thought of it: there is nothing to save.
+    wrong += ["no answer"] if not started and self._number != signal.SIGKILL and self._when != "in the start-up" else []
+    # SIGKILL leaves what is half-written; others are waited for. A step that is validated is no other's checkpoint.
+    saving = any(_half_written(self._workdir)) if self._number == signal.SIGKILL else self._saving
+    hit = (
+      saving if "save" in self._when else step % KEYS["evaluate.every"] == 0 if "validation" in self._when else False
+    )
+    return Fault(
+      self._number.name, self._when, status, hit or saving, step, last_logged(self._workdir), ", ".join(wrong)
+    )
+
+  def _until(self, condition: Callable[[], bool]) -> None:
+    while self._process.poll() is None and not condition():
+      time.sleep(0.0005)
+    if self._process.poll() is not None:
+      sys.exit(f"the run ended before {self._number.name} {self._when}:\n{self._log.read_text()[-2000:]}")
+
+  def _until_worked(self, seconds: float) -> None:
+    """Until the process has used so much time of the processor, as others may use it too."""
+    ticks = seconds * os.sysconf("SC_CLK_TCK")
+    stat = Path(f"/proc/{self._process.pid}/stat")
+    self._until(lambda: sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) >= ticks)
+
+  def _until_validation(self) -> None:
+    """Until the log has the line of a step that is validated, which is written just before."""
+    every = KEYS["evaluate.every"]
+    assert every % KEYS["train.log_every"] == 0
+    target = (last_checkpoint(self._workdir) // every + 1) * every
+    self._until(lambda: last_logged(self._workdir) >= target)
+
+  def _until_save(self) -> None:
+    """Until a half-written checkpoint is there that was not there before, and up to a moment more."""
+    old = set(_half_written(self._workdir))
+    seen: set[str] = set()
+    wanted = self._numbers.randint(1, 2)
+
+    def enough() -> bool:
+      seen.update(set(_half_written(self._workdir)) - old)
+      return len(seen) >= wanted
+
+    self._until(enough)
+    time.sleep(self._numbers.uniform(0.0, 0.05))
+
+
+def _half_written(workdir: Path) -> Iterator[str]:
+  try:
+    yield from (name for name in os.listdir(workdir / "checkpoints") if name.endswith(".orbax-checkpoint-tmp"))
+  except FileNotFoundError:
+    return
+
+
+def last_checkpoint(workdir: Path) -> int:
+  folder = workdir / "checkpoints"
+  return max((int(name) for name in os.listdir(folder) if name.isdigit()), default=0) if folder.exists() else 0
+
+
+def count_lines(workdir: Path) -> int:
+  try:
+    return (workdir / "metrics.jsonl").read_bytes().count(b"\n")
+  except FileNotFoundError:
+    return 0
+
+
+def last_logged(workdir: Path) -> int:
+  lines = metrics(workdir)
+  return lines[-1]["step"] if lines else 0
+
+
+def metrics(workdir: Path) -> list[dict[str, Any]]:
+  """The whole lines of `metrics.jsonl`, without what a clock says."""
+  try:
+    lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]
+  except FileNotFoundError:
+    return []
+  return [{key: value for key, value in json.loads(line).items() if key not in TIMING} for line in lines]
+
+
+def run_to_the_end(runs: tiny.TinyRuns, workdir: Path, environment: Mapping[str, str] | None = None) -> None:
+  with workdir.with_suffix(".stderr").open("w") as log:
+    status = runs.start(workdir, log, environment).wait()
+  if status:
+    sys.exit(f"train.py ended with {status}:\n{workdir.with_suffix('.stderr').read_text()[-2000:]}")
+
+
+def compare(whole: Path, stopped: Path) -> Iterator[str]:
+  """What differs between two runs."""
+  import jax
+  import numpy as np
+
+  from transformer_jax import checkpoint
+  from transformer_jax.training.curves import read_points
+
+  states = []
+  for workdir in map(checkpoint.folder_of, (whole, stopped)):
+    config = checkpoint.read_config(workdir)
+    restored = checkpoint.Checkpoints(workdir, config.train.keep).restore(config)
+    assert restored is not None
+    states.append(jax.tree_util.tree_leaves_with_path(jax.device_get(restored.state)))
+  for (path, a), (_, b) in zip(*states, strict=True):
+    if np.asarray(a).tobytes() != np.asarray(b).tobytes():
+      yield f"state{jax.tree_util.keystr(path)}"
+  lines = metrics(whole), metrics(stopped)
+  if lines[0] != lines[1]:
+    first = next((i for i, (a, b) in enumerate(zip(*lines, strict=False), 1) if a != b), "their number")
+    yield f"metrics.jsonl (line {first})"
+  points = [
+    {name: found for name, found in read_points(workdir / "tensorboard").items() if name.split("/")[1] not in TIMING}
+    for workdir in (whole, stopped)
+  ]
+  if points[0] != points[1]:
+    yield "TensorBoard: " + ", ".join(name for name in points[0] if points[0][name] != points[1].get(name))
+
+
+def rows(faults: list[Fault]) -> list[dict[str, Any]]:
+  """The table: a row for each signal and moment."""
+  table = []
+  for number, kinds in FAULTS.items():
+    for when in kinds:
+      these = [fault for fault in faults if (fault.signal, fault.when) == (number.name, when)]
+      if these:
+        table.append(
+          {
+            "signal": number.name,
+            "when": when,
+            "times": len(these),
+            "hit a save or validation": sum(fault.hit for fault in these),
+            "exit status": ", ".join(sorted({str(fault.status) for fault in these})),
+            "wrong": sum(bool(fault.wrong) for fault in these),
+          }
+        )
+  return table
+
+
+if __name__ == "__main__":
+  main()
