@@ -38,7 +38,7 @@ KEYS = {
   "train.keep": 2,
   "evaluate.every": 105,
 }
-STEPS_A_FAULT = 90  # more than one makes on the average, so that the run does not end before the last
+STEPS_A_FAULT = 60  # more than one makes on the average, so that the run does not end before the last
 FAULTS: dict[signal.Signals, tuple[str, ...]] = {
   signal.SIGKILL: ("at a moment", "in the log", "in a save"),
   signal.SIGTERM: ("in the start-up", "in the log", "in validation", "in a save"),
