@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 from absl import logging
-from etils import epath
 
 from transformer_jax import config_values, flags
 from transformer_jax.compilation import use_compilation_cache
@@ -39,9 +38,12 @@ def main(argv: list[str]) -> int:
     experiment = flags.parse(argv, str(_DEFAULT))
     workdir = experiment.workdir or os.path.join("runs", experiment.name)
     use_compilation_cache()
-    from transformer_jax.training.loop import train  # imports JAX, which a mistaken flag need not wait for
+    from transformer_jax import checkpoint  # imports JAX, which a mistaken flag need not wait for
+    from transformer_jax.training.loop import train
 
-    train(experiment.config, epath.Path(workdir if "://" in workdir else os.path.abspath(workdir)))
+    folder = checkpoint.folder_of(workdir)
+    with checkpoint.alone_in(folder):
+      train(experiment.config, folder)
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)
   except OSError as error:

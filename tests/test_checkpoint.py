@@ -175,6 +175,17 @@ def test_when_all_are_damaged_that_is_said(two_steps, tmp_path):
   gc.collect()
 
 
+def test_two_do_not_train_in_one_folder(tmp_path):
+  workdir = epath.Path(tmp_path / "run")
+  with checkpoint.alone_in(workdir):
+    with pytest.raises(InputError, match=f"another process trains in {workdir}"), checkpoint.alone_in(workdir):
+      pass
+    with checkpoint.alone_in(epath.Path(tmp_path / "other")):
+      pass
+  with checkpoint.alone_in(workdir):
+    pass
+
+
 def test_files_are_replaced_as_a_whole(tmp_path):
   path = tmp_path / "file"
   checkpoint.write_atomically(path, "one")

@@ -8,6 +8,7 @@ checkpoints/STEP  params, optimizer, average (the moving one of params, if kept)
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 """
 
+import fcntl
 import functools
 import json
 import os
@@ -235,6 +236,33 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
       )
   _check_same(read_config(workdir), config, workdir)
   return True
+
+
+@contextmanager
+def alone_in(workdir: epath.Path) -> Iterator[None]:
+  """Keeps others from training in the same folder meanwhile; the lock ends with the process, however that ends.
+
+  Where the file system has no locks there is none.
+
+  Raises:
+    InputError: somebody else trains there, or the folder cannot be written.
+  """
+  if not parallel.is_main_host() or "://" in os.fspath(workdir):
+    yield
+    return
+  make_folder(workdir, "--workdir")
+  folder = os.open(workdir, os.O_RDONLY)
+  try:
+    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError as error:
+    os.close(folder)
+    raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
+  except OSError:
+    pass
+  try:
+    yield
+  finally:
+    os.close(folder)
 
 
 def make_folder(workdir: epath.Path, flag: str) -> None:
