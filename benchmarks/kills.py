@@ -167,11 +167,11 @@ class Victim:
     self._until(lambda: sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) >= ticks)
 
   def _until_validation(self) -> None:
-    """Until the log has the line of a step that is validated, which is written just before."""
+    """Until this process says that it logs a step that is validated, which is just before; the file may be older."""
     every = KEYS["evaluate.every"]
     assert every % KEYS["train.log_every"] == 0
     target = (last_checkpoint(self._workdir) // every + 1) * every
-    self._until(lambda: last_logged(self._workdir) >= target)
+    self._until(lambda: f"step {target}: " in self._log.read_text())
 
   def _until_save(self) -> None:
     """Until a half-written checkpoint is there that was not there before, and up to a moment more."""

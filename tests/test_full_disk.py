@@ -5,8 +5,12 @@ mounts real ones.
 """
 
 import gc
+import json
 import resource
+import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -114,3 +118,16 @@ def test_of_what_is_replaced_as_a_whole(tmp_path):
   with pytest.raises(RunError, match=f"cannot write {path}"), files_end_at(100):
     checkpoint.write_atomically(path, "two" * 100)
   assert path.read_text() == "one"
+
+
+@pytest.mark.slow
+def test_of_whatever_is_first_on_a_real_disk(tmp_path):
+  (tmp_path / "disk").mkdir()
+  mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path / "disk")]
+  if subprocess.run(mount, capture_output=True).returncode:
+    pytest.skip("mounting a file system is not permitted here")
+  subprocess.run(["umount", str(tmp_path / "disk")], check=True)
+  program = Path(__file__).parents[1] / "benchmarks" / "full_disk.py"
+  subprocess.run([sys.executable, str(program), "--sizes=5", f"--json={tmp_path / 'full_disk.json'}"], check=True)
+  outcomes = json.loads((tmp_path / "full_disk.json").read_text())["outcomes"]
+  assert [each["status"] for each in outcomes].count(1) >= 2
