@@ -6,9 +6,12 @@ import tempfile
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 
+import hypothesis
 import jax
 import pytest
 
+hypothesis.settings.register_profile("untimed", deadline=None)  # a machine may be busy
+hypothesis.settings.load_profile("untimed")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # Most of the time of these small tests is the compiler's.
 jax.config.update("jax_disable_most_optimizations", True)

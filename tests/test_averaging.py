@@ -1,7 +1,6 @@
 """Averaged checkpoints: which are taken, that their mean is what decodes, and each mistake in one sentence."""
 
 import datetime
-import io
 import json
 import random
 import shutil
@@ -78,15 +77,19 @@ def assert_equal(a, b):
   jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-def test_the_mean_of_the_last_checkpoints_is_what_decodes(average_of_three, folder, params_at, monkeypatch, capfd):
+def test_the_mean_of_the_last_checkpoints_is_what_decodes(
+  average_of_three, folder, params_at, tmp_path, monkeypatch, capfd
+):
   found, tokenizer, params, _ = checkpoint.load_for_decoding(average_of_three)
   expected = mean_of(params_at, (7, 11, 13))
   assert found == CONFIG
   assert_equal(jax.device_get(params), expected)
   assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {np.dtype(np.float32)}
   by_hand = Translator(CONFIG, expected, tokenizer)
-  monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(LINES).encode())))
-  assert main(["translate", "--workdir", str(average_of_three), "--scores"]) == 0
+  (tmp_path / "stdin").write_text("\n".join(LINES))
+  with open(tmp_path / "stdin") as file:
+    monkeypatch.setattr(sys, "stdin", file)
+    assert main(["translate", "--workdir", str(average_of_three), "--scores"]) == 0
   assert capfd.readouterr().out == "".join(
     f"{translation.score:.6f}\t{translation.text}\n" for translation in by_hand.translate(LINES, return_scores=True)
   )

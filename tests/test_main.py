@@ -1,10 +1,11 @@
 """The command line: what it prints where, and how it ends. `test_translator.py` shows that translations are right."""
 
-import io
+import fcntl
 import json
 import random
 import subprocess
 import sys
+import threading
 
 import pytest
 from etils import epath
@@ -53,11 +54,16 @@ def _one_translator(monkeypatch, request):
 
 
 @pytest.fixture
-def run(monkeypatch, capfdbinary):
+def run(monkeypatch, capfdbinary, tmp_path):
   """Runs a command on some input: (status, output, lines on stderr)."""
 
   def run(*argv, stdin=b""):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    (tmp_path / "stdin").write_bytes(stdin)
+    with open(tmp_path / "stdin") as file:
+      monkeypatch.setattr(sys, "stdin", file)
+      return ended(argv)
+
+  def ended(argv):
     status = main([str(argument) for argument in argv])
     out, err = capfdbinary.readouterr()
     return status, out.decode(), err.decode().split("\n")[:-1]
@@ -98,6 +104,39 @@ def test_a_bad_byte_comes_after_the_lines_before_it(run, translator, workdir):
   assert status == 2
   assert out == text(translator.translate(["abc de", "f"]))
   assert len(err) == 1 and err[0].startswith("transformer-jax: error: standard input, line 3: ")
+
+
+def test_a_long_line_is_split_or_refused_and_changes_no_other(run, translator, workdir):
+  long = "abc de " * 300
+  lines = ["abc", long, "de", *LINES]
+  alone = text(translator.translate(lines[:1] + lines[2:])).split("\n")
+  status, out, err = run("translate", "--workdir", workdir, stdin=text(lines).encode())
+  assert status == 0
+  assert out.split("\n")[:1] + out.split("\n")[2:] == alone
+  assert [line.split(" tokens")[0] for line in err] == ["line 2 has more than config.decode.max_source_length = 16"]
+  status, out, err = run("translate", "--workdir", workdir, "--long", "refuse", stdin=text(lines).encode())
+  assert (status, out) == (2, f"{alone[0]}\n")
+  assert len(err) == 1 and "line 2 has more than config.decode.max_source_length = 16 tokens" in err[0]
+
+
+def test_closed_streams_are_one_sentence(workdir, capfd, monkeypatch):
+  for name, stream in (("stdin", "standard input"), ("stdout", "standard output")):
+    with open("/dev/null") as nothing, monkeypatch.context() as patch:
+      patch.setattr(sys, "stdin", nothing)
+      patch.setattr(sys, name, None)
+      assert main(["translate", "--workdir", workdir]) == 2
+    assert f"{stream} is closed" in capfd.readouterr().err
+
+
+def test_memory_that_is_exhausted_is_one_sentence(run, translator, workdir, monkeypatch):
+  for error in (MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: out of memory while allocating 9 bytes")):
+
+    def exhausted(*args, error=error, **options):
+      raise error
+
+    monkeypatch.setattr(translator, "translate_lines", exhausted)
+    status, out, err = run("translate", "--workdir", workdir, stdin=b"a\n")
+    assert (status, out) == (1, "") and len(err) == 1 and "memory is exhausted" in err[0]
 
 
 def test_nothing_in_nothing_out(run, translator, workdir):
@@ -245,18 +284,49 @@ def test_help_does_not_wait_for_jax():
   assert "translate" in result.stdout and "evaluate" in result.stdout and "score" in result.stdout
 
 
-def test_a_reader_that_leaves_is_no_error(workdir):
-  """As in `| head -1`, in a process of its own; its locale does not know UTF-8."""
+@pytest.fixture
+def process(workdir):
+  """`translate` in a process of its own, whose locale does not know UTF-8, and whose pipes hold one page."""
   process = subprocess.Popen(
-    [sys.executable, "-m", "transformer_jax", "translate", "--workdir", workdir],
+    [sys.executable, "-m", "transformer_jax", "translate", "--workdir", workdir, "--beam-size", "1"],
     stdin=subprocess.PIPE,
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
     env={"LC_ALL": "C", "PYTHONUTF8": "0", "JAX_PLATFORMS": "cpu", "PYTHONPATH": ":".join(sys.path)},
   )
-  with process:
-    assert process.stdout is not None
-    process.stdout.close()
-    process.stdout = None
-    _, err = process.communicate("abc \N{SNOWMAN}\n".encode())
-  assert (process.returncode, err.decode()) == (141, "")
+  for pipe in (process.stdin, process.stdout):
+    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+  watchdog = threading.Timer(120, process.kill)
+  watchdog.start()
+  yield process
+  watchdog.cancel()
+  process.kill()
+  process.communicate()
+
+
+def test_a_reader_that_leaves_is_no_error(process):
+  """As in `| head -1`."""
+  process.stdout.close()
+  process.stdout = None
+  _, err = process.communicate("abc \N{SNOWMAN}\n".encode())
+  assert process.returncode == 141
+  assert all(line.endswith(" a second") for line in err.decode().splitlines())  # progress, where the machine is busy
+
+
+def test_a_program_at_both_ends_is_never_left_waiting(process):
+  """It waits for the answer to each line, then writes several pages before it reads any, then a byte that is wrong."""
+  lines = ["abc", "", "de de", "f ghij \N{SNOWMAN}", "a" * 50]
+  answers = []
+  for line in lines:
+    process.stdin.write(f"{line}\n".encode())
+    process.stdin.flush()
+    answers.append(process.stdout.readline())
+  assert len(set(answers)) > 2 and answers[1] == b"\n"
+  process.stdin.write(text(300 * lines).encode() + b"abc\n\xff\nabc\n")
+  process.stdin.flush()
+  assert len(b"".join(300 * answers)) > 2 * 4096
+  out, err = process.communicate()
+  assert out == b"".join([*300 * answers, answers[0]])
+  assert process.returncode == 2
+  error = f"transformer-jax: error: standard input, line {301 * len(lines) + 2}: "
+  assert err.decode().splitlines()[-1].startswith(error)

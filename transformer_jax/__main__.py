@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.memory import use_huge_pages
 
 
@@ -35,11 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _failed(str(error), RunError.exit_status)
   except KeyboardInterrupt:
     return 128 + 2
+  except Exception as error:
+    if not is_out_of_memory(error):
+      raise
+    return _failed("memory is exhausted: use a smaller batch or beam size", RunError.exit_status)
   return 0
 
 
 def _failed(message: str, status: int) -> int:
-  print(f"transformer-jax: error: {message}", file=sys.stderr)
+  print(f"transformer-jax: error: {one_line(message)}", file=sys.stderr)
   return status
 
 

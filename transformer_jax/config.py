@@ -37,6 +37,10 @@ class LengthPenalty(enum.Enum):
   FAIRSEQ = "fairseq"
 
 
+# More hypotheses, or more tokens of a sentence, are a mistake.
+MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
+
+
 def _require(condition: bool, key: str, value: Any, expected: str) -> None:
   if not condition:
     raise InputError(f"config.{key} is {value!r}, but must be {expected}")
@@ -295,11 +299,12 @@ class DecodeConfig:
   max_source_length: int = 256
 
   def __post_init__(self):
-    _require(self.beam_size > 0, "decode.beam_size", self.beam_size, "positive")
+    _require(0 < self.beam_size <= MOST_BEAMS, "decode.beam_size", self.beam_size, f"from 1 to {MOST_BEAMS}")
     _require(0 <= self.length_penalty < math.inf, "decode.length_penalty", self.length_penalty, "0 or more")
     _require(0 <= self.patience < math.inf, "decode.patience", self.patience, "0 or more")
-    _require(self.extra_length > 0, "decode.extra_length", self.extra_length, "positive")
-    _require(self.max_source_length > 1, "decode.max_source_length", self.max_source_length, "at least 2")
+    for name, least in (("extra_length", 1), ("max_source_length", 2)):
+      value = getattr(self, name)
+      _require(least <= value <= MOST_TOKENS, f"decode.{name}", value, f"from {least} to {MOST_TOKENS}")
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The two ways in which a program of this project ends badly."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -34,3 +35,14 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
       f"cannot write {os.fspath(path)}: {error.strerror or error}; what was saved before is untouched: "
       "make room, and give the same command again"
     ) from error
+
+
+def one_line(message: object, most: int = 1000) -> str:
+  """A message as a terminal shows it, whatever a stranger's file put into it."""
+  text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(message)).strip()
+  return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def is_out_of_memory(error: Exception) -> bool:
+  """Whether Python, or XLA on a device, had no memory left."""
+  return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)

@@ -98,7 +98,13 @@ def on_cpu() -> bool:
 
 
 def at_once(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-  """`function` of each item, in order, several at a time where one alone leaves the machine idle.
+  """`function` of each item, in order, `at_a_time` of them, where one alone leaves the machine idle."""
+  with ThreadPoolExecutor(at_a_time()) as executor:
+    yield from executor.map(function, items)
+
+
+def at_a_time() -> int:
+  """How many items to work on side by side.
 
   The small operations of decoding keep one core busy, so that a CPU takes as many
   items as it has cores; an accelerator takes two, one of which is prepared or
@@ -106,9 +112,16 @@ def at_once(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterat
   their collectives can deadlock.
   """
   cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-  workers = 2 if not on_cpu() else 1 if jax.local_device_count() > 1 else min(cores, 16)
-  with ThreadPoolExecutor(workers) as executor:
-    yield from executor.map(function, items)
+  return 2 if not on_cpu() else 1 if jax.local_device_count() > 1 else min(cores, 16)
+
+
+def memory() -> int | None:
+  """Bytes that a device has, or the machine where its devices are the processor's; None where that is not told."""
+  if not on_cpu():
+    return (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit")
+  if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):
+    return None
+  return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def peak_memory() -> tuple[int, str]:

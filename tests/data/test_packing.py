@@ -13,6 +13,8 @@ ROW_LENGTH = 17
 class Letters:
   """A tokenizer with a token for each character."""
 
+  longest_piece = 1
+
   def encode_batch(self, texts):
     return [[ord(character) for character in text] for text in texts]
 
@@ -101,3 +103,20 @@ def test_what_is_left_out_is_counted(sentences):
 def test_share_of_padding():
   assert PackingReport(rows=5, source_tokens=30, target_tokens=40).padding(10) == pytest.approx(0.3)
   assert PackingReport().padding(10) == 1
+
+
+def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch):
+  """The windows of the encoder, which change no row, are smaller where sentences are long."""
+  seen = []
+
+  class Seen(Letters):
+    def encode_batch(self, texts):
+      seen.append(sum(map(len, texts)))
+      return super().encode_batch(texts)
+
+  pairs = [("a" * 10**6, "b"), ("c", "d" * ROW_LENGTH), ("e", "f")] * 20
+  monkeypatch.setattr(packing, "WINDOW", 64)
+  report = PackingReport()
+  assert list(packing.encode_pairs(pairs, Seen(), ROW_LENGTH, report)) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
+  assert (report.too_long, report.longest_source) == (40, (1 << 16) + 1)
+  assert (1 << 16) <= max(seen) < 2 << 16

@@ -17,6 +17,8 @@ LINES = [("a bb", "c"), ("dd", "ee ff"), ("", "g"), ("h", "i"), ("much too long 
 class Letters:
   """A tokenizer with a token for each character."""
 
+  longest_piece = 1
+
   def __init__(self, name="letters", vocab_size=128):
     self.name, self.vocab_size = name, vocab_size
 

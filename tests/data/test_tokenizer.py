@@ -9,6 +9,7 @@ import sentencepiece
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.nasty import LINES
 from transformer_jax.data import tokenizer as module
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from transformer_jax.errors import InputError, RunError
@@ -23,33 +24,7 @@ def tokenizer():
   return Tokenizer.learn(SENTENCES, SIZE)
 
 
-NASTY = [
-  *(
-    " ",
-    "  ",
-    "\t",
-    "\0",
-    "\x01",
-    "\x7f",
-    "\r",
-    "\x0b",
-    "\x0c",
-    "\x85",
-    "\xa0",
-    "\u2028",
-    "\u3000",
-    "\ufeff",
-    "\u200d",
-  ),
-  *("\u2581", " \u2581 ", "\u2585", "\ufffd", "\u2047", "e\u0301", "\u0301", "ﬁ", "½", "한", "\u1112\u1161\u11ab"),
-  *("שלום", "\u202eabc", "👩\u200d👩\u200d👧", "🇰🇷", "\U0010ffff", "\ue000"),
-  *("<s>", "</s>", "<pad>", "<unk>", "<0x41>", "horse", " a", "über "),
-]
-CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n")
-LINES = st.lists(st.sampled_from(NASTY) | CHARACTERS).map("".join) | st.text(CHARACTERS)
-
-
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(LINES)
 @example("")
 @example(" ")
@@ -63,13 +38,13 @@ def test_decoding_gives_back_every_line(tokenizer, text):
   assert (not ids) == (not text)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(LINES))
 def test_many_texts_are_encoded_as_each_alone(tokenizer, texts):
   assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.integers(0, SIZE - 1)))
 def test_all_ids_decode_to_text(tokenizer, ids):
   tokenizer.decode(ids).encode()
@@ -161,12 +136,47 @@ def foreign(**options):
   return model.getvalue()
 
 
+DAMAGED = """
+import random, sys
+from tests.fuzz_run_folder import TEXTS, mutated
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.errors import InputError
+
+model, generator = open(sys.argv[1], "rb").read(), random.Random(0)
+for _ in range(300):
+  try:
+    tokenizer = Tokenizer(mutated(model, generator))
+  except InputError:
+    print("refused")
+    continue
+  print("used", *[tokenizer.decode(tokenizer.encode(text)) == text for text in TEXTS])
+"""
+
+
+def test_damaged_models_are_refused_or_do_what_they_should(tokenizer, tmp_path):
+  """In a process of its own, as it is C++ that reads them."""
+  tokenizer.save(tmp_path / "model")
+  run = subprocess.run([sys.executable, "-c", DAMAGED, tmp_path / "model"], capture_output=True, text=True, check=False)
+  lines = run.stdout.splitlines()
+  assert (run.returncode, run.stderr, len(lines)) == (0, "", 300)
+  assert lines.count("refused") > 100
+
+
+def badly_spelled():
+  """A byte that is none, and a piece that is no text."""
+  model = foreign(model_type="bpe")
+  return [model.replace(b"<0x41>", other) for other in (b"<0xYZ>", b"<0x4\xff>")]
+
+
 def test_files_that_are_no_such_model(tmp_path):
   path = tmp_path / "some.model"
   complaint(lambda: Tokenizer.load(path), f"{path}", "No such file")
-  for content in (b"", b"garbage"):
+  for content in (b"", b"garbage", *badly_spelled()):
     path.write_bytes(content)
     complaint(lambda: Tokenizer.load(path), f"{path}")
+  with path.open("wb") as file:
+    file.truncate(1 << 40)  # which the disk does not hold
+  complaint(lambda: Tokenizer.load(path), f"{path} has more than 16,777,216 bytes")
   path.write_bytes(foreign(pad_id=-1, unk_id=0, bos_id=1, eos_id=2, model_type="bpe"))
   complaint(lambda: Tokenizer.load(path), f"{path}", "[-1, 0, 1, 2]", "--pad_id=0")
   path.write_bytes(foreign(model_type="bpe"))

@@ -10,7 +10,8 @@ import pytest
 
 from transformer_jax.decoding import splitting
 from transformer_jax.decoding import translator as translators
-from transformer_jax.decoding.translator import Translation, Translator, _different
+from transformer_jax.decoding.long_lines import different
+from transformer_jax.decoding.translator import Translation, Translator
 from transformer_jax.errors import InputError, RunError
 
 
@@ -100,6 +101,8 @@ def test_patience_gives_complete_translations_that_are_not_better(translator, pa
 class Numbers:
   """A tokenizer of texts that are the tokens' numbers: what the search finds is what `score` is given."""
 
+  longest_piece = 4
+
   def encode_batch(self, texts):
     return [[int(word) for word in text.split()] for text in texts]
 
@@ -128,7 +131,7 @@ def test_of_hypotheses_with_equal_texts_the_best_stays_in_its_place(translator, 
     every = [t.score for t in best]
     assert every == sorted(every, reverse=True)
     assert len({t.text for t in best}) == len(best) <= 2
-  assert _different([Translation(text, score, 0.0, 1) for text, score in (("a", -1.0), ("b", -2.0), ("a", -3.0))]) == [
+  assert different([Translation(text, score, 0.0, 1) for text, score in (("a", -1.0), ("b", -2.0), ("a", -3.0))]) == [
     Translation("a", -1.0, 0.0, 1),
     Translation("b", -2.0, 0.0, 1),
   ]
@@ -180,7 +183,9 @@ def test_a_long_line_is_translated_in_parts(translator):
   assert whole.log_probability == pytest.approx(sum(part.log_probability for part in of_parts))
   assert whole.score == pytest.approx(gnmt(whole, 0.6))
   [warning] = warnings
-  assert warning.startswith("line 1 has ") and f"24: it is translated in {len(parts)} parts" in warning
+  assert warning == (
+    f"line 1 has more than config.decode.max_source_length = 24 tokens: it is translated in {len(parts)} parts"
+  )
 
 
 def test_the_warning_counts_lines_over_windows(translator, lines):
@@ -218,7 +223,7 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
 @pytest.mark.parametrize(
   ("options", "message"),
   [
-    ({"beam_size": 0}, "beam_size is 0, but must be positive"),
+    ({"beam_size": 0}, "beam_size is 0, but must be from 1 to 1024"),
     ({"n_best": 4}, "n_best is 4, but must be from 1 to beam_size, which is 3"),
     ({"length_penalty": -1.0}, "length_penalty is -1.0"),
     ({"length_penalty": float("nan")}, "length_penalty is nan"),

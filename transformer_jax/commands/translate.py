@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Translates standard input, one sentence a line, to standard output: line i of the output is the translation of line i of
 the input, and an empty line that of an empty line. With --n-best N each line has N lines of output, best first, of
-which the last are empty where there are not so many different translations.
+which the last are empty where there are not so many different translations. Lines are translated as they come: they
+are written before the input is at its end, and a program that writes a line and waits for its translation gets it.
 """
 
 
@@ -22,27 +23,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_search_arguments(parser)
   parser.add_argument("--n-best", type=int, default=1, metavar="N", help="translations of each line (default 1)")
   parser.add_argument("--scores", action="store_true", help="write each translation's score and a tab before it")
+  parser.add_argument(
+    "--long",
+    choices=("split", "refuse"),
+    default="split",
+    help="a line of more than config.decode.max_source_length tokens is translated in parts (default), or is an error",
+  )
 
 
 def run(args: argparse.Namespace) -> None:
   """`translate`: standard input to standard output."""
+  from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import read_lines
   from transformer_jax.progress import Progress, say
 
+  source = Lines(descriptor(sys.stdin, "standard input"))
+  target = descriptor(sys.stdout, "standard output")
   translator = load(args.workdir)
-  interactive = {"window": 1} if sys.stdin.isatty() else {}
-  with Progress("line", visible=not sys.stdout.isatty()) as progress:
+  with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for translations in translator.translate_lines(
-      read_lines(sys.stdin.buffer, "standard input"),
+      read_lines(source, "standard input"),
       **search_options(args),
-      **interactive,
+      long=args.long,
+      more=source.more,
       n_best=args.n_best,
       progress=progress.update,
       warn=say,
     ):
-      # Bytes, as UTF-8 and "\n" are not what every locale and system make of text.
-      sys.stdout.buffer.write("".join(_output_lines(translations, args.n_best, args.scores)).encode())
-      sys.stdout.buffer.flush()
+      output.write("".join(_output_lines(translations, args.n_best, args.scores)))
 
 
 def _output_lines(translations: "Sequence[Translation]", n_best: int, scores: bool) -> Iterator[str]:

@@ -6,8 +6,9 @@ sides, padding has segment 0. Masks keep the pairs from seeing each other, so
 that a packed pair has the logits and the loss it would have alone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +19,18 @@ SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS = range(4)
 
 # Pairs that are placed together. Larger windows pack no better, smaller ones worse.
 WINDOW = 8192
+# Characters of a sentence that are looked at to count the tokens of one that is too long.
+_CHARACTERS = 1 << 16
 
 Pair = tuple[Sequence[int], Sequence[int]]
 
 
 @dataclass
 class PackingReport:
-  """What became of the corpus; `tokens` are real ones, both sides, with EOS."""
+  """What became of the corpus; `tokens` are real ones, both sides, with EOS.
+
+  The longest sentence has that many tokens in its first 65,536 characters.
+  """
 
   pairs: int = 0
   too_long: int = 0
@@ -62,7 +68,10 @@ def encode_pairs(
       as `too_long`, pairs with an empty side as `empty`.
     report: is updated.
   """
-  for batch in _batches(sentences, WINDOW):
+  # No piece spells more characters, so that what is cut here is too long all the same.
+  most = max(_CHARACTERS, longest * tokenizer.longest_piece)
+  cut = ((source[:most], target[:most]) for source, target in sentences)
+  for batch in _batches(cut, WINDOW * 1024, lambda pair: 1024 + len(pair[0]) + len(pair[1])):
     sources = tokenizer.encode_batch([source for source, _ in batch])
     targets = tokenizer.encode_batch([target for _, target in batch])
     for source, target in zip(sources, targets, strict=True):
@@ -121,12 +130,14 @@ def _fill(window: list[Pair], row_of: np.ndarray, rows: int, row_length: int, dt
   return packed
 
 
-def _batches(items: Iterable, size: int) -> Iterator[list]:
-  batch = []
+def _batches(items: Iterable, size: int, weight: Callable[[Any], int] = lambda item: 1) -> Iterator[list]:
+  """Lists of items that weigh `size` together, or a little more."""
+  batch, left = [], size
   for item in items:
     batch.append(item)
-    if len(batch) == size:
+    left -= weight(item)
+    if left <= 0:
       yield batch
-      batch = []
+      batch, left = [], size
   if batch:
     yield batch

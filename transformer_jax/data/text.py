@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import BinaryIO, cast
+from typing import Protocol, cast
 
 from etils import epath
 
@@ -18,6 +18,8 @@ from transformer_jax.data import fingerprint
 from transformer_jax.errors import InputError
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+# Bytes of a line, with its end. What is longer is no text, and memory might not hold it.
+LONGEST_LINE = 1 << 24
 
 
 class TextPairs:
@@ -63,7 +65,13 @@ class _Files:
   weight: float
 
 
-def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
+class Stream(Protocol):
+  """Bytes, as every binary file has them."""
+
+  def readline(self, size: int, /) -> bytes: ...
+
+
+def read_lines(stream: Stream, name: str) -> Iterator[str]:
   """The lines of a UTF-8 text, without their ends.
 
   A line ends with a line feed; a carriage return before it and a byte order
@@ -76,9 +84,11 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     name: of the file, for the message.
 
   Raises:
-    InputError: a line is not UTF-8; all earlier ones were yielded.
+    InputError: a line is not UTF-8, or longer than 16 MiB; all earlier ones were yielded.
   """
-  for number, line in enumerate(stream, 1):
+  for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
+    if len(line) > LONGEST_LINE:
+      raise InputError(f"{name}, line {number} has more than {LONGEST_LINE:,} bytes: is it text, one sentence a line?")
     if number == 1:
       line = line.removeprefix(codecs.BOM_UTF8)
       if not line:
@@ -179,7 +189,7 @@ def lines_of(path: epath.Path) -> Iterator[str]:
   """The lines of a file, plain or compressed, as `read_lines` reads them; what cannot be read is an InputError."""
   with _readable(path), path.open("rb") as file:
     opener = _OPENERS.get(path.suffix)
-    yield from read_lines(cast(BinaryIO, opener(file, "rb") if opener else file), str(path))
+    yield from read_lines(cast(Stream, opener(file, "rb") if opener else file), str(path))
 
 
 def _digest(path: epath.Path) -> str:

@@ -19,6 +19,8 @@ from transformer_jax.errors import InputError, RunError
 
 PAD, UNK, BOS, EOS = range(4)
 
+# Bytes of a model's file: several times those of the largest vocabularies.
+_LARGEST = 1 << 24
 # SentencePiece writes a space as this sign, and reads the sign as a space.
 _SPACE = "\u2581"
 # What it drops a line for when it learns: NUL, and the sign with which it marks unknown pieces. (The space sign is
@@ -36,6 +38,7 @@ class Tokenizer:
 
   Attributes:
     vocab_size: number of pieces, PAD, UNK, BOS and EOS and 256 bytes included.
+    longest_piece: bytes that one piece can spell at most.
 
   Raises:
     InputError: it is no such model, or not one with these properties.
@@ -43,12 +46,15 @@ class Tokenizer:
 
   def __init__(self, model: bytes, name: str = "the SentencePiece model"):
     try:
+      if not model:
+        raise ValueError("an empty file would be taken for none")
       self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)  # pyright: ignore[reportCallIssue]
-    except RuntimeError as error:
+      self._spelling = [self._spell(i) for i in range(self._processor.vocab_size())]
+    except (RuntimeError, ValueError) as error:  # pieces may be no text, or no bytes
       raise InputError(f"{name} is not a SentencePiece model: learn or choose another one") from error
     self._model = model
     self.vocab_size: int = self._processor.vocab_size()
-    self._spelling = [self._spell(i) for i in range(self.vocab_size)]
+    self.longest_piece = max(map(len, self._spelling), default=0)
     self._space_sign = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in _SPACE.encode()]
     self._check(name)
 
@@ -110,9 +116,12 @@ class Tokenizer:
       InputError: the file is missing or not such a model.
     """
     try:
-      model = epath.Path(path).read_bytes()
+      with epath.Path(path).open("rb") as file:
+        model = file.read(_LARGEST + 1)
     except OSError as error:
       raise InputError(f"cannot read the SentencePiece model {path}: {error.strerror}; check the path") from error
+    if len(model) > _LARGEST:
+      raise InputError(f"{path} has more than {_LARGEST:,} bytes: it is no vocabulary")
     return cls(model, str(path))
 
   def save(self, path: str | PathLike) -> None:
@@ -134,10 +143,18 @@ class Tokenizer:
     return self.encode_batch([text])[0]
 
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-    """`encode` for many texts at once, on all cores."""
+    """`encode` for many texts at once, on all cores.
+
+    Raises:
+      InputError: a text has a lone surrogate, which is no character.
+    """
     # A sign that means a space elsewhere is spelled in bytes, between its neighbours.
     parts = [(" " + text).split(_SPACE) if text else [] for text in texts]
-    encoded = iter(self._processor.encode([part for text in parts for part in text], num_threads=-1))
+    flat = [part for text in parts for part in text]
+    try:
+      encoded = iter(self._processor.encode(flat, num_threads=-1 if len(flat) > 1 else 1))
+    except TypeError as error:  # all else can be spelled in bytes
+      raise InputError("a sentence has half of a surrogate pair, which is no text: decode its bytes anew") from error
     return [self._join([next(encoded) for _ in text]) for text in parts]
 
   def decode(self, ids: Sequence[int]) -> str:
@@ -193,6 +210,8 @@ def _explained(error: RuntimeError, vocab_size: int) -> InputError:
       f"config.model.vocab_size is {vocab_size}, but all bytes and the characters of the text need {found[1]}: "
       f"set config.model.vocab_size to at least {found[1]}"
     )
+  if "Unable to cast" in message:
+    return InputError("the training text has half of a surrogate pair, which is no text: decode its bytes anew")
   if "!sentences_.empty()" in message:
     return InputError("the training text is empty: there is nothing to learn a vocabulary from")
   return InputError(f"SentencePiece cannot learn a vocabulary of config.model.vocab_size = {vocab_size}: {message}")

@@ -7,9 +7,11 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from transformer_jax import parallel
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.beam_search import Hypotheses, beam_search
+from transformer_jax.errors import InputError
 from transformer_jax.model import masking
 
 Params = Any
@@ -34,6 +36,9 @@ class SearchOptions:
 
 def search(model: nn.Module, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
   """The best translations of `source`.
+
+  Raises:
+    InputError: memory cannot hold what the search keeps of the sentences.
 
   Args:
     model: one that translates (`families`).
@@ -64,10 +69,13 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
     hidden, cache = jax.vmap(decode_step)(cache, positions, parents, tokens)
     return _log_probs(model, variables, hidden), cache  # [slots, beams, vocab]
 
+  # Of this cache nothing is read before a sentence enters.
+  cache = jax.vmap(start)(jax.tree.map(lambda x: x[:slots], memories))
+  _require_memory(cache, f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each")
   return beam_search(
     step,
     enter,
-    jax.vmap(start)(jax.tree.map(lambda x: x[:slots], memories)),  # of which nothing is read before a sentence enters
+    cache,
     limits,
     slots=slots,
     beam_size=options.beam_size,
@@ -80,6 +88,17 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
     n_best=options.n_best,
     patience=options.patience,
   )
+
+
+def _require_memory(cache: Any, what: str) -> None:
+  """Raises InputError, when the search is compiled, if what it keeps of the sentences is more than there is memory."""
+  size = parallel.at_a_time() * sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(cache))
+  memory = parallel.memory()
+  if memory is not None and size > memory:
+    raise InputError(
+      f"to search for the translations of {what} takes {size / 1e9:,.1f} GB, but there are {memory / 1e9:,.1f}: "
+      "lower the beam size, the batch size, config.decode.extra_length or config.decode.max_source_length"
+    )
 
 
 def _memories(model: nn.Module, variables: Any, slots: int, source: jax.Array) -> Any:

@@ -34,7 +34,10 @@ def _end_of_part(text: str, start: int, longest: int, count: Callable[[str], int
     return count(text[start:end].strip()) > longest
 
   horizon = min(start + longest * _CHARACTERS_PER_TOKEN, len(text))
-  ends = range(start + 1, horizon + 1)
+  enough = start + longest  # a text is counted that is not much longer than the part
+  while enough < horizon and not too_long(enough):
+    enough += enough - start
+  ends = range(start + 1, min(enough, horizon) + 1)
   farthest = start + bisect.bisect_left(ends, True, key=too_long)
   if farthest == len(text):
     return farthest

@@ -13,37 +13,24 @@ from typing import Any, NamedTuple
 import jax
 
 from transformer_jax import families, parallel
-from transformer_jax.config import Config
+from transformer_jax.config import MOST_BEAMS, Config
 from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
-from transformer_jax.decoding import buckets, splitting
+from transformer_jax.decoding import buckets, long_lines
 from transformer_jax.decoding.batch import SearchOptions
-from transformer_jax.decoding.beam_search import penalty
+from transformer_jax.decoding.long_lines import Long, Translation
+from transformer_jax.decoding.windows import require_text, windows
 from transformer_jax.errors import InputError, RunError
 
 # Everything that ends a line somewhere: bytes of the vocabulary can spell any of them.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 _WINDOW = 4096
+# Sentences computed together on a device: more are a mistake.
+MOST_ROWS = 1 << 16
 # Sentences that are handed to a device for each one that it decodes at a time: the others wait for their turn there.
 _QUEUE = 8
 
 _log = logging.getLogger(__name__)
-
-
-class Translation(NamedTuple):
-  """One translation of a sentence.
-
-  Attributes:
-    text: without line breaks.
-    score: `log_probability` over the length penalty; what translations are ranked by.
-    log_probability: log P(translation | sentence).
-    tokens: of the translation, with its EOS.
-  """
-
-  text: str
-  score: float
-  log_probability: float
-  tokens: int
 
 
 class PairScore(NamedTuple):
@@ -148,14 +135,16 @@ class Translator:
     patience: float | None = None,
     n_best: int = 1,
     batch_size: int | None = None,
+    long: str = Long.SPLIT.value,
     window: int = _WINDOW,
+    more: Callable[[float], bool] = lambda seconds: True,
     progress: Callable[[int], object] | None = None,
     warn: Callable[[str], object] = _log.warning,
   ) -> Iterator[list[Translation]]:
     """Translates lines as they come, in windows of some thousands.
 
-    A line that is too long for the model is translated in parts, with a warning.
-    An empty line has an empty translation with score 0.
+    An empty line has an empty translation with score 0. Memory is bounded by
+    the longest line, not by their number.
 
     Args:
       lines: sentences.
@@ -164,7 +153,10 @@ class Translator:
       patience: `config.decode.patience`: 1 ends a search early, 0 when nothing better is possible.
       n_best: translations wanted for each line, at most `beam_size`.
       batch_size: sentences computed together on a device; None suits the machine.
+      long: what becomes of a line with more than `config.decode.max_source_length` tokens: `split`, it is translated in
+        parts, with a warning, or `refuse`, an InputError.
       window: lines that are read before the first is translated.
+      more: whether another line can be had within so many seconds; those that came are not kept waiting for it.
       progress: is told how many more lines are done.
       warn: is told about lines that are translated in parts.
 
@@ -173,22 +165,24 @@ class Translator:
       where there are not so many different ones.
 
     Raises:
-      InputError: an option cannot be used. An InputError of `lines` is raised
-        when the lines before are translated.
+      InputError: an option cannot be used, or a line is refused. The latter,
+        like an InputError of `lines`, is raised when the lines before are
+        translated.
       RunError: the model gives no probabilities.
     """
     options = self._options(beam_size, length_penalty, patience, n_best)
-    _require("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
+    _require("batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}")
     _require("window", window, window > 0, "positive")
+    _require("long", long, long in [kind.value for kind in Long], "split or refuse")
+    longest = self._config.decode.max_source_length
 
     def translations() -> Iterator[list[Translation]]:
       first = 1
-      for texts, error in _windows(lines, window):
-        parts = self._parts(texts, first, warn)
-        found = self._search(parts, options, batch_size, progress or (lambda count: None))
-        for translated in found:
-          yield _different(self._joined(translated, options))[:n_best]
-        if error is not None:
+      for texts, broken in windows(lines, window, more):
+        parts, refused = long_lines.parts(texts, self._tokenizer, longest, Long(long), first, warn)
+        for found in self._search(parts, options, batch_size, progress or (lambda count: None)):
+          yield long_lines.different(long_lines.joined(found, options))[:n_best]
+        if error := refused or broken:
           raise error
         first += len(texts)
 
@@ -201,8 +195,11 @@ class Translator:
       InputError: a sentence has more than `config.decode.max_source_length` +
         `config.decode.extra_length` tokens.
     """
-    _require("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
+    _require("batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}")
     pairs = list(pairs)
+    for number, pair in enumerate(pairs, 1):
+      for text in pair:
+        require_text(text, f"pair {number}")
     sources, targets = (self._encode([pair[side] for pair in pairs]) for side in (0, 1))
     lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
     longest = self._config.decode.max_source_length + self._config.decode.extra_length
@@ -229,7 +226,7 @@ class Translator:
     decode = self._config.decode
     beam_size = decode.beam_size if beam_size is None else beam_size
     alpha = decode.length_penalty if length_penalty is None else length_penalty
-    _require("beam_size", beam_size, beam_size > 0, "positive")
+    _require("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
     patience = decode.patience if patience is None else patience
     _require("length_penalty", alpha, 0 <= alpha < math.inf, "0 or more")
     _require("patience", patience, 0 <= patience < math.inf, "0 or more")
@@ -240,20 +237,6 @@ class Translator:
 
   def _encode(self, texts: Sequence[str]) -> list[list[int]]:
     return [[*tokens, EOS] for tokens in self._tokenizer.encode_batch(texts)]
-
-  def _parts(self, texts: list[str], first: int, warn: Callable[[str], object]) -> list[list[list[int]]]:
-    """For each line the tokens of its parts: none if it is empty, and mostly one."""
-    longest = self._config.decode.max_source_length
-    encoded = self._encode(texts)
-    parts = [[tokens] if text.strip() else [] for text, tokens in zip(texts, encoded, strict=True)]
-    for i, (text, tokens) in enumerate(zip(texts, encoded, strict=True)):
-      if parts[i] and len(tokens) > longest:
-        parts[i] = self._encode(splitting.split(text, longest - 1, lambda part: len(self._tokenizer.encode(part))))
-        warn(
-          f"line {first + i} has {len(tokens)} tokens, more than config.decode.max_source_length = {longest}: "
-          f"it is translated in {len(parts[i])} parts"
-        )
-    return parts
 
   def _search(
     self,
@@ -314,46 +297,7 @@ class Translator:
       if length > 0
     ]
 
-  def _joined(self, parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:
-    """One line's translations from those of its parts."""
-    if not parts:
-      return [Translation("", 0.0, 0.0, 0)]
-    if len(parts) == 1:
-      return parts[0]
-    joined = []
-    for translations in zip(*parts, strict=False):
-      log_probability = math.fsum(translation.log_probability for translation in translations)
-      tokens = sum(translation.tokens for translation in translations)
-      score = log_probability / penalty(options.length_penalty, options.alpha, float(tokens))
-      text = " ".join(translation.text for translation in translations)
-      joined.append(Translation(text, score, log_probability, tokens))
-    return sorted(joined, key=lambda translation: -translation.score)
-
 
 def _require(name: str, value: object, condition: bool, expected: str) -> None:
   if not condition:
     raise InputError(f"{name} is {value}, but must be {expected}")
-
-
-def _windows(lines: Iterable[str], size: int) -> Iterator[tuple[list[str], InputError | None]]:
-  """Lists of lines; an error in the middle of one comes with the lines before it."""
-  iterator = iter(lines)
-  while True:
-    window: list[str] = []
-    try:
-      for line in itertools.islice(iterator, size):
-        window.append(line)
-    except InputError as error:
-      yield window, error
-      return
-    if not window:
-      return
-    yield window, None
-
-
-def _different(translations: list[Translation]) -> list[Translation]:
-  """The first of those with equal texts."""
-  different: dict[str, Translation] = {}
-  for translation in translations:
-    different.setdefault(translation.text, translation)
-  return list(different.values())

@@ -1,0 +1,48 @@
+"""Hostile lines are translated, or refused with one sentence, and never change their neighbours."""
+
+import pytest
+
+from tests.nasty import PIECES
+from transformer_jax import parallel
+from transformer_jax.errors import InputError
+
+LINE_BREAKS = set("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+
+
+def test_nasty_lines_are_translated_line_by_line_and_change_no_other(translator):
+  usual = ["abc de", "f ghij", "ab cd ef"]
+  alone = translator.translate(usual, return_scores=True)
+  nasty = [piece for piece in PIECES if not piece.strip()] + [" " * 100_000]
+  nasty += ["".join(PIECES[i::9]) for i in range(9)] + ["a\nb", "x" * 99, "\u2581" * 9]
+  lines = [line for one in nasty for line in (one, usual[len(one) % 3])]
+  found = translator.translate(lines, return_scores=True)
+  assert len(found) == len(lines)
+  for line, translation in zip(lines, found, strict=True):
+    assert not LINE_BREAKS & set(translation.text)
+    translation.text.encode()
+    assert (translation.tokens > 0) == bool(line.strip())
+  assert found[1::2] == [alone[len(one) % 3] for one in nasty]
+
+
+@pytest.mark.parametrize("line", ["a\ud800b", "\udfff"])
+def test_a_lone_surrogate_is_one_sentence(translator, line):
+  for action in (lambda: translator.translate(["a", line]), lambda: translator.score([("a", "b"), ("a", line)])):
+    with pytest.raises(InputError, match=r"(line|pair) 2 has half of a surrogate pair, U\+D") as caught:
+      action()
+    str(caught.value).encode()
+
+
+def test_refused_lines_come_after_the_lines_before_them(translator):
+  lines = ["abc", "de", "x" * 500, "f"]
+  results = []
+  with pytest.raises(InputError, match=r"line 3 has more than config\.decode\.max_source_length = 24 tokens"):
+    results.extend(translator.translate_lines(lines, long="refuse"))
+  assert [best for [best] in results] == translator.translate(lines[:2], return_scores=True)
+  with pytest.raises(InputError, match="long is cut, but must be split or refuse"):
+    translator.translate_lines(lines, long="cut")
+
+
+def test_searches_that_memory_cannot_hold_are_refused_before_they_begin(translator, monkeypatch):
+  monkeypatch.setattr(parallel, "memory", lambda: 10_000)
+  with pytest.raises(InputError, match=r"to search for the translations of .* takes .* GB, but there are 0\.0"):
+    translator.translate(["abc"], beam_size=7)

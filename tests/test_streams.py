@@ -1,0 +1,114 @@
+"""Standard input and output through pipes: who talks to `translate` is never left waiting."""
+
+import fcntl
+import os
+import threading
+
+import pytest
+
+from transformer_jax.commands.streams import Lines, Output, descriptor
+from transformer_jax.data import text
+from transformer_jax.errors import InputError
+
+
+@pytest.fixture
+def pipe():
+  """Both ends of a pipe that holds one page; what a test has not closed is closed after it."""
+  ends = list(os.pipe())
+  fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+  yield ends
+  for end in ends:
+    if end is not None:
+      os.close(end)
+
+
+def close(pipe, end):
+  os.close(pipe[end])
+  pipe[end] = None
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"a", b"a\n", b"a\n\nb", b"\n\n\r\n", b"x" * 70_000 + b"\ny\n"])
+def test_lines_are_those_of_a_file(tmp_path, content):
+  (tmp_path / "file").write_bytes(content)
+  with open(tmp_path / "file", "rb") as file, open(tmp_path / "file", "rb") as same:
+    lines = Lines(file.fileno())
+    assert list(iter(lambda: lines.readline(1 << 20), b"")) == list(same)
+    assert lines.readline(1 << 20) == b""
+
+
+def test_a_line_is_given_in_pieces_of_at_most_the_size(tmp_path):
+  (tmp_path / "file").write_bytes(b"abcdefg\nh\n")
+  with open(tmp_path / "file", "rb") as file:
+    lines = Lines(file.fileno())
+    assert [lines.readline(3) for _ in range(5)] == [b"abc", b"def", b"g\n", b"h\n", b""]
+
+
+def test_more_tells_of_whole_lines_and_of_the_end(pipe):
+  lines = Lines(pipe[0])
+  assert not lines.more(0)
+  os.write(pipe[1], b"one\ntw")
+  assert lines.more(0)
+  assert lines.readline(99) == b"one\n"
+  assert not lines.more(0.001)  # half a line is none
+  os.write(pipe[1], b"o\nthree")
+  assert lines.more(0)
+  assert lines.readline(99) == b"two\n"
+  close(pipe, 1)
+  assert lines.more(0) and lines.readline(99) == b"three"
+  assert lines.more(0) and lines.readline(99) == b""
+
+
+def test_a_line_without_an_end_is_not_read_on_and_on(monkeypatch, tmp_path):
+  monkeypatch.setattr("transformer_jax.commands.streams.LONGEST_LINE", 1000)
+  monkeypatch.setattr(text, "LONGEST_LINE", 1000)
+  with open("/dev/zero", "rb") as zeros, pytest.raises(InputError, match=r"it, line 1 has more than 1,000 bytes"):
+    next(text.read_lines(Lines(zeros.fileno()), "it"))
+
+
+def test_output_takes_everything_before_anything_is_read(pipe, monkeypatch):
+  monkeypatch.setattr("transformer_jax.commands.streams._IN_MEMORY", 10_000)
+  written = [f"line {i} é\n" for i in range(5003)]
+  with Output(pipe[1]) as output:
+    for line in written:
+      output.write(line)  # 15 times what pipe holds, and more than memory is to hold
+    found = bytearray()
+    reader = threading.Thread(target=lambda: found.extend(os.read(pipe[0], 99)))  # some, and the rest later
+    reader.start()
+    reader.join()
+    output.write("last\n")
+
+    def read_all():
+      while not found.endswith(b"last\n"):
+        found.extend(os.read(pipe[0], 9999))
+
+    reader = threading.Thread(target=read_all)
+    reader.start()
+  reader.join()
+  assert found.decode() == "".join(written) + "last\n"
+
+
+def test_output_without_a_reader_is_a_broken_pipe(pipe):
+  close(pipe, 0)
+  with pytest.raises(BrokenPipeError), Output(pipe[1]) as output:
+    output.write("one\n")
+  with pytest.raises(BrokenPipeError), Output(pipe[1]) as output:
+    for _ in range(10**6):
+      output.write("a line\n")
+
+
+def test_output_is_written_before_an_error_goes_on(pipe):
+  with pytest.raises(InputError, match="mistake"), Output(pipe[1]) as output:
+    output.write("all of it\n")
+    raise InputError("mistake")
+  assert os.read(pipe[0], 99) == b"all of it\n"
+
+
+def test_output_does_not_keep_ctrl_c_waiting(pipe):
+  with pytest.raises(KeyboardInterrupt), Output(pipe[1]) as output:
+    output.write("x" * 100_000)  # nobody reads
+    raise KeyboardInterrupt
+
+
+def test_closed_streams_are_one_sentence():
+  with pytest.raises(InputError, match="standard input is closed"):
+    descriptor(None, "standard input")

@@ -1,0 +1,65 @@
+"""Lines gathered into windows that are translated together: those that are there, as many as memory should hold."""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from transformer_jax.errors import InputError
+
+# Of a window, less those of its last line.
+_CHARACTERS = 1 << 21
+# Seconds to wait for another line, and at most for all lines of a window.
+_PAUSE, _WAIT = 0.05, 1.0
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def windows(
+  lines: Iterable[str], most: int, more: Callable[[float], bool] = lambda seconds: True
+) -> Iterator[tuple[list[str], InputError | None]]:
+  """Lists of lines; an error in the middle of one comes with the lines before it.
+
+  A window is also at its end when its lines have some millions of characters,
+  and when no more lines come for a moment.
+
+  Args:
+    lines: sentences.
+    most: lines of a window.
+    more: whether another line, or the end, can be had within so many seconds.
+  """
+  texts = _texts(lines)
+  while True:
+    window: list[str] = []
+    characters, begun = 0, 0.0
+    try:
+      for text in texts:
+        begun = begun or time.monotonic()
+        window.append(text)
+        characters += len(text)
+        if len(window) == most or characters >= _CHARACTERS:
+          break
+        if not more(max(0.0, min(_PAUSE, begun + _WAIT - time.monotonic()))):
+          break
+    except InputError as error:
+      yield window, error
+      return
+    if not window:
+      return
+    yield window, None
+
+
+def require_text(text: object, name: str) -> None:
+  """Raises InputError, which calls it `name`, unless it is a `str` that can be written as UTF-8."""
+  if not isinstance(text, str):
+    raise InputError(f"{name} is of type {type(text).__name__}, but must be a str")
+  if not text.isascii() and (found := _SURROGATE.search(text)):
+    raise InputError(
+      f"{name} has half of a surrogate pair, U+{ord(found[0]):04X}, as character {found.start() + 1}, and is no text: "
+      "decode its bytes anew, with errors='replace' where they are damaged"
+    )
+
+
+def _texts(lines: Iterable[str]) -> Iterator[str]:
+  for number, line in enumerate(lines, 1):
+    require_text(line, f"line {number}")
+    yield line
