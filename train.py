@@ -16,7 +16,7 @@ from absl import logging
 from transformer_jax import config_values, flags
 from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.config import Config
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.errors import InputError, RunError, one_line
 from transformer_jax.memory import use_huge_pages
 
 _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
 
 
 def _failed(message: str, status: int) -> int:
-  print(f"train.py: error: {message}", file=sys.stderr)
+  print(f"train.py: error: {one_line(message)}", file=sys.stderr)
   return status
 
 

@@ -8,6 +8,7 @@ checkpoints/STEP  params, optimizer, average (the moving one of params, if kept)
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 """
 
+import contextlib
 import fcntl
 import functools
 import json
@@ -16,7 +17,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,10 +28,10 @@ from absl import logging
 from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from transformer_jax import config_values, families, parallel
+from transformer_jax import config_values, families, parallel, untrusted
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, RunError, writing
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
 from transformer_jax.progress import say
 from transformer_jax.training.step import Params, TrainState, init_params, init_state
 
@@ -94,6 +94,8 @@ class Checkpoints:
     items = {name: ocp.args.StandardRestore(item) for name, item in _items(abstract).items()}
 
     def read(step: int) -> Any:
+      for name, item in _items(abstract).items():
+        untrusted.require_arrays(_by_name(item), *_headers(self._workdir, step, name))
       log = {LOG: ocp.args.StandardRestore()} if (self._workdir / CHECKPOINTS / str(step) / LOG).exists() else {}
       return self._manager.restore(step, args=ocp.args.Composite(**items, **log))
 
@@ -137,7 +139,9 @@ def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: 
   for step in sorted(finished(workdir), reverse=True):
     try:
       found = step, read(step)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except Exception as error:  # damaged or hostile files can make orbax raise any
+      if is_out_of_memory(error):
+        raise
       say(f"the checkpoint of step {step} is damaged and not used: {_first_line(error)}")
       damaged.append(step)
       continue
@@ -162,6 +166,22 @@ def _set_aside_damaged_losses(workdir: epath.Path) -> None:
       _move_to_damaged(workdir, folder, f"{step}.metrics")
 
 
+def _headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, Any], int]:
+  """What the arrays of an item of a checkpoint say of themselves, of which none is read, and the bytes of its files."""
+  folder = workdir / CHECKPOINTS / str(step) / item
+  size = untrusted.size_on_disk(folder)
+  with _quiet_orbax(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
+    return _by_name(handler.metadata(folder).tree), size
+
+
+def _by_name(tree: Any) -> dict[str, Any]:
+  """The leaves, such as `decoder/layers_0/norm/scale`, for trees of dicts as for those of classes."""
+  return {
+    "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path): leaf
+    for path, leaf in jax.tree.leaves_with_path(tree)
+  }
+
+
 def _set_aside(workdir: epath.Path, steps: list[int]) -> None:
   for step in steps:
     _move_to_damaged(workdir, workdir / CHECKPOINTS / str(step), str(step))
@@ -173,7 +193,7 @@ def _move_to_damaged(workdir: epath.Path, path: epath.Path, name: str) -> None:
 
 
 def _first_line(error: Exception) -> str:
-  return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+  return one_line((str(error).strip() or type(error).__name__).splitlines()[0], 200)
 
 
 def _items(state: TrainState) -> dict[str, Any]:
@@ -182,7 +202,7 @@ def _items(state: TrainState) -> dict[str, Any]:
   return items if state.average is None else items | {"average": state.average}
 
 
-@contextmanager
+@contextlib.contextmanager
 def _saving(workdir: epath.Path) -> Iterator[None]:
   """Makes of what the disk refuses a RunError; the save that failed may be an earlier one, in the background."""
   try:
@@ -228,17 +248,18 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
   make_folder(workdir, "--workdir")
   if not (workdir / CONFIG).exists():
     return False
+  begun_with = read_config(workdir)
   for start in read_provenance(workdir):
     if "averaged" in start:
       raise InputError(
         f"{workdir} holds averaged parameters without an optimizer, for decoding only: "
         f"train on in the run that they come from, {start['averaged']['run']}, or use another --workdir"
       )
-  _check_same(read_config(workdir), config, workdir)
+  _check_same(begun_with, config, workdir)
   return True
 
 
-@contextmanager
+@contextlib.contextmanager
 def alone_in(workdir: epath.Path) -> Iterator[None]:
   """Keeps others from training in the same folder meanwhile; the lock ends with the process, however that ends.
 
@@ -304,20 +325,18 @@ def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
 
 
 def read_config(workdir: epath.Path) -> Config:
-  """The config of a run.
+  """The config of a run, whose folder may come from a stranger.
 
   Raises:
-    InputError: there is none, or it is malformed.
+    InputError: there is none, it is malformed, or the folder has links to other places.
   """
-  path = workdir / CONFIG
+  untrusted.require_own_files(workdir)
   try:
-    values = json.loads(path.read_text())
+    values = untrusted.read_json(workdir / CONFIG)
   except FileNotFoundError as error:
     raise InputError(
       f"{workdir} is not a run folder: it has no {CONFIG}; train.py --workdir={workdir} makes one"
     ) from error
-  except (OSError, ValueError) as error:
-    raise InputError(f"{path} cannot be read: {error}") from error
   return config_values.from_dict(values)
 
 
@@ -349,12 +368,12 @@ def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
     InputError: the file is malformed.
   """
   path = workdir / PROVENANCE
-  try:
-    entries = json.loads(path.read_text()) if path.exists() else []
-  except (OSError, ValueError) as error:
-    raise InputError(f"{path} cannot be read: {error}") from error
+  entries = untrusted.read_json(path) if path.exists() else []
   if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
     raise InputError(f"{path} must be a list of objects")
+  for averaged in (entry["averaged"] for entry in entries if "averaged" in entry):
+    if not isinstance(averaged, dict) or not {"run", "steps"} <= averaged.keys():
+      raise InputError(f'{path} has an entry whose "averaged" is not of a run and its steps')
   return entries
 
 
@@ -374,34 +393,58 @@ def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Pa
   """
   folder = folder_of(workdir)
   config = read_config(folder)
-  abstract = _abstract(jax.eval_shape(lambda: init_params(config)))
+  tokenizer = Tokenizer.load(folder / TOKENIZER)
+  if tokenizer.vocab_size != config.model.vocab_size:
+    raise InputError(
+      f"{folder / TOKENIZER} has {tokenizer.vocab_size} pieces, but {folder / CONFIG} says {config.model.vocab_size}: "
+      "take both from one run"
+    )
 
   def read(step: int) -> Params:
     item = "average" if (folder / CHECKPOINTS / str(step) / "average").exists() else "params"
-    return manager.restore(step, args=ocp.args.Composite(**{item: ocp.args.StandardRestore(abstract)}))[item]
+    return _read_item(folder, step, item, _abstract(_params_like(folder, step, item, config)))
 
-  found = None
-  if (folder / CHECKPOINTS).exists():
-    with _quiet_orbax(), _reader(folder / CHECKPOINTS) as manager:
-      found = _newest_whole(folder, read)
+  found = _newest_whole(folder, read)
   if found is None:
     raise InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
   step, params = found
-  return config, Tokenizer.load(folder / TOKENIZER), params, step
+  return config, tokenizer, params, step
+
+
+def _params_like(workdir: epath.Path, step: int, item: str, config: Config) -> Params:
+  """Shapes and types of a config's parameters, before memory is taken for them.
+
+  Raises:
+    ValueError: the checkpoint's `item` holds others.
+  """
+  headers, size = _headers(workdir, step, item)
+  untrusted.require_layers(config_values.to_dict(config.model), len(headers))
+  abstract = jax.eval_shape(lambda: init_params(config))
+  untrusted.require_arrays(_by_name(abstract), headers, size)
+  return abstract
 
 
 def finished(workdir: epath.Path) -> dict[int, datetime]:
-  """The steps of a run's finished checkpoints, oldest first, and when each was finished."""
-  found = ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS)
-  return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in sorted(found, key=lambda each: each.step)}
+  """The steps of a run's finished checkpoints, oldest first, and when each was finished.
+
+  Raises:
+    RunError: a checkpoint's description says no such thing.
+  """
+  if not (workdir / CHECKPOINTS).exists():
+    return {}
+  try:
+    with _quiet_orbax():
+      found = sorted(ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS), key=lambda each: each.step)
+      return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in found}
+  except Exception as error:  # as damage makes orbax raise it
+    reason = _first_line(error)
+    raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error
 
 
 def read_params(workdir: epath.Path, config: Config, step: int) -> Params:
   """The parameters of one checkpoint, not their moving average, as NumPy arrays."""
-  abstract = jax.eval_shape(lambda: init_params(config))  # NumPy arrays, as it names no device
-  with _quiet_orbax(), _reader(workdir / CHECKPOINTS) as manager:
-    restored: Any = manager.restore(step, args=ocp.args.Composite(params=ocp.args.StandardRestore(abstract)))
-  return restored.params
+  abstract = _params_like(workdir, step, "params", config)  # NumPy arrays, as it names no device
+  return _read_item(workdir, step, "params", abstract)
 
 
 def write_params(workdir: epath.Path, step: int, params: Params) -> None:
@@ -416,19 +459,18 @@ def write_params(workdir: epath.Path, step: int, params: Params) -> None:
     manager.check_for_errors()
 
 
-def _reader(folder: epath.Path) -> ocp.CheckpointManager:
-  # Lightweight: without the validation losses, of which a damaged one would be an error.
-  return ocp.CheckpointManager(
-    folder, options=ocp.CheckpointManagerOptions(read_only=True, lightweight_initialize=True)
-  )
+def _read_item(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
+  """One item of a checkpoint, of these shapes, types and placement; nothing else of the folder is looked at."""
+  with _quiet_orbax(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
+    return handler.restore(workdir / CHECKPOINTS / str(step) / item, args=ocp.args.StandardRestore(abstract))
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quiet_orbax() -> Iterator[None]:
-  """Without warnings that what is opened to be read cannot be written."""
+  """Without warnings that what is opened to be read cannot be written, nor what a damaged file holds."""
   _expect_closed_event_loops()
   before = logging.get_verbosity()
-  logging.set_verbosity(logging.ERROR)
+  logging.set_verbosity(logging.FATAL)
   try:
     yield
   finally:

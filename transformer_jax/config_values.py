@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import json
+import reprlib
 import types
 import typing
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from transformer_jax import families
 from transformer_jax.config import AnyModelConfig, Config
 from transformer_jax.errors import InputError
+
+_short = reprlib.Repr()  # of a value that may be of any size and depth
+_short.maxstring = _short.maxother = 80
 
 _FAMILY = "family"  # the key that says in JSON, but not on the command line, of which dataclass `model` is
 
@@ -37,7 +41,8 @@ def _hints(known: Any) -> dict[str, Any]:
 
 
 def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
-  return InputError(f"{path}.{name} is not a key; {path} has {', '.join(sorted(known)) or 'none'}")
+  key = f"{path}.{name}" if name.isidentifier() else _short.repr(name)
+  return InputError(f"{key} is not a key; {path} has {', '.join(sorted(known)) or 'none'}")
 
 
 def validated(config: Config) -> Config:
@@ -87,7 +92,7 @@ def to_json(config: Config) -> str:
 
 def _build(cls: type, values: Any, path: str) -> Any:
   if not isinstance(values, dict):
-    raise InputError(f"{path} is {values!r}, but must be a group of keys")
+    raise InputError(f"{path} is {_short.repr(values)}, but must be a group of keys")
   hints = typing.get_type_hints(cls)
   for name in values:
     if name not in hints:
@@ -117,4 +122,4 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
     else str(kind.__name__).replace("NoneType", "null")
     for kind in allowed
   )
-  raise InputError(f"{path} is {value!r}, but must be {names}")
+  raise InputError(f"{path} is {_short.repr(value)}, but must be {names}")
