@@ -1,18 +1,24 @@
 """Long runs whose memory, open files and compilations must not grow.
 
     python benchmarks/soak.py train [--steps 200000] [--folder DIR] [--json FILE] [--picture FILE.svg]
+    python benchmarks/soak.py translate [--lines 1000000] [--folder DIR] [--json FILE] [--picture FILE.svg]
 
 `train` runs `train.py` on a tiny model with checkpoints, validation and translation, in a process of its own, whose
 resident memory, open files and threads are read from /proc every few seconds, and whose compilations JAX itself counts.
 With --folder the same command goes on with a run that was stopped; what was seen before is kept.
+
+`translate` sends short lines through `python -m transformer_jax translate` by a pipe that is never empty, and checks
+that each is answered, and as it was before.
 """
 
 import argparse
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +56,9 @@ def parse() -> argparse.Namespace:
     report.add_arguments(added, with_peers=False)
     return added
 
+  command("translate", translate).add_argument(
+    "--lines", type=int, default=1_000_000, metavar="N", help="(default 1,000,000)"
+  )
   command("train", train).add_argument("--steps", type=int, default=200_000, metavar="N", help="(default 200,000)")
   return parser.parse_args()
 
@@ -66,6 +75,45 @@ def train(args: argparse.Namespace, folder: Path) -> None:
   if process.returncode:
     sys.exit(f"train.py ended with {process.returncode}:\n{log.read_text()[-2000:]}")
   samples.finish("soak_train", "step", args)
+
+
+def translate(args: argparse.Namespace, folder: Path) -> None:
+  """The translation of short lines by such a model, which must be the same for equal lines."""
+  runs = tiny.TinyRuns(folder, {"train.steps": 300, "evaluate.every": 0})
+  workdir, log, samples = folder / "translating", folder / "translate.stderr", Samples(folder / "translate.jsonl")
+  with log.open("w") as stderr:
+    if runs.start(workdir, subprocess.DEVNULL).wait():
+      sys.exit("train.py failed")
+    process = subprocess.Popen(
+      [sys.executable, "-m", "transformer_jax", "translate", "--workdir", str(workdir)],
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=stderr,
+      env={**os.environ, "PYTHONPATH": str(tiny.ROOT), "JAX_LOG_COMPILES": "1"},
+    )
+  lines = (folder / "train.en").read_text().splitlines()
+  threading.Thread(target=_feed, args=(process, lines, args.lines), daemon=True).start()
+  answers: dict[str, bytes] = {}
+  done, due = 0, time.monotonic()
+  for done, answer in enumerate(process.stdout or (), 1):
+    line = lines[(done - 1) % len(lines)]
+    if answers.setdefault(line, answer) != answer:
+      sys.exit(f"line {done} was translated as {answer!r}, but before as {answers[line]!r}")
+    if time.monotonic() >= due:
+      due = time.monotonic() + args.every
+      samples.take(process.pid, done, log.read_text().count(COMPILED))
+  if process.wait() or done != args.lines:
+    sys.exit(
+      f"{done} of {args.lines} lines were answered, with status {process.returncode}:\n{log.read_text()[-2000:]}"
+    )
+  samples.finish("soak_translate", "line", args)
+
+
+def _feed(process: subprocess.Popen, lines: list[str], count: int) -> None:
+  """Writes the lines again and again, `count` in all."""
+  with process.stdin as pipe:
+    for begin in range(0, count, len(lines)):
+      pipe.write("".join(f"{line}\n" for line in lines[: count - begin]).encode())
 
 
 def last_step(workdir: Path) -> int:
