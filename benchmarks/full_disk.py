@@ -34,7 +34,7 @@ def main() -> None:
     kept = Path(scratch) / "whole"
     subprocess.run(["cp", "-r", str(whole), str(kept)], check=True)
     needed = kB_used(disk)
-    sizes = [round(needed * (i + 1) / args.sizes) for i in range(args.sizes)]
+    sizes = [round(needed * ((i + 1) / args.sizes) ** 2) for i in range(args.sizes)]  # more of the small ones
     outcomes = []
     for size in sizes:
       outcomes.append(outcome(runs, disk, size, kept, compiled(scratch)))
@@ -94,7 +94,8 @@ def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment
     wrong.append(f"the checkpoint of step {step} was not used")
   wrong += kills.compare(whole, workdir)
   what = errors[0].removeprefix("train.py: error: ").replace(str(disk), "DISK") if errors else "it fits"
-  return {"kB": size, "status": status, "checkpoint": step, "said": what, "wrong": ", ".join(wrong)}
+  found = {"kB": size, "status": status, "checkpoint": step, "said": what, "wrong": ", ".join(wrong)}
+  return found | ({"stderr": said} if wrong else {})
 
 
 def table(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:

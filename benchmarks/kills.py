@@ -48,6 +48,8 @@ FAULTS: dict[signal.Signals, tuple[str, ...]] = {
 
 def main() -> None:
   args = parse()
+  # A shell lets what it starts in the background ignore Ctrl-C, and so would what this program starts.
+  signal.signal(signal.SIGINT, signal.default_int_handler)
   with tempfile.TemporaryDirectory() as scratch:
     folder = Path(args.folder or scratch).resolve()
     plan = [(signal.SIGKILL, when) for when in _spread(FAULTS[signal.SIGKILL], args.kills)]

@@ -2,7 +2,6 @@
 
 import os
 import random
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -64,8 +63,6 @@ class TinyRuns:
         "TRANSFORMER_JAX_CACHE": str(self._folder / "cache"),
         **(environment or {}),
       },
-      # A shell lets what it starts in the background ignore Ctrl-C.
-      preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
