@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from logging import getLogger
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +65,7 @@ class Checkpoints:
     policy = preservation_policy.AnyPreservationPolicy([preservation_policy.LatestN(keep), best])
     options = ocp.CheckpointManagerOptions(preservation_policy=policy, best_fn=loss, best_mode="min")
     self._workdir = workdir
-    _expect_closed_event_loops()
+    _say_errors_once()
     _set_aside_damaged_losses(workdir)
     with writing(workdir / CHECKPOINTS):
       self._manager = ocp.CheckpointManager(workdir / CHECKPOINTS, options=options)
@@ -218,12 +219,13 @@ def _saving(workdir: epath.Path) -> Iterator[None]:
 
 
 @functools.cache
-def _expect_closed_event_loops() -> None:
-  """Keeps Python from printing what orbax leaves behind.
+def _say_errors_once() -> None:
+  """Keeps Python from printing what orbax leaves behind when it raises the first of many errors.
 
-  Where one array cannot be written or read, it closes its event loop, and each of
-  the others that comes too late would be a traceback.
+  Where one array cannot be written or read, the errors of others are never asked
+  for, and some come when the event loop is closed: each would be a traceback.
   """
+  getLogger("asyncio").setLevel("CRITICAL")
   before = sys.unraisablehook
 
   def hook(unraisable: Any) -> None:
@@ -468,7 +470,7 @@ def _read_item(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
 @contextlib.contextmanager
 def _quiet_orbax() -> Iterator[None]:
   """Without warnings that what is opened to be read cannot be written, nor what a damaged file holds."""
-  _expect_closed_event_loops()
+  _say_errors_once()
   before = logging.get_verbosity()
   logging.set_verbosity(logging.FATAL)
   try:
