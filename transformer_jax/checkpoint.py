@@ -3,8 +3,8 @@
 config.json       the experiment
 tokenizer.model   SentencePiece
 provenance.json   data, versions and machines that the run has seen
-checkpoints/STEP  params, optimizer, average (the moving one of params, if kept), log (what the next line of the log is
-                  made from so far), and the validation loss
+checkpoints/STEP  params, optimizer, average (the moving one of params, if kept), sums (over the bits of these), log (of
+                  what the next line of the log is made so far), and the validation loss
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 """
 
@@ -30,6 +30,7 @@ from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
 from transformer_jax import config_values, families, parallel, untrusted
+from transformer_jax.checksums import checksums
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
@@ -37,7 +38,7 @@ from transformer_jax.progress import say
 from transformer_jax.training.step import Params, TrainState, init_params, init_state
 
 CONFIG, TOKENIZER, PROVENANCE, CHECKPOINTS = "config.json", "tokenizer.model", "provenance.json", "checkpoints"
-LOG = "log"
+LOG, SUMS = "log", "sums"
 
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
@@ -82,7 +83,8 @@ class Checkpoints:
     if step in self._manager.all_steps():
       return
     numbers = {} if log is None else {LOG: jax.tree.map(np.float64, log)}
-    items = {name: ocp.args.StandardSave(item) for name, item in (_items(state) | numbers).items()}
+    items: dict[str, Any] = {name: ocp.args.StandardSave(item) for name, item in (_items(state) | numbers).items()}
+    items[SUMS] = ocp.args.JsonSave({name: checksums(_by_name(item)) for name, item in _items(state).items()})
     metrics = None if validation_loss is None else {"validation_loss": validation_loss}
     with _saving(self._workdir):
       saved = self._manager.save(step, args=ocp.args.Composite(**items), metrics=metrics)
@@ -98,7 +100,10 @@ class Checkpoints:
       for name, item in _items(abstract).items():
         untrusted.require_arrays(_by_name(item), *_headers(self._workdir, step, name))
       log = {LOG: ocp.args.StandardRestore()} if (self._workdir / CHECKPOINTS / str(step) / LOG).exists() else {}
-      return self._manager.restore(step, args=ocp.args.Composite(**items, **log))
+      restored: Any = self._manager.restore(step, args=ocp.args.Composite(**items, **log))
+      for name in items:
+        _require_sums(self._workdir, step, name, restored[name])
+      return restored
 
     found = _newest_whole(self._workdir, read, resuming=True)
     self._manager.reload()  # what was set aside is no checkpoint any more
@@ -181,6 +186,13 @@ def _by_name(tree: Any) -> dict[str, Any]:
     "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path): leaf
     for path, leaf in jax.tree.leaves_with_path(tree)
   }
+
+
+def _require_sums(workdir: epath.Path, step: int, item: str, restored: Any) -> None:
+  """Raises ValueError if an item's numbers are not those that were saved; older checkpoints do not tell."""
+  path = workdir / CHECKPOINTS / str(step) / SUMS
+  if path.exists() and untrusted.read_json(path / "metadata").get(item) != checksums(_by_name(restored)):
+    raise ValueError(f"{item} holds other numbers than were saved")
 
 
 def _set_aside(workdir: epath.Path, steps: list[int]) -> None:
@@ -456,7 +468,8 @@ def write_params(workdir: epath.Path, step: int, params: Params) -> None:
     RunError: the disk is full.
   """
   with _quiet_orbax(), _saving(workdir), ocp.CheckpointManager(workdir / CHECKPOINTS) as manager:
-    manager.save(step, args=ocp.args.Composite(params=ocp.args.StandardSave(params)))
+    sums = ocp.args.JsonSave({"params": checksums(_by_name(params))})
+    manager.save(step, args=ocp.args.Composite(params=ocp.args.StandardSave(params), **{SUMS: sums}))
     manager.wait_until_finished()
     manager.check_for_errors()
 
@@ -464,7 +477,9 @@ def write_params(workdir: epath.Path, step: int, params: Params) -> None:
 def _read_item(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
   """One item of a checkpoint, of these shapes, types and placement; nothing else of the folder is looked at."""
   with _quiet_orbax(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
-    return handler.restore(workdir / CHECKPOINTS / str(step) / item, args=ocp.args.StandardRestore(abstract))
+    restored = handler.restore(workdir / CHECKPOINTS / str(step) / item, args=ocp.args.StandardRestore(abstract))
+  _require_sums(workdir, step, item, restored)
+  return restored
 
 
 @contextlib.contextmanager
