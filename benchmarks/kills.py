@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,7 @@ class Victim:
   def __init__(self, runs: tiny.TinyRuns, workdir: Path, number: signal.Signals, when: str, numbers: random.Random):
     self._workdir, self._number, self._when = workdir, number, when
     self._numbers = numbers
-    self._before = last_checkpoint(workdir)
+    self._before, self._old = last_checkpoint(workdir), set(_half_written(workdir))
     self._log = workdir.with_suffix(".stderr")
     lines = count_lines(workdir)
     with self._log.open("w") as log:
@@ -128,7 +129,7 @@ class Victim:
       "in validation": self._until_validation,
       "in a save": self._until_save,
     }[when]()
-    self._saving = any(_half_written(workdir))
+    self._saving = bool(set(_half_written(workdir)) - self._old)
     self._process.send_signal(number)
     try:
       self._process.wait(timeout=600)
@@ -148,7 +149,7 @@ class Victim:
     # Until the loop listens, a signal ends the process as if nobody had thought of it: there is nothing to save.
     wrong += ["no answer"] if not started and self._number != signal.SIGKILL and self._when != "in the start-up" else []
     # SIGKILL leaves what is half-written; others are waited for. A step that is validated is no other's checkpoint.
-    saving = any(_half_written(self._workdir)) if self._number == signal.SIGKILL else self._saving
+    saving = bool(set(_half_written(self._workdir)) - self._old) if self._number == signal.SIGKILL else self._saving
     hit = (
       saving if "save" in self._when else step % KEYS["evaluate.every"] == 0 if "validation" in self._when else False
     )
@@ -177,12 +178,11 @@ class Victim:
 
   def _until_save(self) -> None:
     """Until a half-written checkpoint is there that was not there before, and up to a moment more."""
-    old = set(_half_written(self._workdir))
     seen: set[str] = set()
     wanted = self._numbers.randint(1, 2)
 
     def enough() -> bool:
-      seen.update(set(_half_written(self._workdir)) - old)
+      seen.update(set(_half_written(self._workdir)) - self._old)
       return len(seen) >= wanted
 
     self._until(enough)
@@ -190,10 +190,9 @@ class Victim:
 
 
 def _half_written(workdir: Path) -> Iterator[str]:
-  try:
-    yield from (name for name in os.listdir(workdir / "checkpoints") if name.endswith(".orbax-checkpoint-tmp"))
-  except FileNotFoundError:
-    return
+  """Half-written checkpoints, each with the number of its folder, as the same step may be tried again."""
+  with suppress(FileNotFoundError), os.scandir(workdir / "checkpoints") as entries:
+    yield from (f"{each.name} {each.inode()}" for each in entries if each.name.endswith(".orbax-checkpoint-tmp"))
 
 
 def last_checkpoint(workdir: Path) -> int:
