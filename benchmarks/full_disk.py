@@ -10,6 +10,7 @@ larger, and the same command must end with the parameters and the log of a run t
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -99,11 +100,10 @@ def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment
 
 
 def table(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-  """A row for each sentence that was said, numbers aside."""
+  """A row for each thing that could not be written."""
   rows: dict[tuple[int, str], dict[str, Any]] = {}
   for each in outcomes:
-    what = each["said"].split(":")[0].split(" (")[0]
-    what = "".join("N" if char.isdigit() else char for char in what)
+    what = re.sub(r"(?<=/rows/)\S+", "...", each["said"].partition(":")[0])
     row = rows.setdefault(
       (each["status"], what), {"first words of the error": what, "exit status": each["status"], "times": 0, "wrong": 0}
     )
