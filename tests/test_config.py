@@ -76,6 +76,7 @@ def test_an_integer_is_a_float():
     *[("model", {name: 0}) for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions")],
     ("model", {"d_k": 0}),
     ("model", {"d_v": -1}),
+    ("model", {"attention_window": 0}),
     ("model", {"d_model": 15, "num_heads": 3}),
     ("model", {"dropout": 1.0}),
     ("model", {"attention_dropout": -0.1}),

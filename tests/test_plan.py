@@ -80,8 +80,11 @@ def products(jaxpr, times=1):
   return total
 
 
-def test_operations_are_those_of_the_traced_step():
-  config = with_train(SMALL, batch_tokens=16 * 31)  # 496 tokens: the loss' last chunk is filled up to 512
+@pytest.mark.parametrize("window", [None, 5])
+def test_operations_are_those_of_the_traced_step(window):
+  config = with_model(
+    with_train(SMALL, batch_tokens=16 * 31), attention_window=window
+  )  # 496 tokens: the loss' last chunk is filled up to 512
   rows = np.zeros((16, 4, 31), np.uint16)
   params = jax.eval_shape(lambda: init_params(config))
   forward = jax.make_jaxpr(lambda params: batch_sums(config, params, rows, None).loss)(params)

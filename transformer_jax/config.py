@@ -84,6 +84,10 @@ class ModelConfig(AnyModelConfig):
     dropout: P_drop, on each sub-layer's output and on embedding + position.
     attention_dropout: dropout on the attention weights; the paper has none.
     attention_bias: biases in the attention projections; the paper has none.
+    attention_window: r of §4's restricted self-attention: a position sees those
+      of its own sequence at a distance of at most r, in the decoder the past ones;
+      attention over the encoder's output sees everything. None, as in the paper's
+      models, is no limit. It is a mask: what it hides is computed all the same.
     pre_norm: x + f(LayerNorm(x)) in place of the paper's LayerNorm(x + f(x)).
     learned_positions: a table of positions in place of sinusoids (Table 3, row E).
     max_positions: rows of that table; of no effect with sinusoids.
@@ -102,6 +106,7 @@ class ModelConfig(AnyModelConfig):
   dropout: float = 0.1
   attention_dropout: float = 0.0
   attention_bias: bool = False
+  attention_window: int | None = None
   pre_norm: bool = False
   learned_positions: bool = False
   max_positions: int = 1024
@@ -120,6 +125,8 @@ class ModelConfig(AnyModelConfig):
           f"config.model.num_heads is {self.num_heads}, which does not divide config.model.d_model = {self.d_model}: "
           f"choose another number of heads, or set config.model.{name}"
         )
+    window = self.attention_window
+    _require(window is None or window > 0, "model.attention_window", window, "positive or None")
     for name in ("dropout", "attention_dropout"):
       value = getattr(self, name)
       _require(0 <= value < 1, f"model.{name}", value, "at least 0 and below 1")

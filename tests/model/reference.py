@@ -102,6 +102,11 @@ def enter(table: np.ndarray, positions_params: Params, tokens: np.ndarray, posit
   return table[tokens] * math.sqrt(d_model) + encoding
 
 
+def within(mask: np.ndarray, window: int) -> np.ndarray:
+  """§4: the mask, without what is farther away than the window."""
+  return np.array([[allowed and abs(i - j) <= window for j, allowed in enumerate(row)] for i, row in enumerate(mask)])
+
+
 def transformer(
   config: ModelConfig,
   params: Params,
@@ -118,6 +123,9 @@ def transformer(
   source_table = target_table if config.share_embeddings else params["own_source_embedding"]["table"]
   output_table = target_table if config.share_logits else params["own_output"]["table"]
   encoder, decoder = params["encoder"], params["decoder"]
+
+  if config.attention_window is not None:
+    source_mask, target_mask = (within(mask, config.attention_window) for mask in (source_mask, target_mask))
 
   memory = enter(source_table, params.get("source_positions"), source, source_positions)
   for i in range(config.num_layers):

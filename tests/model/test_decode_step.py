@@ -42,7 +42,10 @@ class Example:
     return self.apply(tokens, positions, self.memory, mask, cross_mask, method="decode")
 
 
-@pytest.fixture(scope="module", params=[{}, {"pre_norm": True, "learned_positions": True, "attention_bias": True}])
+OPTIONS = {"pre_norm": True, "learned_positions": True, "attention_bias": True, "attention_window": 3}
+
+
+@pytest.fixture(scope="module", params=[{}, OPTIONS])
 def example(request):
   return Example(**request.param)
 

@@ -34,6 +34,8 @@ def test_ancestors():
   ancestors = jnp.array([[1, 0, 0, 0], [1, 1, 1, 0]], jnp.int32)
   assert_mask(masking.ancestor_mask(ancestors, 2, beams=2), ".xx.x... .x.x.x..")
   assert_mask(masking.ancestor_mask(ancestors, 0, beams=2), ".x...... .x......")
+  assert_mask(masking.ancestor_mask(ancestors, 2, beams=2, radius=1), "..x.x... ...x.x..")
+  assert_mask(masking.ancestor_mask(ancestors, 2, beams=2, radius=2), ".xx.x... .x.x.x..")
 
 
 def test_combined():

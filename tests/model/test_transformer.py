@@ -80,8 +80,9 @@ def test_decoder_layer(inputs):
     {"num_layers": 1, "share_logits": False, "d_k": None, "num_heads": 2},
     {"num_layers": 1, "share_embeddings": False, "d_v": None, "num_heads": 11},
     {"num_layers": 1, "pre_norm": True, "learned_positions": True, "share_embeddings": False, "share_logits": False},
+    {"attention_window": 2},
   ],
-  ids=["paper", "pre_norm-bias", "learned_positions", "own_logits", "own_source", "all"],
+  ids=["paper", "pre_norm-bias", "learned_positions", "own_logits", "own_source", "all", "window"],
 )
 def test_logits(changes, inputs):
   config = options(**changes)
@@ -122,6 +123,43 @@ def test_a_source_token_changes_no_logit_of_another_segment(plain, inputs):
   after = np.asarray(apply(params, inputs | {"source": source}))
   changed = np.any(after != before, axis=1)
   np.testing.assert_array_equal(changed, TARGET_SEGMENTS == 1)
+
+
+def test_a_window_as_long_as_the_sequences_changes_nothing(plain, inputs):
+  apply, params = plain
+  wide, wide_params = compiled(options(attention_window=max(SOURCE, TARGET) - 1))
+  jax.tree.map(np.testing.assert_array_equal, wide_params, params)
+  np.testing.assert_array_equal(wide(params, inputs), apply(params, inputs))
+
+
+def test_a_token_outside_the_window_changes_no_logit(inputs):
+  """Of one layer: what a target token changes are the next two positions of its segment."""
+  apply, params = compiled(options(num_layers=1, attention_window=2))
+  before = np.asarray(apply(params, inputs))
+  for position in np.flatnonzero(TARGET_SEGMENTS):
+    target = inputs["target"].copy()
+    target[position] = (target[position] + 1) % CONFIG.vocab_size
+    changed = np.any(np.asarray(apply(params, inputs | {"target": target})) != before, axis=1)
+    distance = np.arange(TARGET) - position
+    expected = (distance >= 0) & (distance <= 2) & (TARGET_SEGMENTS[position] == TARGET_SEGMENTS)
+    np.testing.assert_array_equal(changed, expected)
+
+
+def test_the_encoder_sees_to_both_sides_within_the_window(inputs):
+  model = Transformer(options(num_layers=1, attention_window=2))
+  params = perturbed(init_params(Config(model=model.config)))
+
+  @jax.jit
+  def encode(source):
+    return model.apply({"params": params}, source, np.arange(SOURCE), inputs["source_mask"], method="encode")
+
+  before = np.asarray(encode(inputs["source"]))
+  for position in np.flatnonzero(SOURCE_SEGMENTS):
+    source = inputs["source"].copy()
+    source[position] = (source[position] + 1) % CONFIG.vocab_size
+    changed = np.any(np.asarray(encode(source)) != before, axis=1)
+    expected = (abs(np.arange(SOURCE) - position) <= 2) & (SOURCE_SEGMENTS[position] == SOURCE_SEGMENTS)
+    np.testing.assert_array_equal(changed, expected)
 
 
 def test_bfloat16(plain, inputs):

@@ -35,7 +35,7 @@ def window_mask(query: int, key: int, radius: int) -> jax.Array:
   return jnp.abs(jnp.arange(query)[:, None] - jnp.arange(key)[None, :]) <= radius
 
 
-def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int) -> jax.Array:
+def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int, radius: int | None = None) -> jax.Array:
   """The past of each hypothesis in a cache that all hypotheses of a sentence share.
 
   The cache keeps what slot s computed at time t in row t * beams + s and is never
@@ -45,6 +45,7 @@ def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int) -
     ancestors: `[beams, length]`, the slot at each time of each hypothesis.
     position: the present time; later times are not yet written.
     beams: slots at each time.
+    radius: of `window_mask`; None is no limit.
 
   Returns:
     `[beams, length * beams]`.
@@ -52,6 +53,8 @@ def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int) -
   length = ancestors.shape[1]
   own = ancestors[:, :, None] == jnp.arange(beams)[None, None, :]  # [beams, length, slot]
   past = jnp.arange(length) <= position
+  if radius is not None:
+    past &= jnp.arange(length) >= position - radius
   return (own & past[None, :, None]).reshape(ancestors.shape[0], length * beams)
 
 

@@ -72,7 +72,7 @@ class Transformer(nn.Module):
     """Tokens `[source]`, positions `[source]`, mask `[source, source]` -> memory `[source, model]`."""
     embedding = self.target_embedding if self.config.share_embeddings else self.own_source_embedding
     x = self._enter(embedding(source) + self.source_positions(positions), deterministic)
-    return self.encoder(x, mask, deterministic=deterministic)
+    return self.encoder(x, self._restricted(mask), deterministic=deterministic)
 
   def decode(
     self,
@@ -86,7 +86,7 @@ class Transformer(nn.Module):
   ) -> jax.Array:
     """Tokens `[target]` behind BOS, memory `[source, model]` -> `[target, model]`; masks as in `__call__`."""
     x = self._enter(self.target_embedding(target) + self.target_positions(positions), deterministic)
-    return self.decoder(x, memory, self_mask, cross_mask, deterministic=deterministic)
+    return self.decoder(x, memory, self._restricted(self_mask), cross_mask, deterministic=deterministic)
 
   def logits(self, hidden: jax.Array) -> jax.Array:
     """`[..., model]` -> float32 `[..., vocab]`."""
@@ -129,11 +129,19 @@ class Transformer(nn.Module):
       `[beams, model]` before the output layer, and the new cache.
     """
     ancestors = continue_ancestors(cache.ancestors, position, parents)
-    self_mask = masking.ancestor_mask(ancestors, position, beams=len(tokens))
+    self_mask = masking.ancestor_mask(ancestors, position, len(tokens), self.config.attention_window)
     x = self.target_embedding(tokens) + self.target_positions(position[None])
     x = x.astype(self.config.dtype.value)
     x, past = self.decoder.step(x, position, cache.past, cache.memory.keys_values, self_mask, cache.memory.mask)
     return x, Cache(past, cache.memory, ancestors)
+
+  def _restricted(self, mask: jax.Array) -> jax.Array:
+    """A mask of self-attention within `config.attention_window`."""
+    window = self.config.attention_window
+    if window is None:
+      return mask
+    query, key = mask.shape
+    return masking.combine(mask, masking.window_mask(query, key, window))
 
   def _enter(self, x: jax.Array, deterministic: bool) -> jax.Array:
     """Dropout on the sum of embeddings and positions (§5.4)."""
