@@ -107,6 +107,7 @@ def one_step_late(d_model, warmup_steps, peak=None):
 
 
 SINUSOIDS, TOKEN_SUMS, SCHEDULE = positional_encoding.sinusoids, loss.token_sums, optimizer.inverse_square_root
+WINDOW = masking.window_mask
 
 
 # What is broken, and the check that must see it.
@@ -118,6 +119,8 @@ SINUSOIDS, TOKEN_SUMS, SCHEDULE = positional_encoding.sinusoids, loss.token_sums
     (attention, "attention_weights", without_scale, "encoder"),
     (masking, "causal_mask", lambda length: jnp.ones((length, length), bool), "causal"),
     (masking, "causal_mask", lambda length: jnp.tri(length, k=-1, dtype=bool), "one_token_at_a_time"),
+    (masking, "window_mask", lambda query, key, radius: jnp.ones((query, key), bool), "restricted_attention"),
+    (masking, "window_mask", lambda query, key, radius: WINDOW(query, key, radius - 1), "restricted_attention"),
     (masking, "segment_mask", lambda q, k: jnp.ones((len(q), len(k)), bool), "packed_pairs_are_alone"),
     (sublayer.Sublayer, "output", pre_norm, "residual_and_normalisation"),
     (sublayer, "layer_norm", lambda config: nn.LayerNorm(epsilon=1e-5), "residual_and_normalisation"),

@@ -1,4 +1,4 @@
-"""§3.2, attention, and §4's restricted attention of Table 1."""
+"""§3.2, attention."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -144,23 +144,3 @@ def causal():
     after = logits_of(row((SOURCE, changed(TARGET, position))))[: len(TARGET)]
     expected = np.arange(len(TARGET)) > position
     require((differ(before, after) == expected).all(), f"output {position} changes others than those after it")
-
-
-@STATEMENTS.add(
-  "4",
-  "Table 1: restricted to a neighbourhood of size r, self-attention joins two of n positions in O(n / r) layers.",
-  code="model/masking.py: window_mask",
-  test="tests/model/test_masking.py::test_window",
-  deviation=Deviation(
-    "a mask for models of one's own, of |i - j| <= radius; no config uses it",
-    "the paper does not use it either, and leaves it to future work",
-  ),
-)
-def restricted_attention():
-  n = 31
-  for radius in (1, 3, 30):
-    mask = np.asarray(masking.window_mask(n, n, radius))
-    reached, layers = np.eye(n, dtype=bool), 0
-    while not reached.all() and layers < n:
-      reached, layers = reached @ mask, layers + 1
-    require_equal(layers, -(-(n - 1) // radius), f"layers that join all of {n} positions within a radius of {radius}")

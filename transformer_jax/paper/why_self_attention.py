@@ -1,0 +1,90 @@
+"""§4, why self-attention: what it costs beside other layers, and how far it sees (Table 1)."""
+
+import dataclasses
+
+import numpy as np
+
+from transformer_jax import operations
+from transformer_jax.layers import table1
+from transformer_jax.paper.examples import (
+  SHALLOW,
+  SOURCE,
+  TARGET,
+  changed,
+  differ,
+  random_like,
+  row,
+  row_logits,
+  shapes,
+)
+from transformer_jax.paper.statement import Deviation, Statements, require, require_equal
+
+STATEMENTS = Statements()
+
+
+@STATEMENTS.add(
+  "4",
+  "Table 1: a layer of self-attention takes O(n^2 d) operations, a recurrent one O(n d^2), a convolutional one "
+  "O(k n d^2), self-attention restricted to a neighbourhood of size r O(r n d).",
+  code="layers/table1.py: ROWS",
+  test="tests/layers/test_table1.py::test_products_are_those_of_the_formula",
+  deviation=Deviation(
+    "the projections of Q, K, V and of the output, 8 n d^2 operations more, are counted apart",
+    "Table 1 leaves them out; `docs/table1.md` has both",
+  ),
+)
+def complexity():
+  sizes = table1.Sizes(n=24, d=128, k=3, r=6)
+  for name, kind in table1.ROWS.items():
+    once = operations.products(kind.traced(sizes))
+    for size in sizes._fields if len(kind.exponents) > 1 else ():
+      twice = operations.products(kind.traced(sizes._replace(**{size: 2 * getattr(sizes, size)})))
+      require_equal(twice / once, 2 ** kind.exponents.get(size, 0), f"growth of {name} with twice the {size}")
+
+
+@STATEMENTS.add(
+  "4",
+  "Table 1: in a recurrent layer O(n) operations wait for one another, in the others O(1).",
+  code="layers/table1.py: ROWS",
+  test="tests/layers/test_table1.py::test_only_the_recurrence_waits_for_each_position",
+)
+def sequential_operations():
+  for name, kind in table1.ROWS.items():
+    counts = [operations.sequential(kind.traced(table1.Sizes(n, d=8))) for n in (17, 34, 51)]
+    steps = counts[1] - counts[0]
+    require_equal(counts[2] - counts[1], steps, f"growth of the longest chain of {name} with each 17 positions")
+    require((steps >= 17) == (name == "recurrent") and (steps == 0) == (name != "recurrent"), f"{name}: {counts}")
+
+
+@STATEMENTS.add(
+  "4",
+  "Table 1: the longest path between two of n positions is 1 layer of self-attention, O(n) steps of a recurrence, "
+  "O(n / k) layers of convolutions or O(log_k n) of dilated ones, O(n / r) of restricted self-attention.",
+  code="layers/reach.py: path_length",
+  test="tests/layers/test_table1.py::test_path_lengths_are_those_of_the_formula",
+)
+def path_lengths():
+  for name, path in table1.path_lengths(n=8, k=3, r=2).items():
+    require_equal(path.found, path.formula, f"the longest path of {name}")
+
+
+@STATEMENTS.add(
+  "4",
+  "Self-attention could be restricted to a neighbourhood of size r about each position.",
+  code="config.py: ModelConfig.attention_window",
+  test="tests/model/test_transformer.py::test_a_token_outside_the_window_changes_no_logit",
+  deviation=Deviation(
+    "an option: r positions to either side in the encoder, the past r in the decoder, and the position itself; "
+    "attention over the encoder's output is not restricted",
+    "the paper does not use it, and leaves it to future work",
+  ),
+)
+def restricted_attention():
+  config = dataclasses.replace(SHALLOW, attention_window=2)
+  logits_of = row_logits(config, random_like(shapes(config)))
+  before = logits_of(row((SOURCE, TARGET)))[: len(TARGET)]
+  for position in range(len(TARGET)):
+    after = logits_of(row((SOURCE, changed(TARGET, position))))[: len(TARGET)]
+    distance = np.arange(len(TARGET)) - position  # of the outputs whose input is this token, shifted right: 1 and more
+    expected = (distance >= 1) & (distance <= 3)
+    require((differ(before, after) == expected).all(), f"token {position} is not seen by all that may, or by others")
