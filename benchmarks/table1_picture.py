@@ -23,6 +23,8 @@ def draw(points: list[dict[str, Any]], compared: list[dict[str, Any]], path: str
   axes[3].set(xlabel="d_k, of one head over 256 positions")
   axes[3].legend(fontsize="small")
   for axis in axes:
+    axis.set_xscale("log", base=2)
+    axis.minorticks_off()
     axis.grid(alpha=0.3)
   figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize="small")
   figure.savefig(path, metadata={"Date": None})
