@@ -117,6 +117,7 @@ def test_json_that_is_one(tmp_path):
     ({"model__d_model": 8.0}, "config.model.d_model is 8.0, but must be int"),
     ({"model__d_model": True}, "config.model.d_model is True"),
     ({"model__\x1b[2J\n": 1}, r"\\x1b\[2J\\n' is not a key"),
+    ({"model__" + "long" * 999: 1}, r"'longlong.*\.\.\..*long' is not a key"),
     ({"model__family": ["transformer"]}, "config.model.family is"),
     ({"model__family": "os:system"}, "config.model.family is 'os:system', but must be one of"),
     ({"model__vocab_size": 278}, "has 277 pieces, but .* says 278: take both from one run"),
@@ -318,10 +319,9 @@ def test_damaged_files_end_in_one_sentence(original, workdir):
   assert len(files) > 12
   for file in files:
     content = (original / file).read_bytes()
-    for _ in range(2):
-      damaged = fuzz_run_folder.mutated(content, generator)
-      (workdir / file).write_bytes(damaged)
-      assert fuzz_run_folder.loaded(str(workdir)) in ("loaded", "InputError", "RunError"), (file, damaged[:200])
+    damaged = fuzz_run_folder.mutated(content, generator)
+    (workdir / file).write_bytes(damaged)
+    assert fuzz_run_folder.loaded(str(workdir)) in ("loaded", "InputError", "RunError"), (file, damaged[:200])
     (workdir / file).write_bytes(content)
   assert fuzz_run_folder.loaded(str(workdir)) == "loaded"
 

@@ -41,7 +41,7 @@ def _hints(known: Any) -> dict[str, Any]:
 
 
 def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
-  key = f"{path}.{name}" if name.isidentifier() else _short.repr(name)
+  key = f"{path}.{name}" if name.isidentifier() and len(name) < 80 else _short.repr(name)
   return InputError(f"{key} is not a key; {path} has {', '.join(sorted(known)) or 'none'}")
 
 
