@@ -41,7 +41,8 @@ class LengthPenalty(enum.Enum):
 MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
 
 
-def _require(condition: bool, key: str, value: Any, expected: str) -> None:
+def require(condition: bool, key: str, value: Any, expected: str) -> None:
+  """Raises InputError unless a value of the config is as expected."""
   if not condition:
     raise InputError(f"config.{key} is {value!r}, but must be {expected}")
 
@@ -116,10 +117,10 @@ class ModelConfig(AnyModelConfig):
 
   def __post_init__(self):
     for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions"):
-      _require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
+      require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
     for name in ("d_k", "d_v"):
       value = getattr(self, name)
-      _require(value is None or value > 0, f"model.{name}", value, "positive or None")
+      require(value is None or value > 0, f"model.{name}", value, "positive or None")
       if value is None and self.d_model % self.num_heads:
         raise InputError(
           f"config.model.num_heads is {self.num_heads}, which does not divide config.model.d_model = {self.d_model}: "
@@ -129,8 +130,8 @@ class ModelConfig(AnyModelConfig):
     _require(window is None or window > 0, "model.attention_window", window, "positive or None")
     for name in ("dropout", "attention_dropout"):
       value = getattr(self, name)
-      _require(0 <= value < 1, f"model.{name}", value, "at least 0 and below 1")
-    _require(self.d_model % 2 == 0, "model.d_model", self.d_model, "even, as positions are pairs of sine and cosine")
+      require(0 <= value < 1, f"model.{name}", value, "at least 0 and below 1")
+    require(self.d_model % 2 == 0, "model.d_model", self.d_model, "even, as positions are pairs of sine and cosine")
 
   @property
   def head_dim_k(self) -> int:
@@ -182,18 +183,16 @@ class DataConfig:
   cache_dir: str = ""
 
   def __post_init__(self):
-    _require(self.row_length > 1, "data.row_length", self.row_length, "at least 2")
+    require(self.row_length > 1, "data.row_length", self.row_length, "at least 2")
     if not 0 <= self.max_length <= self.row_length:
       raise InputError(
         f"config.data.row_length is {self.row_length}, shorter than the longest sentence allowed, "
         f"config.data.max_length = {self.max_length}: raise the one or lower the other"
       )
-    _require(
-      self.corpus is not Corpus.TFDS or bool(self.dataset), "data.dataset", self.dataset, "the name of a dataset"
-    )
-    _require(bool(self.source_language), "data.source_language", self.source_language, "a language code")
-    _require(bool(self.target_language), "data.target_language", self.target_language, "a language code")
-    _require(
+    require(self.corpus is not Corpus.TFDS or bool(self.dataset), "data.dataset", self.dataset, "the name of a dataset")
+    require(bool(self.source_language), "data.source_language", self.source_language, "a language code")
+    require(bool(self.target_language), "data.target_language", self.target_language, "a language code")
+    require(
       self.source_language != self.target_language,
       "data.target_language",
       self.target_language,
@@ -250,15 +249,15 @@ class TrainConfig:
 
   def __post_init__(self):
     for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
-      _require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
+      require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
     for name in ("save_every", "max_skipped"):
-      _require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
+      require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
     for name in ("beta1", "beta2", "label_smoothing", "ema_decay"):
-      _require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
-    _require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
-    _require(self.seed >= 0, "train.seed", self.seed, "0 or more")
+      require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
+    require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
+    require(self.seed >= 0, "train.seed", self.seed, "0 or more")
     rate = self.peak_learning_rate
-    _require(rate is None or 0 < rate < math.inf, "train.peak_learning_rate", rate, "positive or None")
+    require(rate is None or 0 < rate < math.inf, "train.peak_learning_rate", rate, "positive or None")
 
 
 @dataclass
@@ -279,7 +278,7 @@ class EvaluateConfig:
 
   def __post_init__(self):
     for name in ("every", "sentences"):
-      _require(getattr(self, name) >= 0, f"evaluate.{name}", getattr(self, name), "0 or more")
+      require(getattr(self, name) >= 0, f"evaluate.{name}", getattr(self, name), "0 or more")
 
 
 @dataclass
@@ -306,12 +305,12 @@ class DecodeConfig:
   max_source_length: int = 256
 
   def __post_init__(self):
-    _require(0 < self.beam_size <= MOST_BEAMS, "decode.beam_size", self.beam_size, f"from 1 to {MOST_BEAMS}")
-    _require(0 <= self.length_penalty < math.inf, "decode.length_penalty", self.length_penalty, "0 or more")
-    _require(0 <= self.patience < math.inf, "decode.patience", self.patience, "0 or more")
+    require(0 < self.beam_size <= MOST_BEAMS, "decode.beam_size", self.beam_size, f"from 1 to {MOST_BEAMS}")
+    require(0 <= self.length_penalty < math.inf, "decode.length_penalty", self.length_penalty, "0 or more")
+    require(0 <= self.patience < math.inf, "decode.patience", self.patience, "0 or more")
     for name, least in (("extra_length", 1), ("max_source_length", 2)):
       value = getattr(self, name)
-      _require(least <= value <= MOST_TOKENS, f"decode.{name}", value, f"from {least} to {MOST_TOKENS}")
+      require(least <= value <= MOST_TOKENS, f"decode.{name}", value, f"from {least} to {MOST_TOKENS}")
 
 
 @dataclass

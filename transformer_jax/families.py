@@ -50,6 +50,17 @@ FAMILIES = {
   "transformer": Family(
     "transformer_jax.config:ModelConfig", "transformer_jax.model.transformer:Transformer", _TRANSLATION
   ),
+  "seq2seq": Family(
+    "transformer_jax.recurrent.config:SequenceToSequenceConfig",
+    "transformer_jax.recurrent.seq2seq:SequenceToSequence",
+    _TRANSLATION,
+  ),
+  "bahdanau": Family(
+    "transformer_jax.recurrent.config:BahdanauConfig", "transformer_jax.recurrent.bahdanau:Bahdanau", _TRANSLATION
+  ),
+  "luong": Family(
+    "transformer_jax.recurrent.config:LuongConfig", "transformer_jax.recurrent.luong:Luong", _TRANSLATION
+  ),
 }
 
 

@@ -63,12 +63,22 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
   except flags.Error as error:
     raise InputError(_last_line(error)) from error
   except Exception as error:  # a config file can fail in any way
+    if "not found on dataclass" in str(error):
+      _require_keys_of_this_model(keys, argv, default)
     raise InputError(f"--config: the file fails with {type(error).__name__}: {_last_line(error)}") from error
   if len(rest) > 1:
     raise InputError(f"{rest[1]!r} is not a flag: flags begin with --, as in --config.train.steps=1000")
   path, _, argument = file.partition(":")
   name = re.sub(r"[^\w.]+", "-", f"{Path(path).stem}-{argument}").strip("-")
   return Experiment(chosen, name, workdir.value)
+
+
+def _require_keys_of_this_model(keys: Sequence[str], argv: Sequence[str], default: str | None) -> None:
+  """Raises InputError where a key is one of another model's: which model it is, only the file can tell."""
+  file = [argument for argument in argv[1:] if re.match(r"--?config=", argument)]
+  config = parse([argv[0], *file], default).config
+  for key in keys:
+    config_values.require_key(key, config)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import ModelConfig
+from transformer_jax.config import AnyModelConfig
 
 
 def embed(table: jax.Array, tokens: jax.Array) -> jax.Array:
@@ -20,7 +20,7 @@ def output_logits(table: jax.Array, hidden: jax.Array, dtype: str = "float32") -
 class Embedding(nn.Module):
   """A table `[vocab, model]` of N(0, 1 / d_model), so that `embed` gives unit variance."""
 
-  config: ModelConfig
+  config: AnyModelConfig
 
   def setup(self):
     shape = (self.config.vocab_size, self.config.d_model)

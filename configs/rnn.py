@@ -1,0 +1,40 @@
+"""The Transformer's recurrent ancestors on Multi30k, with as many parameters as `multi30k.py` and its data and search.
+
+    python train.py --config=configs/rnn.py:bahdanau --workdir=runs/bahdanau \
+      --config.data.train=PREFIX --config.data.validation=PREFIX
+
+KIND is plain (Sutskever et al. 2014), reversed (the same, reading the source from its end), bahdanau (Bahdanau et al.
+2015), luong-dot, luong-general or luong-concat (Luong et al. 2015).
+"""
+
+import dataclasses
+from typing import Any
+
+from configs import multi30k
+from transformer_jax.config import AnyModelConfig, Config
+from transformer_jax.errors import InputError
+from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
+
+# Widths with which a model has about as many parameters as the Transformer of `multi30k.py`, 2.56 million.
+_PLAIN, _BAHDANAU, _LUONG = 212, 220, {Score.DOT: 200, Score.GENERAL: 198, Score.CONCAT: 194}
+
+
+def get_config(kind: str = "bahdanau") -> Config:
+  config = multi30k.get_config()
+  return dataclasses.replace(
+    config,
+    model=_model(kind, vocab_size=config.model.vocab_size, d_model=config.model.d_model, dropout=0.2),
+    train=dataclasses.replace(config.train, warmup_steps=400, peak_learning_rate=3e-3),
+  )
+
+
+def _model(kind: str, **sizes: Any) -> AnyModelConfig:
+  layers: dict[str, Any] = {"num_layers": 2}
+  if kind in ("plain", "reversed"):
+    return SequenceToSequenceConfig(**sizes, **layers, hidden_size=_PLAIN, reverse_source=kind == "reversed")
+  if kind == "bahdanau":
+    return BahdanauConfig(**sizes, hidden_size=_BAHDANAU, attention_size=128)
+  scores = {f"luong-{score.value}": score for score in Score}
+  if kind in scores:
+    return LuongConfig(**sizes, **layers, hidden_size=_LUONG[scores[kind]], score=scores[kind])
+  raise InputError(f"{kind!r} is not a recurrent model; there are plain, reversed, bahdanau, {', '.join(scores)}")

@@ -1,0 +1,113 @@
+"""Each config of configs/rnn.py through the commands that the Transformer has."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+from configs import multi30k, rnn
+from transformer_jax import checkpoint, plan
+from transformer_jax.__main__ import main
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
+from transformer_jax.errors import InputError
+from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
+from transformer_jax.training import loop
+
+KINDS = ("plain", "reversed", "bahdanau", "luong-dot", "luong-general", "luong-concat")
+CONFIG = str(Path(rnn.__file__))
+WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
+
+
+def test_the_configs_are_what_their_names_say():
+  models = {kind: rnn.get_config(kind).model for kind in KINDS}
+  assert [type(model) for model in models.values()] == [
+    *[SequenceToSequenceConfig] * 2,
+    BahdanauConfig,
+    *[LuongConfig] * 3,
+  ]
+  assert [models[kind].reverse_source for kind in KINDS[:2]] == [False, True]
+  assert [models[kind].score for kind in KINDS[3:]] == [Score.DOT, Score.GENERAL, Score.CONCAT]
+  with pytest.raises(InputError, match="'luong' is not a recurrent model; there are plain, reversed, bahdanau, luong-"):
+    rnn.get_config("luong")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_differ_from_the_transformer_in_the_model_alone(kind):
+  """By 1% of its parameters at most; what the learning rate and dropout are, each model's docstring says."""
+  ours, theirs = rnn.get_config(kind), multi30k.get_config()
+  assert (ours.data, ours.evaluate, ours.decode) == (theirs.data, theirs.evaluate, theirs.decode)
+  assert ours.train.batch_tokens == theirs.train.batch_tokens
+  counts = [plan.parameters(config)["total"] for config in (ours, theirs)]
+  assert counts[0] == pytest.approx(counts[1], rel=0.01)
+
+
+@pytest.fixture
+def prefix(tmp_path):
+  """A corpus in which the target is the source backwards."""
+  random = np.random.default_rng(0)
+  sentences = [random.choice(WORDS, random.integers(1, 7)).tolist() for _ in range(97)]
+  (tmp_path / "text.en").write_text("".join(" ".join(words) + "\n" for words in sentences))
+  (tmp_path / "text.de").write_text("".join(" ".join(reversed(words)) + "\n" for words in sentences))
+  return str(tmp_path / "text")
+
+
+def tiny(kind: str, prefix: str, steps: int = 4) -> Config:
+  config = rnn.get_config(kind)
+  return dataclasses.replace(
+    config,
+    data=DataConfig(corpus=Corpus.TEXT, train=prefix, validation=prefix, row_length=16),
+    model=dataclasses.replace(config.model, vocab_size=290, d_model=8, hidden_size=7, dropout=0.1),
+    train=TrainConfig(steps=steps, batch_tokens=128, warmup_steps=3, ema_decay=0.9, log_every=2, save_every=2, keep=2),
+    evaluate=EvaluateConfig(every=0, sentences=2),
+    decode=DecodeConfig(beam_size=2, max_source_length=16, extra_length=3),
+  )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_trains_resumes_averages_translates_and_evaluates(kind, prefix, tmp_path, capfdbinary, monkeypatch):
+  config, whole, parts = tiny(kind, prefix), tmp_path / "whole", tmp_path / "parts"
+  loop.train(config, epath.Path(whole))
+  loop.train(tiny(kind, prefix, steps=2), epath.Path(parts))
+  loop.train(config, epath.Path(parts))
+  one, other = (
+    jax.device_get(checkpoint.Checkpoints(epath.Path(folder), 2).restore(config)) for folder in (whole, parts)
+  )
+  assert int(one.step) == 4
+  jax.tree.map(np.testing.assert_array_equal, one, other)
+
+  mean = str(tmp_path / "mean")
+  assert main(["average", "--workdir", str(whole), "--last", "2", "--output", mean]) == 0
+  capfdbinary.readouterr()
+  arguments = ["evaluate", "--workdir", mean, "--source", f"{prefix}.en", "--reference", f"{prefix}.de", "--json"]
+  assert main(arguments) == 0
+  assert 0 <= json.loads(capfdbinary.readouterr().out)["bleu"] <= 100
+
+
+def test_a_run_of_another_family_is_refused(prefix, tmp_path):
+  folder = epath.Path(tmp_path / "run")
+  folder.mkdir()
+  checkpoint.begin_run(folder, tiny("plain", prefix), loop._learned(tiny("plain", prefix)), [])
+  with pytest.raises(
+    InputError, match=r"the config is of a bahdanau model, but the run in .* of a seq2seq: use another"
+  ) as error:
+    checkpoint.check_run(folder, tiny("bahdanau", prefix))
+  assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+  ("flags", "message"),
+  [
+    (["--config.model.num_heads=2"], "config.model.num_heads is not a key; config.model has attention_size, d_model"),
+    (["--config.model.attention_size=0"], "config.model.attention_size is 0, but must be positive"),
+    (["--config.model.dropout=1"], "config.model.dropout is 1.0, but must be at least 0 and below 1"),
+  ],
+)
+def test_a_mistake_is_one_sentence(capsys, flags, message):
+  assert main(["plan", f"--config={CONFIG}:bahdanau", "--no-data", *flags]) == 2
+  [line] = capsys.readouterr().err.splitlines()
+  assert line.startswith("transformer-jax: error: ") and message in line

@@ -1,0 +1,165 @@
+"""Each model against NumPy, in packed rows and alone, at once and token by token."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.model.example import float64
+from tests.recurrent import reference
+from tests.recurrent.example import CONFIGS, LENGTHS, ROW_LENGTH, example, leaves, packed, pairs
+from transformer_jax.config import Config, DataConfig, Dtype, LengthPenalty, TrainConfig
+from transformer_jax.data.packing import TARGET_SEGMENTS
+from transformer_jax.data.tokenizer import BOS, EOS, PAD
+from transformer_jax.decoding import batch as programs
+from transformer_jax.decoding.batch import SearchOptions
+from transformer_jax.model import masking
+from transformer_jax.training.step import init_params
+from transformer_jax.training.translation import batch_sums, decoder_output
+
+BEAMS, TARGET = 3, 5
+
+
+def every(*quick):
+  """Every model; only some of them in each run of the tests, as each takes seconds to compile."""
+  kinds = [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in CONFIGS]
+  return pytest.mark.parametrize("name", kinds)
+
+
+def logits_of_row(model, params, row):
+  hidden = decoder_output(model, params, row, None)
+  return model.apply({"params": params}, hidden, method="logits")
+
+
+@every("reversed", "bahdanau", "luong-general", "luong-concat")
+def test_each_pair_of_a_packed_row_has_the_logits_of_the_equations(name):
+  model, params = example(name)
+  row = packed(pairs(), rest=9)  # in the padding stands a token that would do harm if anything looked at it
+  found = np.asarray(jax.jit(functools.partial(logits_of_row, model))(params, row))
+  expected = [reference.logits(model.config, float64(params), *pair) for pair in pairs()]
+  real = row[TARGET_SEGMENTS] > 0
+  assert found.shape == (ROW_LENGTH, 31) and found.dtype == np.float32
+  np.testing.assert_allclose(found[real], np.concatenate(expected), atol=1e-5)
+
+
+@every("luong-concat")
+def test_packing_changes_no_gradient(name):
+  model, params = example(name)
+  config = Config(model=model.config, data=DataConfig(row_length=ROW_LENGTH), train=TrainConfig(label_smoothing=0.1))
+
+  @jax.jit
+  @jax.grad
+  def gradient(params, rows):
+    return batch_sums(config, params, rows, None).loss
+
+  nothing = packed([])
+  together = gradient(params, np.stack([packed(pairs()), nothing, nothing]))
+  apart = gradient(params, np.stack([packed([pair]) for pair in pairs()]))
+  expected = leaves(apart)
+  for place, found in leaves(together).items():
+    assert np.any(found)
+    np.testing.assert_allclose(found, expected[place], atol=2e-5 * np.abs(expected[place]).max(), err_msg=place)
+
+
+class Sentence:
+  """A model and an encoded sentence with padding behind it."""
+
+  def __init__(self, name):
+    self.model, self.params = example(name)
+    self.source = pairs()[0][0]
+    padded = np.concatenate([self.source, np.full(4, 9)])
+    self.valid = np.arange(len(padded)) < len(self.source)
+    mask = masking.padding_mask(self.valid, self.valid)
+
+    @jax.jit
+    def start():
+      memory = self.apply(padded, jnp.arange(len(padded)), mask, method="encode")
+      return self.apply(self.apply(memory, self.valid, method="remember"), 11, BEAMS, method="start")
+
+    self.cache = start()
+    self.decode_step = jax.jit(lambda *args: self.apply(*args, method="decode_step"))
+
+  def apply(self, *args, method):
+    return self.model.apply({"params": self.params}, *args, method=method)
+
+  def expected(self, path):
+    """Logits behind each token of a path that begins with BOS."""
+    return reference.logits(self.model.config, float64(self.params), self.source, np.array([*path[1:], 4]))
+
+
+@every("reversed", "bahdanau", "luong-concat")
+def test_beams_that_change_places_equal_the_whole_path_of_each(name):
+  """Parents are random at every step, and the cache is one that another sentence has used."""
+  sentence, generator = Sentence(name), np.random.default_rng(1)
+  cache = sentence.cache.replace(state=jax.tree.map(lambda x: x + 1e3, sentence.cache.state))
+  paths = np.full((BEAMS, TARGET), BOS)
+  for position in range(TARGET):
+    parents = generator.integers(BEAMS, size=BEAMS)
+    paths = paths[parents]
+    if position:
+      paths[:, position] = generator.integers(4, 31, size=BEAMS)
+    hidden, cache = sentence.decode_step(cache, jnp.int32(position), parents, paths[:, position])
+    found = np.asarray(hidden) @ sentence.params["embedding"]["table"].T
+    for beam in range(BEAMS):
+      expected = sentence.expected(paths[beam, : position + 1])
+      np.testing.assert_allclose(found[beam], expected[-1], atol=1e-5)
+
+
+@every("luong-general")
+def test_dropout_is_of_the_row_and_of_nothing_that_goes_on_in_time(name):
+  """With one key the first sentence's outputs are the same beside others; with another they are different."""
+  model, params = example(name, dropout=0.5)
+  function = jax.jit(functools.partial(decoder_output, model))
+  row, others = packed(pairs()), packed([pairs()[0], pairs()[2]])
+  [first, again, other] = [function(params, r, jax.random.key(k)) for r, k in ((row, 0), (others, 0), (row, 1))]
+  length = LENGTHS[0][1]
+  np.testing.assert_array_equal(first[:length], again[:length])
+  assert np.any(first[:length] != other[:length])
+
+
+@pytest.mark.slow
+def test_bfloat16():
+  model, params = example("luong-concat")
+  low, _ = example("luong-concat", dtype=Dtype.BFLOAT16)
+  row = packed(pairs())
+  exact, rounded = (np.asarray(jax.jit(functools.partial(logits_of_row, m))(params, row)) for m in (model, low))
+  assert rounded.dtype == np.float32
+  error = np.sqrt(np.mean((rounded - exact) ** 2)) / np.std(exact)
+  assert 1e-4 < error < 0.02  # products round to 2^-9, and a state is the sum of some of them
+
+
+@every("luong-dot")
+def test_beam_search_finds_what_exhaustive_search_finds(name):
+  """With 4 words (UNK is one) and outputs of at most 3 tokens there are 1 + 4 + 16 translations, and room for all."""
+  model, params = example(name, vocab_size=7)
+  options = SearchOptions(beam_size=21, length_penalty=LengthPenalty.GNMT, alpha=0.6, n_best=21, extra_length=1)
+  source = np.array([[5, EOS, PAD], [6, EOS, PAD]])
+  found = jax.jit(functools.partial(programs.search, model, options, 2))(params, source)
+  words = (1, 4, 5, 6)
+  assert not {PAD, BOS, EOS} & set(words)
+  targets = [(*path, EOS) for length in range(3) for path in itertools.product(words, repeat=length)]
+  padded = np.array([[*target, *[PAD] * (3 - len(target))] for target in targets])
+  for i in range(2):
+    sources = np.broadcast_to(source[i], (len(padded), 3))
+    log_probs = jax.jit(functools.partial(programs.score, model))(params, (sources, padded))
+    scores = np.asarray(log_probs) / ((5 + np.array([len(target) for target in targets])) / 6) ** 0.6
+    order = np.argsort(-scores)
+    np.testing.assert_allclose(found.scores[i], scores[order], atol=1e-5)
+    assert [tuple(t[t != PAD]) for t in np.asarray(found.tokens[i])] == [targets[k] for k in order]
+
+
+def test_initial_parameters():
+  """Matrices of gates are drawn one by one, and only an LSTM's forget gates have a bias at first."""
+  config = CONFIGS["luong-dot"]
+  params = leaves(jax.jit(lambda: init_params(Config(model=config)))())
+  for place, x in params.items():
+    if "bias" in place:
+      np.testing.assert_array_equal(x, [0] * 7 + [1] * 7 + [0] * 14)
+    if "recurrent" in place:
+      for gate in np.split(x, 4, axis=1):
+        np.testing.assert_allclose(gate @ gate.T, np.eye(7), atol=1e-5)
+  kernel = params["['encoder']['lstm_0']['kernel']"]
+  assert np.abs(kernel).max() == pytest.approx(np.sqrt(6 / (5 + 7)), rel=0.1)

@@ -1,0 +1,1 @@
+"""The Transformer's recurrent ancestors; as everywhere, of one sequence: callers add the batch with `jax.vmap`."""

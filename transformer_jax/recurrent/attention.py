@@ -1,0 +1,37 @@
+"""Attention of one target state over the states of the source, before the Transformer."""
+
+import jax
+import jax.numpy as jnp
+
+
+def dot_score(query: jax.Array, keys: jax.Array) -> jax.Array:
+  """h^T s_j: `[size]`, `[source, size]` -> float32 `[source]`.
+
+  Luong et al. 2015, "dot"; with keys s_j W also their "general", h^T W s_j.
+  """
+  return jnp.einsum("k,sk->s", query, keys, preferred_element_type=jnp.float32)
+
+
+def additive_score(query: jax.Array, keys: jax.Array, v: jax.Array) -> jax.Array:
+  """v^T tanh(q + k_j): `[size]`, `[source, size]`, `[size]` -> float32 `[source]`.
+
+  Bahdanau et al. 2015 with q = W s_(i-1) and k_j = U h_j; Luong et al. 2015 with q and k_j the two
+  halves of their "concat", W [h; s_j].
+  """
+  return jnp.einsum("sk,k->s", jnp.tanh(query[None] + keys), v, preferred_element_type=jnp.float32)
+
+
+def attend(scores: jax.Array, mask: jax.Array, values: jax.Array) -> jax.Array:
+  """The mean of the values with the weights softmax(scores): the context vector.
+
+  Args:
+    scores: `[source]` float32.
+    mask: `[source]`, true where the query may look.
+    values: `[source, size]`.
+
+  Returns:
+    float32 `[size]`; 0 where the query may look at nothing.
+  """
+  weights = jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(jnp.float32).min))
+  weights = jnp.where(mask, weights, 0).astype(values.dtype)
+  return jnp.einsum("s,sv->v", weights, values, preferred_element_type=jnp.float32)

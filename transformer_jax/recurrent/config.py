@@ -1,0 +1,98 @@
+"""Sizes and options of the recurrent models; the defaults are the papers'.
+
+The paper's three tables (source, target, output) are one here, as the
+Transformer's are, so that models of equal size differ in nothing but their
+architecture.
+"""
+
+import enum
+from dataclasses import dataclass
+
+from transformer_jax.config import AnyModelConfig, Dtype, require
+
+
+class Score(enum.Enum):
+  """How Luong et al. compare a target state h with a source state s (`attention.py`)."""
+
+  DOT = "dot"
+  GENERAL = "general"
+  CONCAT = "concat"
+
+
+@dataclass(unsafe_hash=True)
+class RecurrentConfig(AnyModelConfig):
+  """What the recurrent models have in common.
+
+  Attributes:
+    vocab_size: entries of the one vocabulary, shared by both languages.
+    d_model: width of embeddings and of what the output layer sees.
+    hidden_size: width of a recurrent state.
+    dropout: on what goes up, never on what goes on in time (Zaremba et al. 2014).
+    dtype: the type of matrix products; states are float32.
+  """
+
+  vocab_size: int = 37_000
+  d_model: int = 1000
+  hidden_size: int = 1000
+  dropout: float = 0.0
+  dtype: Dtype = Dtype.FLOAT32
+
+  def __post_init__(self):
+    for name in ("vocab_size", "d_model", "hidden_size"):
+      require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
+    require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")
+
+
+@dataclass(unsafe_hash=True)
+class SequenceToSequenceConfig(RecurrentConfig):
+  """Sutskever et al. 2014.
+
+  Attributes:
+    num_layers: LSTMs on top of one another, in the encoder and in the decoder.
+    reverse_source: read the source from its last token to its first.
+  """
+
+  num_layers: int = 4
+  reverse_source: bool = True
+
+  def __post_init__(self):
+    super().__post_init__()
+    require(self.num_layers > 0, "model.num_layers", self.num_layers, "positive")
+
+
+@dataclass(unsafe_hash=True)
+class BahdanauConfig(RecurrentConfig):
+  """Bahdanau et al. 2015: one layer of GRUs in each direction of the encoder, and one in the decoder.
+
+  Attributes:
+    attention_size: n', the width in which states are compared.
+  """
+
+  d_model: int = 620
+  attention_size: int = 1000
+
+  def __post_init__(self):
+    super().__post_init__()
+    require(self.attention_size > 0, "model.attention_size", self.attention_size, "positive")
+
+
+@dataclass(unsafe_hash=True)
+class LuongConfig(RecurrentConfig):
+  """Luong et al. 2015, with global attention.
+
+  Attributes:
+    num_layers: LSTMs on top of one another, in the encoder and in the decoder.
+    reverse_source: read the source from its last token to its first.
+    score: how states are compared.
+    input_feeding: the attentional vector of one step is an input of the next.
+  """
+
+  dropout: float = 0.2
+  num_layers: int = 4
+  reverse_source: bool = True
+  score: Score = Score.GENERAL
+  input_feeding: bool = True
+
+  def __post_init__(self):
+    super().__post_init__()
+    require(self.num_layers > 0, "model.num_layers", self.num_layers, "positive")

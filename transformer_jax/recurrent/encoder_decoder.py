@@ -1,0 +1,125 @@
+"""What the recurrent models that translate have in common."""
+
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.embedding import Embedding, output_logits
+from transformer_jax.recurrent.recurrence import over, take, where
+
+
+class Memory(NamedTuple):
+  """What the decoder needs of one sentence.
+
+  Attributes:
+    initial: the decoder's state before its first token.
+    source: what attention looks at, a tree of arrays `[source, ...]`; empty where there is none.
+    mask: `[source]`, true at real tokens.
+  """
+
+  initial: Any
+  source: Any
+  mask: jax.Array
+
+
+@flax.struct.dataclass
+class Cache:
+  """What decoding remembers between one token and the next.
+
+  Attributes:
+    state: of each hypothesis, arrays `[beams, ...]`.
+    memory: of the source.
+  """
+
+  state: Any
+  memory: Memory
+
+
+class EncoderDecoder(nn.Module):
+  """A recurrent model with the methods of `model.transformer.Transformer`; there they are documented.
+
+  A model of this kind has `encode`, `decode` and `remember`, and a decoder that
+  advances by one token: `step`.
+  """
+
+  config: Any  # a RecurrentConfig; each model has its own
+
+  def setup(self):
+    self.embedding = Embedding(self.config)
+    self.dropout = Dropout(self.config.dropout)
+
+  def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> Any:
+    """Tokens `[source]`, positions `[source]`, mask `[source, source]` -> states, arrays `[source, ...]`."""
+    raise NotImplementedError
+
+  def decode(
+    self,
+    target: jax.Array,
+    positions: jax.Array,
+    memory: Any,
+    self_mask: jax.Array,
+    cross_mask: jax.Array,
+    *,
+    deterministic: bool = True,
+  ) -> jax.Array:
+    """Tokens `[target]` behind BOS, what `encode` gave -> `[target, model]`.
+
+    `self_mask` is not looked at: a sentence begins at position 0, and a recurrent
+    model sees nothing of what comes later.
+    """
+    raise NotImplementedError
+
+  def remember(self, memory: Any, source_valid: jax.Array) -> Memory:
+    """What each step of the decoder needs of what `encode` gave, and of the real tokens `[source]`."""
+    raise NotImplementedError
+
+  def step(self, state: Any, embedded: jax.Array, memory: Memory) -> tuple[Any, jax.Array]:
+    """One more token `[model]` of one hypothesis -> the new state, and `[model]` before the output layer."""
+    raise NotImplementedError
+
+  def __call__(
+    self,
+    source: jax.Array,
+    target: jax.Array,
+    source_positions: jax.Array,
+    target_positions: jax.Array,
+    source_mask: jax.Array,
+    target_mask: jax.Array,
+    cross_mask: jax.Array,
+    *,
+    deterministic: bool = True,
+  ) -> jax.Array:
+    """A sentence pair, or a packed row of several -> `[target, model]`; `logits` makes scores of it."""
+    memory = self.encode(source, source_positions, source_mask, deterministic=deterministic)
+    return self.decode(target, target_positions, memory, target_mask, cross_mask, deterministic=deterministic)
+
+  def embed(self, tokens: jax.Array, *, deterministic: bool) -> jax.Array:
+    """`[length]` -> `[length, model]`."""
+    return self.dropout(self.embedding(tokens), deterministic=deterministic)
+
+  def logits(self, hidden: jax.Array) -> jax.Array:
+    """`[..., model]` -> float32 `[..., vocab]`."""
+    return output_logits(self.output_table(), hidden, self.config.dtype.value)
+
+  def output_table(self) -> jax.Array:
+    """The output layer's table, `[vocab, model]`: the embeddings'."""
+    return self.embedding.table
+
+  def start(self, memory: Memory, max_length: int, beams: int) -> Cache:
+    """The cache before the first token; a state does not grow with `max_length`."""
+    return Cache(jax.tree.map(lambda x: jnp.zeros((beams, *x.shape), x.dtype), memory.initial), memory)
+
+  def decode_step(
+    self, cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array
+  ) -> tuple[jax.Array, Cache]:
+    """One more token of every hypothesis: `[beams, model]` before the output layer, and the new cache."""
+    past = take(cache.state, parents)
+    initial = jax.tree.map(lambda x, y: jnp.broadcast_to(x, y.shape), cache.memory.initial, past)
+    step = over(type(self).step, in_axes=(0, 0, None))
+    state = where(position == 0, initial, past)
+    state, hidden = step(self, state, self.embed(tokens, deterministic=True), cache.memory)
+    return hidden, Cache(state, cache.memory)

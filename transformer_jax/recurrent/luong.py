@@ -1,0 +1,158 @@
+"""Effective Approaches to Attention-based Neural Machine Translation (Luong et al. 2015), §3.1 and §3.3."""
+
+from typing import NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_jax.recurrent.attention import additive_score, attend, dot_score
+from transformer_jax.recurrent.config import LuongConfig, Score
+from transformer_jax.recurrent.encoder_decoder import EncoderDecoder, Memory
+from transformer_jax.recurrent.linear import Linear
+from transformer_jax.recurrent.recurrence import begins, last_read, over, recurrence, take, zeros
+from transformer_jax.recurrent.stack import Stack, States
+
+
+class Source(NamedTuple):
+  """What attention looks at.
+
+  Attributes:
+    states: of the encoder's top layer, `[source, hidden]`.
+    keys: what scores need of them, `[source, hidden]`; computed once.
+  """
+
+  states: jax.Array
+  keys: jax.Array
+
+
+class DecoderState(NamedTuple):
+  """Between two target tokens.
+
+  Attributes:
+    layers: states of the LSTMs.
+    attentional: h~ of the last token, `[model]`; zeros at first.
+  """
+
+  layers: States
+  attentional: jax.Array
+
+
+class GlobalAttention(nn.Module):
+  r"""h~ = tanh(W_c [c; h]), where c is the mean of the source's states s_j with weights softmax(score(h, s_j)).
+
+  score(h, s) = h^T s                     dot
+                h^T W_a s                 general
+                v^T tanh(W_a [h; s])      concat
+  """
+
+  config: LuongConfig
+
+  def setup(self):
+    size, dtype = self.config.hidden_size, self.config.dtype
+    if self.config.score is not Score.DOT:
+      self.key = Linear(size, size, dtype)
+    if self.config.score is Score.CONCAT:
+      self.query = Linear(size, size, dtype)
+      self.v = self.param("v", nn.initializers.normal(size**-0.5), (size,))
+    self.combine = Linear(2 * size, self.config.d_model, dtype)
+
+  def source(self, states: jax.Array) -> Source:
+    """What `__call__` needs of the encoder's states `[source, hidden]`."""
+    return Source(states, states if self.config.score is Score.DOT else self.key(states))
+
+  def __call__(self, h: jax.Array, source: Source, mask: jax.Array) -> jax.Array:
+    """A target state `[hidden]` -> h~ `[model]`, float32; `mask` `[source]` says where it may look."""
+    if self.config.score is Score.CONCAT:
+      scores = additive_score(self.query(h), source.keys, self.v)
+    else:
+      scores = dot_score(h, source.keys)
+    context = attend(scores, mask, source.states)
+    return jnp.tanh(self.combine(jnp.concatenate([context, h])))
+
+
+class Luong(EncoderDecoder):
+  """The encoder and decoder of `seq2seq.py`, with attention after the recurrent update."""
+
+  config: LuongConfig
+
+  def setup(self):
+    super().setup()
+    config = self.config
+    sizes = config.d_model, config.hidden_size, config.num_layers, config.dropout, config.dtype
+    self.encoder = Stack(*sizes)
+    self.decoder = Stack(*sizes)
+    self.attention = GlobalAttention(config)
+    if config.input_feeding:
+      # The part of the lowest layer's W that multiplies h~, as its input is [x; h~].
+      self.input_feeding = Linear(config.d_model, 4 * config.hidden_size, config.dtype, gates=4)
+
+  def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> States:
+    reverse = self.config.reverse_source
+    x = self.embed(source, deterministic=deterministic)
+    return self.encoder(x, begins(positions, mask, reverse=reverse), reverse=reverse, deterministic=deterministic)
+
+  def decode(
+    self,
+    target: jax.Array,
+    positions: jax.Array,
+    memory: States,
+    self_mask: jax.Array,
+    cross_mask: jax.Array,
+    *,
+    deterministic: bool = True,
+  ) -> jax.Array:
+    initial = take(memory, last_read(cross_mask, reverse=self.config.reverse_source))
+    source = self.attention.source(memory[-1].hidden)
+    x = self.embed(target, deterministic=deterministic)
+    if self.config.input_feeding:
+      attentional = self._token_by_token(x, positions == 0, initial, source, cross_mask, deterministic)
+    else:
+      states = self.decoder(x, positions == 0, initial, deterministic=deterministic)
+      of_each = over(GlobalAttention.__call__, in_axes=(0, None, 0))
+      attentional = of_each(self.attention, states[-1].hidden, source, cross_mask)
+    return self.dropout(attentional, deterministic=deterministic)
+
+  def _token_by_token(
+    self,
+    x: jax.Array,
+    restarts: jax.Array,
+    initial: States,
+    source: Source,
+    mask: jax.Array,
+    deterministic: bool,
+  ) -> jax.Array:
+    """With input feeding, all of the decoder goes token by token: `[target, model]` -> h~ `[target, model]`."""
+    config = self.config
+
+    def advance(model: "Luong", state: DecoderState, at: tuple[jax.Array, ...]) -> DecoderState:
+      inputs, kept, mask = at
+      return model.advance(state, inputs, source, mask, kept)
+
+    kept = self.decoder.dropout_factors(len(x), deterministic=deterministic)
+    states = recurrence(
+      advance,
+      self,
+      (self.decoder.inputs(x), kept, mask),
+      restarts,
+      DecoderState(initial, zeros(len(x), config.d_model)),
+    )
+    return states.attentional
+
+  def advance(
+    self, state: DecoderState, inputs: jax.Array, source: Source, mask: jax.Array, kept: jax.Array | None
+  ) -> DecoderState:
+    """One token, from what the decoder's `inputs` gives of it."""
+    if self.config.input_feeding:
+      inputs = inputs + self.input_feeding(state.attentional)
+    layers = self.decoder.advance(state.layers, inputs, kept)
+    return DecoderState(layers, self.attention(layers[-1].hidden, source, mask))
+
+  def remember(self, memory: States, source_valid: jax.Array) -> Memory:
+    [index] = last_read(source_valid[None], reverse=self.config.reverse_source)
+    initial = DecoderState(take(memory, index), jnp.zeros(self.config.d_model))
+    return Memory(initial, self.attention.source(memory[-1].hidden), source_valid)
+
+  def step(self, state: DecoderState, embedded: jax.Array, memory: Memory) -> tuple[DecoderState, jax.Array]:
+    state = self.advance(state, self.decoder.inputs(embedded), memory.source, memory.mask, None)
+    return state, state.attentional

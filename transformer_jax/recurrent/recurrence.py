@@ -1,0 +1,81 @@
+"""A state that goes from token to token, and begins anew with each sentence of a packed row."""
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+def recurrence(
+  step: Callable[[Any, Any, Any], Any],
+  module: nn.Module,
+  inputs: Any,
+  restarts: jax.Array,
+  initial: Any,
+  *,
+  reverse: bool = False,
+) -> Any:
+  """state_t = step(state_(t-1), inputs_t), where initial_t stands for state_(t-1) if restarts_t.
+
+  Args:
+    step: (module, state, inputs of one position) -> state.
+    module: whose parameters the step uses.
+    inputs: a tree of arrays `[length, ...]`.
+    restarts: `[length]` booleans, true at the first token that is read of each sentence.
+    initial: the state before each position, arrays `[length, ...]`, of which only those at restarts are read.
+    reverse: read from the last position to the first.
+
+  Returns:
+    The state after each position, arrays `[length, ...]` like `initial`.
+  """
+
+  def advance(module: nn.Module, state: Any, at: Any) -> tuple[Any, Any]:
+    inputs, restart, initial = at
+    state = step(module, where(restart, initial, state), inputs)
+    return state, state
+
+  scan = nn.scan(advance, variable_broadcast="params", split_rngs={"params": False}, reverse=reverse)
+  nothing = jax.tree.map(lambda x: jnp.zeros_like(x[0]), initial)
+  return scan(module, nothing, (inputs, restarts, initial))[1]
+
+
+def over(function: Callable[..., Any], in_axes: Any) -> Callable[..., Any]:
+  """`jax.vmap` of a function of a module and arrays, mapped over the arrays: the parameters are shared."""
+  return nn.vmap(function, in_axes=in_axes, variable_axes={"params": None}, split_rngs={"params": False})
+
+
+def where(condition: jax.Array, a: Any, b: Any) -> Any:
+  """One of two trees of arrays, by a scalar."""
+  return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+
+def zeros(length: int, *shape: int) -> jax.Array:
+  """An initial state of nothing but zeros, before each of `length` positions."""
+  return jnp.broadcast_to(jnp.zeros(shape), (length, *shape))
+
+
+def begins(positions: jax.Array, mask: jax.Array, *, reverse: bool) -> jax.Array:
+  """The first token that is read of each sentence of a row.
+
+  Args:
+    positions: `[length]`, from 0 in each sentence.
+    mask: `[length, length]`, true between the real tokens of one sentence.
+    reverse: whether sentences are read from their ends.
+
+  Returns:
+    `[length]`, which says nothing about padding.
+  """
+  # Where a sentence ends, its token may not look at the one behind it.
+  return jnp.concatenate([~jnp.diagonal(mask, 1), jnp.ones(1, bool)]) if reverse else positions == 0
+
+
+def last_read(mask: jax.Array, *, reverse: bool) -> jax.Array:
+  """Where the token is that is read last of those that each query may look at: `[query, source]` -> `[query]`."""
+  return jnp.argmax(mask, axis=1) if reverse else mask.shape[1] - 1 - jnp.argmax(mask[:, ::-1], axis=1)
+
+
+def take(states: Any, index: jax.Array) -> Any:
+  """The states at some positions: arrays `[length, ...]`, `[n]` -> `[n, ...]`."""
+  return jax.tree.map(lambda x: x[index], states)
