@@ -3,21 +3,19 @@
 import dataclasses
 import functools
 import json
-import math
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
-from configs import base, big
+from configs import base, big, rnn
 from transformer_jax import parallel, plan
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.errors import InputError
 from transformer_jax.training.step import init_params, init_state, train_step
-from transformer_jax.training.translation import batch_sums
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 SMALL = Config(
@@ -67,32 +65,52 @@ def test_parts_of_base():
 # Operations.
 
 
-def products(jaxpr, times=1):
-  """The operations of all matrix products of a traced function, loops counted as often as they run."""
-  total = 0
-  for equation in jaxpr.eqns:
-    if equation.primitive.name == "dot_general":
-      (contracted, _), _ = equation.params["dimension_numbers"]
-      left = equation.invars[0].aval.shape
-      total += 2 * math.prod(equation.outvars[0].aval.shape) * math.prod(left[axis] for axis in contracted) * times
-    inner = times * (equation.params["length"] if equation.primitive.name == "scan" else 1)
-    total += sum(products(sub, inner) for sub in jax.extend.core.jaxprs_in_params(equation.params))
-  return total
+def transformer_flops(model: ModelConfig, length: int) -> int:
+  """By formula: of the forward pass' matrix products, for one row of `length` source and `length` target positions."""
+  d, heads = model.d_model, model.num_heads
+  widths = heads * (model.head_dim_k + model.head_dim_v)  # of a token's queries and head outputs, or keys and values
+  projections = 2 * length * d * (2 * widths)
+  scores_and_means = 2 * length * length * widths
+  feed_forward = 2 * length * d * model.d_ff * 2
+  encoder_layer = projections + scores_and_means + feed_forward
+  decoder_layer = 2 * (projections + scores_and_means) + feed_forward
+  return model.num_layers * (encoder_layer + decoder_layer) + 2 * length * d * model.vocab_size
 
 
 @pytest.mark.parametrize("window", [None, 5])
-def test_operations_are_those_of_the_traced_step(window):
-  config = with_model(
-    with_train(SMALL, batch_tokens=16 * 31), attention_window=window
-  )  # 496 tokens: the loss' last chunk is filled up to 512
-  rows = np.zeros((16, 4, 31), np.uint16)
-  params = jax.eval_shape(lambda: init_params(config))
-  forward = jax.make_jaxpr(lambda params: batch_sums(config, params, rows, None).loss)(params)
-  output = 2 * 38 * 997  # a position's share of the output layer
-  assert products(forward.jaxpr) == plan.flops(config).step // 3 + (512 - 496) * output
+def test_operations_are_those_of_the_formula(window):
+  """Backward, each product has two of its size: one for either operand's gradient."""
+  config = with_model(SMALL, attention_window=window)
+  assert plan.flops(config).step == 3 * 13 * transformer_flops(config.model, 31)
 
-  backward = jax.make_jaxpr(jax.grad(lambda params: batch_sums(config, params, rows, None).loss))(params)
-  assert products(backward.jaxpr) == plan.flops(config).step + 3 * (512 - 496) * output
+
+def recurrent(kind):
+  config = rnn.get_config(kind)
+  model = dataclasses.replace(config.model, vocab_size=997, d_model=38, hidden_size=53, dropout=0.1)
+  return dataclasses.replace(
+    config, model=model, data=DataConfig(row_length=31), train=TrainConfig(batch_tokens=13 * 31)
+  )
+
+
+def test_parts_of_a_recurrent_model():
+  d, h = 38, 53
+  lstms = 4 * h * (d + h + 1) + 4 * h * (h + h + 1)
+  assert plan.parameters(recurrent("luong-general")) == {
+    "attention": h * h + 2 * h * d,
+    "embeddings": 997 * d,
+    "input feeding": d * 4 * h,
+    "encoder: lstm": lstms,
+    "decoder: lstm": lstms,
+    "total": h * h + 2 * h * d + 997 * d + 4 * d * h + 2 * lstms,
+  }
+
+
+def test_operations_of_a_recurrent_model():
+  """By formula, forward: gates of 2 + 2 LSTMs, the projection to d_model and the output layer."""
+  d, h, length = 38, 53, 31
+  gates = 2 * 4 * h * ((d + h) + (h + h))
+  forward = 13 * length * 2 * (gates + h * d + d * 997)
+  assert plan.flops(recurrent("plain")).step == 3 * forward
 
 
 def test_operations_of_base_are_near_6_n_d():
@@ -118,8 +136,11 @@ TINY = Config(
     TINY,
     with_model(with_train(TINY, accumulation=4), num_layers=1, pre_norm=True, d_ff=509, dropout=0.0),
     with_model(dataclasses.replace(TINY, data=DataConfig(row_length=239)), num_layers=1, d_k=19),
+    recurrent("luong-general"),
+    pytest.param(recurrent("plain"), marks=pytest.mark.slow),
+    pytest.param(recurrent("bahdanau"), marks=pytest.mark.slow),
   ],
-  ids=["tiny", "accumulation", "long rows"],
+  ids=["tiny", "accumulation", "long rows", "luong", "plain", "bahdanau"],
 )
 def test_memory_is_just_above_what_the_compiler_allocates(config):
   rows = plan.rows_at_a_time(config, 1) * config.train.accumulation

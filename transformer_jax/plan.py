@@ -17,13 +17,13 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
-from transformer_jax.config import Config, DataConfig, DecodeConfig, ModelConfig, TrainConfig
+from transformer_jax import families, operations
+from transformer_jax.config import AnyModelConfig, Config, DataConfig, DecodeConfig, ModelConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError
 from transformer_jax.training.loss import CHUNK
 from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.step import init_params, random_key
-from transformer_jax.training.translation import batch_sums
 
 _FLOAT32 = 4  # bytes
 _SHORTEST_ROW = 64  # that holds most sentences
@@ -77,12 +77,15 @@ def parameters(config: Config) -> dict[str, int]:
 
 def _part(path: list[str]) -> str:
   """The part of the model that a parameter belongs to."""
-  side, *inner = path
-  if side not in ("encoder", "decoder"):
-    return {"target_embedding": "embeddings", "own_source_embedding": "source embeddings"}.get(
-      side, side.replace("own_", "").replace("_", " ")
-    )
-  module = inner[1] if inner[0].startswith("layers") else "norm"
+  side, *inner = path[:-1]
+  inner = [re.sub(r"_\d+$", "", name) for name in inner if not name.startswith("layers_")]
+  if side not in ("encoder", "decoder") or not inner:
+    return {
+      "target_embedding": "embeddings",
+      "embedding": "embeddings",
+      "own_source_embedding": "source embeddings",
+    }.get(side, side.replace("own_", "").replace("_", " "))
+  module = inner[0]
   kind = "layer normalisation" if module == "norm" or module.endswith("sublayer") else module.replace("_", "-")
   return f"{side}: {kind}"
 
@@ -120,10 +123,10 @@ def rows_at_a_time(config: Config, devices: int) -> int:
 
 
 @functools.cache
-def _kept_for_backward(model: ModelConfig, row_length: int, label_smoothing: float) -> tuple[int, int]:
+def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float) -> tuple[int, int]:
   """Bytes of what the gradient of the loss keeps of its forward pass: in any case, and for each row."""
   config = _for_shapes(model, row_length, label_smoothing)
-  some = math.lcm(row_length, CHUNK) // row_length  # fill the chunks of the loss, so that all grows with the rows
+  some = _whole_chunks(row_length)
   one, two = (_kept(config, rows) for rows in (some, 2 * some))
   return 2 * one - two, (two - one) // some
 
@@ -134,7 +137,7 @@ def _kept(config: Config, rows: int) -> int:
   keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))
 
   def backward_of(params: Any, rows: jax.Array, keys: jax.Array) -> Any:
-    return jax.vjp(lambda params: batch_sums(config, params, rows, keys).loss, params)[1]
+    return jax.vjp(lambda params: families.task(config.model).batch_sums(config, params, rows, keys).loss, params)[1]
 
   jaxpr = jax.make_jaxpr(backward_of)(_params(config.model), batch, keys).jaxpr
   kept = {var for var in jaxpr.outvars if not isinstance(var, Literal)} - set(jaxpr.invars)
@@ -145,22 +148,28 @@ def flops(config: Config) -> Flops:
   """Of the matrix products, forward and backward, of every position of a batch, padding included."""
   rows = config.train.batch_tokens // config.data.row_length
   tokens = rows * config.data.row_length
-  forward = rows * forward_flops(config.model, config.data.row_length)
-  total = parameters(config)["total"]
-  # Backward, each product has two of its size: one for either operand's gradient.
-  return Flops(step=3 * forward, six_n_d=6 * total * tokens)
+  return Flops(
+    step=rows * _operations_of_a_row(config.model, config.data.row_length),
+    six_n_d=6 * parameters(config)["total"] * tokens,
+  )
 
 
-def forward_flops(model: ModelConfig, length: int) -> int:
-  """Of the matrix products for one row of `length` source and `length` target positions."""
-  d, heads = model.d_model, model.num_heads
-  widths = heads * (model.head_dim_k + model.head_dim_v)  # of a token's queries and head outputs, or keys and values
-  projections = 2 * length * d * (2 * widths)
-  scores_and_means = 2 * length * length * widths
-  feed_forward = 2 * length * d * model.d_ff * 2
-  encoder_layer = projections + scores_and_means + feed_forward
-  decoder_layer = 2 * (projections + scores_and_means) + feed_forward
-  return model.num_layers * (encoder_layer + decoder_layer) + 2 * length * d * model.vocab_size
+@functools.cache
+def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
+  """Of the gradient of one row's loss."""
+  config = _for_shapes(model, row_length)
+  rows = _whole_chunks(row_length)
+  batch = jax.ShapeDtypeStruct((rows, 4, row_length), pipeline.row_type(model.vocab_size))
+
+  def loss(params: Any, rows: jax.Array) -> jax.Array:
+    return families.task(model).batch_sums(config, params, rows, None).loss
+
+  return operations.products(jax.make_jaxpr(jax.grad(loss))(_params(model), batch).jaxpr) // rows
+
+
+def _whole_chunks(row_length: int) -> int:
+  """How many rows fill the chunks of the loss, so that all grows in proportion to the rows."""
+  return math.lcm(row_length, CHUNK) // row_length
 
 
 def whole(config: Config, devices: int = 1, rate: float | None = None, budget: int | None = None) -> dict[str, Any]:
@@ -172,7 +181,7 @@ def whole(config: Config, devices: int = 1, rate: float | None = None, budget: i
     rate: operations a second of one device, for the time.
     budget: bytes of one device, for `fit`.
   """
-  needed, operations = memory(config, devices), flops(config)
+  needed, of_products = memory(config, devices), flops(config)
   fitted = fit(config, budget, devices) if budget else None
   return {
     "devices": devices,
@@ -185,23 +194,25 @@ def whole(config: Config, devices: int = 1, rate: float | None = None, budget: i
       "total": needed.total,
     },
     "flops": {
-      "step": operations.step,
-      "recipe": operations.step * config.train.steps,
-      "six_n_d": operations.six_n_d,
-      "six_n_d_recipe": operations.six_n_d * config.train.steps,
+      "step": of_products.step,
+      "recipe": of_products.step * config.train.steps,
+      "six_n_d": of_products.six_n_d,
+      "six_n_d_recipe": of_products.six_n_d * config.train.steps,
     },
     "table_2": _row_of_table_2(config.model),
     "time": rate
     and {
       "rate": rate,
-      "step": operations.step / (rate * devices),
-      "recipe": operations.step * config.train.steps / (rate * devices),
+      "step": of_products.step / (rate * devices),
+      "recipe": of_products.step * config.train.steps / (rate * devices),
     },
     "fit": fitted and {"budget": budget, "total": memory(fitted, devices).total, "flags": _flags(fitted)},
   }
 
 
-def _row_of_table_2(model: ModelConfig) -> str | None:
+def _row_of_table_2(model: AnyModelConfig) -> str | None:
+  if not isinstance(model, ModelConfig):
+    return None
   sizes = (model.num_layers, model.d_model, model.d_ff, model.num_heads, model.head_dim_k, model.head_dim_v)
   return {(6, 512, 2048, 8, 64, 64): "base", (6, 1024, 4096, 16, 64, 64): "big"}.get(sizes)
 
@@ -284,11 +295,11 @@ def gigabytes(size: float) -> str:
 
 
 @functools.cache
-def _params(model: ModelConfig) -> Any:
+def _params(model: AnyModelConfig) -> Any:
   return jax.eval_shape(lambda: init_params(_for_shapes(model)))
 
 
-def _for_shapes(model: ModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:
+def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:
   """A config of what decides about shapes, and no longer sentences than a table of positions may hold."""
   return Config(
     data=DataConfig(row_length=row_length),
