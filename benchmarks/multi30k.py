@@ -47,9 +47,14 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N", help="(default 1 2 3)")
   add("--output", default="multi30k", metavar="DIR", help="for translations, reports and the picture")
   args, rest = parser.parse_known_args()
+  return args, overrides(parser, rest)
+
+
+def overrides(parser: argparse.ArgumentParser, rest: list[str]) -> list[str]:
+  """What is left of the command line, as keys of a config: `--KEY=VALUE` as `KEY=VALUE`."""
   if not all(argument.startswith("--") and "=" in argument for argument in rest):
     parser.error(f"what is not a flag of this program must be a key, as in --train.steps=4000: {' '.join(rest)}")
-  return args, [argument.removeprefix("--") for argument in rest]
+  return [argument.removeprefix("--") for argument in rest]
 
 
 def whole(seed: int, run: Path, data: str, keys: list[str], output: Path) -> dict[str, Any]:
@@ -74,10 +79,14 @@ def whole(seed: int, run: Path, data: str, keys: list[str], output: Path) -> dic
 
 
 def train(seed: int, run: Path, data: str, keys: list[str]) -> None:
-  flags = [f"--config.data.train={data}/tok_train", f"--config.data.validation={data}/tok_val"]
-  flags += [f"--config.train.seed={seed}", *(f"--config.{key}" for key in keys)]
-  config = f"--config={ROOT / 'configs' / 'multi30k.py'}"
-  subprocess.run([sys.executable, str(ROOT / "train.py"), config, f"--workdir={run}", *flags], check=True)
+  arguments = [f"--config={ROOT / 'configs' / 'multi30k.py'}", f"--workdir={run}", *flags(data, seed, keys)]
+  subprocess.run([sys.executable, str(ROOT / "train.py"), *arguments], check=True)
+
+
+def flags(data: str, seed: int, keys: list[str]) -> list[str]:
+  """Of train.py and `plan`."""
+  texts = [f"--config.data.train={data}/tok_train", f"--config.data.validation={data}/tok_val"]
+  return [*texts, f"--config.train.seed={seed}", *(f"--config.{key}" for key in keys)]
 
 
 def bleu(folder: Path, data: str, name: str) -> float:
@@ -86,10 +95,15 @@ def bleu(folder: Path, data: str, name: str) -> float:
 
 def evaluate(folder: Path, data: str, name: str, more: list[str]) -> dict[str, Any]:
   """What `evaluate --json` prints."""
-  source, reference = (f"{data}/tok_{name}.{language}" for language in LANGUAGES)
-  source, reference = (path if Path(path).exists() else f"{path}.xz" for path in (source, reference))
+  source, reference = files(data, name)
   texts = ["--source", source, "--reference", reference]
   return json.loads(command("evaluate", "--workdir", str(folder), *texts, *SCORED_AS, *more))
+
+
+def files(data: str, name: str) -> list[str]:
+  """Source and target of a test set, plain or compressed."""
+  paths = [f"{data}/tok_{name}.{language}" for language in LANGUAGES]
+  return [path if Path(path).exists() else f"{path}.xz" for path in paths]
 
 
 def command(*arguments: str) -> str:
@@ -114,10 +128,7 @@ def row(seed: str, result: dict[str, Any]) -> dict[str, Any]:
 
 def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
   """BLEU and perplexity on the validation set while training."""
-  import matplotlib  # asked for by the extra `benchmarks`
-  import matplotlib.pyplot as plt
-
-  matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
+  plt = pyplot()
   figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
   for seed, lines in metrics.items():
     validation = [line for line in lines if line["split"] == "validation"]
@@ -132,6 +143,15 @@ def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
   axes[1].set_yticks([5, 10, 20, 50], ["5", "10", "20", "50"])
   axes[0].legend()
   figure.savefig(path, metadata={"Date": None})
+
+
+def pyplot() -> Any:
+  """Matplotlib, which the extra `benchmarks` asks for."""
+  import matplotlib
+  import matplotlib.pyplot as plt
+
+  matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
+  return plt
 
 
 if __name__ == "__main__":
