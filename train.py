@@ -3,7 +3,9 @@
   python train.py [--config=configs/multi30k.py] [--workdir=runs/m30k] [--config.KEY=VALUE ...]
 
 Without flags it trains the embedded default, configs/numbers.py. The same
-command goes on with a run that was stopped.
+command goes on with a run that was stopped. On several hosts it is called once
+on each; where no platform tells them of each other, --coordinator=HOST:PORT,
+--hosts=N and --host=I do (docs/clusters.md).
 """
 
 import os
@@ -38,11 +40,14 @@ def main(argv: list[str]) -> int:
     experiment = flags.parse(argv, str(_DEFAULT))
     workdir = experiment.workdir or os.path.join("runs", experiment.name)
     use_compilation_cache()
-    from transformer_jax import checkpoint  # imports JAX, which a mistaken flag need not wait for
+    from transformer_jax import hosts  # imports JAX, which a mistaken flag need not wait for
+
+    hosts.join(experiment.cluster)
+    from transformer_jax import checkpoint
     from transformer_jax.training.loop import train
 
     folder = checkpoint.folder_of(workdir)
-    with checkpoint.alone_in(folder):
+    with hosts.each_needed(), checkpoint.alone_in(folder):
       train(experiment.config, folder)
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)

@@ -29,7 +29,7 @@ from absl import logging
 from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from transformer_jax import config_values, families, parallel, untrusted
+from transformer_jax import config_values, families, hosts, parallel, untrusted
 from transformer_jax.checksums import checksums
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
@@ -56,7 +56,10 @@ class Restored(NamedTuple):
 
 
 class Checkpoints:
-  """The checkpoints of a run: the last `keep` and the best by validation loss."""
+  """The checkpoints of a run: the last `keep` and the best by validation loss.
+
+  Every host has the whole state, so that the main one alone writes and reads; the others hear from it what it has read.
+  """
 
   def __init__(self, workdir: epath.Path, keep: int):
     def loss(metrics: dict[str, float]) -> float:
@@ -64,11 +67,18 @@ class Checkpoints:
 
     best = preservation_policy.BestN(get_metric_fn=loss, reverse=True, n=1, keep_checkpoints_without_metrics=False)
     policy = preservation_policy.AnyPreservationPolicy([preservation_policy.LatestN(keep), best])
-    options = ocp.CheckpointManagerOptions(preservation_policy=policy, best_fn=loss, best_mode="min")
+    alone = ocp.options.MultiprocessingOptions(primary_host=0, active_processes={0})
+    options = ocp.CheckpointManagerOptions(
+      preservation_policy=policy, best_fn=loss, best_mode="min", create=False, multiprocessing_options=alone
+    )
     self._workdir = workdir
+    self._manager: ocp.CheckpointManager | None = None  # on the other hosts
+    if not parallel.is_main_host():
+      return
     _say_errors_once()
     _set_aside_damaged_losses(workdir)
     with writing(workdir / CHECKPOINTS):
+      (workdir / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
       self._manager = ocp.CheckpointManager(workdir / CHECKPOINTS, options=options)
 
   def save(self, state: TrainState, validation_loss: float | None, log: Mapping[str, Any] | None = None) -> None:
@@ -80,10 +90,11 @@ class Checkpoints:
       log: numbers that the log goes on from.
     """
     step = int(state.step)
-    if step in self._manager.all_steps():
+    if self._manager is None or step in self._manager.all_steps():
       return
     numbers = {} if log is None else {LOG: jax.tree.map(np.float64, log)}
-    items: dict[str, Any] = {name: ocp.args.StandardSave(item) for name, item in (_items(state) | numbers).items()}
+    copies = jax.tree.map(np.array, _items(state))  # as the next update reuses the memory
+    items: dict[str, Any] = {name: ocp.args.StandardSave(item) for name, item in (copies | numbers).items()}
     items[SUMS] = ocp.args.JsonSave({name: checksums(_by_name(item)) for name, item in _items(state).items()})
     metrics = None if validation_loss is None else {"validation_loss": validation_loss}
     with _saving(self._workdir):
@@ -93,36 +104,48 @@ class Checkpoints:
 
   def restore(self, config: Config) -> Restored | None:
     """The last state on every local device, or None at the beginning of a run."""
-    abstract = _abstract(jax.eval_shape(lambda: init_state(config)))
+    abstract = jax.eval_shape(lambda: init_state(config))  # NumPy arrays, as it names no device
+    with hosts.together():
+      found = self._read(self._manager, abstract) if self._manager else None
+    heard = json.loads(hosts.bytes_from_main(json.dumps(found and {"log": found.log}).encode()))
+    if heard is None:
+      return None
+    state = found.state if found else jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), abstract)
+    return Restored(parallel.replicate(hosts.from_main(state)), heard["log"])
+
+  def _read(self, manager: ocp.CheckpointManager, abstract: TrainState) -> Restored | None:
     items = {name: ocp.args.StandardRestore(item) for name, item in _items(abstract).items()}
 
     def read(step: int) -> Any:
       for name, item in _items(abstract).items():
         untrusted.require_arrays(_by_name(item), *_headers(self._workdir, step, name))
       log = {LOG: ocp.args.StandardRestore()} if (self._workdir / CHECKPOINTS / str(step) / LOG).exists() else {}
-      restored: Any = self._manager.restore(step, args=ocp.args.Composite(**items, **log))
+      restored: Any = manager.restore(step, args=ocp.args.Composite(**items, **log))
       for name in items:
         _require_sums(self._workdir, step, name, restored[name])
       return restored
 
     found = _newest_whole(self._workdir, read, resuming=True)
-    self._manager.reload()  # what was set aside is no checkpoint any more
+    manager.reload()  # what was set aside is no checkpoint any more
     if found is None:
       return None
     _, restored = found
     state = TrainState(
       restored.optimizer["step"], restored.params, restored.optimizer["moments"], restored.get("average")
     )
-    return Restored(state, restored.get(LOG))
+    return Restored(state, jax.tree.map(float, restored.get(LOG)))
 
   def wait(self) -> None:
     """Until what was saved is on disk."""
+    if self._manager is None:
+      return
     with _saving(self._workdir):
       self._manager.wait_until_finished()
       self._manager.check_for_errors()
 
   def close(self) -> None:
-    self._manager.close()
+    if self._manager:
+      self._manager.close()
 
 
 def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: bool = False) -> tuple[int, Any] | None:
@@ -137,7 +160,7 @@ def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: 
   Raises:
     RunError: there are checkpoints, and none can be read; all are left as they are.
   """
-  if resuming and parallel.is_main_host():
+  if resuming:
     for cut_short in (workdir / CHECKPOINTS).glob("*.orbax-checkpoint-tmp"):
       say(f"{cut_short} was cut short while it was written, and is deleted")
       cut_short.rmtree()
@@ -151,7 +174,7 @@ def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: 
       say(f"the checkpoint of step {step} is damaged and not used: {_first_line(error)}")
       damaged.append(step)
       continue
-    if resuming and parallel.is_main_host():
+    if resuming:
       _set_aside(workdir, damaged)
     return found
   if damaged:
@@ -161,7 +184,7 @@ def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: 
 
 def _set_aside_damaged_losses(workdir: epath.Path) -> None:
   """Orbax reads every checkpoint's validation loss when it begins; a checkpoint is as good without it."""
-  for step in finished(workdir) if parallel.is_main_host() else ():
+  for step in finished(workdir):
     folder = workdir / CHECKPOINTS / str(step) / "metrics"
     try:
       json.loads((folder / "metrics").read_text())
@@ -282,9 +305,16 @@ def alone_in(workdir: epath.Path) -> Iterator[None]:
   Raises:
     InputError: somebody else trains there, or the folder cannot be written.
   """
-  if not parallel.is_main_host() or "://" in os.fspath(workdir):
+  with hosts.together():
+    folder = _locked(workdir) if parallel.is_main_host() and "://" not in os.fspath(workdir) else None
+  try:
     yield
-    return
+  finally:
+    if folder is not None:
+      os.close(folder)
+
+
+def _locked(workdir: epath.Path) -> int:
   make_folder(workdir, "--workdir")
   folder = os.open(workdir, os.O_RDONLY)
   try:
@@ -294,10 +324,7 @@ def alone_in(workdir: epath.Path) -> Iterator[None]:
     raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
   except OSError:
     pass
-  try:
-    yield
-  finally:
-    os.close(folder)
+  return folder
 
 
 def make_folder(workdir: epath.Path, flag: str) -> None:

@@ -1,4 +1,4 @@
-"""The flags `--config=FILE[:ARGUMENT]` and `--config.KEY=VALUE`, of train.py and of the commands that plan a run."""
+"""The flags of train.py: of an experiment, `--config=FILE[:ARGUMENT]` and `--config.KEY=VALUE`, and of its hosts."""
 
 import re
 import sys
@@ -15,6 +15,20 @@ from transformer_jax.config import Config
 from transformer_jax.errors import InputError
 
 
+class Cluster(NamedTuple):
+  """Which of several hosts this process is; all None where the platform is to tell.
+
+  Attributes:
+    coordinator: HOST:PORT on host 0, free there and within reach of all.
+    hosts: how many there are; 1 is this process by itself, whatever the platform tells.
+    host: the number of this one, from 0.
+  """
+
+  coordinator: str | None = None
+  hosts: int | None = None
+  host: int | None = None
+
+
 class Experiment(NamedTuple):
   """What the flags say.
 
@@ -22,11 +36,13 @@ class Experiment(NamedTuple):
     config: with its overrides, validated.
     name: of the config file and its argument, as in `table3-B-dk16`; names the run folder by default.
     workdir: the flag --workdir, or None.
+    cluster: the flags --coordinator, --hosts and --host.
   """
 
   config: Config
   name: str
   workdir: str | None
+  cluster: Cluster
 
 
 def parse(argv: Sequence[str], default: str | None) -> Experiment:
@@ -49,6 +65,7 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
   try:
     found = config_flags.DEFINE_config_file("config", default, help_text, values, sys_argv=list(argv))
     workdir = flags.DEFINE_string("workdir", None, "The run folder.", flag_values=values)
+    cluster = _define_cluster(values)
     with _neighbours(argv, default):
       rest = values(list(argv))
       file = config_flags.get_config_filename(values["config"])
@@ -70,7 +87,32 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
     raise InputError(f"{rest[1]!r} is not a flag: flags begin with --, as in --config.train.steps=1000")
   path, _, argument = file.partition(":")
   name = re.sub(r"[^\w.]+", "-", f"{Path(path).stem}-{argument}").strip("-")
-  return Experiment(chosen, name, workdir.value)
+  return Experiment(chosen, name, workdir.value, _checked(Cluster(*(flag.value for flag in cluster))))
+
+
+def _define_cluster(values: flags.FlagValues) -> list[flags.FlagHolder]:
+  return [
+    flags.DEFINE_string("coordinator", None, "HOST:PORT of host 0.", flag_values=values),
+    flags.DEFINE_integer("hosts", None, "How many hosts there are.", flag_values=values),
+    flags.DEFINE_integer("host", None, "The number of this one, from 0.", flag_values=values),
+  ]
+
+
+def _checked(cluster: Cluster) -> Cluster:
+  coordinator, hosts, host = cluster
+  if hosts is not None and hosts < 1:
+    raise InputError(f"--hosts is {hosts}, but must be positive")
+  if cluster in (Cluster(), Cluster(hosts=1)):
+    return cluster
+  missing = [f"--{name}" for name, value in cluster._asdict().items() if value is None]
+  if coordinator is None or hosts is None or host is None:
+    raise InputError(f"--coordinator, --hosts and --host belong together: {' and '.join(missing)} is missing")
+  if not 0 <= host < hosts:
+    raise InputError(f"--host is {host}, but must be from 0 to {hosts - 1}, as --hosts is {hosts}")
+  name, _, port = coordinator.rpartition(":")
+  if not name or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+    raise InputError(f"--coordinator is {coordinator!r}, but must be HOST:PORT, as in 10.0.0.1:8476")
+  return cluster
 
 
 def _require_keys_of_this_model(keys: Sequence[str], argv: Sequence[str], default: str | None) -> None:

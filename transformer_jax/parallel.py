@@ -1,4 +1,4 @@
-"""Devices and hosts: the only file that knows about them.
+"""Devices: the only file, beside `hosts.py`, that knows about them.
 
 Work is spread with `jax.pmap` over the axis "data". The state goes in and comes
 out whole (`in_axes=None`, `out_axes=None`): one plain array a leaf, the same on
@@ -87,9 +87,9 @@ def device_count() -> int:
 def steps_in_flight() -> int:
   """How many steps may wait for the devices: enough to keep them busy, few enough to know where the run is.
 
-  None on several devices of one CPU, whose collectives can deadlock.
+  None on several devices of CPUs, whose collectives can deadlock.
   """
-  return 0 if on_cpu() and jax.local_device_count() > 1 else 2
+  return 0 if on_cpu() and jax.device_count() > 1 else 2
 
 
 def on_cpu() -> bool:

@@ -1,15 +1,26 @@
 """Progress on stderr: a bar on a terminal, a plain line now and then elsewhere."""
 
+import logging
 import sys
 import time
 
 from tqdm import tqdm
 
 _SECONDS_BETWEEN_LINES = 10.0
+_muted = False
+
+
+def mute() -> None:
+  """Shows nothing from now on: another process says the same."""
+  global _muted
+  _muted = True
+  logging.getLogger("transformer_jax").setLevel(logging.ERROR)
 
 
 def say(text: str) -> None:
   """Writes lines to stderr, above the bar if there is one."""
+  if _muted:
+    return
   tqdm.write(text, file=sys.stderr)
   sys.stderr.flush()
 
@@ -34,7 +45,7 @@ class Progress:
 
   def __enter__(self) -> "Progress":
     self._start = self._last_line = time.monotonic()
-    if self._visible and sys.stderr.isatty():
+    if self._visible and not _muted and sys.stderr.isatty():
       self._bar = tqdm(total=self._total, initial=self._initial, unit=f" {self._unit}s", dynamic_ncols=True)
     return self
 

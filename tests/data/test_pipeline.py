@@ -1,5 +1,8 @@
 import dataclasses
 import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -88,6 +91,25 @@ def test_whatever_changes_the_rows_is_packed_again(data, tmp_path):
   write(tmp_path / "train", [*LINES[:-1], ("k", "l")])
   seen.add(rows_of(data).fingerprint)
   assert len(seen) == 5 and folders(data) == sorted(seen)
+
+
+def test_of_several_that_share_the_cache_one_packs(data, monkeypatch):
+  encode, packing, calls = Letters.encode_batch, threading.Event(), []
+
+  def slowly(self, texts):
+    calls.append(len(texts))
+    packing.set()
+    time.sleep(0.3)
+    return encode(self, texts)
+
+  monkeypatch.setattr(Letters, "encode_batch", slowly)
+  with ThreadPoolExecutor(2) as executor:
+    first = executor.submit(rows_of, data)
+    assert packing.wait(timeout=60)
+    second = executor.submit(rows_of, data)
+    np.testing.assert_array_equal(first.result().rows, second.result().rows)
+  assert len(calls) == 2  # the two sides, once
+  assert folders(data) == [first.result().fingerprint]
 
 
 def test_a_cache_that_cannot_be_written_is_the_user_s_to_mend(data, tmp_path):

@@ -6,11 +6,13 @@ number of devices and hosts.
 """
 
 import dataclasses
+import fcntl
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,7 +82,10 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
 
 
 def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
-  """Fills a folder under another name first, so that a half-written one is never read."""
+  """Fills a folder under another name first, so that a half-written one is never read.
+
+  Of several processes that share the cache, as those of one machine do, one fills it and the others wait.
+  """
   try:
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
@@ -89,13 +94,27 @@ def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
       f"cannot write to {folder.parent}: {error.strerror}; set config.data.cache_dir to a folder that can be written"
     ) from error
   try:
-    fill(temporary)
-    os.replace(temporary, folder)
+    with _one_at_a_time(folder.with_suffix(".lock")):
+      if not folder.exists():
+        fill(temporary)
+        os.replace(temporary, folder)
   except OSError as error:
     if not folder.exists():  # another process may have been first, with the same content
       raise RunError(f"cannot write packed rows to {temporary}: {error.strerror}") from error
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+  """One process at a time is in the body; several where the file system has no locks, which then do the same work."""
+  with open(path, "w") as file:
+    with suppress(OSError):
+      fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+      yield
+    finally:
+      path.unlink(missing_ok=True)  # whoever waits for it finds the work done
 
 
 def _pack_into(folder: Path, data: DataConfig, corpus: Any, tokenizer: Tokenizer) -> None:

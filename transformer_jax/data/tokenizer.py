@@ -134,6 +134,10 @@ class Tokenizer:
     except OSError as error:
       raise RunError(f"cannot write {path}: {error.strerror}") from error
 
+  def to_bytes(self) -> bytes:
+    """The serialised model, from which the same tokenizer can be made."""
+    return self._model
+
   def fingerprint(self) -> str:
     """A digest of the model."""
     return hashlib.blake2b(self._model, digest_size=16).hexdigest()

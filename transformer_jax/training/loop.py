@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
@@ -13,12 +13,12 @@ from typing import Any
 import jax
 from etils import epath
 
-from transformer_jax import checkpoint, parallel, plan
+from transformer_jax import checkpoint, config_values, hosts, parallel, plan
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
 from transformer_jax.data.pipeline import Batches, PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import RunError
+from transformer_jax.errors import InputError, RunError
 from transformer_jax.progress import Progress, say
 from transformer_jax.training.metrics import Interval, MetricsLog
 from transformer_jax.training.step import TrainState, init_state, train_step
@@ -28,6 +28,8 @@ from transformer_jax.training.validation import Validation
 def train(config: Config, workdir: epath.Path) -> None:
   """Trains to `config.train.steps`, from scratch or from the last checkpoint in `workdir`.
 
+  On several hosts each calls it, and `workdir` is that of the main one alone.
+
   Raises:
     InputError: the config, the data or the folder cannot be used.
     RunError: the loss is no longer a number, or the disk is full.
@@ -35,17 +37,47 @@ def train(config: Config, workdir: epath.Path) -> None:
     SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
   """
   jax.config.update("jax_debug_nans", config.debug)
-  resumed = checkpoint.check_run(workdir, config)
-  tokenizer = Tokenizer.load(workdir / checkpoint.TOKENIZER) if resumed else _learned(config)
-  packed = pipeline.packed_rows(config.data, config.data.train, tokenizer)
-  say(_description(config, packed))
-  history = checkpoint.read_history(workdir, packed.fingerprint) if resumed else []
+  if jax.process_count() > 1:
+    _require_equal_hosts(config)
+  tokenizer, resumed, content = None, False, b""
+  with hosts.together():
+    if parallel.is_main_host():
+      resumed = checkpoint.check_run(workdir, config)
+      tokenizer = Tokenizer.load(workdir / checkpoint.TOKENIZER) if resumed else _learned(config)
+      content = tokenizer.to_bytes()
+  content = hosts.bytes_from_main(content)
+  with hosts.together():
+    tokenizer = tokenizer or Tokenizer(content)
+    packed = pipeline.packed_rows(config.data, config.data.train, tokenizer)
+    say(_description(config, packed))
+    history = checkpoint.read_history(workdir, packed.fingerprint) if resumed else []
+    texts = _texts(config, tokenizer)
+  hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   if resumed and history[-1]["machine"] != now["machine"]:
     say(f"resuming on {now['machine']} after {history[-1]['machine']}: equal to rounding, not to the last bit")
   run = Run(config, workdir, tokenizer, packed)
   checkpoint.begin_run(workdir, config, tokenizer, [*history, now])
-  run.go()
+  with closing(run):
+    run.go()
+
+
+def _require_equal_hosts(config: Config) -> None:
+  """One experiment in one environment."""
+  if config.debug:
+    raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
+  settings = {f"config.{key}": value for key, value in config_values.flat(config).items()}
+  hosts.require_equal(settings | _versions(), "call the same command in the same environment on all hosts")
+
+
+def _texts(config: Config, tokenizer: Tokenizer) -> dict[str, str]:
+  """Digests of what is read, for hosts to compare."""
+  read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if jax.process_count() > 1}
+  return {
+    f"the text of config.data.{key}": pipeline.packed_rows(config.data, which, tokenizer).fingerprint
+    for key, which in read.items()
+    if which
+  }
 
 
 class Run:
@@ -53,7 +85,9 @@ class Run:
 
   def __init__(self, config: Config, workdir: epath.Path, tokenizer: Tokenizer, packed: PackedRows):
     self._config = config
-    self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
+    with hosts.together():
+      self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
+      self._validation = Validation(config, tokenizer)
     self._batches = Batches(
       packed,
       config.train.batch_tokens // config.data.row_length,
@@ -62,9 +96,9 @@ class Run:
       host=jax.process_index(),
       hosts=jax.process_count(),
     )
-    self._validation = Validation(config, tokenizer)
     self._state, interval = self._restored_or_new()
-    self._metrics = MetricsLog(workdir, int(self._state.step), interval)
+    with hosts.together():
+      self._metrics = MetricsLog(workdir, int(self._state.step), interval)
     self._updates, self._seconds = 0, 0.0
     function = functools.partial(train_step, config)
     over_devices = functools.partial(parallel.over_devices, out_axes=(None, None), donate_state=True)
@@ -83,6 +117,7 @@ class Run:
     """Updates until the last step, or until a signal."""
     train = self._config.train
     first = int(self._state.step)
+    number, numbers = 0, hosts.Agreement()  # of the signal that ends the run, on all hosts after the same step
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1):
         self._update(step)
@@ -92,20 +127,29 @@ class Run:
         validation_loss = None
         if last or _due(step, self._config.evaluate.every):
           validation_loss = self._evaluate(step, progress)
-        stop = bool(received)  # asked once: a signal that comes while the state is saved must not end the loop unsaved
-        if last or stop or _due(step, train.save_every):
+        # Asked once: a signal that comes while the state is saved must not end the loop unsaved.
+        number = numbers.highest(received[0] if received else 0)
+        if last or number or _due(step, train.save_every):
           self._checkpoints.save(self._state, validation_loss, self._metrics.interval().to_dict())
         progress.update(1)
-        if stop:
+        if number:
           break
       self._close()
-    if received:
-      say(f"stopped by {received[0].name} after step {int(self._state.step)}; the same command goes on from there")
-      sys.exit(128 + received[0])
+    number = number or numbers.highest(received[0] if received else 0, wait=True)
+    if number:
+      name = signal.Signals(number).name
+      say(f"stopped by {name} after step {int(self._state.step)}; the same command goes on from there")
+      sys.exit(128 + number)
     if self._updates:
       say(self._predicted_and_actual())
-    if self._config.data.test and parallel.is_main_host():
-      print(self._validation.test(self._state.params_for_decoding))
+    if self._config.data.test:
+      scores = self._validation.test(self._state.params_for_decoding)
+      if parallel.is_main_host():
+        print(scores)
+
+  def close(self) -> None:
+    """Leaves no file open, whatever ended the run."""
+    self._metrics.close()
 
   def _update(self, step: int) -> None:
     self._state, metrics = self._step(self._state, parallel.shard(self._batches[step - 1]))
@@ -161,6 +205,7 @@ class Run:
     self._checkpoints.wait()
     self._checkpoints.close()
     self._metrics.close()
+    hosts.wait()  # for the main one's writing
 
 
 def _due(step: int, every: int) -> bool:
@@ -205,10 +250,14 @@ def _description(config: Config, packed: PackedRows) -> str:
 
 def _provenance(packed: PackedRows) -> dict[str, Any]:
   """What this start of the run depends on besides its config."""
-  packages = ("transformer_jax", "jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
   return {
     "time": datetime.now(UTC).isoformat(timespec="seconds"),
     "data": packed.fingerprint,
     "machine": parallel.describe() | {"cores": len(os.sched_getaffinity(0))},
-    "versions": {name: metadata.version(name) for name in packages},
+    "versions": _versions(),
   }
+
+
+def _versions() -> dict[str, str]:
+  packages = ("transformer_jax", "jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
+  return {name: metadata.version(name) for name in packages}

@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -85,7 +85,7 @@ class Interval:
     return asdict(self)
 
   @classmethod
-  def from_dict(cls, values: dict[str, Any]) -> "Interval":
+  def from_dict(cls, values: Mapping[str, Any]) -> "Interval":
     """The inverse of `to_dict`, of numbers of any type."""
     numbers: dict[str, Any] = {f.name: type(f.default)(values[f.name]) for f in fields(cls) if f.name != "sums"}
     return cls(sums=_sums(float(values["sums"][f.name]) for f in fields(Sums)), **numbers)
@@ -167,8 +167,10 @@ class MetricsLog:
     self._since = time.perf_counter()
 
   def close(self) -> None:
-    if self._curves is not None:
-      self._curves.close()
+    """May be called again."""
+    curves, self._curves = self._curves, None
+    if curves is not None:
+      curves.close()
 
   def _add_up(self) -> None:
     for metrics in jax.device_get(self._pending):

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from transformer_jax import parallel
+from transformer_jax import hosts, parallel
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
@@ -47,7 +47,7 @@ class Validation:
       total = sums if total is None else jax.tree.map(lambda a, b: a + b, total, sums)
     assert total is not None
     line: dict[str, Any] = means(total)
-    if self._pairs and parallel.is_main_host():
+    if self._pairs:
       scores, _ = self.translate(params, self._pairs)
       line |= scores.to_dict()
     return line
@@ -64,7 +64,9 @@ class Validation:
     if self._translator is None:
       self._translator = Translator(self._config, params, self._tokenizer)
     self._translator.params = params
-    translations = self._translator.translate([source for source, _ in pairs])
+    with hosts.together():
+      mine = self._translator.translate([source for source, _ in hosts.share(pairs)])
+    translations = hosts.concatenated(mine)
     evaluate = self._config.evaluate
     references = [reference for _, reference in pairs]
     return score(translations, references, tokenize=evaluate.tokenize, lowercase=evaluate.lowercase), translations
