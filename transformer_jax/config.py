@@ -10,7 +10,7 @@ into it, so that `ModelConfig` serves as a hashable attribute of the modules.
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from transformer_jax.errors import InputError
 
@@ -23,11 +23,27 @@ class Corpus(enum.Enum):
   TFDS = "tfds"
 
 
+class Document(enum.Enum):
+  """What of plain text belongs together: no model sees from one document into another."""
+
+  FILE = "file"
+  PARAGRAPH = "paragraph"
+  LINE = "line"
+
+
 class Dtype(enum.Enum):
   """The type in which matrix products are computed; parameters stay float32."""
 
   FLOAT32 = "float32"
   BFLOAT16 = "bfloat16"
+
+
+class Activation(enum.Enum):
+  """What is between the two products of a feed-forward layer; the paper's is ReLU (eq. 2)."""
+
+  RELU = "relu"
+  GELU = "gelu"
+  GELU_TANH = "gelu-tanh"
 
 
 class LengthPenalty(enum.Enum):
@@ -57,11 +73,13 @@ class AnyModelConfig:
     vocab_size: entries of the one vocabulary.
     d_model: the width by which eq. 3 sets the learning rate.
     dtype: the type of matrix products.
+    translates: whether it reads a source and writes a target.
   """
 
   vocab_size: int
   d_model: int
   dtype: Dtype
+  translates: ClassVar[bool] = True
 
   @property
   def most_positions(self) -> int | None:
@@ -89,6 +107,9 @@ class ModelConfig(AnyModelConfig):
       of its own sequence at a distance of at most r, in the decoder the past ones;
       attention over the encoder's output sees everything. None, as in the paper's
       models, is no limit. It is a mask: what it hides is computed all the same.
+    activation: between the two products of a feed-forward layer: the paper's `relu`, or `gelu`,
+      x P(N(0, 1) < x), exactly or by its approximation with a hyperbolic tangent (`gelu-tanh`).
+    layer_norm_epsilon: added to the variance; the paper does not say, and the default is its authors' code's.
     pre_norm: x + f(LayerNorm(x)) in place of the paper's LayerNorm(x + f(x)).
     learned_positions: a table of positions in place of sinusoids (Table 3, row E).
     max_positions: rows of that table; of no effect with sinusoids.
@@ -108,6 +129,8 @@ class ModelConfig(AnyModelConfig):
   attention_dropout: float = 0.0
   attention_bias: bool = False
   attention_window: int | None = None
+  activation: Activation = Activation.RELU
+  layer_norm_epsilon: float = 1e-6
   pre_norm: bool = False
   learned_positions: bool = False
   max_positions: int = 1024
@@ -131,6 +154,8 @@ class ModelConfig(AnyModelConfig):
     for name in ("dropout", "attention_dropout"):
       value = getattr(self, name)
       require(0 <= value < 1, f"model.{name}", value, "at least 0 and below 1")
+    epsilon = self.layer_norm_epsilon
+    require(0 < epsilon < math.inf, "model.layer_norm_epsilon", epsilon, "positive")
     require(self.d_model % 2 == 0, "model.d_model", self.d_model, "even, as positions are pairs of sine and cosine")
 
   @property
@@ -154,6 +179,8 @@ class DataConfig:
 
   Attributes:
     corpus: `numbers` (embedded), `text` (files) or `tfds` (TensorFlow Datasets).
+    document: what a document is in the plain text of one language: a `file`, a
+      `paragraph` between blank lines, or a `line`; sentence pairs have none.
     source_language, target_language: language codes; for `text` they are the
       endings of `PREFIX.en` and `PREFIX.de`.
     train, validation, test: for `text` a prefix or `SOURCE,TARGET`, several
@@ -170,6 +197,7 @@ class DataConfig:
   """
 
   corpus: Corpus = Corpus.NUMBERS
+  document: Document = Document.FILE
   source_language: str = "en"
   target_language: str = "de"
   train: str = "train"
@@ -226,6 +254,8 @@ class TrainConfig:
     max_skipped: an update whose loss or gradients are no numbers is skipped;
       more than so many in a row end the run.
     seed: of parameters, dropout and the order of rows.
+    init_from: a run folder whose vocabulary and last parameters this run begins
+      with, where they have the same names and shapes; empty begins with random ones.
     log_every: steps between two lines of the log.
     save_every: steps between two checkpoints; 0 is only at the end.
     keep: last checkpoints kept; the best by validation loss is kept besides.
@@ -243,6 +273,7 @@ class TrainConfig:
   ema_decay: float = 0.0
   max_skipped: int = 10
   seed: int = 0
+  init_from: str = ""
   log_every: int = 100
   save_every: int = 1000
   keep: int = 3
@@ -334,12 +365,11 @@ class Config:
         f"config.train.batch_tokens is {self.train.batch_tokens}, less than one row of "
         f"config.data.row_length = {self.data.row_length} tokens"
       )
+    longest = {"data.row_length": self.data.row_length}
+    if self.model.translates:
+      decode = self.decode
+      longest["decode.max_source_length + decode.extra_length"] = decode.max_source_length + decode.extra_length
     most = self.model.most_positions
-    if most is None:
-      return
-    for key, needed in (
-      ("data.row_length", self.data.row_length),
-      ("decode.max_source_length + decode.extra_length", self.decode.max_source_length + self.decode.extra_length),
-    ):
-      if most < needed:
+    for key, needed in longest.items():
+      if most is not None and most < needed:
         raise InputError(f"config.model.max_positions is {most}, less than config.{key} = {needed}")

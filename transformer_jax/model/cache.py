@@ -6,6 +6,8 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
+from transformer_jax.config import ModelConfig
+
 # Keys `[key, heads, d_k]` and values `[key, heads, d_v]`, as attention takes them.
 KeysValues = tuple[jax.Array, jax.Array]
 # The same in the order in which the products of a step read them: `[heads, d_k, key]` and `[heads, key, d_v]`.
@@ -35,13 +37,21 @@ class Cache:
   Attributes:
     past: for each layer the self-attention's keys and values, stored; key t * beams + s
       is what slot s computed at time t.
-    memory: of the source.
+    memory: of the source; None for a decoder without one.
     ancestors: `[beams, length]` int32.
   """
 
   past: tuple[Stored, ...]
-  memory: Memory
+  memory: Memory | None
   ancestors: jax.Array
+
+
+def empty(config: ModelConfig, memory: Memory | None, max_length: int, beams: int) -> Cache:
+  """The cache before the first of at most `max_length` tokens of `beams` hypotheses."""
+  keys = jnp.zeros((max_length * beams, config.num_heads, config.head_dim_k), config.dtype.value)
+  values = jnp.zeros((max_length * beams, config.num_heads, config.head_dim_v), config.dtype.value)
+  past = tuple(store((keys, values)) for _ in range(config.num_layers))
+  return Cache(past, memory, ancestors=jnp.zeros((beams, max_length), jnp.int32))
 
 
 def store(keys_values: KeysValues) -> Stored:

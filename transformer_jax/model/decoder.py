@@ -12,20 +12,31 @@ from transformer_jax.model.sublayer import Sublayer, layer_norm
 
 
 class DecoderLayer(nn.Module):
-  """Masked self-attention, attention over the encoder's output, feed-forward."""
+  """Masked self-attention, attention over the encoder's output, feed-forward.
+
+  Without an encoder (`cross` false) it has no attention over one, and there is no memory.
+  """
 
   config: ModelConfig
+  cross: bool = True
 
   def setup(self):
     self.self_attention = MultiHeadAttention(self.config)
     self.self_sublayer = Sublayer(self.config)
-    self.cross_attention = MultiHeadAttention(self.config)
-    self.cross_sublayer = Sublayer(self.config)
+    if self.cross:
+      self.cross_attention = MultiHeadAttention(self.config)
+      self.cross_sublayer = Sublayer(self.config)
     self.feed_forward = FeedForward(self.config)
     self.feed_forward_sublayer = Sublayer(self.config)
 
   def __call__(
-    self, x: jax.Array, memory: KeysValues, self_mask: jax.Array, cross_mask: jax.Array, *, deterministic: bool
+    self,
+    x: jax.Array,
+    memory: KeysValues | None,
+    self_mask: jax.Array,
+    cross_mask: jax.Array | None,
+    *,
+    deterministic: bool,
   ) -> jax.Array:
     """All positions at once: `[target, model]` -> `[target, model]`."""
 
@@ -40,42 +51,54 @@ class DecoderLayer(nn.Module):
     x: jax.Array,
     position: jax.Array,
     past: Stored,
-    memory: Stored,
+    memory: Stored | None,
     self_mask: jax.Array,
-    cross_mask: jax.Array,
+    cross_mask: jax.Array | None,
   ) -> tuple[jax.Array, Stored]:
     """The newest position of each hypothesis, `[beams, model]`, and the past with it."""
     query = self.self_sublayer.input(x)
     past = caching.append(past, position, self.self_attention.keys_values(query))
     attended = self.self_attention.attend(query, *caching.stored(past), self_mask, deterministic=True)
     x = self.self_sublayer.output(x, attended, deterministic=True)
-    return self.after_self_attention(x, caching.stored(memory), cross_mask, deterministic=True), past
+    memory_keys_values = None if memory is None else caching.stored(memory)
+    return self.after_self_attention(x, memory_keys_values, cross_mask, deterministic=True), past
 
   def after_self_attention(
-    self, x: jax.Array, memory: KeysValues, cross_mask: jax.Array, *, deterministic: bool
+    self, x: jax.Array, memory: KeysValues | None, cross_mask: jax.Array | None, *, deterministic: bool
   ) -> jax.Array:
-    def attend(x: jax.Array) -> jax.Array:
-      return self.cross_attention.attend(x, *memory, cross_mask, deterministic=deterministic)
+    if memory is not None and cross_mask is not None:
+      keys, values = memory
 
-    x = self.cross_sublayer(x, attend, deterministic=deterministic)
+      def attend(x: jax.Array) -> jax.Array:
+        return self.cross_attention.attend(x, keys, values, cross_mask, deterministic=deterministic)
+
+      x = self.cross_sublayer(x, attend, deterministic=deterministic)
     return self.feed_forward_sublayer(x, self.feed_forward, deterministic=deterministic)
 
 
 class Decoder(nn.Module):
-  """The stack, for all positions at once (`__call__`) or one more (`step`)."""
+  """The stack, for all positions at once (`__call__`) or one more (`step`); with `cross` false it has no encoder."""
 
   config: ModelConfig
+  cross: bool = True
 
   def setup(self):
-    self.layers = [DecoderLayer(self.config) for _ in range(self.config.num_layers)]
+    self.layers = [DecoderLayer(self.config, self.cross) for _ in range(self.config.num_layers)]
     if self.config.pre_norm:
       self.norm = layer_norm(self.config)
 
   def __call__(
-    self, x: jax.Array, memory: jax.Array, self_mask: jax.Array, cross_mask: jax.Array, *, deterministic: bool
+    self,
+    x: jax.Array,
+    memory: jax.Array | None,
+    self_mask: jax.Array,
+    cross_mask: jax.Array | None,
+    *,
+    deterministic: bool,
   ) -> jax.Array:
     """`[target, model]` over memory `[source, model]` -> `[target, model]`."""
-    for layer, keys_values in zip(self.layers, self.memory_keys_values(memory), strict=True):
+    memories = [None] * len(self.layers) if memory is None else self.memory_keys_values(memory)
+    for layer, keys_values in zip(self.layers, memories, strict=True):
       x = layer(x, keys_values, self_mask, cross_mask, deterministic=deterministic)
     return self.norm(x) if self.config.pre_norm else x
 
@@ -84,13 +107,14 @@ class Decoder(nn.Module):
     x: jax.Array,
     position: jax.Array,
     past: tuple[Stored, ...],
-    memory: tuple[Stored, ...],
+    memory: tuple[Stored, ...] | None,
     self_mask: jax.Array,
-    cross_mask: jax.Array,
+    cross_mask: jax.Array | None,
   ) -> tuple[jax.Array, tuple[Stored, ...]]:
     """`[beams, model]` -> `[beams, model]`, and each layer's past with this position in it."""
     new_past = []
-    for layer, layer_past, layer_memory in zip(self.layers, past, memory, strict=True):
+    memories = [None] * len(self.layers) if memory is None else memory
+    for layer, layer_past, layer_memory in zip(self.layers, past, memories, strict=True):
       x, layer_past = layer.step(x, position, layer_past, layer_memory, self_mask, cross_mask)
       new_past.append(layer_past)
     return self.norm(x) if self.config.pre_norm else x, tuple(new_past)

@@ -10,8 +10,8 @@ from transformer_jax.model.dropout import Dropout
 
 
 def layer_norm(config: ModelConfig) -> nn.LayerNorm:
-  """Layer normalisation (Ba et al. 2016) with the epsilon of the authors' own code."""
-  return nn.LayerNorm(epsilon=1e-6, dtype=config.dtype.value)
+  """Layer normalisation (Ba et al. 2016)."""
+  return nn.LayerNorm(epsilon=config.layer_norm_epsilon, dtype=config.dtype.value)
 
 
 class Sublayer(nn.Module):

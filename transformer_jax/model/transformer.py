@@ -2,7 +2,6 @@
 
 import flax.linen as nn
 import jax
-import jax.numpy as jnp
 
 from transformer_jax.config import ModelConfig
 from transformer_jax.model import cache as caching
@@ -108,11 +107,7 @@ class Transformer(nn.Module):
       max_length: the most tokens that will be decoded.
       beams: hypotheses decoded side by side.
     """
-    config = self.config
-    keys = jnp.zeros((max_length * beams, config.num_heads, config.head_dim_k), config.dtype.value)
-    values = jnp.zeros((max_length * beams, config.num_heads, config.head_dim_v), config.dtype.value)
-    past = tuple(caching.store((keys, values)) for _ in range(config.num_layers))
-    return Cache(past, memory, ancestors=jnp.zeros((beams, max_length), jnp.int32))
+    return caching.empty(self.config, memory, max_length, beams)
 
   def decode_step(
     self, cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array
@@ -128,12 +123,14 @@ class Transformer(nn.Module):
     Returns:
       `[beams, model]` before the output layer, and the new cache.
     """
+    memory = cache.memory
+    assert memory is not None
     ancestors = continue_ancestors(cache.ancestors, position, parents)
     self_mask = masking.ancestor_mask(ancestors, position, len(tokens), self.config.attention_window)
     x = self.target_embedding(tokens) + self.target_positions(position[None])
     x = x.astype(self.config.dtype.value)
-    x, past = self.decoder.step(x, position, cache.past, cache.memory.keys_values, self_mask, cache.memory.mask)
-    return x, Cache(past, cache.memory, ancestors)
+    x, past = self.decoder.step(x, position, cache.past, memory.keys_values, self_mask, memory.mask)
+    return x, Cache(past, memory, ancestors)
 
   def _restricted(self, mask: jax.Array) -> jax.Array:
     """A mask of self-attention within `config.attention_window`."""
