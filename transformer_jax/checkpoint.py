@@ -423,17 +423,66 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
   return epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
 
 
-def load_for_decoding(workdir: str | os.PathLike) -> tuple[Config, Tokenizer, Params, int]:
+def tokenizer_from(workdir: str, vocab_size: int) -> Tokenizer:
+  """The tokenizer of another run, to begin with.
+
+  Raises:
+    InputError: not a run folder, or its vocabulary has another size.
+  """
+  folder = folder_of(workdir)
+  read_config(folder)
+  tokenizer = Tokenizer.load(folder / TOKENIZER)
+  if tokenizer.vocab_size != vocab_size:
+    raise InputError(
+      f"config.model.vocab_size is {vocab_size}, but the run in {workdir} has {tokenizer.vocab_size} pieces: "
+      f"set config.model.vocab_size={tokenizer.vocab_size}"
+    )
+  return tokenizer
+
+
+def params_from(workdir: str, params: Params) -> Params:
+  """`params`, and in their places those of another run's last checkpoint that have the same name and shape.
+
+  Raises:
+    InputError: not a run folder, or there are none such.
+  """
+  _, _, others, step = load_for_decoding(workdir, None)
+  found = dict(jax.tree_util.tree_leaves_with_path(others))
+  new: list[str] = []
+
+  def choose(path: Any, random: jax.Array) -> jax.Array:
+    other = found.get(path)
+    if other is not None and other.shape == random.shape:
+      return other
+    new.append("/".join(key.key for key in path))
+    return random
+
+  chosen = jax.tree_util.tree_map_with_path(choose, params)
+  if len(new) == len(jax.tree.leaves(params)):
+    raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
+  say(f"beginning with the parameters of step {step} of {workdir}; new: {', '.join(new) or 'none'}")
+  return chosen
+
+
+def load_for_decoding(
+  workdir: str | os.PathLike, command: str | None = "translate"
+) -> tuple[Config, Tokenizer, Params, int]:
   """Config, tokenizer, the parameters of the last checkpoint on every local device, and its step.
 
   The parameters are their moving average where the checkpoint has one.
 
+  Args:
+    workdir: the run folder.
+    command: for which its model must be; None for any.
+
   Raises:
-    InputError: not a run folder, or no finished checkpoint in it.
+    InputError: not a run folder, one of a model for something else, or no finished checkpoint in it.
     RunError: every checkpoint is damaged.
   """
   folder = folder_of(workdir)
   config = read_config(folder)
+  if command is not None:
+    families.require_command(config.model, command, folder)
   tokenizer = Tokenizer.load(folder / TOKENIZER)
   if tokenizer.vocab_size != config.model.vocab_size:
     raise InputError(

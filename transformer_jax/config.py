@@ -150,7 +150,7 @@ class ModelConfig(AnyModelConfig):
           f"choose another number of heads, or set config.model.{name}"
         )
     window = self.attention_window
-    _require(window is None or window > 0, "model.attention_window", window, "positive or None")
+    require(window is None or window > 0, "model.attention_window", window, "positive or None")
     for name in ("dropout", "attention_dropout"):
       value = getattr(self, name)
       require(0 <= value < 1, f"model.{name}", value, "at least 0 and below 1")

@@ -17,6 +17,10 @@ if TYPE_CHECKING:  # reading a config must not wait for JAX
   import flax.linen as nn
   import jax
 
+  from transformer_jax.data.pipeline import PackedRows
+  from transformer_jax.data.tokenizer import Tokenizer
+  from transformer_jax.training.loss import Sums
+
 
 class Family(NamedTuple):
   """Where a model's parts are, as `module:name`, imported only when asked for.
@@ -25,26 +29,40 @@ class Family(NamedTuple):
     config: the dataclass of its sizes.
     module: the Flax module, made of that dataclass.
     task: the module that is its `Task`.
+    command: what a run of it is for: the name of a command, or of what takes its place.
   """
 
   config: str
   module: str
   task: str
+  command: str = "translate"
 
 
 class Task(Protocol):
-  """What a model is trained for.
+  """What a model is trained for: a module with these names.
 
-  `init_params(config, key)` gives random parameters, and `batch_sums(config,
-  params, rows, keys)` the loss and counts of packed rows, with a dropout key for
-  each or with none.
+  Attributes:
+    PARTS: arrays of a packed row, `[PARTS, row_length]`.
+    init_params: of a config and a key: random parameters.
+    batch_sums: of a config, parameters, packed rows and a key for each or none: the `Sums` of their losses.
+    counts: of a config and packed rows: how many terms each of the losses beside the first has, before they are
+      computed; empty where there is one loss.
+    learn_tokenizer: of a config: the vocabulary of its training text.
+    packed_rows: of a config, a text as `config.data.train` names one, and a tokenizer: its `PackedRows`.
+    validation: of a config and a tokenizer: what measures on held-out text, as `training.validation.Validation` does.
   """
 
+  PARTS: int
   init_params: "Callable[[Config, jax.Array], Any]"
-  batch_sums: "Callable[[Config, Any, jax.Array, jax.Array | None], Any]"
+  batch_sums: "Callable[[Config, Any, jax.Array, jax.Array | None], Sums]"
+  counts: "Callable[[Config, jax.Array], dict[str, jax.Array]]"
+  learn_tokenizer: "Callable[[Config], Tokenizer]"
+  packed_rows: "Callable[[Config, str, Tokenizer], PackedRows]"
+  validation: "Callable[[Config, Tokenizer], Any]"
 
 
 _TRANSLATION = "transformer_jax.training.translation"
+_LANGUAGE = "transformer_jax.language"
 
 FAMILIES = {
   "transformer": Family(
@@ -60,6 +78,19 @@ FAMILIES = {
   ),
   "luong": Family(
     "transformer_jax.recurrent.config:LuongConfig", "transformer_jax.recurrent.luong:Luong", _TRANSLATION
+  ),
+  "gpt": Family(f"{_LANGUAGE}.config:GPTConfig", f"{_LANGUAGE}.gpt:GPT", f"{_LANGUAGE}.causal", command="generate"),
+  "bert": Family(
+    f"{_LANGUAGE}.config:BERTConfig",
+    f"{_LANGUAGE}.bert:BERT",
+    f"{_LANGUAGE}.masked",
+    command="train.py --config.train.init_from",
+  ),
+  "bert-classifier": Family(
+    f"{_LANGUAGE}.config:BERTClassifierConfig",
+    f"{_LANGUAGE}.bert:BERTClassifier",
+    f"{_LANGUAGE}.classification",
+    command="classify",
   ),
 }
 
@@ -90,6 +121,17 @@ def task(model: AnyModelConfig) -> Task:
   """What a model of this config is trained for."""
   found: Any = import_module(FAMILIES[name_of(model)].task)
   return found
+
+
+def require_command(model: AnyModelConfig, command: str, workdir: object) -> None:
+  """That a run is of a model for this command.
+
+  Raises:
+    InputError: it is for another one.
+  """
+  name = name_of(model)
+  if (right := FAMILIES[name].command) != command:
+    raise InputError(f"{workdir} holds a run of a {name} model, which is for `{right}`, not for `{command}`")
 
 
 def _named(place: str) -> Any:

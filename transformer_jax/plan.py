@@ -8,7 +8,6 @@ import bisect
 import collections
 import dataclasses
 import functools
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from transformer_jax import families, operations
 from transformer_jax.config import AnyModelConfig, Config, DataConfig, DecodeConfig, ModelConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError
-from transformer_jax.training.loss import CHUNK
+from transformer_jax.training.loss import CHUNK, joint_loss
 from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.step import init_params, random_key
 
@@ -77,7 +76,8 @@ def parameters(config: Config) -> dict[str, int]:
 
 def _part(path: list[str]) -> str:
   """The part of the model that a parameter belongs to."""
-  side, *inner = path[:-1]
+  path = [name for name in path if name != "trunk"]  # which several models share
+  side, *inner = path[:-1] or path
   inner = [re.sub(r"_\d+$", "", name) for name in inner if not name.startswith("layers_")]
   if side not in ("encoder", "decoder") or not inner:
     return {
@@ -126,18 +126,19 @@ def rows_at_a_time(config: Config, devices: int) -> int:
 def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float) -> tuple[int, int]:
   """Bytes of what the gradient of the loss keeps of its forward pass: in any case, and for each row."""
   config = _for_shapes(model, row_length, label_smoothing)
-  some = _whole_chunks(row_length)
+  some = CHUNK  # rows: they fill the chunks of the loss, however many of a row's tokens it is of
   one, two = (_kept(config, rows) for rows in (some, 2 * some))
   return 2 * one - two, (two - one) // some
 
 
 def _kept(config: Config, rows: int) -> int:
   """Bytes of the residuals of the loss of so many rows, without the parameters themselves."""
-  batch = jax.ShapeDtypeStruct((rows, 4, config.data.row_length), pipeline.row_type(config.model.vocab_size))
+  task = families.task(config.model)
+  batch = jax.ShapeDtypeStruct((rows, task.PARTS, config.data.row_length), pipeline.row_type(config.model.vocab_size))
   keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))
 
   def backward_of(params: Any, rows: jax.Array, keys: jax.Array) -> Any:
-    return jax.vjp(lambda params: families.task(config.model).batch_sums(config, params, rows, keys).loss, params)[1]
+    return jax.vjp(lambda params: task.batch_sums(config, params, rows, keys).loss, params)[1]
 
   jaxpr = jax.make_jaxpr(backward_of)(_params(config.model), batch, keys).jaxpr
   kept = {var for var in jaxpr.outvars if not isinstance(var, Literal)} - set(jaxpr.invars)
@@ -158,18 +159,14 @@ def flops(config: Config) -> Flops:
 def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   """Of the gradient of one row's loss."""
   config = _for_shapes(model, row_length)
-  rows = _whole_chunks(row_length)
-  batch = jax.ShapeDtypeStruct((rows, 4, row_length), pipeline.row_type(model.vocab_size))
+  rows = CHUNK  # as above
+  task = families.task(model)
+  batch = jax.ShapeDtypeStruct((rows, task.PARTS, row_length), pipeline.row_type(model.vocab_size))
 
   def loss(params: Any, rows: jax.Array) -> jax.Array:
-    return families.task(model).batch_sums(config, params, rows, None).loss
+    return joint_loss(task.batch_sums(config, params, rows, None), task.counts(config, rows))
 
   return operations.products(jax.make_jaxpr(jax.grad(loss))(_params(model), batch).jaxpr) // rows
-
-
-def _whole_chunks(row_length: int) -> int:
-  """How many rows fill the chunks of the loss, so that all grows in proportion to the rows."""
-  return math.lcm(row_length, CHUNK) // row_length
 
 
 def whole(config: Config, devices: int = 1, rate: float | None = None, budget: int | None = None) -> dict[str, Any]:
@@ -227,8 +224,8 @@ def _flags(config: Config) -> dict[str, int]:
 
 def data(config: Config) -> dict[str, Any]:
   """What packing the training text gives; learns the vocabulary and packs, unless the rows are cached."""
-  tokenizer = pipeline.learn_tokenizer(config.data, config.model.vocab_size)
-  report = pipeline.packed_rows(config.data, config.data.train, tokenizer).report
+  task = families.task(config.model)
+  report = task.packed_rows(config, config.data.train, task.learn_tokenizer(config)).report
   rows = config.train.batch_tokens // config.data.row_length
   return {
     **dataclasses.asdict(report),

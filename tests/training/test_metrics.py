@@ -63,6 +63,20 @@ def test_an_interval_goes_on_where_a_checkpoint_has_it():
   assert isinstance(part.updates, int)
 
 
+def test_so_does_one_with_several_losses():
+  def with_another(loss):
+    metrics = update(loss)
+    return metrics | {"sums": metrics["sums"].replace(others={"next": update(2 * loss)["sums"]})}
+
+  part = Interval()
+  part.add(with_another(1.0))
+  part = Interval.from_dict(jax.tree.map(np.float64, part.to_dict()))
+  part.add(with_another(3.0))
+  part.seconds = 1.0
+  line = part.line()
+  assert (line["loss"], line["next_loss"]) == (4 / 14, 8 / 14)
+
+
 def log_with(folder, text: bytes, step: int, updates: int = 0) -> MetricsLog:
   (folder / FILE).write_bytes(text)
   return MetricsLog(epath.Path(folder), step, Interval(updates=updates))

@@ -45,6 +45,17 @@ class PackingReport:
     """The share of positions, of both sides, that hold no token."""
     return 1 - (self.source_tokens + self.target_tokens) / max(1, 2 * self.rows * row_length)
 
+  @property
+  def size(self) -> str:
+    return f"{self.pairs:,} pairs"
+
+  def describe(self, row_length: int, longest: int) -> str:
+    """What training is on."""
+    return (
+      f"{self.size}, {self.source_tokens:,} source and {self.target_tokens:,} target tokens, "
+      f"in {self.rows:,} rows of {row_length}, {self.padding(row_length):.1%} padding{self.left_out(longest)}"
+    )
+
   def left_out(self, longest: int) -> str:
     """What was skipped, as the end of a sentence; empty if nothing was."""
     text = ""

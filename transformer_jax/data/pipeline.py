@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
   """Rows of one step, as NumPy or JAX arrays.
 
   Attributes:
-    rows: `[rows, 4, row_length]` unsigned integers, as `packing` lays them out.
+    rows: `[rows, parts, row_length]` unsigned integers; those of sentence pairs as `packing` lays them out.
     places: `[rows]` int32, each row's place in the batch over all hosts; it keys dropout.
   """
 
@@ -48,23 +48,32 @@ class Batch(NamedTuple):
 class PackedRows:
   """A packed corpus, memory-mapped."""
 
-  rows: np.ndarray  # [rows, 4, row_length]
-  report: PackingReport
+  rows: np.ndarray  # [rows, parts, row_length]
+  report: Any
   fingerprint: str
 
 
 def learn_tokenizer(data: DataConfig, vocab_size: int) -> Tokenizer:
   """One vocabulary for both sides of the training text, or the one that `data.tokenizer` names."""
   if data.tokenizer:
-    tokenizer = Tokenizer.load(data.tokenizer)
-    if tokenizer.vocab_size != vocab_size:
-      raise InputError(
-        f"config.model.vocab_size is {vocab_size}, but {data.tokenizer} has {tokenizer.vocab_size} pieces: "
-        f"set config.model.vocab_size={tokenizer.vocab_size}"
-      )
-    return tokenizer
+    return chosen_tokenizer(data.tokenizer, vocab_size)
   corpus = open_corpus(data, data.train)
   return Tokenizer.learn((side for pair in corpus for side in pair), vocab_size)
+
+
+def chosen_tokenizer(path: str, vocab_size: int) -> Tokenizer:
+  """A tokenizer of the user's.
+
+  Raises:
+    InputError: it cannot be read, or has another size than the model's vocabulary.
+  """
+  tokenizer = Tokenizer.load(path)
+  if tokenizer.vocab_size != vocab_size:
+    raise InputError(
+      f"config.model.vocab_size is {vocab_size}, but {path} has {tokenizer.vocab_size} pieces: "
+      f"set config.model.vocab_size={tokenizer.vocab_size}"
+    )
+  return tokenizer
 
 
 def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:
@@ -75,10 +84,47 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   """
   corpus = open_corpus(data, which)
   content = fingerprint.of_values(_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest)
+  report = PackingReport()
+
+  def pack() -> Iterator[np.ndarray]:
+    pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report)
+    for rows in packing.pack(pairs, data.row_length, row_type(tokenizer.vocab_size)):
+      report.rows += len(rows)
+      yield rows
+    if not report.rows:
+      raise InputError(
+        f"no sentence pair of {corpus.name} is left: {report.empty} have an empty side and {report.too_long} are "
+        f"longer than {data.longest} tokens; raise config.data.max_length and config.data.row_length"
+      )
+
+  return cached_rows(data, content, pack, report, (4, data.row_length), row_type(tokenizer.vocab_size))
+
+
+def cached_rows(
+  data: DataConfig,
+  content: str,
+  pack: Callable[[], Iterable[np.ndarray]],
+  report: Any,
+  shape: tuple[int, int],
+  dtype: type,
+) -> PackedRows:
+  """Rows that are made at the first call and read from the cache after it.
+
+  Args:
+    data: says where the cache is.
+    content: a fingerprint of all that the rows depend on.
+    pack: makes them, `[rows, *shape]` at a time.
+    report: a dataclass with a field `rows`, which `pack` fills in.
+    shape: of a row.
+    dtype: of the rows.
+
+  Raises:
+    InputError: the cache cannot be written; or one of `pack`.
+  """
   folder = (Path(data.cache_dir) if data.cache_dir else user_cache()) / "rows" / content
   if not folder.exists():
-    _publish(folder, lambda temporary: _pack_into(temporary, data, corpus, tokenizer))
-  return _load(folder, data.row_length, tokenizer, content)
+    _publish(folder, lambda temporary: _pack_into(temporary, pack, report))
+  return _load(folder, type(report), shape, dtype, content)
 
 
 def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -117,26 +163,18 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
       path.unlink(missing_ok=True)  # whoever waits for it finds the work done
 
 
-def _pack_into(folder: Path, data: DataConfig, corpus: Any, tokenizer: Tokenizer) -> None:
-  report = PackingReport()
-  pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report)
+def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: Any) -> None:
   with open(folder / "rows.bin", "wb") as file, Progress("row") as progress:
-    for rows in packing.pack(pairs, data.row_length, row_type(tokenizer.vocab_size)):
+    for rows in pack():
       file.write(rows.tobytes())
-      report.rows += len(rows)
       progress.update(len(rows))
-  if not report.rows:
-    raise InputError(
-      f"no sentence pair of {corpus.name} is left: {report.empty} have an empty side and {report.too_long} are longer "
-      f"than {data.longest} tokens; raise config.data.max_length and config.data.row_length"
-    )
   (folder / "report.json").write_text(json.dumps(dataclasses.asdict(report)))
 
 
-def _load(folder: Path, row_length: int, tokenizer: Tokenizer, content: str) -> PackedRows:
+def _load(folder: Path, report_type: type, shape: tuple[int, int], dtype: type, content: str) -> PackedRows:
   try:
-    report = PackingReport(**json.loads((folder / "report.json").read_text()))
-    rows = np.memmap(folder / "rows.bin", row_type(tokenizer.vocab_size), "r", shape=(report.rows, 4, row_length))
+    report = report_type(**json.loads((folder / "report.json").read_text()))
+    rows = np.memmap(folder / "rows.bin", dtype, "r", shape=(report.rows, *shape))
   except (OSError, ValueError, TypeError) as error:
     raise RunError(f"the cached rows in {folder} are damaged: delete that folder and start again") from error
   return PackedRows(rows, report, content)

@@ -53,9 +53,7 @@ class TextPairs:
 
   def fingerprint(self) -> str:
     """A digest of the files' bytes as they are on disk, and of the weights."""
-    return fingerprint.of_values(
-      [(_digest(files.source), _digest(files.target), files.weight) for files in self._files]
-    )
+    return fingerprint.of_values([(digest(files.source), digest(files.target), files.weight) for files in self._files])
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,8 @@ def lines_of(path: epath.Path) -> Iterator[str]:
     yield from read_lines(cast(Stream, opener(file, "rb") if opener else file), str(path))
 
 
-def _digest(path: epath.Path) -> str:
+def digest(path: epath.Path) -> str:
+  """A digest of a file's bytes; what cannot be read is an InputError."""
   with _readable(path):
     return fingerprint.of_file(path)
 

@@ -13,16 +13,14 @@ from typing import Any
 import jax
 from etils import epath
 
-from transformer_jax import checkpoint, config_values, hosts, parallel, plan
+from transformer_jax import checkpoint, config_values, families, hosts, parallel, plan
 from transformer_jax.config import Config
-from transformer_jax.data import pipeline
 from transformer_jax.data.pipeline import Batches, PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.progress import Progress, say
 from transformer_jax.training.metrics import Interval, MetricsLog
-from transformer_jax.training.step import TrainState, init_state, train_step
-from transformer_jax.training.validation import Validation
+from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
 
 
 def train(config: Config, workdir: epath.Path) -> None:
@@ -48,8 +46,8 @@ def train(config: Config, workdir: epath.Path) -> None:
   content = hosts.bytes_from_main(content)
   with hosts.together():
     tokenizer = tokenizer or Tokenizer(content)
-    packed = pipeline.packed_rows(config.data, config.data.train, tokenizer)
-    say(_description(config, packed))
+    packed = families.task(config.model).packed_rows(config, config.data.train, tokenizer)
+    say(f"training on {packed.report.describe(config.data.row_length, config.data.longest)}")
     history = checkpoint.read_history(workdir, packed.fingerprint) if resumed else []
     texts = _texts(config, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
@@ -74,7 +72,7 @@ def _texts(config: Config, tokenizer: Tokenizer) -> dict[str, str]:
   """Digests of what is read, for hosts to compare."""
   read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if jax.process_count() > 1}
   return {
-    f"the text of config.data.{key}": pipeline.packed_rows(config.data, which, tokenizer).fingerprint
+    f"the text of config.data.{key}": families.task(config.model).packed_rows(config, which, tokenizer).fingerprint
     for key, which in read.items()
     if which
   }
@@ -87,7 +85,7 @@ class Run:
     self._config = config
     with hosts.together():
       self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
-      self._validation = Validation(config, tokenizer)
+      self._validation = families.task(config.model).validation(config, tokenizer)
     self._batches = Batches(
       packed,
       config.train.batch_tokens // config.data.row_length,
@@ -111,7 +109,10 @@ class Run:
       say(f"resuming after step {int(restored.state.step)}")
       return restored.state, Interval.from_dict(restored.log) if restored.log else Interval()
     # Placed at birth: a state that moves later would compile the step a second time.
-    return jax.jit(lambda: init_state(self._config), out_shardings=parallel.on_all_devices())(), Interval()
+    state = jax.jit(lambda: init_state(self._config), out_shardings=parallel.on_all_devices())()
+    if self._config.train.init_from:
+      state = begin_with(state, checkpoint.params_from(self._config.train.init_from, state.params))
+    return state, Interval()
 
   def go(self) -> None:
     """Updates until the last step, or until a signal."""
@@ -186,7 +187,7 @@ class Run:
     with self._metrics.clock_stopped():
       line = self._validation.measure(self._state.params_for_decoding)
     self._metrics.write(step, "validation", line)
-    scores = "".join(f", {name} {line[name]:.2f}" for name in ("bleu", "chrf", "exact_match") if name in line)
+    scores = "".join(f", {name} {line[name]:.2f}" for name in self._validation.shown if name in line)
     progress.note(f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}{scores}")
     return line["loss"]
 
@@ -235,17 +236,10 @@ def _signals() -> Iterator[list[signal.Signals]]:
 
 
 def _learned(config: Config) -> Tokenizer:
+  if config.train.init_from:
+    return checkpoint.tokenizer_from(config.train.init_from, config.model.vocab_size)
   say(f"learning a vocabulary of {config.model.vocab_size:,} pieces")
-  return pipeline.learn_tokenizer(config.data, config.model.vocab_size)
-
-
-def _description(config: Config, packed: PackedRows) -> str:
-  report, row_length = packed.report, config.data.row_length
-  return (
-    f"training on {report.pairs:,} pairs, {report.source_tokens:,} source and {report.target_tokens:,} target tokens, "
-    f"in {report.rows:,} rows of {row_length}, {report.padding(row_length):.1%} padding"
-    f"{report.left_out(config.data.longest)}"
-  )
+  return families.task(config.model).learn_tokenizer(config)
 
 
 def _provenance(packed: PackedRows) -> dict[str, Any]:

@@ -6,6 +6,7 @@ micro-batches: a mean of means would weigh tokens by their neighbours.
 
 import functools
 from collections.abc import Callable
+from dataclasses import field
 
 import flax.struct
 import jax
@@ -25,12 +26,26 @@ class Sums:
     negative_log_likelihood: without smoothing; exp of its mean is the perplexity.
     correct: tokens to which the model gave the largest probability.
     tokens: how many there are.
+    others: the sums of losses beside this one, by name; each becomes a mean over its own count.
   """
 
   loss: jax.Array
   negative_log_likelihood: jax.Array
   correct: jax.Array
   tokens: jax.Array
+  others: dict[str, "Sums"] = field(default_factory=dict)
+
+
+def joint_loss(sums: Sums, counts: dict[str, jax.Array]) -> jax.Array:
+  """The sum to minimise: divided by the first loss' count it is the sum of all losses' means.
+
+  Args:
+    sums: of some rows.
+    counts: of the whole batch: how many terms the first loss ("tokens") and each other has; empty without others.
+  """
+  return sum(
+    (other.loss * (counts["tokens"] / jnp.maximum(counts[name], 1)) for name, other in sums.others.items()), sums.loss
+  )
 
 
 def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float) -> Sums:

@@ -2,8 +2,9 @@
 
 import json
 import math
+import operator
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -22,7 +23,17 @@ FILE = "metrics.jsonl"
 
 
 def means(sums: Sums) -> dict[str, float]:
-  """Loss in nats a token, perplexity (unsmoothed, a token), and the share of tokens guessed right."""
+  """Loss in nats a token, perplexity (unsmoothed, a token), and the share of tokens guessed right.
+
+  Those of another loss have its name before them.
+  """
+  line = _means(sums)
+  for other, its_sums in sums.others.items():
+    line |= {f"{other}_{name}": value for name, value in _means(its_sums).items()}
+  return line
+
+
+def _means(sums: Sums) -> dict[str, float]:
   tokens = max(float(sums.tokens), 1.0)
   negative_log_likelihood = float(sums.negative_log_likelihood) / tokens
   return {
@@ -48,7 +59,7 @@ class Interval:
     seconds: what they took.
   """
 
-  sums: Any = field(default_factory=lambda: _sums([0.0] * 4))
+  sums: Any = field(default_factory=lambda: _sums({}))
   gradient_norm: float = 0.0
   learning_rate: float = 0.0
   updates: int = 0
@@ -58,7 +69,8 @@ class Interval:
 
   def add(self, metrics: dict[str, Any]) -> None:
     """One update's metrics, as `train_step` returns them."""
-    self.sums = jax.tree.map(lambda a, b: a + float(b), self.sums, metrics["sums"])
+    sums = jax.tree.map(float, metrics["sums"])
+    self.sums = jax.tree.map(operator.add, self.sums, sums) if self.updates else sums
     self.learning_rate = float(metrics["learning_rate"])
     self.updates += 1
     if metrics["skipped"]:
@@ -88,12 +100,14 @@ class Interval:
   def from_dict(cls, values: Mapping[str, Any]) -> "Interval":
     """The inverse of `to_dict`, of numbers of any type."""
     numbers: dict[str, Any] = {f.name: type(f.default)(values[f.name]) for f in fields(cls) if f.name != "sums"}
-    return cls(sums=_sums(float(values["sums"][f.name]) for f in fields(Sums)), **numbers)
+    return cls(sums=_sums(values["sums"]), **numbers)
 
 
-def _sums(numbers: Iterable[float]) -> Any:
+def _sums(values: Mapping[str, Any]) -> Any:
   """`Sums` of Python's own numbers, which add up exactly the same however often they are saved in between."""
-  return Sums(*numbers)  # pyright: ignore[reportArgumentType]
+  others = {name: _sums(other) for name, other in (values.get("others") or {}).items()}
+  numbers: dict[str, Any] = {f.name: float(values.get(f.name, 0)) for f in fields(Sums) if f.name != "others"}
+  return Sums(**numbers, others=others)
 
 
 class MetricsLog:

@@ -11,7 +11,7 @@ import optax
 from transformer_jax import families, parallel
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.training.loss import Sums
+from transformer_jax.training.loss import Sums, joint_loss
 from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer, updates_made
 
 Params = Any
@@ -58,6 +58,12 @@ def init_state(config: Config) -> TrainState:
   return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params), average)
 
 
+def begin_with(state: TrainState, params: Params) -> TrainState:
+  """The state before the first update, of other parameters than random ones."""
+  average = None if state.average is None else jax.tree.map(jnp.copy, params)
+  return TrainState(state.step, params, state.optimizer, average)
+
+
 def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainState, dict[str, Any]]:
   """One update from this device's share of the batch; runs inside `parallel.over_devices`.
 
@@ -68,11 +74,13 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   """
   _, dropout_key = jax.random.split(random_key(config))
   step_key = jax.random.fold_in(dropout_key, state.step)
+  task = families.task(config.model)
+  counts = parallel.sum_over_devices(task.counts(config, batch.rows))
 
   def loss(params: Params, batch: Batch) -> tuple[jax.Array, Sums]:
     keys = jax.vmap(lambda place: jax.random.fold_in(step_key, place))(batch.places)
-    sums = families.task(config.model).batch_sums(config, params, batch.rows, keys)
-    return sums.loss, sums
+    sums = task.batch_sums(config, params, batch.rows, keys)
+    return joint_loss(sums, counts), sums
 
   def of_micro_batch(batch: Batch) -> tuple[Params, Sums]:
     return jax.grad(loss, has_aux=True)(state.params, batch)

@@ -9,13 +9,34 @@ import jax.numpy as jnp
 
 from transformer_jax import families
 from transformer_jax.config import Config
-from transformer_jax.data import packing
-from transformer_jax.data.tokenizer import BOS
+from transformer_jax.data import packing, pipeline
+from transformer_jax.data.pipeline import PackedRows
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model import masking
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.training.loss import Sums, chunked_sums
+from transformer_jax.training.segments import decoder_input, segment_positions
 
 Params = Any
+
+PARTS = 4  # both sides' tokens and segments, as `packing` lays them out
+
+
+def learn_tokenizer(config: Config) -> Tokenizer:
+  """One vocabulary for both sides of the training text."""
+  return pipeline.learn_tokenizer(config.data, config.model.vocab_size)
+
+
+def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
+  """The sentence pairs of `which` in rows."""
+  return pipeline.packed_rows(config.data, which, tokenizer)
+
+
+def validation(config: Config, tokenizer: Tokenizer) -> Any:
+  """What translates held-out sentences."""
+  from transformer_jax.training.validation import Validation  # itself imports the step, which is of this task
+
+  return Validation(config, tokenizer)
 
 
 def init_params(config: Config, key: jax.Array) -> Params:
@@ -27,18 +48,6 @@ def init_params(config: Config, key: jax.Array) -> Params:
     return model.logits(model(tokens, tokens, tokens, tokens, mask, mask, mask))
 
   return model.init(key, method=everything)["params"]
-
-
-def segment_positions(segments: jax.Array) -> jax.Array:
-  """Positions from 0 in each segment: `[length]` -> `[length]` int32."""
-  index = jnp.arange(len(segments))
-  first = jnp.concatenate([jnp.ones(1, bool), segments[1:] != segments[:-1]])
-  return index - jax.lax.cummax(jnp.where(first, index, 0))
-
-
-def decoder_input(target: jax.Array, positions: jax.Array) -> jax.Array:
-  """The target shifted right behind BOS, in each segment: `[length]` -> `[length]`."""
-  return jnp.where(positions == 0, BOS, jnp.roll(target, 1))
 
 
 def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
@@ -82,3 +91,8 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
   table = jnp.asarray(model.apply({"params": params}, method="output_table"))
   logits_of = functools.partial(output_logits, dtype=config.model.dtype.value)
   return chunked_sums(logits_of, table, hidden, targets, valid, config.train.label_smoothing)
+
+
+def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
+  """There is no loss but that of the target's tokens."""
+  return {}

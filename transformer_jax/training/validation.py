@@ -1,52 +1,41 @@
 """Validation loss and translations while training, by the same path as everywhere."""
 
-import functools
 from typing import Any
 
-import jax
-
-from transformer_jax import hosts, parallel
+from transformer_jax import hosts
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.scores import Scores, score
 from transformer_jax.progress import say
-from transformer_jax.training.loss import Sums
-from transformer_jax.training.metrics import means
-from transformer_jax.training.step import Params, eval_step
+from transformer_jax.training.held_out import HeldOut
+from transformer_jax.training.step import Params
 
 SAMPLES = 3
 
 
 class Validation:
-  """Held-out data of a run, and the compiled functions that measure on it."""
+  """Held-out sentence pairs of a run, and what measures on them.
+
+  Attributes:
+    shown: what of a measurement the log shows beside loss and perplexity.
+  """
+
+  shown = ("bleu", "chrf", "exact_match")
 
   def __init__(self, config: Config, tokenizer: Tokenizer):
     self._config = config
     self._tokenizer = tokenizer
-    self._step = parallel.over_devices(functools.partial(eval_step, config), out_axes=None)
     self._translator: Translator | None = None
     data = config.data
     if data.validation:
-      packed = pipeline.packed_rows(data, data.validation, tokenizer)
-      left_out = packed.report.left_out(data.longest)
-      if left_out:
-        say(f"validation loss is of {packed.report.pairs:,} pairs{left_out}")
-      size = -(-min(config.train.batch_tokens // data.row_length, len(packed.rows)) // parallel.device_count())
-      self._batches = pipeline.in_order(packed, size * parallel.device_count())
+      self._held_out = HeldOut(config, data.validation, tokenizer)
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
 
   def measure(self, params: Params) -> dict[str, Any]:
     """Loss, perplexity and accuracy of the whole validation set, and scores of its first translations."""
-    total = None
-    for batch in self._batches:
-      share = len(batch.places) // jax.process_count()
-      mine = slice(jax.process_index() * share, (jax.process_index() + 1) * share)
-      sums: Sums = jax.device_get(self._step(params, parallel.shard(jax.tree.map(lambda x, mine=mine: x[mine], batch))))
-      total = sums if total is None else jax.tree.map(lambda a, b: a + b, total, sums)
-    assert total is not None
-    line: dict[str, Any] = means(total)
+    line: dict[str, Any] = self._held_out.means(params)
     if self._pairs:
       scores, _ = self.translate(params, self._pairs)
       line |= scores.to_dict()

@@ -1,0 +1,44 @@
+"""Loss and counts of a held-out text, whatever the task."""
+
+import functools
+
+import jax
+
+from transformer_jax import families, parallel
+from transformer_jax.config import Config
+from transformer_jax.data import pipeline
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.progress import say
+from transformer_jax.training.loss import Sums
+from transformer_jax.training.metrics import means
+from transformer_jax.training.step import Params, eval_step
+
+
+class HeldOut:
+  """A text in packed rows, and the compiled function that measures on it.
+
+  Args:
+    config: of the run.
+    which: the text, as `config.data.validation` names one.
+    tokenizer: of the run.
+  """
+
+  def __init__(self, config: Config, which: str, tokenizer: Tokenizer):
+    packed = families.task(config.model).packed_rows(config, which, tokenizer)
+    longest, row_length = config.data.longest, config.data.row_length
+    if left_out := packed.report.left_out(longest):
+      say(f"validation loss is of {packed.report.size}{left_out}")
+    size = -(-min(config.train.batch_tokens // row_length, len(packed.rows)) // parallel.device_count())
+    self._batches = pipeline.in_order(packed, size * parallel.device_count())
+    self._step = parallel.over_devices(functools.partial(eval_step, config), out_axes=None)
+
+  def means(self, params: Params) -> dict[str, float]:
+    """What `metrics.means` says of the whole text."""
+    total = None
+    for batch in self._batches:
+      share = len(batch.places) // jax.process_count()
+      mine = slice(jax.process_index() * share, (jax.process_index() + 1) * share)
+      sums: Sums = jax.device_get(self._step(params, parallel.shard(jax.tree.map(lambda x, mine=mine: x[mine], batch))))
+      total = sums if total is None else jax.tree.map(lambda a, b: a + b, total, sums)
+    assert total is not None
+    return means(total)
