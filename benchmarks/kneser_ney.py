@@ -1,0 +1,135 @@
+"""GPT against an n-gram model with the best smoothing known before neural ones: perplexity of the last tenth of a text.
+
+    python benchmarks/kneser_ney.py --text war_and_peace.txt.xz --workdir runs/war_and_peace --json FILE
+
+Both learn from the first nine tenths of the text's lines, in the same pieces, and both are scored on each piece of the
+rest: GPT sees from half of `config.data.row_length` to all of it before the piece, the n-gram model of order n the
+n - 1 pieces before it. Flags `--config.KEY=VALUE` are train.py's. What Project Gutenberg puts around a book is left
+out. A stopped run goes on with the same command, and `--config.train.steps` may end it earlier.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ngram import KneserNey
+
+from transformer_jax import checkpoint, families
+from transformer_jax.data.text import lines_of
+from transformer_jax.language import blocks
+from transformer_jax.language.causal import output
+from transformer_jax.memory import use_huge_pages
+
+ROOT = Path(__file__).resolve().parent.parent
+ORDERS = range(1, 8)
+AT_ONCE = 16  # rows
+
+
+def split(text: Path, folder: Path) -> dict[str, Path]:
+  """Writes the first nine tenths of the lines and the rest."""
+  from etils import epath
+
+  lines = list(lines_of(epath.Path(text)))
+  starts = [i for i, line in enumerate(lines) if line.startswith("*** START OF")]
+  ends = [i for i, line in enumerate(lines) if line.startswith("*** END OF")]
+  lines = lines[starts[0] + 1 if starts else 0 : ends[0] if ends else None]
+  border = len(lines) * 9 // 10
+  folder.mkdir(parents=True, exist_ok=True)
+  paths = {"train": folder / "train.txt", "test": folder / "test.txt"}
+  for path, part in zip(paths.values(), (lines[:border], lines[border:]), strict=True):
+    path.write_bytes("".join(f"{line}\n" for line in part).encode())
+  return paths
+
+
+def tokens_of(config: Any, tokenizer: Any, path: Path) -> np.ndarray:
+  """All tokens of a text in their order."""
+  rows = blocks.packed_rows(config, str(path), tokenizer).rows
+  return np.asarray(rows[:, blocks.TOKENS][rows[:, blocks.SEGMENTS] > 0]).astype(np.int64)
+
+
+def gpt_perplexity(config: Any, params: Any, tokens: np.ndarray) -> float:
+  """exp of the mean of -log P, each token but the first ones behind at least half a row of others."""
+  length, model = config.data.row_length, families.module(config.model)
+  half = length // 2
+  count = max(0, -(-(len(tokens) - length) // half)) + 1
+  padded = np.pad(tokens, (0, half * (count - 1) + length - len(tokens)))
+  real = np.arange(len(padded)) < len(tokens)
+  places = half * np.arange(count)[:, None] + np.arange(length)  # [rows, length]
+  rows = np.stack([padded[places], real[places]], axis=1)
+  scored = real[places] & ((np.arange(length) >= length - half) | (np.arange(count)[:, None] == 0))
+
+  @jax.jit
+  @jax.vmap
+  def log_likelihood(row: jax.Array, scored: jax.Array) -> jax.Array:
+    logits: Any = model.apply({"params": params}, output(model, params, row, None), method="logits")
+    of_token = jnp.take_along_axis(jax.nn.log_softmax(logits), row[blocks.TOKENS][:, None], axis=1)[:, 0]
+    return jnp.sum(jnp.where(scored, of_token, 0))
+
+  total = 0.0
+  for start in range(0, count, AT_ONCE):
+    some = slice(max(0, min(start, count - AT_ONCE)), start + AT_ONCE)
+    fresh = scored[some] & (np.arange(count)[some] >= start)[:, None]
+    total += float(np.sum(log_likelihood(rows[some], fresh), dtype=np.float64))
+  assert np.sum(scored) == len(tokens)
+  return float(np.exp(-total / len(tokens)))
+
+
+def measure(workdir: Path, paths: dict[str, Path]) -> dict[str, Any]:
+  """Both perplexities of a trained run, as JSON values."""
+  config, tokenizer, params, step = checkpoint.load_for_decoding(workdir, "generate")
+  train, test = (tokens_of(config, tokenizer, paths[name]) for name in ("train", "test"))
+  params = jax.device_put(params, jax.local_devices()[0])
+  gpt = gpt_perplexity(config, params, test)
+  start = time.monotonic()
+  ngrams = {order: KneserNey(train, tokenizer.vocab_size, order).perplexity(test) for order in ORDERS}
+  metrics = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().split("\n")[:-1]]
+  training = [line for line in metrics if line["split"] == "train"]
+  return {
+    "vocabulary": tokenizer.vocab_size,
+    "train_tokens": len(train),
+    "test_tokens": len(test),
+    "perplexity": {"gpt": gpt} | {f"kneser_ney_{order}": value for order, value in ngrams.items()},
+    "gpt": {
+      "parameters": sum(leaf.size for leaf in jax.tree.leaves(params)),
+      "step": step,
+      "epochs": sum(line["target_tokens"] for line in training) / len(train),
+      "training_seconds": sum(line["seconds"] for line in training),
+    },
+    "kneser_ney_seconds": time.monotonic() - start,
+  }
+
+
+def table(found: dict[str, Any]) -> str:
+  """The comparison in Markdown."""
+  rows = [f"| {name.replace('_', ' ')} | {value:.2f} |" for name, value in found["perplexity"].items()]
+  return "\n".join(["| model | perplexity a piece |", "|---|---|", *rows])
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("--text", required=True, type=Path, help="plain, .gz or .xz")
+  parser.add_argument("--workdir", required=True, type=Path)
+  parser.add_argument("--config", default=str(ROOT / "configs" / "gpt.py"))
+  parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there")
+  args, flags = parser.parse_known_args()
+  paths = split(args.text, args.workdir / "text")
+  command = [sys.executable, str(ROOT / "train.py"), f"--config={args.config}", f"--workdir={args.workdir}", *flags]
+  # No validation: nothing is chosen by the text that decides.
+  subprocess.run([*command, f"--config.data.train={paths['train']}", "--config.data.validation="], check=True)
+  found = {"text": args.text.name, "flags": flags} | measure(args.workdir, paths)
+  print(table(found))
+  if args.json:
+    args.json.parent.mkdir(parents=True, exist_ok=True)
+    args.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+  use_huge_pages()
+  main()

@@ -1,0 +1,58 @@
+"""GPT (Radford et al. 2018) of 2 million parameters, for a text of a few megabytes on two CPU cores.
+
+    python train.py --config=configs/gpt.py --workdir=runs/gpt --config.data.train=FILE --config.data.validation=FILE
+    python -m transformer_jax generate --workdir=runs/gpt --prompt="Prince Andrew" --top-p=0.95
+
+FILE is plain text, UTF-8, as it is or compressed (`.gz`, `.xz`); several are separated by `;`.
+`--config.data.document=paragraph` or `line` tells a file's paragraphs or lines apart, which then do not see each other.
+`configs/gpt.py:paper` has the sizes of the paper. LayerNorm stands before each sub-layer, as in GPT-2, which allows
+larger learning rates; `--config.model.pre_norm=False` is the paper's.
+"""
+
+from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
+from transformer_jax.errors import InputError
+from transformer_jax.language.config import GPTConfig
+
+
+def get_config(size: str = "small") -> Config:
+  if size == "paper":
+    # 64 rows of 512 tokens; 100 epochs of the paper's corpus, which is not at hand, are as many updates as a user has.
+    return Config(
+      data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=512),
+      model=GPTConfig(),
+      train=TrainConfig(
+        batch_tokens=64 * 512,
+        warmup_steps=2000,
+        peak_learning_rate=2.5e-4,
+        beta2=0.999,
+        epsilon=1e-8,
+        label_smoothing=0,
+      ),
+    )
+  if size != "small":
+    raise InputError(f"{size!r} is not a size; there are small and paper")
+  return Config(
+    data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=256),
+    model=GPTConfig(
+      vocab_size=2048,
+      num_layers=4,
+      d_model=192,
+      d_ff=768,
+      num_heads=4,
+      max_positions=256,
+      dropout=0.1,
+      attention_dropout=0.0,
+      pre_norm=True,
+    ),
+    train=TrainConfig(
+      steps=3000,
+      batch_tokens=2048,
+      warmup_steps=200,
+      peak_learning_rate=3e-3,
+      label_smoothing=0.0,
+      ema_decay=0.998,
+      log_every=100,
+      save_every=500,
+    ),
+    evaluate=EvaluateConfig(every=500),
+  )

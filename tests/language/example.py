@@ -1,0 +1,88 @@
+"""Tiny language models, and NumPy in place of their modules."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from tests.model.reference import multi_head
+from transformer_jax.language.config import BERTConfig, GPTConfig
+
+# d_model is even, so it is twice a prime.
+GPT = GPTConfig(
+  vocab_size=31, num_layers=1, d_model=22, d_ff=29, num_heads=2, max_positions=19, dropout=0.0, attention_dropout=0.0
+)
+
+BERT = BERTConfig(
+  vocab_size=31, num_layers=1, d_model=22, d_ff=29, num_heads=2, max_positions=19, dropout=0.0, attention_dropout=0.0
+)
+
+
+def options(config: Any, **changes: Any) -> Any:
+  return dataclasses.replace(config, **changes)
+
+
+def gelu_tanh(x: np.ndarray) -> np.ndarray:
+  """Hendrycks and Gimpel 2016: the approximation of x P(N(0, 1) < x)."""
+  return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+  """x P(N(0, 1) < x)."""
+  return np.vectorize(lambda y: y * 0.5 * (1 + math.erf(y / math.sqrt(2))))(x)
+
+
+def layer_norm(params: Any, x: np.ndarray, epsilon: float) -> np.ndarray:
+  centred = x - x.mean(axis=-1, keepdims=True)
+  variance = (centred**2).mean(axis=-1, keepdims=True)
+  return centred / np.sqrt(variance + epsilon) * params["scale"] + params["bias"]
+
+
+def dense(params: Any, x: np.ndarray) -> np.ndarray:
+  return x @ params["kernel"] + params["bias"]
+
+
+def block(
+  params: Any, names: tuple[str, str], x: np.ndarray, mask: np.ndarray, activation: Any, epsilon: float, pre_norm: bool
+) -> np.ndarray:
+  """Self-attention and feed-forward, each with its residual connection; `names` are those of the attention."""
+
+  def attend(y: np.ndarray) -> np.ndarray:
+    return multi_head(params[names[0]], y, y, mask)
+
+  def feed_forward(y: np.ndarray) -> np.ndarray:
+    return dense(params["feed_forward"]["outer"], activation(dense(params["feed_forward"]["inner"], y)))
+
+  for norm, f in ((names[1], attend), ("feed_forward_sublayer", feed_forward)):
+    if pre_norm:
+      x = x + f(layer_norm(params[norm]["norm"], x, epsilon))
+    else:
+      x = layer_norm(params[norm]["norm"], x + f(x), epsilon)
+  return x
+
+
+def gpt(config: GPTConfig, params: Any, tokens: np.ndarray) -> np.ndarray:
+  """Radford et al. 2018, eq. 2, of one text `[length]` -> logits `[length, vocab]`."""
+  table, length = params["embedding"]["table"], len(tokens)
+  x = table[tokens] + params["positions"]["table"][:length]
+  for i in range(config.num_layers):
+    names = "self_attention", "self_sublayer"
+    layer, mask = params["decoder"][f"layers_{i}"], np.tri(length, dtype=bool)
+    x = block(layer, names, x, mask, gelu_tanh, 1e-5, config.pre_norm)
+  if config.pre_norm:
+    x = layer_norm(params["decoder"]["norm"], x, 1e-5)
+  return x @ table.T
+
+
+def bert(config: BERTConfig, params: Any, tokens: np.ndarray, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """Devlin et al. 2019 of one row `[length]`: masked-token logits `[length, vocab]` and next-sentence logits `[2]`."""
+  trunk = params["trunk"]
+  x = trunk["embedding"]["table"][tokens] + trunk["positions"]["table"][: len(tokens)] + trunk["sides"]["table"][sides]
+  x = layer_norm(trunk["embedding_norm"], x, 1e-12)
+  for i in range(config.num_layers):
+    layer, mask = trunk["encoder"][f"layers_{i}"], np.ones((len(tokens), len(tokens)), bool)
+    x = block(layer, ("attention", "attention_sublayer"), x, mask, gelu, 1e-12, False)
+  pooled = np.tanh(dense(trunk["pooler"], x[0]))
+  features = layer_norm(params["transform_norm"], gelu(dense(params["transform"], x)), 1e-12)
+  return features @ trunk["embedding"]["table"].T + params["output_bias"], dense(params["next"], pooled)

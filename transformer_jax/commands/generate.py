@@ -1,0 +1,53 @@
+"""`generate`: what a language model writes behind a prompt."""
+
+import argparse
+import json
+import sys
+
+from transformer_jax.errors import InputError
+
+DESCRIPTION = """\
+Continues a text with a language model that train.py made (configs/gpt.py): the prompt is that of --prompt, or standard
+input. Prints what follows the prompt; several samples are told apart by lines of dashes, or with --json by one JSON
+object a line. The same seed gives the same text.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add = parser.add_argument
+  add("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  add("--prompt", metavar="TEXT", help="the beginning, which may be empty (default: standard input)")
+  add("--max-tokens", type=int, default=128, metavar="N", help="the most tokens to write (default 128)")
+  add("--samples", type=int, default=1, metavar="N", help="how many texts (default 1)")
+  add("--temperature", type=float, default=1.0, metavar="T", help="below 1 is more probable, 0 the most (default 1)")
+  add("--top-k", type=int, default=0, metavar="K", help="choose among the K most probable tokens (default: all)")
+  add("--top-p", type=float, default=1.0, metavar="P", help="choose among the fewest with probability P (default 1)")
+  add("--seed", type=int, default=0, metavar="N", help="of the random choices (default 0)")
+  add("--json", action="store_true", help="print a JSON object for each sample")
+
+
+def run(args: argparse.Namespace) -> None:
+  """`generate`: what a language model writes behind a prompt."""
+  from transformer_jax.compilation import use_compilation_cache
+  from transformer_jax.language.generator import Generator
+
+  prompt = _standard_input() if args.prompt is None else args.prompt
+  use_compilation_cache()
+  samples = Generator.load(args.workdir).generate(
+    prompt,
+    max_tokens=args.max_tokens,
+    samples=args.samples,
+    temperature=args.temperature,
+    top_k=args.top_k,
+    top_p=args.top_p,
+    seed=args.seed,
+  )
+  texts = [json.dumps(sample._asdict()) if args.json else sample.text for sample in samples]
+  sys.stdout.buffer.write((("\n" if args.json else "\n" + "-" * 60 + "\n").join(texts) + "\n").encode())
+
+
+def _standard_input() -> str:
+  try:
+    return sys.stdin.buffer.read().decode()
+  except UnicodeDecodeError as error:
+    raise InputError(f"standard input: byte {error.start + 1} is not valid UTF-8; convert the prompt") from error

@@ -1,0 +1,130 @@
+"""Text that a trained language model writes: the command line and the Python API."""
+
+import functools
+import math
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from transformer_jax import families, parallel
+from transformer_jax.config import Config
+from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.errors import InputError
+from transformer_jax.language.sampling import SamplingOptions, sample
+from transformer_jax.language.text import decode_text, encode_text
+
+_GRAIN = 64  # lengths are compiled in multiples of this
+
+
+class Sample(NamedTuple):
+  """A text that was written behind a prompt.
+
+  Attributes:
+    text: without the prompt.
+    tokens: of the text, with its EOS if it has one.
+    ended: whether the model ended the text; otherwise it has as many tokens as were allowed.
+  """
+
+  text: str
+  tokens: int
+  ended: bool
+
+
+class Generator:
+  """Writes on with a trained model.
+
+  Args:
+    config: of the run.
+    params: the model's parameters.
+    tokenizer: of the run.
+    step: of the checkpoint, if the parameters come from one.
+  """
+
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
+    self.config, self.step = config, step
+    self._params = jax.device_put(params, jax.local_devices()[0])
+    self._tokenizer = tokenizer
+    self._model = families.module(config.model)
+    self._functions: dict[tuple[SamplingOptions, int], Callable] = {}
+
+  @classmethod
+  def load(cls, workdir: str | os.PathLike) -> "Generator":
+    """The generator of a run folder, with its last checkpoint.
+
+    Raises:
+      InputError: not the folder of a run of a language model, or no finished checkpoint in it.
+    """
+    from transformer_jax.checkpoint import load_for_decoding  # imports orbax, which takes seconds
+
+    config, tokenizer, params, step = load_for_decoding(workdir, "generate")
+    return cls(config, params, tokenizer, step)
+
+  def generate(
+    self,
+    prompt: str = "",
+    *,
+    max_tokens: int = 128,
+    samples: int = 1,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+  ) -> list[Sample]:
+    """Continues a text.
+
+    Each sample depends on the arguments and its own number alone, not on how many there are.
+
+    Args:
+      prompt: what the text begins with; may be empty.
+      max_tokens: the most to write.
+      samples: texts wanted.
+      temperature, top_k, top_p: as in `SamplingOptions`.
+      seed: of the random choices.
+
+    Raises:
+      InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
+    """
+    _require("max_tokens", max_tokens, max_tokens > 0, "positive")
+    _require("samples", samples, samples > 0, "positive")
+    _require("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
+    _require("top_k", top_k, top_k >= 0, "0 or more")
+    _require("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
+    _require("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
+    try:
+      prompt.encode()
+    except UnicodeEncodeError as error:
+      raise InputError(f"the prompt is not text: character {error.start + 1} is half of one") from error
+    tokens = encode_text(self._tokenizer, prompt)
+    whole, most = len(tokens) + max_tokens, self.config.model.most_positions
+    if most is not None and whole > most:
+      raise InputError(
+        f"the prompt has {len(tokens)} tokens, and {max_tokens} more are wanted, but the model has "
+        f"config.model.max_positions = {most}: shorten the prompt, or ask for at most {max(most - len(tokens), 0)}"
+      )
+    length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
+    function = self._function(SamplingOptions(temperature, top_k, top_p), length)
+    padded = np.zeros(length, np.int32)
+    padded[: len(tokens)] = tokens
+    key = jax.random.key(seed)
+    size = np.int32(len(tokens)), np.int32(whole)
+
+    def write(number: int) -> Sample:
+      found, count = jax.device_get(function(self._params, padded, size, jax.random.fold_in(key, number)))
+      written = found[:count].tolist()
+      text = decode_text(self._tokenizer, written)[len(prompt) :]
+      return Sample(text, int(count) - len(tokens), written[-1] == EOS)
+
+    return list(parallel.at_once(write, range(samples)))
+
+  def _function(self, options: SamplingOptions, length: int) -> Callable:
+    if (options, length) not in self._functions:
+      self._functions[options, length] = jax.jit(functools.partial(sample, self._model, options, length))
+    return self._functions[options, length]
+
+
+def _require(name: str, value: object, condition: bool, expected: str) -> None:
+  if not condition:
+    raise InputError(f"{name} is {value}, but must be {expected}")

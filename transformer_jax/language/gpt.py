@@ -1,0 +1,70 @@
+"""GPT (Radford et al. 2018): the Transformer's decoder alone, which predicts each token from those before it."""
+
+import flax.linen as nn
+import jax
+
+from transformer_jax.language.config import GPTConfig
+from transformer_jax.language.embedding import LearnedEmbedding
+from transformer_jax.model import cache as caching
+from transformer_jax.model import masking
+from transformer_jax.model.cache import Cache, continue_ancestors
+from transformer_jax.model.decoder import Decoder
+from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.embedding import output_logits
+
+
+class GPT(nn.Module):
+  """h_0 = U W_e + W_p, h_l = transformer_block(h_(l-1)), P(u) = softmax(h_n W_e^T).
+
+  As in the Transformer no method has a batch axis, and dropout takes its key from the "dropout" stream.
+  """
+
+  config: GPTConfig
+
+  def setup(self):
+    config = self.config
+    self.embedding = LearnedEmbedding(config.vocab_size, config.d_model)
+    self.positions = LearnedEmbedding(config.max_positions, config.d_model)
+    self.embedding_dropout = Dropout(config.dropout)
+    self.decoder = Decoder(config.blocks, cross=False)
+
+  def __call__(
+    self, tokens: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True
+  ) -> jax.Array:
+    """All positions at once.
+
+    Args:
+      tokens: `[length]` int32, the text shifted right behind BOS.
+      positions: `[length]`, from 0 in each text.
+      mask: `[length, length]`, causal.
+      deterministic: without dropout.
+
+    Returns:
+      `[length, model]`; `logits` makes scores of the next token of it.
+    """
+    x = self.embedding_dropout(self._enter(tokens, positions), deterministic=deterministic)
+    return self.decoder(x, None, mask, None, deterministic=deterministic)
+
+  def logits(self, hidden: jax.Array) -> jax.Array:
+    """`[..., model]` -> float32 `[..., vocab]`."""
+    return output_logits(self.output_table(), hidden, self.config.dtype.value)
+
+  def output_table(self) -> jax.Array:
+    """The output layer's table, that of the embedding: `[vocab, model]`."""
+    return self.embedding.table
+
+  def start(self, max_length: int, beams: int) -> Cache:
+    """The cache before the first of at most `max_length` tokens."""
+    return caching.empty(self.config.blocks, None, max_length, beams)
+
+  def decode_step(
+    self, cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array
+  ) -> tuple[jax.Array, Cache]:
+    """One more token of every hypothesis, as in `Transformer.decode_step`: `[beams]` -> `[beams, model]`."""
+    ancestors = continue_ancestors(cache.ancestors, position, parents)
+    mask = masking.ancestor_mask(ancestors, position, beams=len(tokens))
+    x, past = self.decoder.step(self._enter(tokens, position[None]), position, cache.past, None, mask, None)
+    return x, Cache(past, None, ancestors)
+
+  def _enter(self, tokens: jax.Array, positions: jax.Array) -> jax.Array:
+    return (self.embedding(tokens) + self.positions(positions)).astype(self.config.dtype.value)
