@@ -5,7 +5,7 @@ What needs JAX is imported inside `run`: neither --help nor a mistaken flag shou
 
 from types import ModuleType
 
-from transformer_jax.commands import average, evaluate, fidelity, plan, score, translate
+from transformer_jax.commands import average, classify, evaluate, fidelity, generate, plan, score, translate
 
 COMMANDS: dict[str, ModuleType] = {
   "plan": plan,
@@ -13,5 +13,7 @@ COMMANDS: dict[str, ModuleType] = {
   "evaluate": evaluate,
   "score": score,
   "average": average,
+  "generate": generate,
+  "classify": classify,
   "fidelity": fidelity,
 }

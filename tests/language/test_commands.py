@@ -1,0 +1,210 @@
+"""Language models from their text to their commands: train, resume, generate, fine-tune, classify, and mistakes."""
+
+import dataclasses
+import io
+import json
+import random
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+from tests.language import example
+from transformer_jax import checkpoint
+from transformer_jax.__main__ import main
+from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
+from transformer_jax.errors import InputError
+from transformer_jax.language.classifier import Classifier
+from transformer_jax.language.config import BERTClassifierConfig
+from transformer_jax.language.generator import Generator
+from transformer_jax.training import loop
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+TRAIN = TrainConfig(
+  steps=4, batch_tokens=128, warmup_steps=3, log_every=2, save_every=2, keep=2, label_smoothing=0.0, ema_decay=0.9
+)
+SIZES = {"vocab_size": 290, "num_layers": 1, "d_model": 8, "d_ff": 16, "num_heads": 2, "max_positions": 16}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  """A text of paragraphs, and sentences with labels."""
+  folder = tmp_path_factory.mktemp("language")
+  generator = random.Random(0)
+  words = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
+
+  def line():
+    return " ".join(generator.choices(words, k=generator.randint(1, 5)))
+
+  paragraphs = ["\n".join(line() for _ in range(generator.randint(1, 5))) for _ in range(60)]
+  (folder / "text.txt").write_text("\n\n".join(paragraphs) + "\n")
+  sentences = [line() for _ in range(60)]
+  (folder / "labels.tsv").write_text("".join(f"{'short' if len(s) < 15 else 'long'}\t{s}\n" for s in sentences))
+  return folder
+
+
+def config_of(folder, model, file="text.txt", **train):
+  path = str(folder / file)
+  return Config(
+    data=DataConfig(
+      corpus=Corpus.TEXT, document=Document.PARAGRAPH, train=path, validation=path, test=path, row_length=16
+    ),
+    model=model,
+    train=dataclasses.replace(TRAIN, **train),
+    evaluate=EvaluateConfig(every=2),
+  )
+
+
+def models():
+  gpt, bert = dataclasses.replace(example.GPT, **SIZES), dataclasses.replace(example.BERT, dropout=0.1, **SIZES)
+  return {"gpt": gpt, "bert": bert}
+
+
+def state_of(workdir, config):
+  return jax.device_get(checkpoint.Checkpoints(epath.Path(workdir), 2).restore(config))
+
+
+@pytest.fixture(scope="module", params=["gpt", "bert"])
+def run(request, folder):
+  """A finished run."""
+  config, workdir = config_of(folder, models()[request.param]), folder / f"{request.param}-run"
+  loop.train(config, epath.Path(workdir))
+  return request.param, config, workdir
+
+
+@pytest.fixture(scope="module")
+def gpt_run(folder):
+  config, workdir = config_of(folder, models()["gpt"]), folder / "gpt-run"
+  if not workdir.exists():
+    loop.train(config, epath.Path(workdir))
+  return str(workdir)
+
+
+def test_a_run_in_parts_equals_a_run_in_one(run, folder, capfd):
+  name, config, whole = run
+  parts = folder / f"{name}-parts"
+  first = dataclasses.replace(config, train=dataclasses.replace(config.train, steps=2))
+  for part in (first, config):
+    loop.train(part, epath.Path(parts))
+  out, err = capfd.readouterr()
+  assert "resuming after step 2" in err and "validation loss" in err and "planned: " in err
+  assert out.startswith("loss ") and "perplexity" in out
+  jax.tree.map(np.testing.assert_array_equal, state_of(parts, config), state_of(whole, config))
+  lines = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().split("\n")[:-1]]
+  assert [(line["step"], line["split"]) for line in lines] == [
+    (2, "train"), (2, "validation"), (4, "train"), (4, "validation")
+  ]  # fmt: skip
+  assert all(("next_loss" in line) == (name == "bert") for line in lines)
+
+
+@pytest.fixture
+def command(monkeypatch, capfdbinary):
+  """Runs a command on some input: (status, output, lines on stderr)."""
+
+  def command(*argv, stdin=b""):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    status = main([str(argument) for argument in argv])
+    out, err = capfdbinary.readouterr()
+    return status, out.decode(), err.decode().split("\n")[:-1]
+
+  return command
+
+
+def test_generate(gpt_run, command):
+  argv = ["generate", "--workdir", gpt_run, "--max-tokens", 5, "--seed", 3]
+  status, out, _ = command(*argv, "--prompt", "ein zwei", "--samples", 3, "--json")
+  samples = [json.loads(line) for line in out.split("\n")[:-1]]
+  generator = Generator.load(gpt_run)
+  expected = generator.generate("ein zwei", max_tokens=5, seed=3, samples=3)
+  assert status == 0 and samples == [sample._asdict() for sample in expected]
+  assert len({sample["text"] for sample in samples}) > 1 and all(0 < sample["tokens"] <= 5 for sample in samples)
+  assert generator.generate("ein zwei", max_tokens=5, seed=3) == expected[:1]
+  assert generator.generate("ein zwei", max_tokens=5, seed=4) != expected[:1]
+  _, out, _ = command(*argv, stdin=b"ein zwei")
+  assert out == expected[0].text + "\n"
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    (["--temperature", -1], "temperature is -1.0, but must be 0 or more"),
+    (["--top-p", 0], "top_p is 0.0, but must be above 0"),
+    (["--max-tokens", 99], "config.model.max_positions = 16"),
+    (["--prompt", "ein\udcff"], "the prompt is not text"),
+  ],
+)
+def test_what_cannot_be_generated(gpt_run, command, arguments, message):
+  status, out, err = command("generate", "--workdir", gpt_run, "--prompt", "", *arguments)
+  assert (status, out, len(err)) == (2, "", 1) and message in err[0]
+
+
+def test_a_run_is_for_its_own_command(gpt_run, folder, command, run):
+  status, _, err = command("translate", "--workdir", gpt_run)
+  assert status == 2 and "of a gpt model, which is for `generate`, not for `translate`" in err[0]
+  status, _, err = command("classify", "--workdir", gpt_run)
+  assert status == 2 and "`generate`, not for `classify`" in err[0]
+
+
+def test_average(gpt_run, folder, command):
+  status, _, _ = command("average", "--workdir", gpt_run, "--last", 2, "--output", folder / "gpt-average")
+  assert status == 0
+  assert command("generate", "--workdir", folder / "gpt-average", "--prompt", "", "--max-tokens", 2)[0] == 0
+
+
+def test_plan(command, folder):
+  text = f"--config.data.train={folder / 'text.txt'}"
+  for config, data in (("gpt", "tokens"), ("bert", "rows whose second text is the next")):
+    status, out, _ = command(
+      "plan", "--config", CONFIGS / f"{config}.py", text, "--config.model.vocab_size=290", "--config.model.num_layers=1"
+    )
+    assert status == 0 and data in out and "matrix products" in out
+
+
+def test_fine_tuning_begins_with_the_trunk(folder, command, capfd):
+  bert = config_of(folder, models()["bert"])
+  if not (folder / "bert-run").exists():
+    loop.train(bert, epath.Path(folder / "bert-run"))
+  model = BERTClassifierConfig(**dataclasses.asdict(bert.model), labels="short,long")
+  config = config_of(folder, model, "labels.tsv", init_from=str(folder / "bert-run"), steps=2)
+  capfd.readouterr()
+  loop.train(config, epath.Path(folder / "classes"))
+  out, err = capfd.readouterr()
+  assert "new: classifier/bias, classifier/kernel" in err and "learning a vocabulary" not in err
+  assert "accuracy" in out
+
+  classifier = Classifier.load(folder / "classes")
+  sentences = ["ein zwei", "", "drei " * 30]
+  found = list(classifier.classify(sentences))
+  assert [each.cut for each in found] == [False, False, True]
+  assert all(each.label in ("short", "long") and 0.5 <= each.probability <= 1 for each in found)
+  status, out, err = command(
+    "classify", "--workdir", folder / "classes", "--scores", stdin="\n".join(sentences).encode()
+  )
+  assert status == 0 and out == "".join(f"{each.probability:.6f}\t{each.label}\n" for each in found)
+  assert err == ["line 3 is longer than config.data.row_length = 16: it is cut"]
+
+
+def test_training_begins_with_the_other_runs_parameters(folder, gpt_run):
+  """No update is made: the rate is 0 to rounding."""
+  config = config_of(folder, models()["gpt"], init_from=gpt_run, steps=1, peak_learning_rate=1e-30)
+  loop.train(config, epath.Path(folder / "again"))
+  other = state_of(gpt_run, config_of(folder, models()["gpt"]))
+  jax.tree.map(np.testing.assert_array_equal, state_of(folder / "again", config).params, other.average)
+
+
+@pytest.mark.parametrize(
+  ("text", "message"),
+  [
+    ("short\tein\nzwei\n", "line 2: no tab"),
+    ("short\tein\ntall\tzwei\n", "line 2: the label 'tall' is not one of config.model.labels = short,long"),
+    ("", "is empty"),
+  ],
+)
+def test_labels_that_cannot_be_used(tmp_path, text, message):
+  (tmp_path / "labels.tsv").write_text(text)
+  model = BERTClassifierConfig(**dataclasses.asdict(models()["bert"]), labels="short,long")
+  with pytest.raises(InputError, match=message):
+    loop.train(config_of(tmp_path, model, "labels.tsv"), epath.Path(tmp_path / "run"))

@@ -1,0 +1,31 @@
+"""`classify`: the class of each line of standard input."""
+
+import argparse
+import sys
+
+DESCRIPTION = """\
+Classifies standard input, one sentence a line, with a fine-tuned BERT (configs/bert.py:classify): line i of the output
+is the label of line i of the input. Of a sentence that is longer than a row only the beginning is read, with a warning.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  parser.add_argument("--scores", action="store_true", help="write each label's probability and a tab before it")
+
+
+def run(args: argparse.Namespace) -> None:
+  """`classify`: the class of each line of standard input."""
+  from transformer_jax.compilation import use_compilation_cache
+  from transformer_jax.data.text import read_lines
+  from transformer_jax.language.classifier import Classifier
+  from transformer_jax.progress import say
+
+  use_compilation_cache()
+  classifier = Classifier.load(args.workdir)
+  for number, found in enumerate(classifier.classify(read_lines(sys.stdin.buffer, "standard input")), 1):
+    if found.cut:
+      say(f"line {number} is longer than config.data.row_length = {classifier.config.data.row_length}: it is cut")
+    line = f"{found.probability:.6f}\t{found.label}\n" if args.scores else f"{found.label}\n"
+    sys.stdout.buffer.write(line.encode())
+  sys.stdout.buffer.flush()

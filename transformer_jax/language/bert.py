@@ -1,0 +1,103 @@
+"""BERT (Devlin et al. 2019): the Transformer's encoder alone, which sees the words on both sides."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
+from transformer_jax.language.embedding import LearnedEmbedding
+from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.embedding import output_logits
+from transformer_jax.model.encoder import Encoder
+from transformer_jax.model.feed_forward import ACTIVATIONS
+from transformer_jax.model.sublayer import layer_norm
+
+
+def _dense(features: int, config: BERTConfig) -> nn.Dense:
+  return nn.Dense(features, kernel_init=nn.initializers.normal(0.02), dtype=config.dtype.value)
+
+
+class BERTTrunk(nn.Module):
+  """What pre-training learns and fine-tuning starts from: embeddings, encoder and pooler."""
+
+  config: BERTConfig
+
+  def setup(self):
+    config = self.config
+    self.embedding = LearnedEmbedding(config.vocab_size, config.d_model)
+    self.positions = LearnedEmbedding(config.max_positions, config.d_model)
+    self.sides = LearnedEmbedding(2, config.d_model)
+    self.embedding_norm = layer_norm(config.blocks)
+    self.embedding_dropout = Dropout(config.dropout)
+    self.encoder = Encoder(config.blocks)
+    self.pooler = _dense(config.d_model, config)
+
+  def __call__(self, tokens: jax.Array, sides: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
+    """Tokens `[length]`, sides `[length]` of 0 and 1, mask `[length, length]` -> `[length, model]`."""
+    x = self.embedding(tokens) + self.positions(jnp.arange(len(tokens))) + self.sides(sides)
+    x = self.embedding_norm(x.astype(self.config.dtype.value))
+    return self.encoder(self.embedding_dropout(x, deterministic=deterministic), mask, deterministic=deterministic)
+
+  def pooled(self, hidden: jax.Array) -> jax.Array:
+    """tanh(W h + b) of the first position: `[length, model]` -> `[model]`."""
+    return jnp.tanh(self.pooler(hidden[0]))
+
+
+class BERT(nn.Module):
+  """The trunk with what it is pre-trained by: masked tokens and the next sentence (§3.1)."""
+
+  config: BERTConfig
+
+  def setup(self):
+    config = self.config
+    self.trunk = BERTTrunk(config)
+    self.transform = _dense(config.d_model, config)
+    self.transform_norm = layer_norm(config.blocks)
+    self.output_bias = self.param("output_bias", nn.initializers.zeros, (config.vocab_size,))
+    self.next = _dense(2, config)
+
+  def __call__(
+    self, tokens: jax.Array, sides: jax.Array, mask: jax.Array, places: jax.Array, *, deterministic: bool = True
+  ) -> tuple[jax.Array, jax.Array]:
+    """Features of the masked tokens, and logits of whether the second side follows the first.
+
+    Args:
+      tokens: `[length]` int32: [CLS], a text, [SEP], another text, [SEP].
+      sides: `[length]`, 0 up to the first [SEP], then 1.
+      mask: `[length, length]`.
+      places: `[masked]`, positions of the tokens to predict.
+      deterministic: without dropout.
+
+    Returns:
+      `[masked, model]`, of which `output` makes logits; and `[2]` float32, "random" and "next".
+    """
+    hidden = self.trunk(tokens, sides, mask, deterministic=deterministic)
+    features = ACTIVATIONS[self.config.blocks.activation](self.transform(hidden[places]))
+    return self.transform_norm(features), self.next(self.trunk.pooled(hidden)).astype(jnp.float32)
+
+  def output(self) -> tuple[jax.Array, jax.Array]:
+    """The output layer: the embedding's table `[vocab, model]` and a bias `[vocab]`."""
+    return self.trunk.embedding.table, self.output_bias
+
+  def logits(self, features: jax.Array) -> jax.Array:
+    """`[..., model]` -> float32 `[..., vocab]`."""
+    table, bias = self.output()
+    return output_logits(table, features, self.config.dtype.value) + jnp.expand_dims(
+      bias, tuple(range(features.ndim - 1))
+    )
+
+
+class BERTClassifier(nn.Module):
+  """The trunk with one layer on the pooled first position (§4.1)."""
+
+  config: BERTClassifierConfig
+
+  def setup(self):
+    self.trunk = BERTTrunk(self.config)
+    self.dropout = Dropout(self.config.dropout)
+    self.classifier = _dense(len(self.config.classes), self.config)
+
+  def __call__(self, tokens: jax.Array, sides: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> jax.Array:
+    """A sentence's logits: as in `BERT` -> float32 `[classes]`."""
+    pooled = self.trunk.pooled(self.trunk(tokens, sides, mask, deterministic=deterministic))
+    return self.classifier(self.dropout(pooled, deterministic=deterministic)).astype(jnp.float32)

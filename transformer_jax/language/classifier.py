@@ -1,0 +1,83 @@
+"""Classes of sentences by a fine-tuned BERT: the command line and the Python API."""
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax import families
+from transformer_jax.config import Config
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.language.classification import SentencesReport, logits, sentence_rows
+
+_ROWS = 32  # computed together; fewer are filled up, so that there is one shape
+
+
+class Class(NamedTuple):
+  """The class of a sentence.
+
+  Attributes:
+    label: its name.
+    probability: that the model gives it.
+    cut: whether only the sentence's beginning was read.
+  """
+
+  label: str
+  probability: float
+  cut: bool
+
+
+class Classifier:
+  """Tells classes of sentences apart with a trained model.
+
+  Args:
+    config: of the run.
+    params: the model's parameters.
+    tokenizer: of the run.
+    step: of the checkpoint, if the parameters come from one.
+  """
+
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
+    self.config, self.step = config, step
+    self._params = jax.device_put(params, jax.local_devices()[0])
+    self._tokenizer = tokenizer
+    model: Any = config.model
+    self.classes: list[str] = model.classes
+    module = families.module(model)
+
+    def probabilities(params: Any, rows: jax.Array) -> jax.Array:
+      return jax.nn.softmax(jax.vmap(lambda row: logits(module, params, row, None))(rows))
+
+    self._probabilities = jax.jit(probabilities)
+
+  @classmethod
+  def load(cls, workdir: str | os.PathLike) -> "Classifier":
+    """The classifier of a run folder, with its last checkpoint.
+
+    Raises:
+      InputError: not the folder of a run of a classifier, or no finished checkpoint in it.
+    """
+    from transformer_jax.checkpoint import load_for_decoding  # imports orbax, which takes seconds
+
+    config, tokenizer, params, step = load_for_decoding(workdir, "classify")
+    return cls(config, params, tokenizer, step)
+
+  def classify(self, sentences: Iterable[str]) -> Iterator[Class]:
+    """The class of each sentence, as they come."""
+    iterator = iter(sentences)
+    while some := list(islice(iterator, _ROWS)):
+      yield from self._classes(some)
+
+  def _classes(self, sentences: list[str]) -> Iterator[Class]:
+    length = self.config.data.row_length
+    rows = np.zeros((_ROWS, 3, length), np.int32)
+    rows[: len(sentences)] = sentence_rows(self._tokenizer, sentences, length, SentencesReport())
+    found = jax.device_get(self._probabilities(self._params, jnp.asarray(rows)))
+    for sentence, probabilities in zip(sentences, found, strict=False):
+      best = int(np.argmax(probabilities))
+      cut = len(self._tokenizer.encode(sentence)) > length - 2
+      yield Class(self.classes[best], float(probabilities[best]), cut)
