@@ -111,7 +111,11 @@ class Run:
     # Placed at birth: a state that moves later would compile the step a second time.
     state = jax.jit(lambda: init_state(self._config), out_shardings=parallel.on_all_devices())()
     if self._config.train.init_from:
-      state = begin_with(state, checkpoint.params_from(self._config.train.init_from, state.params))
+      params = state.params
+      with hosts.together():
+        if parallel.is_main_host():
+          params = checkpoint.params_from(self._config.train.init_from, params)
+      state = begin_with(state, parallel.replicate(hosts.from_main(params)))
     return state, Interval()
 
   def go(self) -> None:
