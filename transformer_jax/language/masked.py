@@ -4,6 +4,7 @@ Masks are drawn anew at each step, from the key of the step and the row, where t
 training; validation has fixed ones.
 """
 
+import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -113,7 +114,8 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
     config.train.label_smoothing,
   )
   real = jnp.any(rows[:, SIDES] > 0, axis=1)
-  return sums.replace(others={"next": token_sums(next_logits, rows[:, LABEL, 0].astype(jnp.int32), real, 0.0)})
+  of_next = token_sums(next_logits, rows[:, LABEL, 0].astype(jnp.int32), real, 0.0)
+  return dataclasses.replace(sums, others={"next": of_next})
 
 
 def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
