@@ -1,7 +1,6 @@
 """Language models from their text to their commands: train, resume, generate, fine-tune, classify, and mistakes."""
 
 import dataclasses
-import io
 import json
 import random
 import sys
@@ -101,12 +100,14 @@ def test_a_run_in_parts_equals_a_run_in_one(run, folder, capfd):
 
 
 @pytest.fixture
-def command(monkeypatch, capfdbinary):
+def command(monkeypatch, capfdbinary, tmp_path):
   """Runs a command on some input: (status, output, lines on stderr)."""
 
   def command(*argv, stdin=b""):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-    status = main([str(argument) for argument in argv])
+    (tmp_path / "stdin").write_bytes(stdin)
+    with open(tmp_path / "stdin") as file:
+      monkeypatch.setattr(sys, "stdin", file)
+      status = main([str(argument) for argument in argv])
     out, err = capfdbinary.readouterr()
     return status, out.decode(), err.decode().split("\n")[:-1]
 
