@@ -92,6 +92,12 @@ FAMILIES = {
     f"{_LANGUAGE}.classification",
     command="classify",
   ),
+  "elmo": Family(
+    f"{_LANGUAGE}.config:ELMoConfig",
+    f"{_LANGUAGE}.elmo:ELMo",
+    f"{_LANGUAGE}.bidirectional",
+    command="transformer_jax.language.features",
+  ),
 }
 
 

@@ -135,3 +135,29 @@ class BERTClassifierConfig(BERTConfig):
   def classes(self) -> list[str]:
     """The names in their order."""
     return [name.strip() for name in self.labels.split(",")]
+
+
+@dataclass(unsafe_hash=True)
+class ELMoConfig(AnyModelConfig):
+  """ELMo (Peters et al. 2018): two layers of LSTMs in each direction.
+
+  Attributes:
+    vocab_size: entries of the vocabulary; the tokenizer learns exactly that many.
+    num_layers: LSTMs in each direction.
+    d_model: width of the embeddings and of each LSTM; features are twice as wide.
+    dropout: on what enters each LSTM.
+    dtype: the type of matrix products.
+  """
+
+  vocab_size: int = 32_000
+  num_layers: int = 2
+  d_model: int = 512
+  dropout: float = 0.1
+  dtype: Dtype = Dtype.FLOAT32
+
+  translates = False
+
+  def __post_init__(self):
+    for name in ("vocab_size", "num_layers", "d_model"):
+      require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
+    require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")

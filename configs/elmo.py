@@ -1,0 +1,29 @@
+"""ELMo (Peters et al. 2018) of 2 million parameters, for a text of a few megabytes on two CPU cores.
+
+    python train.py --config=configs/elmo.py --workdir=runs/elmo --config.data.train=FILE --config.data.validation=FILE
+
+FILE is plain text as for `configs/gpt.py`. Then, in Python:
+
+    from transformer_jax.language.features import Features
+    Features.load("runs/elmo").features("A man rides a horse.")  # [pieces, 2 * 192]
+"""
+
+from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
+from transformer_jax.language.config import ELMoConfig
+
+
+def get_config() -> Config:
+  return Config(
+    data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=128),
+    model=ELMoConfig(vocab_size=2048, num_layers=2, d_model=192),
+    train=TrainConfig(
+      steps=2000,
+      batch_tokens=2048,
+      warmup_steps=200,
+      peak_learning_rate=3e-3,
+      label_smoothing=0.0,
+      log_every=100,
+      save_every=500,
+    ),
+    evaluate=EvaluateConfig(every=500),
+  )

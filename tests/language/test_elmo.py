@@ -1,0 +1,122 @@
+"""ELMo against NumPy; that no direction sees what it predicts; and its mixed layers."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.model.example import float64, perturbed
+from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.language.bidirectional import batch_sums, layers
+from transformer_jax.language.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
+from transformer_jax.language.config import ELMoConfig
+from transformer_jax.language.elmo import ELMo, Mix, mix
+from transformer_jax.training.step import init_params
+
+ROW_LENGTH, VOCAB, MODEL = 13, 31, 11
+CONFIG = Config(
+  data=DataConfig(row_length=ROW_LENGTH),
+  model=ELMoConfig(vocab_size=VOCAB, num_layers=2, d_model=MODEL, dropout=0.0),
+  train=TrainConfig(batch_tokens=ROW_LENGTH, label_smoothing=0.0),
+)
+TEXTS = [[5, 9, 11, 30, 4], [7], [4, 5, 6, 21, 22]]
+
+
+@pytest.fixture(scope="module")
+def params():
+  return perturbed(init_params(CONFIG))
+
+
+@pytest.fixture(scope="module")
+def layers_of(params):
+  return jax.jit(lambda row: layers(ELMo(CONFIG.model), params, row, None))
+
+
+def row_of(texts):
+  """A row `[2, 13]`, whose last two places are padding."""
+  chunks = [(np.array(text), True) for text in texts]
+  (row,) = next(iter(pack_blocks(chunks, ROW_LENGTH, BlocksReport())))
+  return row
+
+
+def sigmoid(x):
+  return 1 / (1 + np.exp(-x))
+
+
+def lstm(params, inputs):
+  """Hochreiter and Schmidhuber's equations, token by token: `[length, model]` -> `[length, model]`."""
+  hidden, cell, found = np.zeros(MODEL), np.zeros(MODEL), []
+  for x in inputs:
+    i, f, g, o = np.split(x @ params["kernel"] + hidden @ params["recurrent"] + params["bias"], 4)
+    cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+    hidden = sigmoid(o) * np.tanh(cell)
+    found.append(hidden)
+  return np.array(found)
+
+
+def by_numpy(params, text):
+  """All layers of one text: `[3, 2, length, model]`."""
+  directions = []
+  for name, order in (("forward", slice(None)), ("backward", slice(None, None, -1))):
+    x = params["embedding"]["table"][text][order]
+    stack = [x]
+    for number in range(2):
+      hidden = lstm(params[f"{name}_{number}"], x)
+      x = hidden + x if number else hidden
+      stack.append(x)
+    directions.append(np.array(stack)[:, order])
+  return np.stack(directions, axis=1)
+
+
+def test_layers_of_packed_texts_are_those_that_numpy_gives_each_alone(params, layers_of):
+  found, start = layers_of(row_of(TEXTS)), 0
+  for text in TEXTS:
+    expected = by_numpy(float64(params), text)
+    np.testing.assert_allclose(found[:, :, start : start + len(text)], expected, atol=1e-5)
+    start += len(text)
+
+
+def test_the_loss_is_of_the_neighbours_in_the_same_text(params):
+  exact, expected, count = float64(params), 0.0, 0
+  for text in TEXTS:
+    forward, backward = by_numpy(exact, text)[-1] @ exact["embedding"]["table"].T
+    for logits, targets in ((forward[:-1], text[1:]), (backward[1:], text[:-1])):
+      log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+      expected -= log_probs[np.arange(len(targets)), targets].sum()
+      count += len(targets)
+  sums = jax.jit(lambda rows: batch_sums(CONFIG, params, rows, None))(row_of(TEXTS)[None])
+  assert float(sums.tokens) == count == 2 * (4 + 0 + 4)
+  assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
+
+
+def test_no_direction_sees_what_the_other_reads(layers_of):
+  row = row_of(TEXTS)
+  changed = row.copy()
+  changed[TOKENS, 2] = 19
+  before, after = np.asarray(layers_of(row)), np.asarray(layers_of(changed))
+  differs = np.any(before[1:] != after[1:], axis=(0, 3))  # [2, length]
+  np.testing.assert_array_equal(differs[0], [i in (2, 3, 4) for i in range(ROW_LENGTH)])
+  np.testing.assert_array_equal(differs[1], [i in (0, 1, 2) for i in range(ROW_LENGTH)])
+
+
+def test_mixed_layers():
+  generator = np.random.default_rng(0)
+  h, s = generator.normal(size=(3, 5, 7)), generator.normal(size=3)
+  weights = np.exp(s) / np.exp(s).sum()
+  expected = 1.7 * sum(weight * layer for weight, layer in zip(weights, h, strict=True))
+  np.testing.assert_allclose(mix(jnp.array(h), jnp.array(s), 1.7), expected, rtol=1e-5)
+  module = Mix()
+  variables = module.init(jax.random.key(0), jnp.array(h))
+  np.testing.assert_allclose(module.apply(variables, jnp.array(h)), h.mean(axis=0), rtol=1e-5)
+  gradient = jax.grad(lambda v: jnp.sum(module.apply(v, jnp.array(h))))(variables)["params"]
+  assert np.all(gradient["weights"] != 0) and float(gradient["gamma"]) == pytest.approx(h.mean(axis=0).sum(), rel=1e-4)
+
+
+def test_dropout_changes_each_direction(params):
+  model = ELMo(dataclasses.replace(CONFIG.model, dropout=0.5))
+  row = row_of(TEXTS)
+  one, other = (layers(model, params, row, jax.random.key(seed)) for seed in (0, 1))
+  assert row[SEGMENTS, -1] == 0
+  assert np.all(np.any(np.asarray(one[1:, :, :11] != other[1:, :, :11]), axis=(2, 3)))
