@@ -43,11 +43,11 @@ def main(argv: list[str]) -> int:
     from transformer_jax import hosts  # imports JAX, which a mistaken flag need not wait for
 
     hosts.join(experiment.cluster)
-    from transformer_jax import checkpoint
+    from transformer_jax import run_folder
     from transformer_jax.training.loop import train
 
-    folder = checkpoint.folder_of(workdir)
-    with hosts.each_needed(), checkpoint.alone_in(folder):
+    folder = run_folder.folder_of(workdir)
+    with hosts.each_needed(), run_folder.alone_in(folder):
       train(experiment.config, folder)
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)

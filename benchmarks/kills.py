@@ -233,12 +233,12 @@ def compare(whole: Path, stopped: Path) -> Iterator[str]:
   import jax
   import numpy as np
 
-  from transformer_jax import checkpoint
+  from transformer_jax import checkpoint, run_folder
   from transformer_jax.training.curves import read_points
 
   states = []
-  for workdir in map(checkpoint.folder_of, (whole, stopped)):
-    config = checkpoint.read_config(workdir)
+  for workdir in map(run_folder.folder_of, (whole, stopped)):
+    config = run_folder.read_config(workdir)
     restored = checkpoint.Checkpoints(workdir, config.train.keep).restore(config)
     assert restored is not None
     states.append(jax.tree_util.tree_leaves_with_path(jax.device_get(restored.state)))

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from ngram import KneserNey
 
-from transformer_jax import checkpoint, families
+from transformer_jax import families, trained
 from transformer_jax.data.text import lines_of
 from transformer_jax.language import blocks
 from transformer_jax.language.causal import output
@@ -83,7 +83,7 @@ def gpt_perplexity(config: Any, params: Any, tokens: np.ndarray) -> float:
 
 def measure(workdir: Path, paths: dict[str, Path]) -> dict[str, Any]:
   """Both perplexities of a trained run, as JSON values."""
-  config, tokenizer, params, step = checkpoint.load_for_decoding(workdir, "generate")
+  config, tokenizer, params, step = trained.load_for_decoding(workdir, "generate")
   train, test = (tokens_of(config, tokenizer, paths[name]) for name in ("train", "test"))
   params = jax.device_put(params, jax.local_devices()[0])
   gpt = gpt_perplexity(config, params, test)

@@ -102,11 +102,11 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   from etils import epath
 
   from transformer_jax import parallel
-  from transformer_jax.checkpoint import load_for_decoding
   from transformer_jax.data.text import lines_of
   from transformer_jax.data.tokenizer import EOS, PAD
   from transformer_jax.decoding import batch, buckets
   from transformer_jax.model.transformer import Transformer
+  from transformer_jax.trained import load_for_decoding
 
   config, tokenizer, params, _ = load_for_decoding(args.workdir)
   length, decode = buckets.buckets(config.decode.max_source_length)[0], config.decode

@@ -87,13 +87,13 @@ def _shorten(content: bytes, generator: random.Random) -> bytes:
 
 def loaded(workdir: str) -> str:
   """Loads a run folder and uses its tokenizer; what came of it, in a word or in a sentence."""
-  from transformer_jax import checkpoint
+  from transformer_jax import run_folder, trained
   from transformer_jax.errors import InputError, RunError
 
   try:
     folder = epath.Path(workdir)
-    _, tokenizer, _, _ = checkpoint.load_for_decoding(folder)
-    checkpoint.read_provenance(folder)
+    _, tokenizer, _, _ = trained.load_for_decoding(folder)
+    run_folder.read_provenance(folder)
     for text in TEXTS:
       tokenizer.decode(tokenizer.encode(text))
     return "loaded"

@@ -15,7 +15,7 @@ import pytest
 from etils import epath
 
 import train
-from transformer_jax import averaging, checkpoint, config_values
+from transformer_jax import averaging, checkpoint, config_values, run_folder, trained
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, ModelConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
@@ -52,7 +52,7 @@ def folder(params_at, tmp_path_factory):
   folder = epath.Path(tmp_path_factory.mktemp("run"))
   generator = random.Random(0)
   tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
-  checkpoint.begin_run(folder, CONFIG, tokenizer, [{"data": "a text"}])
+  run_folder.begin_run(folder, CONFIG, tokenizer, [{"data": "a text"}])
   checkpoints, state = checkpoint.Checkpoints(folder, CONFIG.train.keep), init_state(CONFIG)
   for step, params in params_at.items():
     checkpoints.save(state.replace(step=np.int32(step), params=params), 1.0 if step == BEST else 2.0)
@@ -80,7 +80,7 @@ def assert_equal(a, b):
 def test_the_mean_of_the_last_checkpoints_is_what_decodes(
   average_of_three, folder, params_at, tmp_path, monkeypatch, capfd
 ):
-  found, tokenizer, params, _ = checkpoint.load_for_decoding(average_of_three)
+  found, tokenizer, params, _ = trained.load_for_decoding(average_of_three)
   expected = mean_of(params_at, (7, 11, 13))
   assert found == CONFIG
   assert_equal(jax.device_get(params), expected)
@@ -100,7 +100,7 @@ def test_the_mean_of_the_last_checkpoints_is_what_decodes(
 
 
 def test_the_folder_says_what_was_averaged(average_of_three, folder):
-  first, last = checkpoint.read_provenance(epath.Path(average_of_three))
+  first, last = run_folder.read_provenance(epath.Path(average_of_three))
   assert first == {"data": "a text"}
   assert last["averaged"] == {"run": str(folder), "steps": [13, 11, 7]}
   assert (average_of_three / "config.json").read_bytes() == (folder / "config.json").read_bytes()
@@ -146,7 +146,7 @@ def slow_folder(folder, tmp_path_factory):
 )
 def test_checkpoints_are_chosen_by_time(slow_folder, params_at, tmp_path, last, minutes, steps):
   assert averaging.average(slow_folder, tmp_path / "average", last, minutes) == steps
-  _, _, params, _ = checkpoint.load_for_decoding(tmp_path / "average")
+  _, _, params, _ = trained.load_for_decoding(tmp_path / "average")
   assert_equal(jax.device_get(params), mean_of(params_at, steps))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from transformer_jax import checkpoint, config_values
+from transformer_jax import checkpoint, config_values, run_folder, trained
 from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
@@ -64,15 +64,15 @@ def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state
   found = {}
   for name, saved, its_config in (("off", state, CONFIG), ("on", state.replace(average=average), config)):
     folder = epath.Path(tmp_path / name)
-    checkpoint.make_folder(folder, "--workdir")
-    checkpoint.begin_run(folder, its_config, Tokenizer.learn(["a b c " * 7], 265), [])
+    run_folder.make_folder(folder, "--workdir")
+    run_folder.begin_run(folder, its_config, Tokenizer.learn(["a b c " * 7], 265), [])
     checkpoints = checkpoint.Checkpoints(folder, keep=2)
     checkpoints.save(at_step(saved, 3), None)
     checkpoints.wait()
     jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(its_config).state, at_step(saved, 3))
     checkpoints.close()
     found[name] = {path.name for path in (folder / "checkpoints" / "3").iterdir() if path.is_dir()}
-    _, _, params, _ = checkpoint.load_for_decoding(folder)
+    _, _, params, _ = trained.load_for_decoding(folder)
     jax.tree.map(np.testing.assert_array_equal, params, saved.params_for_decoding)
   assert found["on"] - found["off"] == {"average"} and found["off"] >= {"params", "optimizer"}
 
@@ -177,28 +177,28 @@ def test_when_all_are_damaged_that_is_said(two_steps, tmp_path):
 
 def test_two_do_not_train_in_one_folder(tmp_path):
   workdir = epath.Path(tmp_path / "run")
-  with checkpoint.alone_in(workdir):
-    with pytest.raises(InputError, match=f"another process trains in {workdir}"), checkpoint.alone_in(workdir):
+  with run_folder.alone_in(workdir):
+    with pytest.raises(InputError, match=f"another process trains in {workdir}"), run_folder.alone_in(workdir):
       pass
-    with checkpoint.alone_in(epath.Path(tmp_path / "other")):
+    with run_folder.alone_in(epath.Path(tmp_path / "other")):
       pass
-  with checkpoint.alone_in(workdir):
+  with run_folder.alone_in(workdir):
     pass
 
 
 def test_files_are_replaced_as_a_whole(tmp_path):
   path = tmp_path / "file"
-  checkpoint.write_atomically(path, "one")
-  checkpoint.write_atomically(path, "two")
+  run_folder.write_atomically(path, "one")
+  run_folder.write_atomically(path, "two")
   assert path.read_text() == "two"
   assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"modle": {}}', '{"model": {"d_model": "wide"}}', "[]"])
 def test_a_malformed_config_is_one_sentence(tmp_path, text):
-  (tmp_path / checkpoint.CONFIG).write_text(text)
+  (tmp_path / run_folder.CONFIG).write_text(text)
   with pytest.raises(InputError) as raised:
-    checkpoint.read_config(epath.Path(tmp_path))
+    run_folder.read_config(epath.Path(tmp_path))
   assert "\n" not in str(raised.value)
   assert "config" in str(raised.value)
 
@@ -215,24 +215,24 @@ def test_a_malformed_config_is_one_sentence(tmp_path, text):
 )
 def test_a_malformed_provenance_is_one_sentence(tmp_path, text, message):
   workdir = epath.Path(tmp_path)
-  (tmp_path / checkpoint.PROVENANCE).write_bytes(text.encode("latin1"))
+  (tmp_path / run_folder.PROVENANCE).write_bytes(text.encode("latin1"))
   with pytest.raises(InputError, match=f"provenance.json .*{message}"):
-    checkpoint.read_provenance(workdir)
+    run_folder.read_provenance(workdir)
 
 
 def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
   with pytest.raises(InputError, match="does not say with which text"):
-    checkpoint.read_history(epath.Path(tmp_path), "a digest")
+    run_folder.read_history(epath.Path(tmp_path), "a digest")
 
 
 def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
   workdir = epath.Path(tmp_path)
-  assert not checkpoint.check_run(workdir, CONFIG)
-  (workdir / checkpoint.CONFIG).write_text(config_values.to_json(CONFIG))
+  assert not run_folder.check_run(workdir, CONFIG)
+  (workdir / run_folder.CONFIG).write_text(config_values.to_json(CONFIG))
   values = config_values.to_dict(CONFIG)
   values["train"]["steps"] = 7
   values["decode"]["beam_size"] = 2
-  assert checkpoint.check_run(workdir, config_values.from_dict(values))
+  assert run_folder.check_run(workdir, config_values.from_dict(values))
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
-    checkpoint.check_run(workdir, config_values.from_dict(values))
+    run_folder.check_run(workdir, config_values.from_dict(values))

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from transformer_jax import checkpoint
+from transformer_jax import checkpoint, run_folder
 from transformer_jax.config import Config, Corpus, DataConfig, ModelConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
@@ -114,9 +114,9 @@ def test_of_the_vocabulary(tmp_path, tokenizer):
 
 def test_of_what_is_replaced_as_a_whole(tmp_path):
   path = tmp_path / "file"
-  checkpoint.write_atomically(path, "one")
+  run_folder.write_atomically(path, "one")
   with pytest.raises(RunError, match=f"cannot write {path}"), files_end_at(100):
-    checkpoint.write_atomically(path, "two" * 100)
+    run_folder.write_atomically(path, "two" * 100)
   assert path.read_text() == "one"
 
 

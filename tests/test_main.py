@@ -10,7 +10,7 @@ import threading
 import pytest
 from etils import epath
 
-from transformer_jax import checkpoint
+from transformer_jax import checkpoint, run_folder
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, ModelConfig
 from transformer_jax.data.tokenizer import Tokenizer
@@ -32,7 +32,7 @@ def workdir(tmp_path_factory):
   )
   generator = random.Random(0)
   tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
-  checkpoint.begin_run(folder, config, tokenizer, [])
+  run_folder.begin_run(folder, config, tokenizer, [])
   checkpoints = checkpoint.Checkpoints(folder, keep=1)
   checkpoints.save(init_state(config), 1.0)
   checkpoints.wait()

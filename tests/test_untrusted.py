@@ -19,7 +19,7 @@ import tensorstore
 from etils import epath
 
 from tests import fuzz_run_folder
-from transformer_jax import checkpoint, untrusted
+from transformer_jax import checkpoint, run_folder, trained, untrusted
 from transformer_jax.config import Config, DecodeConfig, ModelConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError, one_line
@@ -40,7 +40,7 @@ def original(tmp_path_factory):
   )
   generator = random.Random(0)
   tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], VOCAB)
-  checkpoint.begin_run(folder, config, tokenizer, [])
+  run_folder.begin_run(folder, config, tokenizer, [])
   checkpoints = checkpoint.Checkpoints(folder, keep=1)
   checkpoints.save(init_state(config), 1.0)
   checkpoints.wait()
@@ -64,7 +64,7 @@ def set_config(workdir, **values):
 
 def refused(workdir, error, match):
   with pytest.raises(error, match=match) as caught:
-    checkpoint.load_for_decoding(workdir)
+    trained.load_for_decoding(workdir)
   assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
 
 
@@ -216,7 +216,7 @@ def test_a_checkpoint_without_a_time(workdir):
   path.write_text(json.dumps(json.loads(path.read_text()) | {"commit_timestamp_nsecs": 0.5}))
   refused(workdir, RunError, "a _CHECKPOINT_METADATA in .* is damaged, delete it")
   path.unlink()
-  assert checkpoint.load_for_decoding(workdir)[-1] == 0
+  assert trained.load_for_decoding(workdir)[-1] == 0
 
 
 def test_a_description_that_is_too_long_to_be_one(workdir, capfd):
@@ -245,7 +245,7 @@ def test_links_inside_and_to_the_whole_folder_are_followed(workdir, tmp_path):
   (workdir / "config.json").rename(workdir / "the.config")
   (workdir / "config.json").symlink_to("the.config")
   (tmp_path / "link").symlink_to(workdir)
-  assert checkpoint.load_for_decoding(tmp_path / "link")[-1] == 0
+  assert trained.load_for_decoding(tmp_path / "link")[-1] == 0
 
 
 def test_a_pipe_is_not_waited_for(workdir):
@@ -256,10 +256,10 @@ def test_a_pipe_is_not_waited_for(workdir):
 
 PLANTED = """
 import sys
-from transformer_jax import checkpoint
+from transformer_jax import trained
 
 clean, planted = sys.argv[1:]
-checkpoint.load_for_decoding(clean)  # imports what loading needs
+trained.load_for_decoding(clean)  # imports what loading needs
 events = []
 
 def hook(event, args):
@@ -270,7 +270,7 @@ def hook(event, args):
     events.append((event, str(code)))
 
 sys.addaudithook(hook)
-checkpoint.load_for_decoding(planted)
+trained.load_for_decoding(planted)
 print(*sorted({f"{event} {file}" for event, file in events}), sep="\\n")
 """
 
@@ -328,6 +328,6 @@ def test_damaged_files_end_in_one_sentence(original, workdir):
 
 def test_what_loads_is_what_was_saved(original, workdir):
   """The comparison is of the arrays, whatever their headers are checked for."""
-  expected = checkpoint.load_for_decoding(original)[2]
-  found = checkpoint.load_for_decoding(workdir)[2]
+  expected = trained.load_for_decoding(original)[2]
+  found = trained.load_for_decoding(workdir)[2]
   jax.tree.map(np.testing.assert_array_equal, found, expected)

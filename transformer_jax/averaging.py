@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from etils import epath
 
-from transformer_jax import checkpoint
+from transformer_jax import checkpoint, run_folder
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
@@ -41,13 +41,13 @@ def average(
   """
   _require("last", last, last > 0, "positive")
   _require("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
-  source, target = checkpoint.folder_of(workdir), checkpoint.folder_of(output)
-  config, tokenizer = checkpoint.read_config(source), Tokenizer.load(source / checkpoint.TOKENIZER)
+  source, target = run_folder.folder_of(workdir), run_folder.folder_of(output)
+  config, tokenizer = run_folder.read_config(source), Tokenizer.load(source / run_folder.TOKENIZER)
   steps = _enough(source, config, last, minutes)
   if target.is_dir() and any(target.iterdir()):
-    held = "a run" if (target / checkpoint.CONFIG).exists() else "files"
+    held = "a run" if (target / run_folder.CONFIG).exists() else "files"
     raise InputError(f"{target} holds {held} already: choose another --output")
-  checkpoint.make_folder(target, "--output")
+  run_folder.make_folder(target, "--output")
 
   params = mean(_read(source, config, steps))
   checkpoint.write_params(target, steps[0], params)
@@ -55,7 +55,7 @@ def average(
     "time": datetime.now(UTC).isoformat(timespec="seconds"),
     "averaged": {"run": str(source), "steps": steps},
   }
-  checkpoint.begin_run(target, config, tokenizer, [*checkpoint.read_provenance(source), entry])
+  run_folder.begin_run(target, config, tokenizer, [*run_folder.read_provenance(source), entry])
   return steps
 
 

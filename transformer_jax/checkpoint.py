@@ -1,15 +1,12 @@
-"""The run folder: everything needed to go on training or to decode. The only file that imports orbax.
+"""The checkpoints of a run, in the folder checkpoints/STEP. The only file that imports orbax.
 
-config.json       the experiment
-tokenizer.model   SentencePiece
-provenance.json   data, versions and machines that the run has seen
-checkpoints/STEP  params, optimizer, average (the moving one of params, if kept), sums (over the bits of these), log (of
-                  what the next line of the log is made so far), and the validation loss
-metrics.jsonl     one line a log, and tensorboard/ with the same curves
+params, optimizer   the state, and average, the moving one of params, if kept
+sums                over the bits of these
+log                 of what the next line of the log is made so far
+metrics             the validation loss, if it was measured
 """
 
 import contextlib
-import fcntl
 import functools
 import json
 import os
@@ -19,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from logging import getLogger
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -29,23 +25,14 @@ from absl import logging
 from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from transformer_jax import config_values, families, hosts, parallel, untrusted
+from transformer_jax import config_values, hosts, parallel, untrusted
 from transformer_jax.checksums import checksums
 from transformer_jax.config import Config
-from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
+from transformer_jax.errors import RunError, is_out_of_memory, one_line, writing
 from transformer_jax.progress import say
 from transformer_jax.training.step import Params, TrainState, init_params, init_state
 
-CONFIG, TOKENIZER, PROVENANCE, CHECKPOINTS = "config.json", "tokenizer.model", "provenance.json", "checkpoints"
-LOG, SUMS = "log", "sums"
-
-# Keys that may change between two parts of one run: they do not change what an update computes.
-_FREE = {
-  *(f"data.{key}" for key in ("train", "validation", "test", "cache_dir", "data_dir", "tokenizer")),
-  *(f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "accumulation")),
-  *("decode", "evaluate", "debug"),  # and all that is in them
-}
+CHECKPOINTS, LOG, SUMS = "checkpoints", "log", "sums"
 
 
 class Restored(NamedTuple):
@@ -125,7 +112,7 @@ class Checkpoints:
         _require_sums(self._workdir, step, name, restored[name])
       return restored
 
-    found = _newest_whole(self._workdir, read, resuming=True)
+    found = newest_whole(self._workdir, read, resuming=True)
     manager.reload()  # what was set aside is no checkpoint any more
     if found is None:
       return None
@@ -148,7 +135,7 @@ class Checkpoints:
       self._manager.close()
 
 
-def _newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: bool = False) -> tuple[int, Any] | None:
+def newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: bool = False) -> tuple[int, Any] | None:
   """The newest step that can be read, and what `read` gives of it; None where there is no checkpoint.
 
   Args:
@@ -270,238 +257,13 @@ def _say_errors_once() -> None:
   sys.unraisablehook = hook
 
 
-def _abstract(tree: Any) -> Any:
+def abstract_on_devices(tree: Any) -> Any:
   """Shapes and types with the placement in which orbax is to restore them."""
   placement = parallel.on_all_devices()
   return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=placement), tree)
 
 
-def check_run(workdir: epath.Path, config: Config) -> bool:
-  """Whether the folder holds a run already, which must then be one of this config.
-
-  Raises:
-    InputError: the folder cannot be written, it holds averaged parameters, or a key differs that may not.
-  """
-  make_folder(workdir, "--workdir")
-  if not (workdir / CONFIG).exists():
-    return False
-  begun_with = read_config(workdir)
-  for start in read_provenance(workdir):
-    if "averaged" in start:
-      raise InputError(
-        f"{workdir} holds averaged parameters without an optimizer, for decoding only: "
-        f"train on in the run that they come from, {start['averaged']['run']}, or use another --workdir"
-      )
-  _check_same(begun_with, config, workdir)
-  return True
-
-
-@contextlib.contextmanager
-def alone_in(workdir: epath.Path) -> Iterator[None]:
-  """Keeps others from training in the same folder meanwhile; the lock ends with the process, however that ends.
-
-  Where the file system has no locks there is none.
-
-  Raises:
-    InputError: somebody else trains there, or the folder cannot be written.
-  """
-  with hosts.together():
-    folder = _locked(workdir) if parallel.is_main_host() and "://" not in os.fspath(workdir) else None
-  try:
-    yield
-  finally:
-    if folder is not None:
-      os.close(folder)
-
-
-def _locked(workdir: epath.Path) -> int:
-  make_folder(workdir, "--workdir")
-  folder = os.open(workdir, os.O_RDONLY)
-  try:
-    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-  except BlockingIOError as error:
-    os.close(folder)
-    raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
-  except OSError:
-    pass
-  return folder
-
-
-def make_folder(workdir: epath.Path, flag: str) -> None:
-  """Makes a run folder, or finds that the one there can be written.
-
-  Raises:
-    InputError: it cannot be; the message names the `flag` that chose it.
-  """
-  try:
-    workdir.mkdir(parents=True, exist_ok=True)
-    probe = workdir / f".{os.getpid()}.tmp"
-    probe.write_text("")
-    probe.unlink()
-  except OSError as error:
-    raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
-
-
-def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
-  """Writes what the run depends on; the config last, as it makes the folder that of a run."""
-  if parallel.is_main_host():
-    tokenizer.save(workdir / TOKENIZER)
-    write_atomically(workdir / PROVENANCE, json.dumps(history, indent=2) + "\n")
-    write_atomically(workdir / CONFIG, config_values.to_json(config))
-
-
-def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
-  family, another = families.name_of(old.model), families.name_of(new.model)
-  if family != another:
-    raise InputError(
-      f"the config is of a {another} model, but the run in {workdir} of a {family}: use another --workdir"
-    )
-  before = config_values.flat(old)
-  for key, value in config_values.flat(new).items():
-    if value != before[key] and not _FREE & {key, key.split(".")[0]}:
-      raise InputError(
-        f"config.{key} is {value!r}, but the run in {workdir} was begun with {before[key]!r}: "
-        "set it back, or use another --workdir"
-      )
-
-
-def read_config(workdir: epath.Path) -> Config:
-  """The config of a run, whose folder may come from a stranger.
-
-  Raises:
-    InputError: there is none, it is malformed, or the folder has links to other places.
-  """
-  untrusted.require_own_files(workdir)
-  try:
-    values = untrusted.read_json(workdir / CONFIG)
-  except FileNotFoundError as error:
-    raise InputError(
-      f"{workdir} is not a run folder: it has no {CONFIG}; train.py --workdir={workdir} makes one"
-    ) from error
-  return config_values.from_dict(values)
-
-
-def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
-  """What the earlier starts of a run depended on.
-
-  Args:
-    workdir: the run folder.
-    data: the fingerprint of the packed training text.
-
-  Raises:
-    InputError: the training text is no longer the one that the run was begun with.
-  """
-  history = read_provenance(workdir)
-  if not history or "data" not in history[0]:
-    raise InputError(f"{workdir / PROVENANCE} does not say with which text the run was begun: use another --workdir")
-  if history[0]["data"] != data:
-    raise InputError(
-      f"config.data.train now gives other sentence pairs than those that the run in {workdir} was begun with: "
-      "give it the same text, or use another --workdir"
-    )
-  return history
-
-
-def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
-  """What a run folder comes from: one entry for each start of training, or for an averaging.
-
-  Raises:
-    InputError: the file is malformed.
-  """
-  path = workdir / PROVENANCE
-  entries = untrusted.read_json(path) if path.exists() else []
-  if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-    raise InputError(f"{path} must be a list of objects")
-  for averaged in (entry["averaged"] for entry in entries if "averaged" in entry):
-    if not isinstance(averaged, dict) or not {"run", "steps"} <= averaged.keys():
-      raise InputError(f'{path} has an entry whose "averaged" is not of a run and its steps')
-  return entries
-
-
-def folder_of(workdir: str | os.PathLike) -> epath.Path:
-  """The path of a run folder, whole, as orbax wants it."""
-  return epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
-
-
-def tokenizer_from(workdir: str, vocab_size: int) -> Tokenizer:
-  """The tokenizer of another run, to begin with.
-
-  Raises:
-    InputError: not a run folder, or its vocabulary has another size.
-  """
-  folder = folder_of(workdir)
-  read_config(folder)
-  tokenizer = Tokenizer.load(folder / TOKENIZER)
-  if tokenizer.vocab_size != vocab_size:
-    raise InputError(
-      f"config.model.vocab_size is {vocab_size}, but the run in {workdir} has {tokenizer.vocab_size} pieces: "
-      f"set config.model.vocab_size={tokenizer.vocab_size}"
-    )
-  return tokenizer
-
-
-def params_from(workdir: str, params: Params) -> Params:
-  """`params`, and in their places those of another run's last checkpoint that have the same name and shape.
-
-  Raises:
-    InputError: not a run folder, or there are none such.
-  """
-  _, _, others, step = load_for_decoding(workdir, None)
-  found = dict(jax.tree_util.tree_leaves_with_path(others))
-  new: list[str] = []
-
-  def choose(path: Any, random: jax.Array) -> jax.Array:
-    other = found.get(path)
-    if other is not None and other.shape == random.shape:
-      return other
-    new.append("/".join(key.key for key in path))
-    return random
-
-  chosen = jax.tree_util.tree_map_with_path(choose, params)
-  if len(new) == len(jax.tree.leaves(params)):
-    raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
-  say(f"beginning with the parameters of step {step} of {workdir}; new: {', '.join(new) or 'none'}")
-  return chosen
-
-
-def load_for_decoding(
-  workdir: str | os.PathLike, command: str | None = "translate"
-) -> tuple[Config, Tokenizer, Params, int]:
-  """Config, tokenizer, the parameters of the last checkpoint on every local device, and its step.
-
-  The parameters are their moving average where the checkpoint has one.
-
-  Args:
-    workdir: the run folder.
-    command: for which its model must be; None for any.
-
-  Raises:
-    InputError: not a run folder, one of a model for something else, or no finished checkpoint in it.
-    RunError: every checkpoint is damaged.
-  """
-  folder = folder_of(workdir)
-  config = read_config(folder)
-  if command is not None:
-    families.require_command(config.model, command, folder)
-  tokenizer = Tokenizer.load(folder / TOKENIZER)
-  if tokenizer.vocab_size != config.model.vocab_size:
-    raise InputError(
-      f"{folder / TOKENIZER} has {tokenizer.vocab_size} pieces, but {folder / CONFIG} says {config.model.vocab_size}: "
-      "take both from one run"
-    )
-
-  def read(step: int) -> Params:
-    item = "average" if (folder / CHECKPOINTS / str(step) / "average").exists() else "params"
-    return _read_item(folder, step, item, _abstract(_params_like(folder, step, item, config)))
-
-  found = _newest_whole(folder, read)
-  if found is None:
-    raise InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
-  step, params = found
-  return config, tokenizer, params, step
-
-
-def _params_like(workdir: epath.Path, step: int, item: str, config: Config) -> Params:
+def params_like(workdir: epath.Path, step: int, item: str, config: Config) -> Params:
   """Shapes and types of a config's parameters, before memory is taken for them.
 
   Raises:
@@ -533,8 +295,8 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
 
 def read_params(workdir: epath.Path, config: Config, step: int) -> Params:
   """The parameters of one checkpoint, not their moving average, as NumPy arrays."""
-  abstract = _params_like(workdir, step, "params", config)  # NumPy arrays, as it names no device
-  return _read_item(workdir, step, "params", abstract)
+  abstract = params_like(workdir, step, "params", config)  # NumPy arrays, as it names no device
+  return read_item(workdir, step, "params", abstract)
 
 
 def write_params(workdir: epath.Path, step: int, params: Params) -> None:
@@ -550,7 +312,7 @@ def write_params(workdir: epath.Path, step: int, params: Params) -> None:
     manager.check_for_errors()
 
 
-def _read_item(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
+def read_item(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
   """One item of a checkpoint, of these shapes, types and placement; nothing else of the folder is looked at."""
   with _quiet_orbax(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
     restored = handler.restore(workdir / CHECKPOINTS / str(step) / item, args=ocp.args.StandardRestore(abstract))
@@ -568,11 +330,3 @@ def _quiet_orbax() -> Iterator[None]:
     yield
   finally:
     logging.set_verbosity(before)
-
-
-def write_atomically(path: epath.Path | Path, text: str) -> None:
-  """Replaces a file as a whole, so that a reader never sees half of it."""
-  temporary = path.parent / f".{path.name}.tmp"
-  with writing(path):
-    temporary.write_text(text)
-    temporary.replace(path)

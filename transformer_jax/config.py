@@ -63,6 +63,7 @@ def require(condition: bool, key: str, value: Any, expected: str) -> None:
     raise InputError(f"config.{key} is {value!r}, but must be {expected}")
 
 
+@dataclass(unsafe_hash=True)
 class AnyModelConfig:
   """What training and decoding read of a model's config, whatever the model is.
 

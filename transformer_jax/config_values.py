@@ -37,7 +37,10 @@ def _hints(known: Any) -> dict[str, Any]:
   """The keys of a group with their types."""
   if known is AnyModelConfig:
     return {key: hint for name in families.FAMILIES for key, hint in _hints(families.config_class(name)).items()}
-  return typing.get_type_hints(known) if dataclasses.is_dataclass(known) else {}
+  if not dataclasses.is_dataclass(known):
+    return {}
+  hints = typing.get_type_hints(known)
+  return {f.name: hints[f.name] for f in dataclasses.fields(known)}
 
 
 def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
@@ -93,7 +96,7 @@ def to_json(config: Config) -> str:
 def _build(cls: type, values: Any, path: str) -> Any:
   if not isinstance(values, dict):
     raise InputError(f"{path} is {_short.repr(values)}, but must be a group of keys")
-  hints = typing.get_type_hints(cls)
+  hints = _hints(cls)
   for name in values:
     if name not in hints:
       raise _unknown(path, name, hints)

@@ -10,7 +10,7 @@ import pytest
 from etils import epath
 
 from configs import multi30k, rnn
-from transformer_jax import checkpoint, plan
+from transformer_jax import checkpoint, plan, run_folder
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.errors import InputError
@@ -91,11 +91,11 @@ def test_each_trains_resumes_averages_translates_and_evaluates(kind, prefix, tmp
 def test_a_run_of_another_family_is_refused(prefix, tmp_path):
   folder = epath.Path(tmp_path / "run")
   folder.mkdir()
-  checkpoint.begin_run(folder, tiny("plain", prefix), loop._learned(tiny("plain", prefix)), [])
+  run_folder.begin_run(folder, tiny("plain", prefix), loop._learned(tiny("plain", prefix)), [])
   with pytest.raises(
     InputError, match=r"the config is of a bahdanau model, but the run in .* of a seq2seq: use another"
   ) as error:
-    checkpoint.check_run(folder, tiny("bahdanau", prefix))
+    run_folder.check_run(folder, tiny("bahdanau", prefix))
   assert "\n" not in str(error.value)
 
 

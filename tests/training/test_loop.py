@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from transformer_jax import checkpoint, parallel, plan
+from transformer_jax import checkpoint, parallel, plan, trained
 from transformer_jax.config import (
   Config,
   Corpus,
@@ -95,7 +95,7 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
   monkeypatch.setattr(Validation, "test", lambda self, params: tested.append(jax.device_get(params)))
   loop.train(config, epath.Path(tmp_path))
   state = state_of(tmp_path, config)
-  _, tokenizer, params, _ = checkpoint.load_for_decoding(tmp_path)
+  _, tokenizer, params, _ = trained.load_for_decoding(tmp_path)
   assert_same_bits(jax.device_get(params), state.average)
   assert_same_bits(tested[0], state.average)
   validation = Validation(config, tokenizer)
@@ -224,7 +224,7 @@ def test_a_start_that_failed_binds_nothing(prefix, tmp_path):
     wrong = dataclasses.replace(tiny(prefix).model, vocab_size=99999)
     loop.train(dataclasses.replace(tiny(prefix), model=wrong), epath.Path(tmp_path / "run"))
   with pytest.raises(InputError, match="is not a run folder"):
-    checkpoint.load_for_decoding(tmp_path / "run")
+    trained.load_for_decoding(tmp_path / "run")
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
 
 
@@ -266,12 +266,12 @@ def test_debug_says_where_it_comes_from(prefix, tmp_path):
 
 def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
   with pytest.raises(InputError, match="is not a run folder"):
-    checkpoint.load_for_decoding(tmp_path / "nowhere")
+    trained.load_for_decoding(tmp_path / "nowhere")
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
-  config, tokenizer, params, _ = checkpoint.load_for_decoding(tmp_path / "run")
+  config, tokenizer, params, _ = trained.load_for_decoding(tmp_path / "run")
   assert config == tiny(prefix, steps=2)
   assert tokenizer.vocab_size == 290
   assert_same_bits(jax.device_get(params), state_of(tmp_path / "run", config).params)
   shutil.rmtree(tmp_path / "run" / "checkpoints")
   with pytest.raises(InputError, match="no finished checkpoint"):
-    checkpoint.load_for_decoding(tmp_path / "run")
+    trained.load_for_decoding(tmp_path / "run")

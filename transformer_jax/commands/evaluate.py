@@ -63,10 +63,10 @@ def run(args: argparse.Namespace) -> None:
 
 def _run_facts(args: argparse.Namespace, translator: "Translator") -> dict[str, Any]:
   """Which parameters and which search made the translations."""
-  from transformer_jax import checkpoint
+  from transformer_jax import run_folder
 
   decode = translator.config.decode
-  last = checkpoint.read_provenance(checkpoint.folder_of(args.workdir))[-1:]
+  last = run_folder.read_provenance(run_folder.folder_of(args.workdir))[-1:]
   averaged = [entry["averaged"]["steps"] for entry in last if "averaged" in entry]
   chosen = {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience")}
   return {

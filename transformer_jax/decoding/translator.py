@@ -75,7 +75,7 @@ class Translator:
     Raises:
       InputError: not a run folder, or no finished checkpoint in it.
     """
-    from transformer_jax.checkpoint import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
 
     config, tokenizer, params, step = load_for_decoding(workdir)
     return cls(config, params, tokenizer, step)

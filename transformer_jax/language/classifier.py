@@ -61,7 +61,7 @@ class Classifier:
     Raises:
       InputError: not the folder of a run of a classifier, or no finished checkpoint in it.
     """
-    from transformer_jax.checkpoint import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
 
     config, tokenizer, params, step = load_for_decoding(workdir, "classify")
     return cls(config, params, tokenizer, step)

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from etils import epath
 
-from transformer_jax import checkpoint, config_values, families, hosts, parallel, plan
+from transformer_jax import checkpoint, config_values, families, hosts, parallel, plan, run_folder, trained
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batches, PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
@@ -40,22 +40,22 @@ def train(config: Config, workdir: epath.Path) -> None:
   tokenizer, resumed, content = None, False, b""
   with hosts.together():
     if parallel.is_main_host():
-      resumed = checkpoint.check_run(workdir, config)
-      tokenizer = Tokenizer.load(workdir / checkpoint.TOKENIZER) if resumed else _learned(config)
+      resumed = run_folder.check_run(workdir, config)
+      tokenizer = Tokenizer.load(workdir / run_folder.TOKENIZER) if resumed else _learned(config)
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
   with hosts.together():
     tokenizer = tokenizer or Tokenizer(content)
     packed = families.task(config.model).packed_rows(config, config.data.train, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length, config.data.longest)}")
-    history = checkpoint.read_history(workdir, packed.fingerprint) if resumed else []
+    history = run_folder.read_history(workdir, packed.fingerprint) if resumed else []
     texts = _texts(config, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   if resumed and history[-1]["machine"] != now["machine"]:
     say(f"resuming on {now['machine']} after {history[-1]['machine']}: equal to rounding, not to the last bit")
   run = Run(config, workdir, tokenizer, packed)
-  checkpoint.begin_run(workdir, config, tokenizer, [*history, now])
+  run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(run):
     run.go()
 
@@ -114,7 +114,7 @@ class Run:
       params = state.params
       with hosts.together():
         if parallel.is_main_host():
-          params = checkpoint.params_from(self._config.train.init_from, params)
+          params = trained.params_from(self._config.train.init_from, params)
       state = begin_with(state, parallel.replicate(hosts.from_main(params)))
     return state, Interval()
 
@@ -241,7 +241,7 @@ def _signals() -> Iterator[list[signal.Signals]]:
 
 def _learned(config: Config) -> Tokenizer:
   if config.train.init_from:
-    return checkpoint.tokenizer_from(config.train.init_from, config.model.vocab_size)
+    return trained.tokenizer_from(config.train.init_from, config.model.vocab_size)
   say(f"learning a vocabulary of {config.model.vocab_size:,} pieces")
   return families.task(config.model).learn_tokenizer(config)
 

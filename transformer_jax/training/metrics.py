@@ -13,9 +13,9 @@ import jax
 from etils import epath
 
 from transformer_jax import parallel
-from transformer_jax.checkpoint import write_atomically
 from transformer_jax.errors import InputError, writing
 from transformer_jax.progress import say
+from transformer_jax.run_folder import write_atomically
 from transformer_jax.training.curves import Curves
 from transformer_jax.training.loss import Sums
 

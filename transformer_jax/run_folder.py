@@ -1,0 +1,187 @@
+"""The run folder: everything needed to go on training or to decode.
+
+config.json       the experiment
+tokenizer.model   SentencePiece
+provenance.json   data, versions and machines that the run has seen
+checkpoints/STEP  see `checkpoint`
+metrics.jsonl     one line a log, and tensorboard/ with the same curves
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from etils import epath
+
+from transformer_jax import config_values, families, hosts, parallel, untrusted
+from transformer_jax.config import Config
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.errors import InputError, writing
+
+CONFIG, TOKENIZER, PROVENANCE = "config.json", "tokenizer.model", "provenance.json"
+
+# Keys that may change between two parts of one run: they do not change what an update computes.
+_FREE = {
+  *(f"data.{key}" for key in ("train", "validation", "test", "cache_dir", "data_dir", "tokenizer")),
+  *(f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "accumulation")),
+  *("decode", "evaluate", "debug"),  # and all that is in them
+}
+
+
+def check_run(workdir: epath.Path, config: Config) -> bool:
+  """Whether the folder holds a run already, which must then be one of this config.
+
+  Raises:
+    InputError: the folder cannot be written, it holds averaged parameters, or a key differs that may not.
+  """
+  make_folder(workdir, "--workdir")
+  if not (workdir / CONFIG).exists():
+    return False
+  begun_with = read_config(workdir)
+  for start in read_provenance(workdir):
+    if "averaged" in start:
+      raise InputError(
+        f"{workdir} holds averaged parameters without an optimizer, for decoding only: "
+        f"train on in the run that they come from, {start['averaged']['run']}, or use another --workdir"
+      )
+  _check_same(begun_with, config, workdir)
+  return True
+
+
+@contextlib.contextmanager
+def alone_in(workdir: epath.Path) -> Iterator[None]:
+  """Keeps others from training in the same folder meanwhile; the lock ends with the process, however that ends.
+
+  Where the file system has no locks there is none.
+
+  Raises:
+    InputError: somebody else trains there, or the folder cannot be written.
+  """
+  with hosts.together():
+    folder = _locked(workdir) if parallel.is_main_host() and "://" not in os.fspath(workdir) else None
+  try:
+    yield
+  finally:
+    if folder is not None:
+      os.close(folder)
+
+
+def _locked(workdir: epath.Path) -> int:
+  make_folder(workdir, "--workdir")
+  folder = os.open(workdir, os.O_RDONLY)
+  try:
+    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError as error:
+    os.close(folder)
+    raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
+  except OSError:
+    pass
+  return folder
+
+
+def make_folder(workdir: epath.Path, flag: str) -> None:
+  """Makes a run folder, or finds that the one there can be written.
+
+  Raises:
+    InputError: it cannot be; the message names the `flag` that chose it.
+  """
+  try:
+    workdir.mkdir(parents=True, exist_ok=True)
+    probe = workdir / f".{os.getpid()}.tmp"
+    probe.write_text("")
+    probe.unlink()
+  except OSError as error:
+    raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
+
+
+def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
+  """Writes what the run depends on; the config last, as it makes the folder that of a run."""
+  if parallel.is_main_host():
+    tokenizer.save(workdir / TOKENIZER)
+    write_atomically(workdir / PROVENANCE, json.dumps(history, indent=2) + "\n")
+    write_atomically(workdir / CONFIG, config_values.to_json(config))
+
+
+def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
+  family, another = families.name_of(old.model), families.name_of(new.model)
+  if family != another:
+    raise InputError(
+      f"the config is of a {another} model, but the run in {workdir} of a {family}: use another --workdir"
+    )
+  before = config_values.flat(old)
+  for key, value in config_values.flat(new).items():
+    if value != before[key] and not _FREE & {key, key.split(".")[0]}:
+      raise InputError(
+        f"config.{key} is {value!r}, but the run in {workdir} was begun with {before[key]!r}: "
+        "set it back, or use another --workdir"
+      )
+
+
+def read_config(workdir: epath.Path) -> Config:
+  """The config of a run, whose folder may come from a stranger.
+
+  Raises:
+    InputError: there is none, it is malformed, or the folder has links to other places.
+  """
+  untrusted.require_own_files(workdir)
+  try:
+    values = untrusted.read_json(workdir / CONFIG)
+  except FileNotFoundError as error:
+    raise InputError(
+      f"{workdir} is not a run folder: it has no {CONFIG}; train.py --workdir={workdir} makes one"
+    ) from error
+  return config_values.from_dict(values)
+
+
+def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
+  """What the earlier starts of a run depended on.
+
+  Args:
+    workdir: the run folder.
+    data: the fingerprint of the packed training text.
+
+  Raises:
+    InputError: the training text is no longer the one that the run was begun with.
+  """
+  history = read_provenance(workdir)
+  if not history or "data" not in history[0]:
+    raise InputError(f"{workdir / PROVENANCE} does not say with which text the run was begun: use another --workdir")
+  if history[0]["data"] != data:
+    raise InputError(
+      f"config.data.train now gives other sentence pairs than those that the run in {workdir} was begun with: "
+      "give it the same text, or use another --workdir"
+    )
+  return history
+
+
+def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
+  """What a run folder comes from: one entry for each start of training, or for an averaging.
+
+  Raises:
+    InputError: the file is malformed.
+  """
+  path = workdir / PROVENANCE
+  entries = untrusted.read_json(path) if path.exists() else []
+  if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+    raise InputError(f"{path} must be a list of objects")
+  for averaged in (entry["averaged"] for entry in entries if "averaged" in entry):
+    if not isinstance(averaged, dict) or not {"run", "steps"} <= averaged.keys():
+      raise InputError(f'{path} has an entry whose "averaged" is not of a run and its steps')
+  return entries
+
+
+def folder_of(workdir: str | os.PathLike) -> epath.Path:
+  """The path of a run folder, whole, as orbax wants it."""
+  return epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
+
+
+def write_atomically(path: epath.Path | Path, text: str) -> None:
+  """Replaces a file as a whole, so that a reader never sees half of it."""
+  temporary = path.parent / f".{path.name}.tmp"
+  with writing(path):
+    temporary.write_text(text)
+    temporary.replace(path)

@@ -1,0 +1,93 @@
+"""What a run has learned: its vocabulary and last parameters, to decode with or to begin another run with."""
+
+import os
+from typing import Any
+
+import jax
+
+from transformer_jax import checkpoint, families, run_folder
+from transformer_jax.config import Config
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.errors import InputError
+from transformer_jax.progress import say
+from transformer_jax.training.step import Params
+
+
+def load_for_decoding(
+  workdir: str | os.PathLike, command: str | None = "translate"
+) -> tuple[Config, Tokenizer, Params, int]:
+  """Config, tokenizer, the parameters of the last checkpoint on every local device, and its step.
+
+  The parameters are their moving average where the checkpoint has one.
+
+  Args:
+    workdir: the run folder.
+    command: for which its model must be; None for any.
+
+  Raises:
+    InputError: not a run folder, one of a model for something else, or no finished checkpoint in it.
+    RunError: every checkpoint is damaged.
+  """
+  folder = run_folder.folder_of(workdir)
+  config = run_folder.read_config(folder)
+  if command is not None:
+    families.require_command(config.model, command, folder)
+  tokenizer = Tokenizer.load(folder / run_folder.TOKENIZER)
+  if tokenizer.vocab_size != config.model.vocab_size:
+    raise InputError(
+      f"{folder / run_folder.TOKENIZER} has {tokenizer.vocab_size} pieces, but {folder / run_folder.CONFIG} says "
+      f"{config.model.vocab_size}: take both from one run"
+    )
+
+  def read(step: int) -> Params:
+    item = "average" if (folder / checkpoint.CHECKPOINTS / str(step) / "average").exists() else "params"
+    return checkpoint.read_item(
+      folder, step, item, checkpoint.abstract_on_devices(checkpoint.params_like(folder, step, item, config))
+    )
+
+  found = checkpoint.newest_whole(folder, read)
+  if found is None:
+    raise InputError(f"{folder} has no finished checkpoint yet: train.py --workdir={folder} makes one")
+  step, params = found
+  return config, tokenizer, params, step
+
+
+def tokenizer_from(workdir: str, vocab_size: int) -> Tokenizer:
+  """The tokenizer of another run, to begin with.
+
+  Raises:
+    InputError: not a run folder, or its vocabulary has another size.
+  """
+  folder = run_folder.folder_of(workdir)
+  run_folder.read_config(folder)
+  tokenizer = Tokenizer.load(folder / run_folder.TOKENIZER)
+  if tokenizer.vocab_size != vocab_size:
+    raise InputError(
+      f"config.model.vocab_size is {vocab_size}, but the run in {workdir} has {tokenizer.vocab_size} pieces: "
+      f"set config.model.vocab_size={tokenizer.vocab_size}"
+    )
+  return tokenizer
+
+
+def params_from(workdir: str, params: Params) -> Params:
+  """`params`, and in their places those of another run's last checkpoint that have the same name and shape.
+
+  Raises:
+    InputError: not a run folder, or there are none such.
+  """
+  _, _, others, step = load_for_decoding(workdir, None)
+  found = dict(jax.tree_util.tree_leaves_with_path(others))
+  new: list[str] = []
+
+  def choose(path: Any, random: jax.Array) -> jax.Array:
+    other = found.get(path)
+    if other is not None and other.shape == random.shape:
+      return other
+    new.append("/".join(key.key for key in path))
+    return random
+
+  chosen = jax.tree_util.tree_map_with_path(choose, params)
+  if len(new) == len(jax.tree.leaves(params)):
+    raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
+  say(f"beginning with the parameters of step {step} of {workdir}; new: {', '.join(new) or 'none'}")
+  return chosen
