@@ -63,7 +63,9 @@ def models():
 
 
 def state_of(workdir, config):
-  return jax.device_get(checkpoint.Checkpoints(epath.Path(workdir), 2).restore(config))
+  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(config)
+  assert restored is not None
+  return jax.device_get(restored.state)
 
 
 @pytest.fixture(scope="module", params=["gpt", "bert"])
@@ -164,15 +166,15 @@ def test_plan(command, folder):
     assert status == 0 and data in out and "matrix products" in out
 
 
-def test_fine_tuning_begins_with_the_trunk(folder, command, capfd):
+def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
   bert = config_of(folder, models()["bert"])
   if not (folder / "bert-run").exists():
     loop.train(bert, epath.Path(folder / "bert-run"))
   model = BERTClassifierConfig(**dataclasses.asdict(bert.model), labels="short,long")
   config = config_of(folder, model, "labels.tsv", init_from=str(folder / "bert-run"), steps=2)
-  capfd.readouterr()
+  capfdbinary.readouterr()
   loop.train(config, epath.Path(folder / "classes"))
-  out, err = capfd.readouterr()
+  out, err = (text.decode() for text in capfdbinary.readouterr())
   assert "new: classifier/bias, classifier/kernel" in err and "learning a vocabulary" not in err
   assert "accuracy" in out
 

@@ -74,11 +74,9 @@ def test_each_trains_resumes_averages_translates_and_evaluates(kind, prefix, tmp
   loop.train(config, epath.Path(whole))
   loop.train(tiny(kind, prefix, steps=2), epath.Path(parts))
   loop.train(config, epath.Path(parts))
-  one, other = (
-    jax.device_get(checkpoint.Checkpoints(epath.Path(folder), 2).restore(config)) for folder in (whole, parts)
-  )
-  assert int(one.step) == 4
-  jax.tree.map(np.testing.assert_array_equal, one, other)
+  one, other = (checkpoint.Checkpoints(epath.Path(folder), 2).restore(config) for folder in (whole, parts))
+  assert one is not None and other is not None and int(one.state.step) == 4
+  jax.tree.map(np.testing.assert_array_equal, jax.device_get(one.state), jax.device_get(other.state))
 
   mean = str(tmp_path / "mean")
   assert main(["average", "--workdir", str(whole), "--last", "2", "--output", mean]) == 0
