@@ -38,7 +38,8 @@ class Memory:
     optimizer: Adam's two moments.
     gradients: one sum of them, and one more where a batch is computed in several micro-batches.
     activations: what the backward pass of one micro-batch keeps of the forward pass.
-    working: the logits of one chunk of tokens with their gradient, the largest temporary array.
+    working: the largest temporary arrays: the logits of one chunk of tokens and what is made of them on the way to
+      their gradient, four arrays of that size by the compiler's own figures.
   """
 
   parameters: int
@@ -100,7 +101,7 @@ def memory(config: Config, devices: int = 1) -> Memory:
   return dataclasses.replace(
     _state(config),
     activations=fixed + a_row * rows_at_a_time(config, devices),
-    working=2 * CHUNK * config.model.vocab_size * _FLOAT32,
+    working=4 * CHUNK * config.model.vocab_size * _FLOAT32,
   )
 
 
