@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -39,7 +40,16 @@ def prefix(tmp_path):
 
 
 def tiny(prefix: str, *, translations: bool = False, every: int = 2, **train) -> Config:
-  defaults = {"steps": 6, "batch_tokens": 128, "warmup_steps": 3, "log_every": 2, "save_every": 2, "keep": 2}
+  defaults: dict[str, Any] = {
+    "steps": 6,
+    "batch_tokens": 128,
+    "warmup_steps": 3,
+    "log_every": 2,
+    "save_every": 2,
+    "keep": 2,
+  }
+  # Eq. 3's own rate of so narrow a model, 0.2, makes 1e-7 into 1e-3 within ten updates, on two devices of one host too.
+  defaults["peak_learning_rate"] = 0.01
   return Config(
     data=DataConfig(
       corpus=Corpus.TEXT, train=prefix, validation=prefix, test=prefix if translations else "", row_length=16
@@ -263,9 +273,9 @@ def test_a_signal_to_one_host_stops_all_after_the_same_step(prefix, tmp_path, nu
   processes.all[asked].send_signal(number)
   ends = processes.end()
   assert [status for status, _, _ in ends] == [128 + number] * 2, ends
-  assert f"stopped by {signal.Signals(number).name} after step" in ends[0][2]
+  stopped = re.search(rf"stopped by {signal.Signals(number).name} after step (\d+);", ends[0][2])
   steps = [int(path.name) for path in (tmp_path / "parts" / "checkpoints").iterdir() if path.name.isdigit()]
-  assert max(steps) == metrics_of(tmp_path / "parts")[-1]["step"] < 100
+  assert stopped and max(steps) == int(stopped[1]) < 100
 
 
 @pytest.mark.slow
