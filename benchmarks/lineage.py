@@ -13,6 +13,7 @@ OUTPUT has a JSON file for each run and its translations; from all that are ther
 import argparse
 import itertools
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -47,6 +48,7 @@ SHORT = ["train.steps=10000000", "train.warmup_steps=400"]
 
 def main() -> None:
   args, keys = parse()
+  signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that what it started ends, too
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
   for model, seed in runs(args.models):
@@ -120,7 +122,7 @@ def train(arguments: list[str], metrics: Path, seconds: float) -> None:
     process.terminate()
     process.wait()
     raise
-  if status != 128 + 15:
+  if status != 128 + signal.SIGTERM:
     raise SystemExit(f"train.py ended with status {status}")
 
 
@@ -163,7 +165,7 @@ def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
     "seeds": str(len(results)),
     "parameters": float(results[0]["parameters"]["total"]),
     "target tokens/s": mean(*speed),
-    "updates": mean(*(float(run[-1]["step"]) for run in training)),
+    "updates": mean(*(float(result["test"]["run"]["step"]) for result in results)),
     "BLEU": f"{mean(*bleu):.2f}",
     "of each seed": ", ".join(f"{value:.2f}" for value in bleu),
     **{
