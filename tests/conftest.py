@@ -26,6 +26,13 @@ def _compile_once():
     yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _forget_programs():
+  """A process with some thousands of compiled programs has more memory maps than Linux allows, and crashes."""
+  yield
+  jax.clear_caches()
+
+
 @pytest.fixture(autouse=True)
 def _own_cache_folder(tmp_path_factory, monkeypatch):
   """Tests neither read nor fill the user's cache."""

@@ -223,7 +223,8 @@ def test_parameters_do_not_depend_on_the_number_of_heads(heads):
 @pytest.fixture(scope="module")
 def base():
   """The sizes of the base model's parameters, by path."""
-  params = jax.eval_shape(lambda: init_params(Config(model=ModelConfig(37_000, 6, 512, 2048, num_heads=8))))
+  model = ModelConfig(vocab_size=37_000, num_layers=6, d_model=512, d_ff=2048, num_heads=8)
+  params = jax.eval_shape(lambda: init_params(Config(model=model)))
   leaves = jax.tree_util.tree_leaves_with_path(params)
   return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf.size for path, leaf in leaves}
 
