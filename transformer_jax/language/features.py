@@ -43,7 +43,7 @@ class Features:
     Raises:
       InputError: not the folder of a run of ELMo, or no finished checkpoint in it.
     """
-    from transformer_jax.checkpoint import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
 
     config, tokenizer, params, step = load_for_decoding(workdir, "transformer_jax.language.features")
     return cls(config, params, tokenizer, step)
