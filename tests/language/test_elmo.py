@@ -6,14 +6,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from etils import epath
 
 from tests.model.example import float64, perturbed
+from transformer_jax import checkpoint, run_folder
 from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.bidirectional import batch_sums, layers
 from transformer_jax.language.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.language.elmo import ELMo, Mix, mix
-from transformer_jax.training.step import init_params
+from transformer_jax.language.features import Features
+from transformer_jax.training.step import init_params, init_state
 
 ROW_LENGTH, VOCAB, MODEL = 13, 31, 11
 CONFIG = Config(
@@ -120,3 +124,20 @@ def test_dropout_changes_each_direction(params):
   one, other = (layers(model, params, row, jax.random.key(seed)) for seed in (0, 1))
   assert row[SEGMENTS, -1] == 0
   assert np.all(np.any(np.asarray(one[1:, :, :11] != other[1:, :, :11]), axis=(2, 3)))
+
+
+def test_features_are_those_of_the_last_checkpoint(tmp_path):
+  config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, vocab_size=270))
+  tokenizer = Tokenizer.learn(["abacad abba", "dada caba"], 270)
+  folder, state = epath.Path(tmp_path / "run"), init_state(config)
+  folder.mkdir()
+  run_folder.begin_run(folder, config, tokenizer, [])
+  checkpoints = checkpoint.Checkpoints(folder, keep=1)
+  checkpoints.save(state, None)
+  checkpoints.wait()
+  checkpoints.close()
+  loaded, direct = Features.load(folder), Features(config, state.params, tokenizer)
+  found = loaded.layers("dada abba")
+  assert loaded.step == 0 and found.shape[0] == 3 and found.shape[2] == 2 * MODEL
+  np.testing.assert_array_equal(found, direct.layers("dada abba"))
+  np.testing.assert_allclose(loaded.features("dada abba"), found.mean(axis=0), rtol=1e-5, atol=1e-6)
