@@ -1,27 +1,24 @@
 """Sizes and options of the language models; each names the Transformer's blocks that it is made of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transformer_jax.config import Activation, AnyModelConfig, Dtype, ModelConfig, require
 from transformer_jax.errors import InputError
 
 
 @dataclass(unsafe_hash=True)
-class GPTConfig(AnyModelConfig):
-  """GPT (Radford et al. 2018): the Transformer's decoder without an encoder; the defaults are the paper's.
+class BlocksConfig(AnyModelConfig):
+  """What GPT and BERT have in common; the defaults are the sizes of both papers.
 
   Attributes:
-    vocab_size: entries of the vocabulary; the tokenizer learns exactly that many.
-    num_layers: of masked self-attention and feed-forward.
+    num_layers: of self-attention and feed-forward.
     d_model, d_ff, num_heads: as in the Transformer.
-    max_positions: rows of the table of positions; no text longer than that can be read or written.
-    dropout: on each sub-layer's output and on the sum of embeddings.
+    max_positions: rows of the table of positions; no longer text can be read or written.
+    dropout: on each sub-layer's output, on the sum of embeddings and before a classifier.
     attention_dropout: on the attention weights.
-    pre_norm: LayerNorm before each sub-layer and behind the last, as in GPT-2 (Radford et al. 2019).
     dtype: the type of matrix products.
   """
 
-  vocab_size: int = 40_000
   num_layers: int = 12
   d_model: int = 768
   d_ff: int = 3072
@@ -29,7 +26,6 @@ class GPTConfig(AnyModelConfig):
   max_positions: int = 512
   dropout: float = 0.1
   attention_dropout: float = 0.1
-  pre_norm: bool = False
   dtype: Dtype = Dtype.FLOAT32
 
   translates = False
@@ -40,7 +36,7 @@ class GPTConfig(AnyModelConfig):
 
   @property
   def blocks(self) -> ModelConfig:
-    """Of the Transformer's decoder, with GPT's biases, GELU and epsilon."""
+    """Of the Transformer's blocks, with biases and what else is the model's own."""
     return ModelConfig(
       vocab_size=self.vocab_size,
       num_layers=self.num_layers,
@@ -50,9 +46,6 @@ class GPTConfig(AnyModelConfig):
       dropout=self.dropout,
       attention_dropout=self.attention_dropout,
       attention_bias=True,
-      activation=Activation.GELU_TANH,
-      layer_norm_epsilon=1e-5,
-      pre_norm=self.pre_norm,
       dtype=self.dtype,
     )
 
@@ -62,55 +55,36 @@ class GPTConfig(AnyModelConfig):
 
 
 @dataclass(unsafe_hash=True)
-class BERTConfig(AnyModelConfig):
+class GPTConfig(BlocksConfig):
+  """GPT (Radford et al. 2018): the Transformer's decoder without an encoder; the defaults are the paper's.
+
+  Attributes:
+    vocab_size: entries of the vocabulary; the tokenizer learns exactly that many.
+    pre_norm: LayerNorm before each sub-layer and behind the last, as in GPT-2 (Radford et al. 2019).
+  """
+
+  vocab_size: int = 40_000
+  pre_norm: bool = False
+
+  @property
+  def blocks(self) -> ModelConfig:
+    blocks = super().blocks
+    return replace(blocks, activation=Activation.GELU_TANH, layer_norm_epsilon=1e-5, pre_norm=self.pre_norm)
+
+
+@dataclass(unsafe_hash=True)
+class BERTConfig(BlocksConfig):
   """BERT (Devlin et al. 2019): the Transformer's encoder alone; the defaults are the paper's base model.
 
   Attributes:
     vocab_size: entries of the vocabulary; the tokenizer learns exactly that many.
-    num_layers: of self-attention and feed-forward.
-    d_model, d_ff, num_heads: as in the Transformer.
-    max_positions: rows of the table of positions, and so the longest pair of sentences.
-    dropout: on each sub-layer's output, on the sum of embeddings and before the classifier.
-    attention_dropout: on the attention weights.
-    dtype: the type of matrix products.
   """
 
   vocab_size: int = 30_000
-  num_layers: int = 12
-  d_model: int = 768
-  d_ff: int = 3072
-  num_heads: int = 12
-  max_positions: int = 512
-  dropout: float = 0.1
-  attention_dropout: float = 0.1
-  dtype: Dtype = Dtype.FLOAT32
-
-  translates = False
-
-  def __post_init__(self):
-    require(self.max_positions > 0, "model.max_positions", self.max_positions, "positive")
-    _ = self.blocks  # whose own checks name the keys
 
   @property
   def blocks(self) -> ModelConfig:
-    """Of the Transformer's encoder, with BERT's biases, GELU and epsilon."""
-    return ModelConfig(
-      vocab_size=self.vocab_size,
-      num_layers=self.num_layers,
-      d_model=self.d_model,
-      d_ff=self.d_ff,
-      num_heads=self.num_heads,
-      dropout=self.dropout,
-      attention_dropout=self.attention_dropout,
-      attention_bias=True,
-      activation=Activation.GELU,
-      layer_norm_epsilon=1e-12,
-      dtype=self.dtype,
-    )
-
-  @property
-  def most_positions(self) -> int | None:
-    return self.max_positions
+    return replace(super().blocks, activation=Activation.GELU, layer_norm_epsilon=1e-12)
 
 
 @dataclass(unsafe_hash=True)

@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from transformer_jax.recurrent.attention import additive_score, attend
+
 
 def additive_attention(query: jax.Array, key: jax.Array, value: jax.Array, weights: jax.Array) -> jax.Array:
   """softmax(score) V, score_ij = v^T tanh(q_i + k_j): a hidden layer for each pair of positions.
@@ -16,5 +18,5 @@ def additive_attention(query: jax.Array, key: jax.Array, value: jax.Array, weigh
   Returns:
     `[query, d_v]`.
   """
-  hidden = jnp.tanh(query[:, None] + key[None, :])  # [query, key, d_k]
-  return jax.nn.softmax(hidden @ weights) @ value
+  everything = jnp.ones(len(key), bool)
+  return jax.vmap(lambda one: attend(additive_score(one, key, weights), everything, value))(query)
