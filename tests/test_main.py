@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import random
 import subprocess
 import sys
@@ -266,6 +267,18 @@ def test_files_of_unequal_length(run, workdir, files):
     status, out, err = run(*argv)
     assert (status, out) == (2, "")
     assert len(err) == 1 and "has 6" in err[0] and "short has 1" in err[0]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_behind_the_output_is_one_sentence(run, translator, workdir, monkeypatch):
+  with open("/dev/full", "w") as full:
+    monkeypatch.setattr(sys, "stdout", full)
+    status, _, err = run("translate", "--workdir", workdir, stdin=text(LINES).encode())
+  assert status == 1
+  assert err[-1] == (
+    "transformer-jax: error: cannot write standard output: No space left on device; "
+    "what was saved before is untouched: make room, and give the same command again"
+  )
 
 
 def test_ctrl_c_is_quiet(run, translator, workdir, monkeypatch):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
-from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
 from transformer_jax.memory import use_huge_pages
 
 
@@ -24,7 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
       raise InputError(f"unrecognized arguments: {' '.join(rest)}; `transformer-jax {args.command} --help` tells more")
     args.overrides = overrides
     args.run(args)
-    sys.stdout.flush()
+    with writing("standard output"):
+      sys.stdout.flush()
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)
   except BrokenPipeError:
@@ -32,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + 13  # as a program that SIGPIPE ends
   except OSError as error:
-    return _failed(str(error), RunError.exit_status)
+    where = "" if error.filename else "standard output, or a temporary file: "
+    return _failed(f"{where}{error}", RunError.exit_status)
   except KeyboardInterrupt:
     return 128 + 2
   except Exception as error:

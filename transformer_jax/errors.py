@@ -30,6 +30,8 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
   """Makes what the disk refuses to be written to `path` a RunError."""
   try:
     yield
+  except BrokenPipeError:  # no disk: a reader who has left
+    raise
   except OSError as error:
     raise RunError(
       f"cannot write {os.fspath(path)}: {error.strerror or error}; what was saved before is untouched: "

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from transformer_jax.data.text import LONGEST_LINE
-from transformer_jax.errors import InputError
+from transformer_jax.errors import InputError, writing
 
 _BLOCK = 1 << 16
 _IN_MEMORY = 1 << 24
@@ -111,21 +111,26 @@ class Output:
       self._changed.notify()
     self._thread.join()
     self._waiting.close()
-    if self._error is not None:
-      raise self._error
+    self._raise_error()
 
   def write(self, text: str) -> None:
     """Accepts a text, in UTF-8 whatever the locale.
 
     Raises:
-      OSError: an earlier one could not be written, as there is no reader or no place.
+      BrokenPipeError: there is no reader.
+      RunError: an earlier one could not be written.
     """
     with self._changed:
-      if self._error is not None:
-        raise self._error
-      self._waiting.seek(self._end)
-      self._end += self._waiting.write(text.encode())
+      self._raise_error()
+      with writing(tempfile.gettempdir()):
+        self._waiting.seek(self._end)
+        self._end += self._waiting.write(text.encode())
       self._changed.notify()
+
+  def _raise_error(self) -> None:
+    if self._error is not None:
+      with writing("standard output"):
+        raise self._error
 
   def _run(self) -> None:
     try:
