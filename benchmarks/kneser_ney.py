@@ -76,7 +76,7 @@ def gpt_perplexity(config: Any, params: Any, tokens: np.ndarray) -> float:
   for start in range(0, count, AT_ONCE):
     some = slice(max(0, min(start, count - AT_ONCE)), start + AT_ONCE)
     fresh = scored[some] & (np.arange(count)[some] >= start)[:, None]
-    total += float(np.sum(log_likelihood(rows[some], fresh), dtype=np.float64))
+    total += np.sum(np.asarray(log_likelihood(rows[some], fresh)), dtype=np.float64)
   assert np.sum(scored) == len(tokens)
   return float(np.exp(-total / len(tokens)))
 
