@@ -48,7 +48,7 @@ def rows_of(data, tokenizer=None):
 
 
 def folders(data):
-  return sorted(path.name for path in (pipeline.Path(data.cache_dir) / "rows").iterdir())
+  return sorted(path.name for path in (pipeline.Path(data.cache_dir) / "rows").iterdir() if path.is_dir())
 
 
 def test_rows_hold_the_corpus_and_the_report_says_what_is_left_out(data):
@@ -135,6 +135,15 @@ def test_a_failure_while_packing_leaves_nothing_behind(data, monkeypatch):
   with pytest.raises(InputError, match="line 3 is bad"):
     rows_of(data)
   assert folders(data) == []
+
+
+def test_what_a_killed_process_has_half_packed_is_deleted(data):
+  content = rows_of(data).fingerprint
+  rows = pipeline.Path(data.cache_dir) / "rows"
+  (rows / content).rename(rows / f"{content}.half")
+  (rows / "another").mkdir()
+  rows_of(data)
+  assert sorted(folders(data)) == sorted([content, "another"])
 
 
 def test_a_corpus_of_which_nothing_is_left(data):

@@ -12,10 +12,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import grain
 import numpy as np
@@ -134,33 +133,40 @@ def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
   """
   try:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    lock = folder.with_suffix(".lock").open("w")  # which stays: who deletes it takes it from another who waits
   except OSError as error:
     raise InputError(
       f"cannot write to {folder.parent}: {error.strerror}; set config.data.cache_dir to a folder that can be written"
     ) from error
   try:
-    with _one_at_a_time(folder.with_suffix(".lock")):
+    with lock:
+      alone = _lock(lock)
       if not folder.exists():
-        fill(temporary)
-        os.replace(temporary, folder)
+        _fill(folder, fill, alone)
   except OSError as error:
     if not folder.exists():  # another process may have been first, with the same content
-      raise RunError(f"cannot write packed rows to {temporary}: {error.strerror}") from error
+      raise RunError(f"cannot write packed rows to {folder}: {error.strerror}") from error
+
+
+def _lock(file: TextIO) -> bool:
+  """Waits until no other process holds the file; false where the file system has no locks, and all do the work."""
+  try:
+    fcntl.flock(file, fcntl.LOCK_EX)
+  except OSError:
+    return False
+  return True
+
+
+def _fill(folder: Path, fill: Callable[[Path], None], alone: bool) -> None:
+  """Where no other process can be at work, what a killed one has left behind is deleted."""
+  for left in folder.parent.glob(f"{folder.name}.*/") if alone else ():
+    shutil.rmtree(left, ignore_errors=True)
+  temporary = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+  try:
+    fill(temporary)
+    os.replace(temporary, folder)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
-
-
-@contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
-  """One process at a time is in the body; several where the file system has no locks, which then do the same work."""
-  with open(path, "w") as file:
-    with suppress(OSError):
-      fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-      yield
-    finally:
-      path.unlink(missing_ok=True)  # whoever waits for it finds the work done
 
 
 def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: Any) -> None:
