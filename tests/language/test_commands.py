@@ -188,6 +188,9 @@ def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
   )
   assert status == 0 and out == "".join(f"{each.probability:.6f}\t{each.label}\n" for each in found)
   assert err == ["line 3 is longer than config.data.row_length = 16: it is cut"]
+  status, out, err = command("classify", "--workdir", folder / "classes", stdin=b"ein zwei\n\n\xff\nein\n")
+  assert status == 2 and out == "".join(f"{each.label}\n" for each in found[:2])
+  assert len(err) == 1 and err[0].startswith("transformer-jax: error: standard input, line 3: ")
 
 
 def test_training_begins_with_the_other_runs_parameters(folder, gpt_run):

@@ -5,7 +5,8 @@ import sys
 
 DESCRIPTION = """\
 Classifies standard input, one sentence a line, with a fine-tuned BERT (configs/bert.py:classify): line i of the output
-is the label of line i of the input. Of a sentence that is longer than a row only the beginning is read, with a warning.
+is the label of line i of the input, written as the lines come. Of a sentence that is longer than a row only the
+beginning is read, with a warning.
 """
 
 
@@ -16,16 +17,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   """`classify`: the class of each line of standard input."""
+  from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.compilation import use_compilation_cache
   from transformer_jax.data.text import read_lines
   from transformer_jax.language.classifier import Classifier
-  from transformer_jax.progress import say
+  from transformer_jax.progress import Progress, say
 
+  source = Lines(descriptor(sys.stdin, "standard input"))
+  target = descriptor(sys.stdout, "standard output")
   use_compilation_cache()
   classifier = Classifier.load(args.workdir)
-  for number, found in enumerate(classifier.classify(read_lines(sys.stdin.buffer, "standard input")), 1):
-    if found.cut:
-      say(f"line {number} is longer than config.data.row_length = {classifier.config.data.row_length}: it is cut")
-    line = f"{found.probability:.6f}\t{found.label}\n" if args.scores else f"{found.label}\n"
-    sys.stdout.buffer.write(line.encode())
-  sys.stdout.buffer.flush()
+  lines = read_lines(source, "standard input")
+  with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
+    for number, found in enumerate(classifier.classify(lines, source.more), 1):
+      if found.cut:
+        say(f"line {number} is longer than config.data.row_length = {classifier.config.data.row_length}: it is cut")
+      output.write(f"{found.probability:.6f}\t{found.label}\n" if args.scores else f"{found.label}\n")
+      progress.update(1)

@@ -1,8 +1,7 @@
 """Classes of sentences by a fine-tuned BERT: the command line and the Python API."""
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -12,6 +11,7 @@ import numpy as np
 from transformer_jax import families
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.windows import windows
 from transformer_jax.language.classification import SentencesReport, logits, sentence_rows
 
 _ROWS = 32  # computed together; fewer are filled up, so that there is one shape
@@ -66,11 +66,20 @@ class Classifier:
     config, tokenizer, params, step = load_for_decoding(workdir, "classify")
     return cls(config, params, tokenizer, step)
 
-  def classify(self, sentences: Iterable[str]) -> Iterator[Class]:
-    """The class of each sentence, as they come."""
-    iterator = iter(sentences)
-    while some := list(islice(iterator, _ROWS)):
+  def classify(self, sentences: Iterable[str], more: Callable[[float], bool] = lambda seconds: True) -> Iterator[Class]:
+    """The class of each sentence, as they come.
+
+    Args:
+      sentences: each a line.
+      more: whether another sentence, or the end, can be had within so many seconds; what is there is not kept waiting.
+
+    Raises:
+      InputError: a sentence is no text; those before it were yielded.
+    """
+    for some, error in windows(sentences, _ROWS, more):
       yield from self._classes(some)
+      if error is not None:
+        raise error
 
   def _classes(self, sentences: list[str]) -> Iterator[Class]:
     length = self.config.data.row_length
