@@ -91,20 +91,24 @@ class Checkpoints:
 
   def restore(self, config: Config) -> Restored | None:
     """The last state on every local device, or None at the beginning of a run."""
-    abstract = jax.eval_shape(lambda: init_state(config))  # NumPy arrays, as it names no device
+
+    @functools.cache  # as most of the seconds of a new run's start are such traces
+    def abstract() -> TrainState:
+      return jax.eval_shape(lambda: init_state(config))  # NumPy arrays, as it names no device
+
     with hosts.together():
       found = self._read(self._manager, abstract) if self._manager else None
     heard = json.loads(hosts.bytes_from_main(json.dumps(found and {"log": found.log}).encode()))
     if heard is None:
       return None
-    state = found.state if found else jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), abstract)
+    state = found.state if found else jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), abstract())
     return Restored(parallel.replicate(hosts.from_main(state)), heard["log"])
 
-  def _read(self, manager: ocp.CheckpointManager, abstract: TrainState) -> Restored | None:
-    items = {name: ocp.args.StandardRestore(item) for name, item in _items(abstract).items()}
-
+  def _read(self, manager: ocp.CheckpointManager, abstract: Callable[[], TrainState]) -> Restored | None:
     def read(step: int) -> Any:
-      for name, item in _items(abstract).items():
+      expected = _items(abstract())
+      items = {name: ocp.args.StandardRestore(item) for name, item in expected.items()}
+      for name, item in expected.items():
         untrusted.require_arrays(_by_name(item), *_headers(self._workdir, step, name))
       log = {LOG: ocp.args.StandardRestore()} if (self._workdir / CHECKPOINTS / str(step) / LOG).exists() else {}
       restored: Any = manager.restore(step, args=ocp.args.Composite(**items, **log))
