@@ -48,6 +48,15 @@ class TestScores:
     """One word too many and two replaced, of 6 + 5 + 3; that a letter is small does not count."""
     assert whole(*DE)["scores"]["ter"]["score"] == pytest.approx(100 * 3 / 14)
 
+  def test_no_ter_where_a_line_would_take_hours(self):
+    long = Text("long.de", ["wort " * 1001, *TRANSLATIONS[1:]])
+    for sides in ((long, DE[1]), (DE[0], Text("test.de", long.lines))):
+      found = whole(*sides, other=DE[0])
+      assert found["scores"]["ter"] is None and found["scores"]["chrf"]["score"] > 0
+      assert found["comparison"]["scores"].keys() == {"bleu", "chrf"}
+      assert "TER" in report.text(found) and "not computed, as a line has more than 1,000 words" in report.text(found)
+    assert whole(*DE, other=long)["comparison"]["scores"].keys() == {"bleu", "chrf"}
+
   def test_exact_match(self):
     assert whole(*DE)["exact_match"] == pytest.approx(1 / 3)
 

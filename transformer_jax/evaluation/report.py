@@ -57,7 +57,7 @@ def whole(
     seconds: that the translation took.
 
   Returns:
-    JSON values: `scores` (of each the `score` and its `signature`),
+    JSON values: `scores` (of each the `score` and its `signature`; no TER where a line is very long),
     `exact_match`, `test_set`, `translations`, `comparison`, `run`, `versions`
     and `seconds`; what is not known is None.
 
@@ -87,7 +87,11 @@ def _scores(
 ) -> dict[str, Any]:
   metrics = scores.metrics_by_name(tokenize, lowercase, warn_if_tokenized=tokenize != "none")
   found: dict[str, Any] = {}
+  too_long = scores.too_long_for_ter(translations.lines, reference.lines)
   for name, metric in metrics.items():
+    if name == "ter" and too_long:
+      found[name] = None
+      continue
     value = metric.corpus_score(translations.lines, [reference.lines]).score
     found[name] = {"score": value, "signature": str(metric.get_signature())}
   found[_COMPOUNDS] = None
@@ -147,6 +151,8 @@ def compare(
   for text in (translations, other):
     scores.check_counts(text.lines, reference.lines)
   metrics = scores.metrics_by_name(tokenize, lowercase)
+  if scores.too_long_for_ter(translations.lines, other.lines, reference.lines):
+    del metrics["ter"]
   systems = [("other", other.lines), ("translations", translations.lines)]
   found: Any = PairedTest(systems, metrics, [reference.lines], test_type="bs", n_samples=resamples)()
   signatures, results = found
@@ -175,6 +181,8 @@ def _score_lines(report: dict[str, Any]) -> Iterator[str]:
       yield f"{_TITLES[name]:<14} {found['score']:6.2f}  {found['signature']}"
       if "meaning" in found:
         yield f"{'':<14} {'':>6}  {found['meaning']}"
+    elif name == "ter":
+      yield f"{_TITLES[name]:<14} {'':>6}  not computed, as a line has more than {scores.MOST_WORDS_FOR_TER:,} words"
   yield f"{'exact match':<14} {report['exact_match']:6.1%}"
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from transformer_jax.errors import InputError
 
+MOST_WORDS_FOR_TER = 1000  # of a line
+
 _COMPOUND = re.compile(r"(\S)-(\S)")
 _COMPOUND_MARK = " ##AT##-##AT## "
 _LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
@@ -110,6 +112,11 @@ def metrics_by_name(tokenize: str, lowercase: bool, *, warn_if_tokenized: bool =
     "chrf": CHRF(lowercase=lowercase),
     "ter": TER(),
   }
+
+
+def too_long_for_ter(*texts: Sequence[str]) -> bool:
+  """Whether TER would take minutes for a line, or hours: its search is quadratic in words, and has more than one."""
+  return any(len(line.split()) > MOST_WORDS_FOR_TER for text in texts for line in text)
 
 
 def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
