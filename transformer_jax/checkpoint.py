@@ -92,7 +92,7 @@ class Checkpoints:
   def restore(self, config: Config) -> Restored | None:
     """The last state on every local device, or None at the beginning of a run."""
 
-    @functools.cache  # as most of the seconds of a new run's start are such traces
+    @functools.cache  # and not before it is needed: a new run starts without this trace
     def abstract() -> TrainState:
       return jax.eval_shape(lambda: init_state(config))  # NumPy arrays, as it names no device
 

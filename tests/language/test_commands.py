@@ -191,6 +191,8 @@ def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
   status, out, err = command("classify", "--workdir", folder / "classes", stdin=b"ein zwei\n\n\xff\nein\n")
   assert status == 2 and out == "".join(f"{each.label}\n" for each in found[:2])
   assert len(err) == 1 and err[0].startswith("transformer-jax: error: standard input, line 3: ")
+  status, out, err = command("classify", "--workdir", folder / "classes", stdin=b"\xff\n")
+  assert (status, out, len(err)) == (2, "", 1)
 
 
 def test_training_begins_with_the_other_runs_parameters(folder, gpt_run):

@@ -77,7 +77,8 @@ class Classifier:
       InputError: a sentence is no text; those before it were yielded.
     """
     for some, error in windows(sentences, _ROWS, more):
-      yield from self._classes(some)
+      if some:
+        yield from self._classes(some)
       if error is not None:
         raise error
 
