@@ -7,6 +7,10 @@ A/train stands for A/train.en and A/train.ko, and so on for any number of corpor
 characters, as Korean words are written together with their particles in ways
 that a tokenizer for European languages cannot split, and chrF stands beside it.
 Sized for 50,000 pairs and half an hour of two CPU cores.
+
+Result: BLEU of characters 47.15 on the validation set of Python's documentation, 35.30 on Django's, 37.30 on GNOME's,
+31.07 on the Rust course's, and 6.83 on everyday sentences; 0.77 s an update on 2 cores of an Intel Xeon, 2026-11-21.
+`docs/results/en_ko` has all of it.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, ModelConfig, TrainConfig
