@@ -1,7 +1,6 @@
 """Several hosts, as processes of this machine: they do what one does, stop together, and say when one is missing."""
 
 import dataclasses
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ import pytest
 from etils import epath
 
 import train as program
+from tests.example_run import metrics_of, write_corpus
 from transformer_jax import checkpoint, hosts
 from transformer_jax.config import (
   Config,
@@ -37,18 +37,10 @@ from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.recurrent.config import LuongConfig
 from transformer_jax.training import loop
 
-WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
-TIMING = {"seconds", "tokens_per_second"}
-
 
 @pytest.fixture
 def prefix(tmp_path):
-  """A corpus in which the target is the source backwards."""
-  random = np.random.default_rng(0)
-  sentences = [random.choice(WORDS, random.integers(1, 7)).tolist() for _ in range(211)]
-  (tmp_path / "text.en").write_text("".join(" ".join(words) + "\n" for words in sentences))
-  (tmp_path / "text.de").write_text("".join(" ".join(reversed(words)) + "\n" for words in sentences))
-  return str(tmp_path / "text")
+  return write_corpus(tmp_path)
 
 
 def tiny(prefix: str, *, translations: bool = False, every: int = 2, **train) -> Config:
@@ -204,11 +196,6 @@ def state_of(workdir: Path, config: Config):
   checkpoints.close()
   assert restored is not None
   return jax.device_get(restored.state)
-
-
-def metrics_of(workdir: Path) -> list[dict]:
-  lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]
-  return [{key: value for key, value in json.loads(line).items() if key not in TIMING} for line in lines]
 
 
 def assert_equal_to_rounding(a: Path, b: Path, config: Config) -> None:

@@ -48,7 +48,7 @@ class TestScores:
     """One word too many and two replaced, of 6 + 5 + 3; that a letter is small does not count."""
     assert whole(*DE)["scores"]["ter"]["score"] == pytest.approx(100 * 3 / 14)
 
-  def test_no_ter_where_a_line_would_take_hours(self):
+  def test_no_ter_of_very_long_lines(self):
     long = Text("long.de", ["wort " * 1001, *TRANSLATIONS[1:]])
     for sides in ((long, DE[1]), (DE[0], Text("test.de", long.lines))):
       found = whole(*sides, other=DE[0])

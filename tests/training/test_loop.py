@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from etils import epath
 
+from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import checkpoint, parallel, plan, trained
 from transformer_jax.config import (
   Config,
@@ -30,18 +31,10 @@ from transformer_jax.errors import InputError, RunError
 from transformer_jax.training import curves, loop
 from transformer_jax.training.validation import Validation
 
-WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
-TIMING = {"seconds", "tokens_per_second"}
-
 
 @pytest.fixture
 def prefix(tmp_path):
-  """A corpus in which the target is the source backwards."""
-  random = np.random.default_rng(0)
-  sentences = [random.choice(WORDS, random.integers(1, 7)).tolist() for _ in range(211)]
-  (tmp_path / "text.en").write_text("".join(" ".join(words) + "\n" for words in sentences))
-  (tmp_path / "text.de").write_text("".join(" ".join(reversed(words)) + "\n" for words in sentences))
-  return str(tmp_path / "text")
+  return write_corpus(tmp_path)
 
 
 def tiny(prefix: str, **train) -> Config:
@@ -59,11 +52,6 @@ def state_of(workdir: Path, config: Config):
   restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(config)
   assert restored is not None
   return jax.device_get(restored.state)
-
-
-def metrics_of(workdir: Path) -> list[dict]:
-  lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]
-  return [{key: value for key, value in json.loads(line).items() if key not in TIMING} for line in lines]
 
 
 def assert_same_bits(a, b) -> None:

@@ -115,7 +115,7 @@ def metrics_by_name(tokenize: str, lowercase: bool, *, warn_if_tokenized: bool =
 
 
 def too_long_for_ter(*texts: Sequence[str]) -> bool:
-  """Whether TER would take minutes for a line, or hours: its search is quadratic in words, and has more than one."""
+  """Whether a line has so many words that nobody should wait for TER: its search grows faster than the line."""
   return any(len(line.split()) > MOST_WORDS_FOR_TER for text in texts for line in text)
 
 
