@@ -16,6 +16,7 @@ def arrays():
   generator = np.random.default_rng(0)
   return {
     "table": generator.standard_normal((31, 7)).astype(np.float32),
+    "long": generator.standard_normal(70_001).astype(np.float32),
     "scalar": np.int32(-5),
     "odd": np.float32([np.nan, np.inf, -0.0, 1e-45]),
     "none": np.zeros((0, 3), np.float32),

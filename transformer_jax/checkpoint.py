@@ -82,7 +82,7 @@ class Checkpoints:
     numbers = {} if log is None else {LOG: jax.tree.map(np.float64, log)}
     copies = jax.tree.map(np.array, _items(state))  # as the next update reuses the memory
     items: dict[str, Any] = {name: ocp.args.StandardSave(item) for name, item in (copies | numbers).items()}
-    items[SUMS] = ocp.args.JsonSave({name: checksums(_by_name(item)) for name, item in _items(state).items()})
+    items[SUMS] = ocp.args.JsonSave({name: checksums(_by_name(item)) for name, item in copies.items()})
     metrics = None if validation_loss is None else {"validation_loss": validation_loss}
     with _saving(self._workdir):
       saved = self._manager.save(step, args=ocp.args.Composite(**items), metrics=metrics)

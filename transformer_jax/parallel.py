@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import jax
@@ -62,6 +63,27 @@ def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = Fals
     donate_argnums=(0,) if donate_state else (),
     devices=jax.local_devices() if alone else None,
   )
+
+
+@contextmanager
+def compiled_meanwhile(function: Callable, state: Any, batch: Any) -> Iterator[None]:
+  """Compiles what `over_devices` gave, or reads it from the cache, in a thread beside what is done inside.
+
+  The first call then finds it ready. It is left to that call where the function is not to be compiled (`op_by_op`),
+  and on several hosts, as JAX lowers no function of arrays that are part here and part elsewhere.
+
+  Args:
+    function: of state and batch.
+    state: shapes and types are enough.
+    batch: as `shard` makes it.
+  """
+  if not hasattr(function, "lower") or jax.process_count() > 1:
+    yield
+    return
+  with ThreadPoolExecutor(1) as executor:
+    compiled = executor.submit(lambda: function.lower(state, batch).compile())
+    yield
+    compiled.result()
 
 
 def op_by_op(function: Callable) -> Callable:

@@ -4,7 +4,7 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
@@ -94,22 +94,24 @@ class Run:
       host=jax.process_index(),
       hosts=jax.process_count(),
     )
-    self._state, interval = self._restored_or_new()
-    with hosts.together():
-      self._metrics = MetricsLog(workdir, int(self._state.step), interval)
-    self._updates, self._seconds = 0, 0.0
     function = functools.partial(train_step, config)
     over_devices = functools.partial(parallel.over_devices, out_axes=(None, None), donate_state=True)
     # What JAX checks is the result of a compiled function, which for a whole step says little.
     self._step = parallel.op_by_op(function) if config.debug else over_devices(function)
+    # Placed at birth: a state that moves later would compile the step a second time.
+    init = jax.jit(functools.partial(init_state, config), out_shardings=parallel.on_all_devices())
+    with parallel.compiled_meanwhile(self._step, init.eval_shape(), parallel.shard(self._batches[0])):
+      self._state, interval = self._restored_or_new(init)
+    with hosts.together():
+      self._metrics = MetricsLog(workdir, int(self._state.step), interval)
+    self._updates, self._seconds = 0, 0.0
 
-  def _restored_or_new(self) -> tuple[TrainState, Interval]:
+  def _restored_or_new(self, init: Callable[[], TrainState]) -> tuple[TrainState, Interval]:
     restored = self._checkpoints.restore(self._config)
     if restored is not None:
       say(f"resuming after step {int(restored.state.step)}")
       return restored.state, Interval.from_dict(restored.log) if restored.log else Interval()
-    # Placed at birth: a state that moves later would compile the step a second time.
-    state = jax.jit(lambda: init_state(self._config), out_shardings=parallel.on_all_devices())()
+    state = init()
     if self._config.train.init_from:
       params = state.params
       with hosts.together():
