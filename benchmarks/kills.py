@@ -235,11 +235,12 @@ def compare(whole: Path, stopped: Path) -> Iterator[str]:
 
   from transformer_jax import checkpoint, run_folder
   from transformer_jax.training.curves import read_points
+  from transformer_jax.training.step import abstract_state
 
   states = []
   for workdir in map(run_folder.folder_of, (whole, stopped)):
     config = run_folder.read_config(workdir)
-    restored = checkpoint.Checkpoints(workdir, config.train.keep).restore(config)
+    restored = checkpoint.Checkpoints(workdir, config.train.keep).restore(abstract_state(config))
     assert restored is not None
     states.append(jax.tree_util.tree_leaves_with_path(jax.device_get(restored.state)))
   for (path, a), (_, b) in zip(*states, strict=True):

@@ -24,7 +24,7 @@ def get_config(kind: str = "bahdanau") -> Config:
   return dataclasses.replace(
     config,
     model=_model(kind, vocab_size=config.model.vocab_size, d_model=config.model.d_model, dropout=0.2),
-    train=dataclasses.replace(config.train, warmup_steps=400, peak_learning_rate=8e-3),
+    train=dataclasses.replace(config.train, peak_learning_rate=8e-3),
   )
 
 

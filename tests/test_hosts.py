@@ -36,6 +36,7 @@ from transformer_jax.flags import Cluster
 from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.recurrent.config import LuongConfig
 from transformer_jax.training import loop
+from transformer_jax.training.step import abstract_state
 
 
 @pytest.fixture
@@ -192,7 +193,7 @@ def trained(
 
 def state_of(workdir: Path, config: Config):
   checkpoints = checkpoint.Checkpoints(epath.Path(workdir), 2)
-  restored = checkpoints.restore(config)
+  restored = checkpoints.restore(abstract_state(config))
   checkpoints.close()
   assert restored is not None
   return jax.device_get(restored.state)

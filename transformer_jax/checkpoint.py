@@ -30,7 +30,7 @@ from transformer_jax.checksums import checksums
 from transformer_jax.config import Config
 from transformer_jax.errors import RunError, is_out_of_memory, one_line, writing
 from transformer_jax.progress import say
-from transformer_jax.training.step import Params, TrainState, init_params, init_state
+from transformer_jax.training.step import Params, TrainState, init_params
 
 CHECKPOINTS, LOG, SUMS = "checkpoints", "log", "sums"
 
@@ -89,24 +89,24 @@ class Checkpoints:
     if not saved:
       raise RunError(f"the checkpoint of step {step} was not written, as a later one exists: use another --workdir")
 
-  def restore(self, config: Config) -> Restored | None:
-    """The last state on every local device, or None at the beginning of a run."""
+  def restore(self, abstract: TrainState) -> Restored | None:
+    """The last state on every local device, or None at the beginning of a run.
 
-    @functools.cache  # and not before it is needed: a new run starts without this trace
-    def abstract() -> TrainState:
-      return jax.eval_shape(lambda: init_state(config))  # NumPy arrays, as it names no device
-
+    Args:
+      abstract: the shapes and types that it must have.
+    """
     with hosts.together():
       found = self._read(self._manager, abstract) if self._manager else None
     heard = json.loads(hosts.bytes_from_main(json.dumps(found and {"log": found.log}).encode()))
     if heard is None:
       return None
-    state = found.state if found else jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), abstract())
+    state = found.state if found else jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), abstract)
     return Restored(parallel.replicate(hosts.from_main(state)), heard["log"])
 
-  def _read(self, manager: ocp.CheckpointManager, abstract: Callable[[], TrainState]) -> Restored | None:
+  def _read(self, manager: ocp.CheckpointManager, abstract: TrainState) -> Restored | None:
+    expected = _items(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), abstract))  # to NumPy arrays
+
     def read(step: int) -> Any:
-      expected = _items(abstract())
       items = {name: ocp.args.StandardRestore(item) for name, item in expected.items()}
       for name, item in expected.items():
         untrusted.require_arrays(_by_name(item), *_headers(self._workdir, step, name))

@@ -20,6 +20,7 @@ from transformer_jax.language.classifier import Classifier
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.language.generator import Generator
 from transformer_jax.training import loop
+from transformer_jax.training.step import abstract_state
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 TRAIN = TrainConfig(
@@ -63,7 +64,7 @@ def models():
 
 
 def state_of(workdir, config):
-  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(config)
+  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config))
   assert restored is not None
   return jax.device_get(restored.state)
 

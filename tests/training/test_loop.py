@@ -29,6 +29,7 @@ from transformer_jax.config import (
 from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.training import curves, loop
+from transformer_jax.training.step import abstract_state
 from transformer_jax.training.validation import Validation
 
 
@@ -49,7 +50,7 @@ def tiny(prefix: str, **train) -> Config:
 
 
 def state_of(workdir: Path, config: Config):
-  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(config)
+  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config))
   assert restored is not None
   return jax.device_get(restored.state)
 

@@ -4,7 +4,7 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
@@ -100,25 +100,27 @@ class Run:
     self._step = parallel.op_by_op(function) if config.debug else over_devices(function)
     # Placed at birth: a state that moves later would compile the step a second time.
     init = jax.jit(functools.partial(init_state, config), out_shardings=parallel.on_all_devices())
-    with parallel.compiled_meanwhile(self._step, init.eval_shape(), parallel.shard(self._batches[0])):
-      self._state, interval = self._restored_or_new(init)
+    abstract = init.eval_shape()  # traces what `init()` then runs
+    with parallel.compiled_meanwhile(self._step, abstract, parallel.shard(self._batches[0])):
+      restored = self._checkpoints.restore(abstract)
+      self._state, interval = self._resumed(restored) if restored else (self._begun(init()), Interval())
     with hosts.together():
       self._metrics = MetricsLog(workdir, int(self._state.step), interval)
     self._updates, self._seconds = 0, 0.0
 
-  def _restored_or_new(self, init: Callable[[], TrainState]) -> tuple[TrainState, Interval]:
-    restored = self._checkpoints.restore(self._config)
-    if restored is not None:
-      say(f"resuming after step {int(restored.state.step)}")
-      return restored.state, Interval.from_dict(restored.log) if restored.log else Interval()
-    state = init()
-    if self._config.train.init_from:
-      params = state.params
-      with hosts.together():
-        if parallel.is_main_host():
-          params = trained.params_from(self._config.train.init_from, params)
-      state = begin_with(state, parallel.replicate(hosts.from_main(params)))
-    return state, Interval()
+  def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, Interval]:
+    say(f"resuming after step {int(restored.state.step)}")
+    return restored.state, Interval.from_dict(restored.log) if restored.log else Interval()
+
+  def _begun(self, state: TrainState) -> TrainState:
+    """The state of a new run: as it is, or with another's parameters."""
+    if not self._config.train.init_from:
+      return state
+    params = state.params
+    with hosts.together():
+      if parallel.is_main_host():
+        params = trained.params_from(self._config.train.init_from, params)
+    return begin_with(state, parallel.replicate(hosts.from_main(params)))
 
   def go(self) -> None:
     """Updates until the last step, or until a signal."""

@@ -58,6 +58,11 @@ def init_state(config: Config) -> TrainState:
   return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params), average)
 
 
+def abstract_state(config: Config) -> TrainState:
+  """Shapes and types of the state."""
+  return jax.eval_shape(lambda: init_state(config))
+
+
 def begin_with(state: TrainState, params: Params) -> TrainState:
   """The state before the first update, of other parameters than random ones."""
   average = None if state.average is None else jax.tree.map(jnp.copy, params)

@@ -1,0 +1,165 @@
+"""BERT, pre-trained on plain text and fine-tuned to tell classes of sentences apart from few examples.
+
+    python benchmarks/bert.py --text FILE [FILE ...] --classes NAME=FILE NAME=FILE [...] --runs DIR --json FILE
+
+--text is plain, .gz or .xz; BERT learns from the first nine tenths of the lines of each, and how well it restores
+masked tokens and knows a next sentence is measured on the rest. Each FILE of --classes has sentences of one class, a
+line each: the program takes --examples of each to learn from and --held-out others to be scored, at random but the same
+ones at each call, of those with at least five words and no line twice. Flags `--config.KEY=VALUE` are of the
+pre-training.
+
+The table has the accuracy on the sentences held out, of --seeds fine-tunings each:
+
+- "pre-trained": from the parameters of the pre-training,
+- "from random parameters": the same config, vocabulary and updates,
+- "naive Bayes": multinomial, of lowercased words, counts with one added.
+
+Nothing is chosen by these sentences: the last update's parameters are scored. A stopped run goes on with the same
+command.
+"""
+
+import argparse
+import collections
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import report
+from etils import epath
+from kneser_ney import ROOT, split
+
+from transformer_jax.data.text import lines_of
+
+Examples = dict[str, list[str]]  # sentences by the name of their class
+
+
+def main() -> None:
+  args, keys = parse()
+  classes = dict(each.split("=", 1) for each in args.classes)
+  taught, asked = chosen(classes, args.examples, args.held_out)
+  args.runs.mkdir(parents=True, exist_ok=True)
+  files = [write(args.runs / f"{name}.tsv", some) for name, some in (("taught", taught), ("asked", asked))]
+  pretrained = args.runs / "pretrained"
+  texts = [split(text, args.runs / "text" / text.name) for text in args.text]
+  train(
+    pretrained,
+    "bert.py",
+    *keys,
+    f"--config.data.train={';'.join(str(text['train']) for text in texts)}",
+    f"--config.data.validation={';'.join(str(text['test']) for text in texts)}",
+  )
+  starts = {
+    "pre-trained": [f"--config.train.init_from={pretrained}"],
+    "from random parameters": [f"--config.data.tokenizer={pretrained / 'tokenizer.model'}"],
+  }
+  accuracies = {
+    start: [
+      fine_tuned(args.runs / f"{start.replace(' ', '-')}-{seed}", seed, [*classes], files, [*flags, *args.fine_tuning])
+      for seed in range(1, args.seeds + 1)
+    ]
+    for start, flags in starts.items()
+  } | {"naive Bayes": [naive_bayes(taught, asked)]}
+  metrics = logged(pretrained)
+  updates = [line for line in metrics if line["split"] == "train"]
+  report.finish(
+    "bert",
+    [{"start": start, **row(values)} for start, values in accuracies.items()],
+    args.json,
+    accuracies=accuracies,
+    examples={"taught": len(taught) * args.examples, "asked": len(asked) * args.held_out},
+    pretraining={
+      "steps": updates[-1]["step"],
+      "seconds": sum(line["seconds"] for line in updates),
+      "held out": [line for line in metrics if line["split"] == "validation"],
+    },
+  )
+
+
+def parse() -> tuple[argparse.Namespace, list[str]]:
+  parser = argparse.ArgumentParser(description="BERT on few examples.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--text", required=True, nargs="+", type=Path, metavar="FILE", help="to pre-train on")
+  add("--classes", required=True, nargs="+", metavar="NAME=FILE", help="sentences of a class, a line each")
+  add("--runs", required=True, type=Path, metavar="DIR", help="where the run folders are made, or found")
+  add("--examples", type=int, default=100, metavar="N", help="sentences of each class to learn from (default 100)")
+  add("--held-out", type=int, default=500, metavar="N", help="sentences of each class to be scored (default 500)")
+  add("--seeds", type=int, default=3, metavar="N", help="fine-tunings (default 3)")
+  add("--fine-tuning", nargs="*", default=[], metavar="FLAG", help="as in config.train.steps=300, of the fine-tuning")
+  report.add_arguments(parser, with_peers=False)
+  args, keys = parser.parse_known_args()
+  args.fine_tuning = [f"--{flag}" for flag in args.fine_tuning]
+  if strange := [key for key in keys if not key.startswith("--config.")]:
+    parser.error(f"unknown: {' '.join(strange)}")
+  return args, keys
+
+
+def chosen(classes: dict[str, str], examples: int, held_out: int) -> tuple[Examples, Examples]:
+  """Sentences to learn from, and others to be scored."""
+  taught, asked = {}, {}
+  for name, file in classes.items():
+    lines = dict.fromkeys(line for line in lines_of(epath.Path(file)) if len(line.split()) >= 5 and "\t" not in line)
+    some = random.Random(0).sample([*lines], examples + held_out)
+    taught[name], asked[name] = some[:examples], some[examples:]
+  return taught, asked
+
+
+def write(path: Path, examples: Examples) -> Path:
+  """Lines LABEL<TAB>SENTENCE."""
+  lines = [f"{name}\t{sentence}\n" for name, sentences in examples.items() for sentence in sentences]
+  path.write_bytes("".join(lines).encode())
+  return path
+
+
+def train(workdir: Path, config: str, *flags: str) -> None:
+  program = [sys.executable, str(ROOT / "train.py"), f"--config={ROOT / 'configs' / config}", f"--workdir={workdir}"]
+  subprocess.run([*program, *flags], check=True)
+
+
+def fine_tuned(workdir: Path, seed: int, classes: list[str], files: list[Path], flags: list[str]) -> float:
+  """The accuracy after the last update."""
+  taught, asked = files
+  data = [f"--config.data.train={taught}", f"--config.data.validation={asked}", "--config.evaluate.every=0"]
+  labels = f"--config.model.labels={','.join(classes)}"
+  train(workdir, "bert.py:classify", f"--config.train.seed={seed}", labels, *data, *flags)
+  return [line["accuracy"] for line in logged(workdir) if line["split"] == "validation"][-1]
+
+
+def logged(workdir: Path) -> list[dict[str, Any]]:
+  return [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+
+
+def naive_bayes(taught: Examples, asked: Examples) -> float:
+  """The share of sentences whose class has the largest product of the probabilities of their words."""
+  counts = {name: collections.Counter(words(" ".join(sentences))) for name, sentences in taught.items()}
+  kinds = len(set().union(*counts.values()))
+
+  def likelihood(name: str, sentence: str) -> float:
+    whole = counts[name].total() + kinds
+    return sum(math.log((counts[name][word] + 1) / whole) for word in words(sentence))
+
+  right = [
+    max(counts, key=lambda other: likelihood(other, sentence)) == name
+    for name, sentences in asked.items()
+    for sentence in sentences
+  ]
+  return statistics.mean(right)
+
+
+def words(text: str) -> list[str]:
+  return text.lower().split()
+
+
+def row(accuracies: list[float]) -> dict[str, str]:
+  return {
+    "accuracy": f"{statistics.mean(accuracies):.1%}",
+    "of each seed": ", ".join(f"{value:.1%}" for value in accuracies),
+  }
+
+
+if __name__ == "__main__":
+  main()
