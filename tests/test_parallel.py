@@ -3,6 +3,9 @@
 import os
 import threading
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from transformer_jax import parallel
@@ -91,3 +94,41 @@ def test_who_leaves_early_does_not_wait_for_all(workers):
   threading.Timer(0.5, left.set).start()
   found.close()
   assert len(called) < 100
+
+
+def test_what_is_compiled_meanwhile_is_not_compiled_again():
+  traces, compilations = 0, []
+
+  def function(state, batch):
+    nonlocal traces
+    traces += 1
+    total = parallel.sum_over_devices(jnp.sum(batch))
+    return state + total, total
+
+  def count(event, seconds, **more):
+    if event == "/jax/core/compile/backend_compile_duration" and counting:
+      compilations.append(more)
+
+  jax.monitoring.register_event_duration_secs_listener(count)
+  step = parallel.over_devices(function, out_axes=(None, None), donate_state=True)
+  batch = parallel.shard(np.arange(16.0, dtype=np.float32))
+  state = parallel.replicate(np.float32(3))
+  counting = True
+  with parallel.compiled_meanwhile(step, jax.ShapeDtypeStruct((), np.float32), batch):
+    pass
+  assert (traces, len(compilations)) == (1, 1)
+  assert [float(x) for x in step(state, batch)] == [123, 120]
+  counting = False
+  assert (traces, len(compilations)) == (1, 1)
+
+
+def test_what_cannot_be_compiled_is_said():
+  def function(state, batch):
+    raise ValueError("no such product")
+
+  step = parallel.over_devices(function, out_axes=None)
+  with (
+    pytest.raises(ValueError, match="no such product"),
+    parallel.compiled_meanwhile(step, np.float32(3), parallel.shard(np.zeros(8))),
+  ):
+    pass

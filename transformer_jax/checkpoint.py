@@ -261,12 +261,6 @@ def _say_errors_once() -> None:
   sys.unraisablehook = hook
 
 
-def abstract_on_devices(tree: Any) -> Any:
-  """Shapes and types with the placement in which orbax is to restore them."""
-  placement = parallel.on_all_devices()
-  return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=placement), tree)
-
-
 def params_like(workdir: epath.Path, step: int, item: str, config: Config) -> Params:
   """Shapes and types of a config's parameters, before memory is taken for them.
 

@@ -36,6 +36,12 @@ def replicate(tree: Any) -> Any:
   return jax.device_put(tree, on_all_devices())
 
 
+def abstract_on_devices(tree: Any) -> Any:
+  """Shapes and types of what `replicate` would place, with its placement."""
+  placement = on_all_devices()
+  return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=placement), tree)
+
+
 def shard(tree: Any) -> Any:
   """Splits the leading axis over the local devices: `[rows, ...]` -> `[devices, rows / devices, ...]`, placed."""
   devices = jax.local_device_count()
@@ -66,7 +72,7 @@ def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = Fals
 
 
 @contextmanager
-def compiled_meanwhile(function: Callable, state: Any, batch: Any) -> Iterator[None]:
+def compiled_meanwhile(function: Any, state: Any, batch: Any) -> Iterator[None]:
   """Compiles what `over_devices` gave, or reads it from the cache, in a thread beside what is done inside.
 
   The first call then finds it ready. It is left to that call where the function is not to be compiled (`op_by_op`),
@@ -81,7 +87,8 @@ def compiled_meanwhile(function: Callable, state: Any, batch: Any) -> Iterator[N
     yield
     return
   with ThreadPoolExecutor(1) as executor:
-    compiled = executor.submit(lambda: function.lower(state, batch).compile())
+    # Without its placement a state would be traced as another one than that of the call.
+    compiled = executor.submit(lambda: function.lower(abstract_on_devices(state), batch).compile())
     yield
     compiled.result()
 

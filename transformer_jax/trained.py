@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from transformer_jax import checkpoint, families, run_folder
+from transformer_jax import checkpoint, families, parallel, run_folder
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
@@ -42,7 +42,7 @@ def load_for_decoding(
   def read(step: int) -> Params:
     item = "average" if (folder / checkpoint.CHECKPOINTS / str(step) / "average").exists() else "params"
     return checkpoint.read_item(
-      folder, step, item, checkpoint.abstract_on_devices(checkpoint.params_like(folder, step, item, config))
+      folder, step, item, parallel.abstract_on_devices(checkpoint.params_like(folder, step, item, config))
     )
 
   found = checkpoint.newest_whole(folder, read)
