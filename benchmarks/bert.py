@@ -95,6 +95,8 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   args.fine_tuning = [f"--{flag}" for flag in args.fine_tuning]
   if strange := [key for key in keys if not key.startswith("--config.")]:
     parser.error(f"unknown: {' '.join(strange)}")
+  if unnamed := [each for each in args.classes if "=" not in each]:
+    parser.error(f"--classes takes NAME=FILE, not {' '.join(unnamed)}")
   return args, keys
 
 
@@ -103,6 +105,8 @@ def chosen(classes: dict[str, str], examples: int, held_out: int) -> tuple[Examp
   taught, asked = {}, {}
   for name, file in classes.items():
     lines = dict.fromkeys(line for line in lines_of(epath.Path(file)) if len(line.split()) >= 5 and "\t" not in line)
+    if len(lines) < examples + held_out:
+      sys.exit(f"{file} has {len(lines)} such sentences, fewer than --examples and --held-out together")
     some = random.Random(0).sample([*lines], examples + held_out)
     taught[name], asked[name] = some[:examples], some[examples:]
   return taught, asked

@@ -2,8 +2,8 @@
 
 python train.py
 
-6 minutes 43 seconds with the installation, on 2 cores of an Intel Xeon that trained another model
-beside it (2026-11-21, at commit 608f989): exact match 99.8% of 2,000 held-out numbers.
+4 minutes 4 seconds with the installation, on 2 cores of an Intel Xeon (2026-11-22, at commit 34eaaba):
+exact match 99.8% of 2,000 held-out numbers.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, ModelConfig, TrainConfig

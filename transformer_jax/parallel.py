@@ -76,7 +76,7 @@ def compiled_meanwhile(function: Any, state: Any, batch: Any) -> Iterator[None]:
   """Compiles what `over_devices` gave, or reads it from the cache, in a thread beside what is done inside.
 
   The first call then finds it ready. It is left to that call where the function is not to be compiled (`op_by_op`),
-  and on several hosts, as JAX lowers no function of arrays that are part here and part elsewhere.
+  and on several hosts, where `pmap` takes arrays and no shapes.
 
   Args:
     function: of state and batch.
