@@ -7,7 +7,7 @@ import pytest
 
 from transformer_jax.model.dropout import Dropout, dropout
 
-SHAPE = (101, 211)  # an odd number of elements: two share a random word
+SHAPE = (101, 211)  # an odd number of elements, 21,311: two share a random word
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
@@ -25,7 +25,7 @@ def test_zeros_have_the_rate_and_the_others_its_scale(rate):
 def test_elements_are_dropped_independently():
   kept = np.asarray(dropout(jax.random.key(0), jnp.ones(SHAPE), 0.5)) > 0
   kept = kept.reshape(-1)
-  for distance in (1, 2, 211):  # neighbours share a word, the last one is a row
+  for distance in (1, 2, 211, 10_656):  # 211 is a row, and elements 10,656 apart share a word
     agreement = np.mean(kept[distance:] == kept[:-distance])
     assert abs(agreement - 0.5) < 4.5 * 0.5 / math.sqrt(kept.size)
 

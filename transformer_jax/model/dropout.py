@@ -27,19 +27,20 @@ def dropout(key: jax.Array, x: jax.Array, rate: float) -> jax.Array:
     from Overfitting.
   """
   zeroed = min(round(rate * _LEVELS), _LEVELS - 1)
-  keep = _random_levels(key, x.size).reshape(x.shape) >= zeroed
+  keep = _at_least(zeroed, key, x.size).reshape(x.shape)
   return jnp.where(keep, x * (_LEVELS / (_LEVELS - zeroed)), 0).astype(x.dtype)
 
 
-def _random_levels(key: jax.Array, count: int) -> jax.Array:
-  """`[count]` uint32, uniform below `_LEVELS`.
+def _at_least(level: int, key: jax.Array, count: int) -> jax.Array:
+  """`[count]` booleans: whether an integer, uniform below `_LEVELS`, is at least `level`.
 
   Random bits are a large part of a training step on a CPU: 16 a number cost half
   of the usual 32, and `jax.random.bits` would use one of the two words that
-  Threefry makes at a time.
+  Threefry makes at a time. The two halves of a word are far apart in the result:
+  side by side they would have to be interleaved, by each reader anew.
   """
   words = threefry_2x32(jax.random.key_data(key), jnp.arange(-(-count // 2), dtype=jnp.uint32))
-  return jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)[:count]
+  return jnp.concatenate([words % _LEVELS >= level, words // _LEVELS >= level])[:count]
 
 
 class Dropout(nn.Module):
