@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 from configs import bert, elmo, gpt, multi30k, rnn
@@ -81,14 +82,16 @@ def compare(config: Config) -> None:
     ours, plain = lowered.compile(), lowered.compile(compiler_options=WITHOUT_KERNELS)
     assert "__ynn_fusion" not in plain.as_text()
     found, expected = ours(*arguments), plain(*arguments)
-    if name == "train":  # parameters and moments, which have the gradients
-      found, expected = (result[0] for result in (found, expected))
+    if name == "train":  # the first moment is the gradient but for a factor
+      found, expected = (optax.tree.get(state.optimizer, "mu") for state, _ in (found, expected))
     if name == "search":  # of hypotheses with equal scores either may be the best
       found, expected = found.scores, expected.scores
-    for path, leaf in jax.tree_util.tree_leaves_with_path(expected):
-      other = np.asarray(dict(jax.tree_util.tree_leaves_with_path(found))[path], np.float64)
-      error = np.linalg.norm(other - leaf) / max(np.linalg.norm(leaf), 1e-30)
-      assert error < 1e-4, (name, jax.tree_util.keystr(path), error)
+    whole = optax.tree.norm(expected)
+    for (path, leaf), other in zip(jax.tree_util.tree_leaves_with_path(expected), jax.tree.leaves(found), strict=True):
+      # One of eight million ReLUs may open by rounding, which changes gradients by about 1 / sqrt(8e6) of them; and that
+      # of a key's bias is all rounding, as it adds the same to all scores of a query.
+      close = np.linalg.norm(np.asarray(leaf, np.float64) - other) <= 2e-3 * np.linalg.norm(leaf) + 1e-6 * whole
+      assert close, (name, jax.tree_util.keystr(path))
 
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau"])
