@@ -88,8 +88,8 @@ def compare(config: Config) -> None:
       found, expected = found.scores, expected.scores
     whole = optax.tree.norm(expected)
     for (path, leaf), other in zip(jax.tree_util.tree_leaves_with_path(expected), jax.tree.leaves(found), strict=True):
-      # One of eight million ReLUs may open by rounding, which changes gradients by about 1 / sqrt(8e6) of them; and that
-      # of a key's bias is all rounding, as it adds the same to all scores of a query.
+      # One of eight million ReLUs may open by rounding, which changes gradients by about 1 / sqrt(8e6) of them; and
+      # that of a key's bias is all rounding, as it adds the same to all scores of a query.
       close = np.linalg.norm(np.asarray(leaf, np.float64) - other) <= 2e-3 * np.linalg.norm(leaf) + 1e-6 * whole
       assert close, (name, jax.tree_util.keystr(path))
 
