@@ -48,7 +48,7 @@ SWEEPS: dict[str, tuple[tuple[int, ...], Sizes, tuple[str, ...]]] = {
   "n": ((16, 128, 256, 512, 1024, 2048), Sizes(n=0, d=256, k=3, r=16), LAYERS),
   "d": ((16, 128, 256, 512, 1024), Sizes(n=256, d=0, k=3, r=16), LAYERS),
   "k": ((1, 9, 17, 33, 65), Sizes(n=512, d=128), ("convolutional", "separable convolutional")),
-  "r": ((2, 16, 32, 64, 128, 256), Sizes(n=2048, d=256), ("restricted self-attention",)),
+  "r": ((2, 16, 32, 64, 128, 256, 512), Sizes(n=2048, d=256), ("restricted self-attention",)),
 }
 KEY_WIDTHS, POSITIONS = (1, 4, 16, 64, 256), 256  # of additive and dot-product attention
 
