@@ -36,12 +36,13 @@ import numpy as np
 import report
 
 from transformer_jax import parallel
-from transformer_jax.config import Config, DataConfig, LengthPenalty, ModelConfig, TrainConfig
+from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.tokenizer import EOS
 from transformer_jax.decoding.batch import SearchOptions, search
 from transformer_jax.memory import use_huge_pages
 from transformer_jax.model.attention import scaled_dot_product_attention
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.masking import causal_mask
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.step import init_params, init_state, train_step

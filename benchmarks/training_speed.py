@@ -50,10 +50,11 @@ import report
 from side import Side
 
 from transformer_jax import config_values
-from transformer_jax.config import Config, Corpus, DataConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import packing, pipeline
 from transformer_jax.data.packing import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.config import ModelConfig
 
 SIZES = {
   "tiny": ModelConfig(vocab_size=9700, num_layers=4, d_model=128, d_ff=256, num_heads=4, dropout=0.3),

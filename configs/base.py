@@ -14,17 +14,9 @@ Not run here. `python -m transformer_jax plan --config=configs/base.py` has
 12 hours on 8 P100 for a BLEU of 27.3 (German) and 38.1 (French).
 """
 
-from transformer_jax.config import (
-  Config,
-  Corpus,
-  DataConfig,
-  DecodeConfig,
-  Dtype,
-  EvaluateConfig,
-  ModelConfig,
-  TrainConfig,
-)
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import Dtype, ModelConfig
 
 # By direction: the dataset's name for the pair, and pieces of the vocabulary.
 DIRECTIONS = {"en-de": ("de-en", 37_000), "en-fr": ("fr-en", 32_000)}

@@ -13,7 +13,8 @@ Result: BLEU of characters 47.15 on the validation set of Python's documentation
 `docs/results/en_ko` has all of it.
 """
 
-from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
+from transformer_jax.model.config import ModelConfig
 
 
 def get_config() -> Config:

@@ -13,16 +13,8 @@ Not run here: the corpus is not at hand. `python -m transformer_jax plan
 the whole run.
 """
 
-from transformer_jax.config import (
-  Config,
-  Corpus,
-  DataConfig,
-  DecodeConfig,
-  EvaluateConfig,
-  LengthPenalty,
-  ModelConfig,
-  TrainConfig,
-)
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, LengthPenalty, TrainConfig
+from transformer_jax.model.config import ModelConfig
 
 
 def get_config() -> Config:

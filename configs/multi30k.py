@@ -13,16 +13,8 @@ train.warmup_steps=2000, train.peak_learning_rate=5e-3, model.dropout=0.3, and t
 place of the moving average.
 """
 
-from transformer_jax.config import (
-  Config,
-  Corpus,
-  DataConfig,
-  DecodeConfig,
-  EvaluateConfig,
-  LengthPenalty,
-  ModelConfig,
-  TrainConfig,
-)
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, LengthPenalty, TrainConfig
+from transformer_jax.model.config import ModelConfig
 
 
 def get_config() -> Config:

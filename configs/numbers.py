@@ -6,7 +6,8 @@ python train.py
 exact match 99.8% of 2,000 held-out numbers.
 """
 
-from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
+from transformer_jax.model.config import ModelConfig
 
 
 def get_config() -> Config:

@@ -11,8 +11,9 @@ import dataclasses
 from typing import Any
 
 from configs import multi30k
-from transformer_jax.config import AnyModelConfig, Config
+from transformer_jax.config import Config
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
 
 # Widths with which a model has about as many parameters as the Transformer of `multi30k.py`, 2.56 million.

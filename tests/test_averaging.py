@@ -17,10 +17,11 @@ from etils import epath
 import train
 from transformer_jax import averaging, checkpoint, config_values, run_folder, trained
 from transformer_jax.__main__ import main
-from transformer_jax.config import Config, DecodeConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, DecodeConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training import loop
 from transformer_jax.training.step import init_state
 

@@ -10,9 +10,10 @@ import pytest
 from etils import epath
 
 from transformer_jax import checkpoint, config_values, run_folder, trained
-from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.step import abstract_state, init_state
 
 CONFIG = Config(

@@ -8,18 +8,9 @@ from pathlib import Path
 import pytest
 
 from transformer_jax import config_values
-from transformer_jax.config import (
-  Config,
-  Corpus,
-  DataConfig,
-  DecodeConfig,
-  Dtype,
-  EvaluateConfig,
-  LengthPenalty,
-  ModelConfig,
-  TrainConfig,
-)
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, LengthPenalty, TrainConfig
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import Dtype, ModelConfig
 
 FILES = sorted((Path(__file__).parents[1] / "configs").glob("*.py"))
 

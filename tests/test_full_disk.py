@@ -18,10 +18,11 @@ import pytest
 from etils import epath
 
 from transformer_jax import checkpoint, run_folder
-from transformer_jax.config import Config, Corpus, DataConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import RunError
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.curves import Curves, read_points
 from transformer_jax.training.metrics import FILE, Interval, MetricsLog
 from transformer_jax.training.step import abstract_state, init_state

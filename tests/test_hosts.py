@@ -20,20 +20,12 @@ from etils import epath
 import train as program
 from tests.example_run import metrics_of, write_corpus
 from transformer_jax import checkpoint, hosts
-from transformer_jax.config import (
-  Config,
-  Corpus,
-  DataConfig,
-  DecodeConfig,
-  Document,
-  EvaluateConfig,
-  ModelConfig,
-  TrainConfig,
-)
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.config_values import to_json
 from transformer_jax.errors import InputError
 from transformer_jax.flags import Cluster
 from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.recurrent.config import LuongConfig
 from transformer_jax.training import loop
 from transformer_jax.training.step import abstract_state

@@ -16,8 +16,9 @@ from jax.extend.core import jaxprs_in_params
 
 from tests import test_lecture_positions
 from tests.model.example import CONFIG, SOURCE, normal, options, perturbed
-from transformer_jax.config import Config, ModelConfig
+from transformer_jax.config import Config
 from transformer_jax.model.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.masking import causal_mask
 from transformer_jax.model.positional_encoding import sinusoids

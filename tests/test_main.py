@@ -13,11 +13,12 @@ from etils import epath
 
 from transformer_jax import checkpoint, run_folder
 from transformer_jax.__main__ import main
-from transformer_jax.config import Config, DecodeConfig, ModelConfig
+from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.step import init_state
 
 LINES = ["abc de", "", "f ghij ab", "\N{SNOWMAN} c", "   ", "de de"]

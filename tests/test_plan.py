@@ -12,9 +12,10 @@ import pytest
 from configs import base, big, rnn
 from transformer_jax import parallel, plan
 from transformer_jax.__main__ import main
-from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.step import init_params, init_state, train_step
 
 CONFIGS = Path(__file__).parent.parent / "configs"

@@ -9,7 +9,8 @@ import pytest
 from absl import flags
 
 import train
-from transformer_jax.config import Corpus, Dtype
+from transformer_jax.config import Corpus
+from transformer_jax.model.config import Dtype
 
 
 @pytest.fixture

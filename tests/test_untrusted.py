@@ -20,9 +20,10 @@ from etils import epath
 
 from tests import fuzz_run_folder
 from transformer_jax import checkpoint, run_folder, trained, untrusted
-from transformer_jax.config import Config, DecodeConfig, ModelConfig
+from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError, one_line
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.step import init_state
 
 VOCAB = 277

@@ -9,8 +9,9 @@ import typing
 from typing import Any
 
 from transformer_jax import families
-from transformer_jax.config import AnyModelConfig, Config
+from transformer_jax.config import Config
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import AnyModelConfig
 
 _short = reprlib.Repr()  # of a value that may be of any size and depth
 _short.maxstring = _short.maxother = 80

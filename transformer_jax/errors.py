@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class InputError(ValueError):
@@ -23,6 +24,12 @@ class RunError(RuntimeError):
   """
 
   exit_status = 1
+
+
+def require(condition: bool, key: str, value: Any, expected: str) -> None:
+  """Raises InputError unless a value of the config is as expected."""
+  if not condition:
+    raise InputError(f"config.{key} is {value!r}, but must be {expected}")
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from transformer_jax.config import AnyModelConfig, Config
+from transformer_jax.config import Config
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import AnyModelConfig
 
 if TYPE_CHECKING:  # reading a config must not wait for JAX
   import flax.linen as nn
@@ -66,7 +67,7 @@ _LANGUAGE = "transformer_jax.language"
 
 FAMILIES = {
   "transformer": Family(
-    "transformer_jax.config:ModelConfig", "transformer_jax.model.transformer:Transformer", _TRANSLATION
+    "transformer_jax.model.config:ModelConfig", "transformer_jax.model.transformer:Transformer", _TRANSLATION
   ),
   "seq2seq": Family(
     "transformer_jax.recurrent.config:SequenceToSequenceConfig",

@@ -17,9 +17,10 @@ import numpy as np
 from jax.extend.core import Literal
 
 from transformer_jax import families, operations
-from transformer_jax.config import AnyModelConfig, Config, DataConfig, DecodeConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import AnyModelConfig, ModelConfig
 from transformer_jax.training.loss import CHUNK, joint_loss
 from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.step import init_params, random_key

@@ -6,9 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from transformer_jax.config import Config, DecodeConfig, ModelConfig
+from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.step import init_params
 
 VOCAB = 311

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from transformer_jax.config import ModelConfig
+from transformer_jax.model.config import ModelConfig
 
 # d_model is even, so it is twice a prime.
 CONFIG = ModelConfig(

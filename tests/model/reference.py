@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_jax.config import ModelConfig
+from transformer_jax.model.config import ModelConfig
 
 Params = Any
 

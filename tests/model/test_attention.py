@@ -7,8 +7,8 @@ import pytest
 
 from tests.model import reference
 from tests.model.example import CONFIG, float64, normal, options, perturbed
-from transformer_jax.config import Dtype
 from transformer_jax.model.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+from transformer_jax.model.config import Dtype
 
 QUERY, KEY, HEADS, D_K, D_V = 11, 13, 3, 5, 7
 LONELY = 4  # a query that may look at nothing

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.model.example import CONFIG, normal, options
-from transformer_jax.config import Dtype
+from transformer_jax.model.config import Dtype
 from transformer_jax.model.embedding import Embedding, embed, output_logits
 
 TOKENS = np.array([3, 0, 30, 3, 7])

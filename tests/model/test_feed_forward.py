@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.model import reference
 from tests.model.example import CONFIG, float64, normal, options, perturbed
-from transformer_jax.config import Dtype
+from transformer_jax.model.config import Dtype
 from transformer_jax.model.feed_forward import FeedForward
 
 LENGTH = 13

@@ -5,7 +5,7 @@ import pytest
 
 from tests.model import reference
 from tests.model.example import float64, normal, options, perturbed
-from transformer_jax.config import Dtype
+from transformer_jax.model.config import Dtype
 from transformer_jax.model.sublayer import Sublayer
 
 LENGTH, D_MODEL = 13, 22

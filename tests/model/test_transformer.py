@@ -8,8 +8,9 @@ import pytest
 
 from tests.model import reference
 from tests.model.example import CONFIG, SOURCE, TARGET, float64, normal, options, perturbed
-from transformer_jax.config import Config, Dtype, ModelConfig
+from transformer_jax.config import Config
 from transformer_jax.model import masking
+from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.encoder import EncoderLayer

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.parity.peer import assert_close, required
-from transformer_jax.config import ModelConfig
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.sublayer import layer_norm
 
 torch = required("torch")

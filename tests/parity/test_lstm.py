@@ -9,7 +9,7 @@ import pytest
 
 from tests.model.example import normal, perturbed
 from tests.parity.peer import assert_close, required
-from transformer_jax.config import Dtype
+from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.stack import Stack
 
 torch = required("torch")

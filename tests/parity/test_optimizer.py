@@ -4,7 +4,8 @@ import numpy as np
 import optax
 
 from tests.parity.peer import assert_close, required
-from transformer_jax.config import Config, ModelConfig, TrainConfig
+from transformer_jax.config import Config, TrainConfig
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.optimizer import optimizer
 
 torch = required("torch")

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from tests.parity.peer import required
-from transformer_jax.config import Config, ModelConfig, TrainConfig
+from transformer_jax.config import Config, TrainConfig
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.optimizer import learning_rate
 
 torch = required("torch")

@@ -9,8 +9,9 @@ import pytest
 
 from tests.parity.peer import assert_close, required
 from tests.parity.weights import torch_transformer
-from transformer_jax.config import Config, ModelConfig
+from transformer_jax.config import Config
 from transformer_jax.model import masking
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.step import init_params
 

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax import families
-from transformer_jax.config import AnyModelConfig, Config
+from transformer_jax.config import Config
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
+from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.training.step import init_params
 

@@ -11,12 +11,13 @@ import pytest
 from tests.model.example import float64
 from tests.recurrent import reference
 from tests.recurrent.example import CONFIGS, LENGTHS, ROW_LENGTH, example, leaves, packed, pairs
-from transformer_jax.config import Config, DataConfig, Dtype, LengthPenalty, TrainConfig
+from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
 from transformer_jax.data.packing import TARGET_SEGMENTS
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.model import masking
+from transformer_jax.model.config import Dtype
 from transformer_jax.training.step import init_params
 from transformer_jax.training.translation import batch_sums, decoder_output
 

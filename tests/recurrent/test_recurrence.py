@@ -7,8 +7,8 @@ import pytest
 
 from tests.model.example import float64, normal, perturbed
 from tests.recurrent import reference
-from transformer_jax.config import Dtype
 from transformer_jax.model import masking
+from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.gru import GRU
 from transformer_jax.recurrent.lstm import LSTM, State
 from transformer_jax.recurrent.recurrence import begins, last_read

@@ -17,17 +17,10 @@ from etils import epath
 
 from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import checkpoint, parallel, plan, trained
-from transformer_jax.config import (
-  Config,
-  Corpus,
-  DataConfig,
-  DecodeConfig,
-  EvaluateConfig,
-  ModelConfig,
-  TrainConfig,
-)
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError, RunError
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training import curves, loop
 from transformer_jax.training.step import abstract_state
 from transformer_jax.training.validation import Validation

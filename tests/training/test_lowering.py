@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import pytest
 
 from transformer_jax import parallel
-from transformer_jax.config import Config, Dtype, ModelConfig
+from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch
+from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.training.step import init_state, train_step
 
 ROWS, ROW_LENGTH = 13, 256  # of a device

@@ -2,7 +2,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from transformer_jax.config import Config, ModelConfig, TrainConfig
+from transformer_jax.config import Config, TrainConfig
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.training.optimizer import learning_rate
 from transformer_jax.training.schedule import inverse_square_root
 

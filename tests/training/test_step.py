@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from tests.model import reference
 from tests.model.example import float64, perturbed
 from transformer_jax import parallel
-from transformer_jax.config import Config, DataConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, PackingReport, pack
 from transformer_jax.data.pipeline import Batch, Batches, PackedRows
 from transformer_jax.data.tokenizer import BOS
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.step import eval_step, init_params, init_state, train_step
 from transformer_jax.training.translation import batch_sums, decoder_input, decoder_output, segment_positions

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from transformer_jax.config import Activation, AnyModelConfig, Dtype, ModelConfig, require
-from transformer_jax.errors import InputError
+from transformer_jax.errors import InputError, require
+from transformer_jax.model.config import Activation, AnyModelConfig, Dtype, ModelConfig
 
 
 @dataclass(unsafe_hash=True)

@@ -4,8 +4,8 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import ModelConfig
 from transformer_jax.model.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_jax.model.config import ModelConfig
 
 
 def restricted_attention(query: jax.Array, key: jax.Array, value: jax.Array, radius: int) -> jax.Array:

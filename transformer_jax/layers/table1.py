@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Jaxpr
 
-from transformer_jax.config import ModelConfig
 from transformer_jax.layers.convolution import SeparableConvolution, convolution, dilated_convolution
 from transformer_jax.layers.reach import Stack, path_length, random_params, reach, stack
 from transformer_jax.layers.recurrent import Recurrent
 from transformer_jax.layers.restricted import RestrictedAttention, restricted_attention
 from transformer_jax.model.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer_jax.model.config import ModelConfig
 
 _HEAD = 64  # d_k = d_v of the paper's models
 

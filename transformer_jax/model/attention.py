@@ -6,7 +6,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import ModelConfig
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 
 

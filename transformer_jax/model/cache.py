@@ -6,7 +6,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import ModelConfig
+from transformer_jax.model.config import ModelConfig
 
 # Keys `[key, heads, d_k]` and values `[key, heads, d_v]`, as attention takes them.
 KeysValues = tuple[jax.Array, jax.Array]

@@ -3,10 +3,10 @@
 import flax.linen as nn
 import jax
 
-from transformer_jax.config import ModelConfig
 from transformer_jax.model import cache as caching
 from transformer_jax.model.attention import MultiHeadAttention
 from transformer_jax.model.cache import KeysValues, Stored
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.feed_forward import FeedForward
 from transformer_jax.model.sublayer import Sublayer, layer_norm
 

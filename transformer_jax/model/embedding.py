@@ -4,7 +4,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import AnyModelConfig
+from transformer_jax.model.config import AnyModelConfig
 
 
 def embed(table: jax.Array, tokens: jax.Array) -> jax.Array:

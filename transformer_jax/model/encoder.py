@@ -3,8 +3,8 @@
 import flax.linen as nn
 import jax
 
-from transformer_jax.config import ModelConfig
 from transformer_jax.model.attention import MultiHeadAttention
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.feed_forward import FeedForward
 from transformer_jax.model.sublayer import Sublayer, layer_norm
 

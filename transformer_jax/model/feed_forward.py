@@ -5,7 +5,7 @@ import functools
 import flax.linen as nn
 import jax
 
-from transformer_jax.config import Activation, ModelConfig
+from transformer_jax.model.config import Activation, ModelConfig
 
 ACTIVATIONS = {
   Activation.RELU: nn.relu,

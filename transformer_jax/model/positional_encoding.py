@@ -4,7 +4,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import ModelConfig
+from transformer_jax.model.config import ModelConfig
 
 
 def sinusoids(positions: jax.Array, d_model: int) -> jax.Array:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import flax.linen as nn
 import jax
 
-from transformer_jax.config import ModelConfig
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 
 

@@ -3,10 +3,10 @@
 import flax.linen as nn
 import jax
 
-from transformer_jax.config import ModelConfig
 from transformer_jax.model import cache as caching
 from transformer_jax.model import masking
 from transformer_jax.model.cache import Cache, Memory, continue_ancestors
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, output_logits

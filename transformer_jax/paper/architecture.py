@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.config import Config, ModelConfig
+from transformer_jax.config import Config
 from transformer_jax.model import masking
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.feed_forward import FeedForward
@@ -126,7 +127,7 @@ def residual_and_normalisation():
 @STATEMENTS.add(
   "3.1",
   "All sub-layers and embeddings give vectors of d_model = 512.",
-  code="config.py: ModelConfig.d_model",
+  code="model/config.py: ModelConfig.d_model",
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def one_width():
@@ -193,7 +194,7 @@ def equation_2():
 @STATEMENTS.add(
   "3.3",
   "The inner layer is d_ff = 2048 wide; each layer of the stacks has its own weights.",
-  code="config.py: ModelConfig.d_ff",
+  code="model/config.py: ModelConfig.d_ff",
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def inner_width():

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.config import ModelConfig
 from transformer_jax.model import attention, masking
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import (
   SHALLOW,
@@ -79,7 +79,7 @@ def multi_head():
 @STATEMENTS.add(
   "3.2.2",
   "h = 8 heads of d_k = d_v = d_model / h = 64.",
-  code="config.py: ModelConfig.num_heads",
+  code="model/config.py: ModelConfig.num_heads",
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def heads():

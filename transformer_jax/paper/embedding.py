@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.config import ModelConfig
 from transformer_jax.model import embedding, positional_encoding
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import (
@@ -147,7 +147,7 @@ def no_largest_position():
 @STATEMENTS.add(
   "3.5",
   "Positional embeddings may be learned in place of sinusoids (Table 3, row E).",
-  code="config.py: ModelConfig.learned_positions",
+  code="model/config.py: ModelConfig.learned_positions",
   test="tests/model/test_positional_encoding.py::test_learned_positions_are_rows_of_a_table_as_large_as_embeddings",
   deviation=Deviation(
     "a table of `config.model.max_positions` rows for either side, multiplied by sqrt(d_model) as embeddings are",

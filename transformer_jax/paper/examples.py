@@ -9,9 +9,10 @@ import flax.linen as nn
 import jax
 import numpy as np
 
-from transformer_jax.config import Config, ModelConfig
+from transformer_jax.config import Config
 from transformer_jax.data import packing
 from transformer_jax.data.tokenizer import EOS
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training import step, translation
 

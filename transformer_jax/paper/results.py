@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.config import Config, ModelConfig, TrainConfig
+from transformer_jax.config import Config, TrainConfig
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper.examples import float64, normal, shapes
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
 from transformer_jax.table3 import ROWS
@@ -46,7 +47,7 @@ def _count(
   "6.2",
   "Table 3, base: N = 6, d_model = 512, d_ff = 2048, h = 8, d_k = d_v = 64, P_drop = epsilon_ls = 0.1; 65 million "
   "parameters.",
-  code="config.py: ModelConfig",
+  code="model/config.py: ModelConfig",
   test="tests/test_table3.py::test_parameters",
   deviation=Deviation(
     "63,045,632 parameters, with 37,000 pieces",
@@ -65,7 +66,7 @@ def base():
 @STATEMENTS.add(
   "6.2",
   "Table 3, rows A: 1, 4, 16 or 32 heads, of d_k = d_v = 512 / h so that the cost stays the same.",
-  code="config.py: ModelConfig.num_heads",
+  code="model/config.py: ModelConfig.num_heads",
   test="tests/test_table3.py::test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b",
 )
 def rows_a():
@@ -81,7 +82,7 @@ def rows_a():
 @STATEMENTS.add(
   "6.2",
   "Table 3, rows B: keys of d_k = 16 or 32; values stay as wide.",
-  code="config.py: ModelConfig.d_k",
+  code="model/config.py: ModelConfig.d_k",
   test="tests/test_table3.py::test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b",
 )
 def rows_b():
@@ -93,7 +94,7 @@ def rows_b():
 @STATEMENTS.add(
   "6.2",
   "Table 3, rows C: 2, 4 or 8 layers; d_model = 256 or 1024; d_ff = 1024 or 4096.",
-  code="config.py: ModelConfig.num_layers",
+  code="model/config.py: ModelConfig.num_layers",
   test="tests/test_table3.py::test_parameters",
 )
 def rows_c():
@@ -123,7 +124,7 @@ def rows_d():
 @STATEMENTS.add(
   "6.2",
   "Table 3, row E: learned positional embeddings in place of sinusoids.",
-  code="config.py: ModelConfig.learned_positions",
+  code="model/config.py: ModelConfig.learned_positions",
   test="tests/test_table3.py::test_parameters",
 )
 def row_e():
@@ -133,7 +134,7 @@ def row_e():
 @STATEMENTS.add(
   "6.2",
   "Table 3, big: d_model = 1024, d_ff = 4096, h = 16, P_drop = 0.3, 300,000 steps; 213 million parameters.",
-  code="config.py: ModelConfig",
+  code="model/config.py: ModelConfig",
   test="tests/test_table3.py::test_big_is_the_model_of_configs_big",
   deviation=Deviation(
     "214,171,648 parameters, with 37,000 pieces",

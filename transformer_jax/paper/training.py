@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from transformer_jax.config import Config, Corpus, DataConfig, ModelConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import packing, pipeline
 from transformer_jax.model import dropout
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas

@@ -71,7 +71,7 @@ def path_lengths():
 @STATEMENTS.add(
   "4",
   "Self-attention could be restricted to a neighbourhood of size r about each position.",
-  code="config.py: ModelConfig.attention_window",
+  code="model/config.py: ModelConfig.attention_window",
   test="tests/model/test_transformer.py::test_a_token_outside_the_window_changes_no_logit",
   deviation=Deviation(
     "an option: r positions to either side in the encoder, the past r in the decoder, and the position itself; "

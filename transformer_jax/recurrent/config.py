@@ -8,7 +8,8 @@ architecture.
 import enum
 from dataclasses import dataclass
 
-from transformer_jax.config import AnyModelConfig, Dtype, require
+from transformer_jax.errors import require
+from transformer_jax.model.config import AnyModelConfig, Dtype
 
 
 class Score(enum.Enum):

@@ -6,7 +6,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import Dtype
+from transformer_jax.model.config import Dtype
 
 
 def product(x: jax.Array, kernel: jax.Array, dtype: Dtype) -> jax.Array:

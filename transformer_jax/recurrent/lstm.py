@@ -6,7 +6,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import Dtype
+from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.linear import product, side_by_side
 from transformer_jax.recurrent.recurrence import recurrence, zeros
 

@@ -4,7 +4,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import Dtype
+from transformer_jax.model.config import Dtype
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.recurrent.lstm import LSTM, State
 
