@@ -159,7 +159,7 @@ def test_memory_is_just_above_what_the_compiler_allocates(config):
   )
   compiled = step.lower(state, batch).compile().memory_analysis()
   allocated = compiled.argument_size_in_bytes + compiled.temp_size_in_bytes
-  assert allocated < plan.memory(config).total < 1.35 * allocated
+  assert allocated < plan.memory(config).total < 1.4 * allocated
 
 
 def test_memory_grows_with_the_rows_in_a_line():

@@ -52,6 +52,15 @@ def load_for_decoding(
   return config, tokenizer, params, step
 
 
+def tokenizer_to_begin_with(config: Config) -> Tokenizer:
+  """The vocabulary of a new run: of the run in `config.train.init_from`, of `config.data.tokenizer`, or learned."""
+  if config.train.init_from:
+    return tokenizer_from(config.train.init_from, config.model.vocab_size)
+  if not config.data.tokenizer:
+    say(f"learning a vocabulary of {config.model.vocab_size:,} pieces")
+  return families.task(config.model).learn_tokenizer(config)
+
+
 def tokenizer_from(workdir: str, vocab_size: int) -> Tokenizer:
   """The tokenizer of another run, to begin with.
 

@@ -12,7 +12,7 @@ import pytest
 from etils import epath
 
 from tests.language import example
-from transformer_jax import checkpoint
+from transformer_jax import checkpoint, plan
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.errors import InputError
@@ -178,6 +178,10 @@ def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
   out, err = (text.decode() for text in capfdbinary.readouterr())
   assert "new: classifier/bias, classifier/kernel" in err and "learning a vocabulary" not in err
   assert "accuracy" in out
+  tokenizer = dataclasses.replace(config.data, tokenizer=str(folder / "bert-run" / "tokenizer.model"))
+  same = dataclasses.replace(config, data=tokenizer, train=dataclasses.replace(config.train, init_from=""))
+  assert plan.data(config) == plan.data(same)
+  assert "learning a vocabulary" not in capfdbinary.readouterr()[1].decode()
 
   classifier = Classifier.load(folder / "classes")
   sentences = ["ein zwei", "", "drei " * 30]

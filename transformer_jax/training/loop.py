@@ -41,7 +41,7 @@ def train(config: Config, workdir: epath.Path) -> None:
   with hosts.together():
     if parallel.is_main_host():
       resumed = run_folder.check_run(workdir, config)
-      tokenizer = Tokenizer.load(workdir / run_folder.TOKENIZER) if resumed else _learned(config)
+      tokenizer = Tokenizer.load(workdir / run_folder.TOKENIZER) if resumed else trained.tokenizer_to_begin_with(config)
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
   with hosts.together():
@@ -241,13 +241,6 @@ def _signals() -> Iterator[list[signal.Signals]]:
     yield received
   finally:
     restore()
-
-
-def _learned(config: Config) -> Tokenizer:
-  if config.train.init_from:
-    return trained.tokenizer_from(config.train.init_from, config.model.vocab_size)
-  say(f"learning a vocabulary of {config.model.vocab_size:,} pieces")
-  return families.task(config.model).learn_tokenizer(config)
 
 
 def _provenance(packed: PackedRows) -> dict[str, Any]:
