@@ -6,6 +6,9 @@ FILE is plain text as for `configs/gpt.py`. Then, in Python:
 
     from transformer_jax.language.features import Features
     Features.load("runs/elmo").features("A man rides a horse.")  # [pieces, 2 * 192]
+
+On the first nine tenths of *War and Peace*, perplexity of a piece, the mean over both directions, is 75.5 on the rest
+after 16 minutes of updates on one core of an Intel Xeon (2026-11-22, at commit 86ee954).
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
