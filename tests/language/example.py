@@ -82,7 +82,9 @@ def bert(config: BERTConfig, params: Any, tokens: np.ndarray, sides: np.ndarray)
   x = layer_norm(trunk["embedding_norm"], x, 1e-12)
   for i in range(config.num_layers):
     layer, mask = trunk["encoder"][f"layers_{i}"], np.ones((len(tokens), len(tokens)), bool)
-    x = block(layer, ("attention", "attention_sublayer"), x, mask, gelu, 1e-12, False)
+    x = block(layer, ("attention", "attention_sublayer"), x, mask, gelu, 1e-12, config.pre_norm)
+  if config.pre_norm:
+    x = layer_norm(trunk["encoder"]["norm"], x, 1e-12)
   pooled = np.tanh(dense(trunk["pooler"], x[0]))
   features = layer_norm(params["transform_norm"], gelu(dense(params["transform"], x)), 1e-12)
   return features @ trunk["embedding"]["table"].T + params["output_bias"], dense(params["next"], pooled)

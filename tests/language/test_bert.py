@@ -42,16 +42,19 @@ def params():
   return perturbed(init_params(CONFIG))
 
 
-def test_losses_are_those_of_numpy(params):
-  rows = example_rows()
-  sums = jax.jit(lambda rows: batch_sums(CONFIG, params, rows, None))(rows)
-  every = jax.jit(jax.vmap(lambda row: outputs(BERT(example.BERT), params, row, None)[0]))(rows)
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_losses_are_those_of_numpy(pre_norm):
+  model = example.options(example.BERT, pre_norm=pre_norm)
+  config = dataclasses.replace(CONFIG, model=model)
+  params, rows = perturbed(init_params(config)), example_rows()
+  sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(rows)
+  every = jax.jit(jax.vmap(lambda row: outputs(BERT(model), params, row, None)[0]))(rows)
   masked_loss, next_loss, right = [], [], 0
   for number, row in enumerate(rows[:-2].astype(np.int64)):
     chosen = jax.tree.map(lambda x, number=number: np.asarray(x[number]), every)
     end = int(np.sum(row[SIDES] > 0))
     tokens = np.asarray(chosen.tokens)[:end]
-    logits, following = example.bert(example.BERT, float64(params), tokens, np.maximum(row[SIDES][:end] - 1, 0))
+    logits, following = example.bert(model, float64(params), tokens, np.maximum(row[SIDES][:end] - 1, 0))
     for place, target in zip(chosen.places[chosen.valid], chosen.targets[chosen.valid], strict=True):
       z = logits[int(place)]
       assert int(target) == row[TOKENS, int(place)]

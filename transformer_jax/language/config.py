@@ -16,6 +16,8 @@ class BlocksConfig(AnyModelConfig):
     max_positions: rows of the table of positions; no longer text can be read or written.
     dropout: on each sub-layer's output, on the sum of embeddings and before a classifier.
     attention_dropout: on the attention weights.
+    pre_norm: LayerNorm before each sub-layer and behind the last, as in GPT-2 (Radford et al. 2019); both papers have
+      it behind each.
     dtype: the type of matrix products.
   """
 
@@ -26,6 +28,7 @@ class BlocksConfig(AnyModelConfig):
   max_positions: int = 512
   dropout: float = 0.1
   attention_dropout: float = 0.1
+  pre_norm: bool = False
   dtype: Dtype = Dtype.FLOAT32
 
   translates = False
@@ -46,6 +49,7 @@ class BlocksConfig(AnyModelConfig):
       dropout=self.dropout,
       attention_dropout=self.attention_dropout,
       attention_bias=True,
+      pre_norm=self.pre_norm,
       dtype=self.dtype,
     )
 
@@ -60,16 +64,14 @@ class GPTConfig(BlocksConfig):
 
   Attributes:
     vocab_size: entries of the vocabulary; the tokenizer learns exactly that many.
-    pre_norm: LayerNorm before each sub-layer and behind the last, as in GPT-2 (Radford et al. 2019).
   """
 
   vocab_size: int = 40_000
-  pre_norm: bool = False
 
   @property
   def blocks(self) -> ModelConfig:
     blocks = super().blocks
-    return replace(blocks, activation=Activation.GELU_TANH, layer_norm_epsilon=1e-5, pre_norm=self.pre_norm)
+    return replace(blocks, activation=Activation.GELU_TANH, layer_norm_epsilon=1e-5)
 
 
 @dataclass(unsafe_hash=True)
