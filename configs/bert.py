@@ -9,6 +9,11 @@ paragraphs between blank lines (`--config.data.document` says otherwise). Then, 
       --config.model.labels=LABEL,LABEL --config.data.train=TSV --config.data.validation=TSV
     python -m transformer_jax classify --workdir=runs/classes < sentences
 
+**It does not learn yet as it should**: from nine tenths of *War and Peace* and of WikiText-2's validation and test sets
+(5.1 MB) its 3,000 updates learn little more than how often each piece is. On the rest the masked ones' perplexity is
+518, and whether the next sentence follows is told in 74% (46 minutes on one core of an Intel Xeon, 2026-11-22, commit
+86ee954).
+
 `configs/bert.py:paper` has the sizes of the paper's base model and its batch of 256 rows of 512.
 """
 

@@ -53,26 +53,22 @@ def load_for_decoding(
 
 
 def tokenizer_to_begin_with(config: Config) -> Tokenizer:
-  """The vocabulary of a new run: of the run in `config.train.init_from`, of `config.data.tokenizer`, or learned."""
-  if config.train.init_from:
-    return tokenizer_from(config.train.init_from, config.model.vocab_size)
-  if not config.data.tokenizer:
-    say(f"learning a vocabulary of {config.model.vocab_size:,} pieces")
-  return families.task(config.model).learn_tokenizer(config)
-
-
-def tokenizer_from(workdir: str, vocab_size: int) -> Tokenizer:
-  """The tokenizer of another run, to begin with.
+  """The vocabulary of a new run: of the run in `config.train.init_from`, of `config.data.tokenizer`, or learned.
 
   Raises:
-    InputError: not a run folder, or its vocabulary has another size.
+    InputError: `init_from` is no run folder, or a vocabulary has another size than the model's.
   """
+  workdir, size = config.train.init_from, config.model.vocab_size
+  if not workdir:
+    if not config.data.tokenizer:
+      say(f"learning a vocabulary of {size:,} pieces")
+    return families.task(config.model).learn_tokenizer(config)
   folder = run_folder.folder_of(workdir)
   run_folder.read_config(folder)
   tokenizer = Tokenizer.load(folder / run_folder.TOKENIZER)
-  if tokenizer.vocab_size != vocab_size:
+  if tokenizer.vocab_size != size:
     raise InputError(
-      f"config.model.vocab_size is {vocab_size}, but the run in {workdir} has {tokenizer.vocab_size} pieces: "
+      f"config.model.vocab_size is {size}, but the run in {workdir} has {tokenizer.vocab_size} pieces: "
       f"set config.model.vocab_size={tokenizer.vocab_size}"
     )
   return tokenizer
