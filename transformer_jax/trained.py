@@ -1,5 +1,6 @@
 """What a run has learned: its vocabulary and last parameters, to decode with or to begin another run with."""
 
+import dataclasses
 import os
 from typing import Any
 
@@ -9,6 +10,7 @@ from transformer_jax import checkpoint, families, parallel, run_folder
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.progress import say
 from transformer_jax.training.step import Params
 
@@ -74,13 +76,16 @@ def tokenizer_to_begin_with(config: Config) -> Tokenizer:
   return tokenizer
 
 
-def params_from(workdir: str, params: Params) -> Params:
-  """`params`, and in their places those of another run's last checkpoint that have the same name and shape.
+def params_from(workdir: str, model: AnyModelConfig, params: Params) -> Params:
+  """`params` of a new `model`, and in their places those of another run's that have the same name and shape.
+
+  Says what is new, and which options of both models differ: some of them, as where LayerNorm stands, change what the
+  same parameters mean.
 
   Raises:
     InputError: not a run folder, or there are none such.
   """
-  _, _, others, step = load_for_decoding(workdir, None)
+  other_config, _, others, step = load_for_decoding(workdir, None)
   found = dict(jax.tree_util.tree_leaves_with_path(others))
   new: list[str] = []
 
@@ -95,4 +100,9 @@ def params_from(workdir: str, params: Params) -> Params:
   if len(new) == len(jax.tree.leaves(params)):
     raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
   say(f"beginning with the parameters of step {step} of {workdir}; new: {', '.join(new) or 'none'}")
+  here, there = dataclasses.asdict(model), dataclasses.asdict(other_config.model)
+  if differing := [
+    f"config.model.{key} is {here[key]}, was {there[key]}" for key in here if key in there and here[key] != there[key]
+  ]:
+    say(f"this model is not quite that of {workdir}: {'; '.join(differing)}")
   return chosen

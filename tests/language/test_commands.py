@@ -171,11 +171,12 @@ def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
   bert = config_of(folder, models()["bert"])
   if not (folder / "bert-run").exists():
     loop.train(bert, epath.Path(folder / "bert-run"))
-  model = BERTClassifierConfig(**dataclasses.asdict(bert.model), labels="short,long")
+  model = BERTClassifierConfig(**(dataclasses.asdict(bert.model) | {"dropout": 0.25}), labels="short,long")
   config = config_of(folder, model, "labels.tsv", init_from=str(folder / "bert-run"), steps=2)
   capfdbinary.readouterr()
   loop.train(config, epath.Path(folder / "classes"))
   out, err = (text.decode() for text in capfdbinary.readouterr())
+  assert f"not quite that of {folder / 'bert-run'}: config.model.dropout is 0.25, was {bert.model.dropout}\n" in err
   assert "new: classifier/bias, classifier/kernel" in err and "learning a vocabulary" not in err
   assert "accuracy" in out
   tokenizer = dataclasses.replace(config.data, tokenizer=str(folder / "bert-run" / "tokenizer.model"))

@@ -119,7 +119,7 @@ class Run:
     params = state.params
     with hosts.together():
       if parallel.is_main_host():
-        params = trained.params_from(self._config.train.init_from, params)
+        params = trained.params_from(self._config.train.init_from, self._config.model, params)
     return begin_with(state, parallel.replicate(hosts.from_main(params)))
 
   def go(self) -> None:
