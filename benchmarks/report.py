@@ -15,9 +15,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from transformer_jax.versions import versions
 
 # Before any side runs: what else the machine does slows them unequally (OpenMP's threads wait for each other).
 _LOAD_BEFORE = os.getloadavg()[0]
@@ -94,7 +95,6 @@ def finish(program: str, rows: Sequence[Mapping[str, Any]], path: str | None, **
 
 def context() -> dict[str, Any]:
   """When, where and with what something was measured."""
-  packages = ("transformer_jax", "jax", "jaxlib", "flax", "numpy", "sentencepiece")
   return {
     "date": datetime.now(UTC).isoformat(timespec="seconds"),
     "command": shlex.join(["python", *sys.argv]),
@@ -103,7 +103,10 @@ def context() -> dict[str, Any]:
       "cores": len(os.sched_getaffinity(0)),
       "load_before": round(_LOAD_BEFORE, 2),
     },
-    "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}},
+    "versions": {
+      "python": platform.python_version(),
+      **versions("jax", "jaxlib", "flax", "numpy", "sentencepiece"),
+    },
   }
 
 

@@ -10,9 +10,9 @@ paragraphs between blank lines (`--config.data.document` says otherwise). Then, 
     python -m transformer_jax classify --workdir=runs/classes < sentences
 
 For hundreds of updates a masked token's prediction is little better than how often each piece is, until the model has
-found out where to look. That comes sooner with short rows, with LayerNorm before each sub-layer and without dropout
-(`docs/language.md` has numbers), so these are the settings here. `configs/bert.py:paper` has the paper's base model and
-its batch of 256 rows of 512.
+found out where to look. That comes sooner with short rows and with LayerNorm before each sub-layer (`docs/language.md`
+has numbers), so this is what stands here. `configs/bert.py:paper` has the paper's base model and its batch of 256 rows
+of 512.
 """
 
 import dataclasses

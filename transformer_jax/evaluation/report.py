@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from typing import Any, NamedTuple
 
 from transformer_jax.evaluation import scores
+from transformer_jax.versions import versions
 
 # Koehn 2004 took so many, and sacreBLEU does.
 RESAMPLES = 1000
@@ -15,7 +15,6 @@ _TITLES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER", _COMPOUNDS: "BLEU, Tab
 _COMPOUNDS_MEANING = (
   "tokenised BLEU with German compounds split, as tensor2tensor's get_ende_bleu.sh; comparable with Table 2 only"
 )
-_PACKAGES = ("transformer_jax", "jax", "sacrebleu", "sacremoses")
 
 
 class Text(NamedTuple):
@@ -77,7 +76,7 @@ def whole(
     "translations": _described(translations),
     "comparison": other and compare(translations, other, reference, tokenize=tokenize, lowercase=lowercase),
     "run": run,
-    "versions": {package: metadata.version(package) for package in _PACKAGES},
+    "versions": versions("jax", "sacrebleu", "sacremoses"),
     "seconds": None if seconds is None else round(seconds, 3),
   }
 

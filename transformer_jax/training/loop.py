@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from importlib import metadata
 from typing import Any
 
 import jax
@@ -21,6 +20,7 @@ from transformer_jax.errors import InputError, RunError
 from transformer_jax.progress import Progress, say
 from transformer_jax.training.metrics import Interval, MetricsLog
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
+from transformer_jax.versions import versions
 
 
 def train(config: Config, workdir: epath.Path) -> None:
@@ -254,5 +254,4 @@ def _provenance(packed: PackedRows) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-  packages = ("transformer_jax", "jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
-  return {name: metadata.version(name) for name in packages}
+  return versions("jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
