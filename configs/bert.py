@@ -27,7 +27,7 @@ SMALL = BERTConfig(
   d_model=192,
   d_ff=768,
   num_heads=4,
-  max_positions=64,
+  max_positions=128,
   dropout=0.0,
   attention_dropout=0.0,
   pre_norm=True,
@@ -39,11 +39,11 @@ def get_config(which: str = "small") -> Config:
   match which:
     case "small":
       return Config(
-        data=text(64),
+        data=text(32),
         model=SMALL,
         train=TrainConfig(
           steps=6000,
-          batch_tokens=32 * 64,
+          batch_tokens=64 * 32,
           warmup_steps=300,
           peak_learning_rate=1e-3,
           label_smoothing=0.0,
@@ -53,11 +53,11 @@ def get_config(which: str = "small") -> Config:
       )
     case "classify":
       return Config(
-        data=text(64),
+        data=text(32),
         model=BERTClassifierConfig(**CLASSIFIER),
         train=TrainConfig(
           steps=300,
-          batch_tokens=32 * 64,
+          batch_tokens=32 * 32,
           warmup_steps=50,
           peak_learning_rate=3e-4,
           label_smoothing=0.0,
