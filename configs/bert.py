@@ -11,8 +11,9 @@ paragraphs between blank lines (`--config.data.document` says otherwise). Then, 
 
 For hundreds of updates a masked token's prediction is little better than how often each piece is, until the model has
 found out where to look. That comes sooner with short rows and with LayerNorm before each sub-layer (`docs/language.md`
-has numbers), so this is what stands here. `configs/bert.py:paper` has the paper's base model and its batch of 256 rows
-of 512.
+has numbers), so this is what stands here: from nine tenths of *War and Peace* and of WikiText-2's validation and test
+sets, 35.5% of the masked pieces of the rest are found (57 minutes of one core of an Intel Xeon, beside other work,
+2026-11-22, commit 4425b43). `configs/bert.py:paper` has the paper's base model and its batch of 256 rows of 512.
 """
 
 import dataclasses
