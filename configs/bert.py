@@ -33,7 +33,7 @@ SMALL = BERTConfig(
   attention_dropout=0.0,
   pre_norm=True,
 )
-CLASSIFIER = dataclasses.asdict(SMALL) | {"dropout": 0.1, "attention_dropout": 0.1}
+CLASSIFIER_TRUNK = dataclasses.replace(SMALL, dropout=0.1, attention_dropout=0.1)
 
 
 def get_config(which: str = "small") -> Config:
@@ -55,7 +55,7 @@ def get_config(which: str = "small") -> Config:
     case "classify":
       return Config(
         data=text(32),
-        model=BERTClassifierConfig(**CLASSIFIER),
+        model=BERTClassifierConfig(**dataclasses.asdict(CLASSIFIER_TRUNK)),
         train=TrainConfig(
           steps=300,
           batch_tokens=32 * 32,
