@@ -1,5 +1,6 @@
 """Which code made a run, as its provenance names it."""
 
+import os
 import shutil
 import subprocess
 from importlib import metadata
@@ -18,7 +19,8 @@ def git(folder, *arguments):
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="without git there is no commit")
-def test_the_commit_and_whether_the_code_is_that_of_the_commit(tmp_path):
+def test_the_commit_and_whether_the_code_is_that_of_the_commit(tmp_path, monkeypatch):
+  monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)  # a user's commits may have to be signed
   file, other = tmp_path / "code.py", tmp_path / "installed.py"
   file.write_text("a = 1\n")
   assert versions.own_version(file) == VERSION  # no repository
