@@ -4,10 +4,12 @@
 
 DIR has what benchmarks/multi30k.py asks for. Other flags are keys of every config, as in --train.batch_tokens=2048.
 
-Each run trains until its updates have taken --minutes and then translates the test set once, with the moving average
-of its parameters. The same command goes on where it was stopped, also in the middle of a run, and does no run twice.
-OUTPUT has a JSON file for each run and its translations; from all that are there the program makes `table.md`,
-`bleu_by_length.svg` and `curve.svg`.
+First all models are timed in turns (`rates.py`), on a machine that does nothing else. Each run then makes the updates
+that --minutes have room for at this rate, and so as many on any day, whatever else the machine does; then it
+translates the test set once, with the moving average of its parameters. The same command goes on where it was stopped,
+also in the middle of a run, and does no run twice; once OUTPUT/rates.json is there, several can go on side by side with
+different --models. OUTPUT has a JSON file for each run and its translations; from all that are there the program makes
+`table.md`, `bleu_by_length.svg` and `curve.svg`.
 """
 
 import argparse
@@ -17,12 +19,12 @@ import signal
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import multi30k
+import rates
 import report
 from etils import epath
 
@@ -42,8 +44,8 @@ MODELS = {
 # Words of the source; the last number of one group is below the first of the next.
 LENGTHS = (0, 8, 11, 14, 17, 1000)
 TEST = "test_2016_flickr"
-# The clock ends a run; batches are small, as it has time for few.
-SHORT = ["train.steps=10000000", "train.batch_tokens=2048", "evaluate.every=250", "evaluate.sentences=0"]
+# Batches are small, as there is time for few.
+SHORT = ["train.batch_tokens=2048", "evaluate.every=250", "evaluate.sentences=0"]
 
 
 def main() -> None:
@@ -51,12 +53,14 @@ def main() -> None:
   signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that what it started ends, too
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
+  seconds = rates.measured({model: flags(model, 1, args.data, keys) for model in MODELS}, output / "rates.json")
   for model, seed in runs(args.models):
     done = output / f"{model}-{seed}.json"
     if not done.exists():
       report.progress(f"{model}, seed {seed}")
-      result = whole(model, seed, Path(args.runs), args, keys)
-      done.write_text(json.dumps(result, indent=1) + "\n")
+      steps = round(60 * args.minutes / seconds[model])
+      result = whole(model, seed, args, [*keys, f"train.steps={steps}"])
+      done.write_text(json.dumps({**result, "seconds_of_an_update": seconds[model]}, indent=1) + "\n")
   results = [json.loads(path.read_text()) for path in sorted(output.glob("*-[0-9].json"))]
   rows = [row(model, [r for r in results if r["model"] == model]) for model in MODELS]
   table = report.table([row for row in rows if row])
@@ -83,15 +87,20 @@ def runs(models: Sequence[str]) -> Iterator[tuple[str, int]]:
     yield from ((model, seed) for model in models if seed <= MODELS[model][0])
 
 
-def whole(model: str, seed: int, folder: Path, args: argparse.Namespace, keys: list[str]) -> dict[str, Any]:
+def flags(model: str, seed: int, data: str, keys: list[str]) -> list[str]:
+  """Of train.py and `plan`."""
+  config = multi30k.ROOT / "configs" / MODELS[model][1]
+  return [f"--config={config}", *multi30k.flags(data, seed, [*SHORT, *keys])]
+
+
+def whole(model: str, seed: int, args: argparse.Namespace, keys: list[str]) -> dict[str, Any]:
   """One run, from its first update to the scores of the test set."""
-  run, config = folder / f"{model}-{seed}", str(multi30k.ROOT / "configs" / MODELS[model][1])
-  flags = multi30k.flags(args.data, seed, [*SHORT, *keys])
-  train([f"--config={config}", f"--workdir={run}", *flags], run / "metrics.jsonl", 60 * args.minutes)
+  run = Path(args.runs) / f"{model}-{seed}"
+  arguments = flags(model, seed, args.data, keys)
+  train([f"--workdir={run}", *arguments])
   hypotheses = Path(args.output) / f"{model}-{seed}.de"
   found = multi30k.evaluate(run, args.data, TEST, ["--report", "--hypotheses", str(hypotheses)])
-  metrics = lines(run / "metrics.jsonl")
-  plan = json.loads(multi30k.command("plan", f"--config={config}", "--no-data", "--json", *flags))
+  plan = json.loads(multi30k.command("plan", "--no-data", "--json", *arguments))
   return {
     "model": model,
     "seed": seed,
@@ -103,37 +112,20 @@ def whole(model: str, seed: int, folder: Path, args: argparse.Namespace, keys: l
     "by_length": by_length(
       [list(lines_of(epath.Path(file))) for file in (*multi30k.files(args.data, TEST), hypotheses)]
     ),
-    "metrics": metrics,
+    "metrics": [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()],
     "provenance": json.loads((run / "provenance.json").read_text()),
   }
 
 
-def train(arguments: list[str], metrics: Path, seconds: float) -> None:
-  """Trains until the updates have taken so long; their times are in the log, and so is what an earlier part took."""
-  if spent(metrics) >= seconds:
-    return
-  process = subprocess.Popen([sys.executable, str(multi30k.ROOT / "train.py"), *arguments])
-  try:
-    while process.poll() is None and spent(metrics) < seconds:
-      time.sleep(0.5)
-    process.terminate()  # it saves its state
-    status = process.wait()
-  except BaseException:
-    process.terminate()
-    process.wait()
-    raise
-  if status != 128 + signal.SIGTERM:
+def train(arguments: list[str]) -> None:
+  with subprocess.Popen([sys.executable, str(multi30k.ROOT / "train.py"), *arguments]) as process:
+    try:
+      status = process.wait()
+    except BaseException:
+      process.terminate()  # it saves its state, and is waited for
+      raise
+  if status:
     raise SystemExit(f"train.py ended with status {status}")
-
-
-def spent(metrics: Path) -> float:
-  """Seconds of updates so far."""
-  return sum(line["seconds"] for line in lines(metrics) if line["split"] == "train")
-
-
-def lines(metrics: Path) -> list[dict[str, Any]]:
-  """What is in the log; the last line may be half written."""
-  return [json.loads(line) for line in metrics.read_text().split("\n")[:-1]] if metrics.exists() else []
 
 
 def by_length(texts: list[list[str]]) -> list[dict[str, Any]]:
@@ -158,13 +150,12 @@ def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
 
   bleu = [result["test"]["scores"]["bleu"]["score"] for result in results]
   training = [[line for line in result["metrics"] if line["split"] == "train"] for result in results]
-  tokens = [sum(line["target_tokens"] for line in run) for run in training]
-  speed = [count / sum(line["seconds"] for line in run) for count, run in zip(tokens, training, strict=True)]
+  tokens = [sum(line["target_tokens"] for line in run) / run[-1]["step"] for run in training]  # of an update
   return {
     "model": model,
     "seeds": str(len(results)),
     "parameters": float(results[0]["parameters"]["total"]),
-    "target tokens/s": mean(*speed),
+    "target tokens/s": mean(*tokens) / results[0]["seconds_of_an_update"],
     "updates": mean(*(float(result["test"]["run"]["step"]) for result in results)),
     "BLEU": f"{mean(*bleu):.2f}",
     "of each seed": ", ".join(f"{value:.2f}" for value in bleu),
@@ -182,7 +173,7 @@ def group_names() -> list[str]:
 
 
 def draw(results: list[dict[str, Any]], output: Path) -> None:
-  """BLEU by length of the source, and perplexity by minutes of training."""
+  """BLEU by length of the source; and perplexity by minutes of training, and by the operations of its products."""
   plt = multi30k.pyplot()
   figure, axis = plt.subplots(figsize=(6, 3.4), layout="constrained")
   for model in MODELS:
@@ -190,31 +181,30 @@ def draw(results: list[dict[str, Any]], output: Path) -> None:
     if found:
       axis.plot(group_names(), [statistics.mean(values) for values in zip(*found, strict=True)], "o-", label=model)
   axis.set(xlabel="words of the source", ylabel="BLEU")
-  finish(figure, axis, output / "bleu_by_length.svg")
-  figure, axis = plt.subplots(figsize=(6, 3.4), layout="constrained")
-  for result in results:
+  finish(figure, [axis], output / "bleu_by_length.svg")
+  figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+  for result in sorted(results, key=lambda result: list(MODELS).index(result["model"])):
     if result["seed"] == 1:
-      axis.plot(*curve(result["metrics"]), label=result["model"])
-  axis.set(xlabel="minutes of updates", ylabel="validation perplexity", yscale="log")
-  finish(figure, axis, output / "curve.svg")
+      steps, perplexities = curve(result["metrics"])
+      units = (result["seconds_of_an_update"] / 60, result["operations"] / 1e12)
+      for axis, unit in zip(axes, units, strict=True):
+        axis.plot([step * unit for step in steps], perplexities, label=result["model"])
+  axes[0].set(xlabel="minutes of updates", ylabel="validation perplexity", yscale="log")
+  axes[1].set(xlabel="10^12 operations of matrix products")
+  finish(figure, axes, output / "curve.svg")
 
 
-def curve(metrics: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
-  """Minutes and perplexities of each validation."""
-  minutes, perplexities, now = [], [], 0.0
-  for line in metrics:
-    if line["split"] == "train":
-      now += line["seconds"] / 60
-    else:
-      minutes.append(now)
-      perplexities.append(line["perplexity"])
-  return minutes, perplexities
+def curve(metrics: list[dict[str, Any]]) -> tuple[list[int], list[float]]:
+  """Steps and perplexities of each validation."""
+  found = [line for line in metrics if line["split"] == "validation"]
+  return [line["step"] for line in found], [line["perplexity"] for line in found]
 
 
-def finish(figure: Any, axis: Any, path: Path) -> None:
-  axis.grid(alpha=0.3)
-  if axis.lines:
-    axis.legend()
+def finish(figure: Any, axes: Sequence[Any], path: Path) -> None:
+  for axis in axes:
+    axis.grid(alpha=0.3)
+  if axes[0].lines:
+    axes[0].legend()
   figure.savefig(path, metadata={"Date": None})
 
 

@@ -1,0 +1,74 @@
+"""How long an update of each of several configs takes: each in a process of its own, in turns.
+
+Called by `lineage.py`, whose models get equal time. What else a machine does comes and goes, and a model that is
+trained in a bad hour would get fewer updates than one of a good hour; in turns all meet the same.
+"""
+
+import functools
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import report
+from side import Side
+
+from transformer_jax import config_values, flags
+from transformer_jax.config import Config
+from transformer_jax.data import pipeline
+
+ROUNDS = 7
+STEPS = 20
+
+
+def measured(arguments: Mapping[str, list[str]], file: Path) -> dict[str, float]:
+  """Seconds of an update of each: what an earlier call measured, or else measured now.
+
+  Args:
+    arguments: by name, the flags of train.py.
+    file: of what was measured, JSON.
+
+  Returns:
+    By name, the median of the first one's times, times the median of the
+    ratios to the first one's time of the same round.
+  """
+  if not file.exists():
+    with tempfile.TemporaryDirectory() as scratch:
+      rounds = measure({name: flags.parse(["rates", *a], None).config for name, a in arguments.items()}, Path(scratch))
+    file.write_text(json.dumps({**report.context(), "seconds_of_an_update": rounds}, indent=1) + "\n")
+  rounds = json.loads(file.read_text())["seconds_of_an_update"]
+  first = rounds[next(iter(arguments))]
+  return {name: report.median(first) * report.ratio(rounds[name], first) for name in arguments}
+
+
+def measure(configs: Mapping[str, Config], folder: Path) -> dict[str, list[float]]:
+  """Seconds of an update, by name and round."""
+  sides = {}
+  for name, config in configs.items():
+    report.progress(f"{name}: compiling")
+    sides[name] = side(name, config, folder / name)
+    sides[name].ask(steps=STEPS)
+  turns = {name: functools.partial(turn, side) for name, side in sides.items()}
+  rounds = report.interleave(turns, ROUNDS)
+  for each in sides.values():
+    each.close()
+  return rounds
+
+
+def side(name: str, config: Config, folder: Path) -> Side:
+  """A process that trains this config; all texts are the same, and so is their vocabulary."""
+  folder.mkdir()
+  vocabulary = folder.parent / "tokenizer.model"
+  if not vocabulary.exists():
+    pipeline.learn_tokenizer(config.data, config.model.vocab_size).save(vocabulary)
+  shutil.copy(vocabulary, folder)
+  values = config_values.to_dict(config)
+  values["data"]["cache_dir"] = str(folder)
+  (folder / "job.json").write_text(json.dumps({"config": values}))
+  return Side(name, sys.executable, "trainers/ours.py", folder, [str(config.data.row_length)])
+
+
+def turn(side: Side) -> float:
+  return side.ask(steps=STEPS)["seconds"] / STEPS
