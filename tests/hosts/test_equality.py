@@ -1,0 +1,67 @@
+"""Several hosts do what one does."""
+
+import dataclasses
+
+import pytest
+from etils import epath
+
+from tests.hosts.processes import assert_equal_to_rounding, tiny, trained
+from transformer_jax.config import Document
+from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
+from transformer_jax.recurrent.config import LuongConfig
+from transformer_jax.training import loop
+
+
+def test_two_hosts_go_on_with_a_run_of_eight_devices(prefix, tmp_path):
+  """Dropout is on; the other host has no run folder."""
+  config = tiny(prefix, steps=4)
+  loop.train(config, epath.Path(tmp_path / "whole"))
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "parts"))
+  (_, _, log), (_, _, log_of_other) = trained(tmp_path, tmp_path / "parts", config, count=2)
+  assert "resuming after step 2" in log and "'hosts': 2" in log
+  assert log_of_other == ""
+  assert_equal_to_rounding(tmp_path / "whole", tmp_path / "parts", config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+def test_several_hosts_do_what_one_does(prefix, tmp_path, count):
+  """They share out the sentences to translate, too, and one of them prints the scores."""
+  config = tiny(prefix, steps=10, translations=True)
+  trained(tmp_path, tmp_path / "one", config)
+  ends = trained(tmp_path, tmp_path / "several", config, count=count)
+  assert_equal_to_rounding(tmp_path / "one", tmp_path / "several", config)
+  [(_, scores, _)] = trained(tmp_path, tmp_path / "several", config)  # of the very same parameters
+  assert [out for _, out, _ in ends] == [scores] + [""] * (count - 1)
+  assert [bool(log) for _, _, log in ends] == [True] + [False] * (count - 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["luong", "gpt", "bert", "elmo"])
+def test_two_hosts_train_the_other_models_too(prefix, tmp_path, model):
+  config = tiny(prefix)
+  sizes = {"vocab_size": 290, "num_layers": 1, "d_model": 8, "dropout": 0.1}
+  blocks = {"d_ff": 16, "num_heads": 2, "max_positions": 16}
+  models = {
+    "luong": LuongConfig(**sizes, hidden_size=7),
+    "gpt": GPTConfig(**sizes, **blocks),
+    "bert": BERTConfig(**sizes, **blocks),
+    "elmo": ELMoConfig(**sizes),
+  }
+  data = config.data
+  if model != "luong":
+    data = dataclasses.replace(data, train=f"{prefix}.en", validation=f"{prefix}.de", document=Document.LINE)
+  config = dataclasses.replace(config, model=models[model], data=data)
+  trained(tmp_path, tmp_path / "one", config)
+  trained(tmp_path, tmp_path / "two", config, count=2)
+  assert_equal_to_rounding(tmp_path / "one", tmp_path / "two", config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [[(1, 8), (1, 1), (1, 4)], [(1, 1), (2, 1), (1, 1)]], ids=["devices", "hosts"])
+def test_their_numbers_may_change_between_the_parts_of_a_run(prefix, tmp_path, parts):
+  count, devices = parts[0]
+  trained(tmp_path, tmp_path / "whole", tiny(prefix), count=count, devices=devices)
+  for steps, (count, devices) in zip((2, 4, 6), parts, strict=True):
+    trained(tmp_path, tmp_path / "parts", tiny(prefix, steps=steps), count=count, devices=devices)
+  assert_equal_to_rounding(tmp_path / "whole", tmp_path / "parts", tiny(prefix))

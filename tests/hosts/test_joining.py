@@ -1,0 +1,129 @@
+"""How a process learns which of several hosts it is, and what it says when they do not meet."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import jax
+import pytest
+
+from tests.hosts.processes import free_port
+from transformer_jax import hosts
+from transformer_jax.errors import InputError
+from transformer_jax.flags import Cluster
+
+
+@pytest.fixture
+def initialized(monkeypatch):
+  """With what JAX is asked to find the hosts."""
+  calls = []
+  monkeypatch.setattr(jax.distributed, "initialize", lambda *args, **options: calls.append((args, options)))
+  monkeypatch.setattr(hosts.atexit, "register", lambda function: None)
+  monkeypatch.setattr(hosts, "find_spec", lambda name: None)  # no TPU
+  for name in ("SLURM_NTASKS", "SLURM_STEP_NODELIST", "OMPI_COMM_WORLD_SIZE", "JOB_COMPLETION_INDEX"):
+    monkeypatch.delenv(name, raising=False)
+  return calls
+
+
+@pytest.mark.parametrize(
+  "environment",
+  [
+    {},
+    {"SLURM_NTASKS": "1", "SLURM_STEP_NODELIST": "a"},
+    {"SLURM_NTASKS": "4"},  # the script of sbatch
+    {"OMPI_COMM_WORLD_SIZE": "1"},
+  ],
+)
+def test_a_process_that_nothing_tells_of_others_works_by_itself(initialized, monkeypatch, environment):
+  for name, value in environment.items():
+    monkeypatch.setenv(name, value)
+  hosts.join(Cluster())
+  assert not initialized
+
+
+LAUNCHED = [
+  {"SLURM_NTASKS": "4", "SLURM_STEP_NODELIST": "a[1-4]"},
+  {"OMPI_COMM_WORLD_SIZE": "2"},
+  {"JOB_COMPLETION_INDEX": "0"},
+]
+
+
+@pytest.mark.parametrize("environment", LAUNCHED, ids=["Slurm", "Open MPI", "Kubernetes"])
+def test_under_a_launcher_jax_is_asked_unless_a_flag_says_no(initialized, monkeypatch, environment):
+  for name, value in environment.items():
+    monkeypatch.setenv(name, value)
+  hosts.join(Cluster(hosts=1))
+  assert not initialized
+  hosts.join(Cluster())
+  [(asked, options)] = initialized
+  assert asked == (None, None, None) and options["cluster_detection_method"] is None
+
+  def fails(*args, **options):
+    raise ValueError("coordinator_address should be defined.")
+
+  monkeypatch.setattr(jax.distributed, "initialize", fails)
+  with pytest.raises(InputError, match=r"a launcher started several processes.*--coordinator, --hosts and --host"):
+    hosts.join(Cluster())
+
+
+def test_the_flags_go_before_what_a_launcher_says(initialized, monkeypatch):
+  monkeypatch.setenv("JOB_COMPLETION_INDEX", "0")
+  hosts.join(Cluster("10.0.0.1:8476", 3, 2))
+  [(asked, options)] = initialized
+  assert asked == ("10.0.0.1:8476", 3, 2) and options["cluster_detection_method"] == "deactivate"
+
+
+def joined(program: str, environments: list[dict[str, str]]) -> list[tuple[int, str, str]]:
+  """What processes say that do no more than to join, in these environments."""
+  program = f"from transformer_jax import hosts\nfrom transformer_jax.flags import Cluster\n{program}"
+  platform = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
+  processes = [
+    subprocess.Popen(
+      [sys.executable, "-c", program],
+      env=os.environ | platform | environment,
+      text=True,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.PIPE,
+    )
+    for environment in environments
+  ]
+  said = [process.communicate(timeout=300) for process in processes]
+  return [(process.returncode, *text) for process, text in zip(processes, said, strict=True)]
+
+
+# What JAX makes a port of: the number of the job, in the last 4,096 ports.
+def slurm(host: int, job: int) -> dict[str, str]:
+  of_all = {"SLURM_JOB_ID": str(job), "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
+  return of_all | {"SLURM_PROCID": str(host), "SLURM_LOCALID": str(host)}
+
+
+def open_mpi(host: int, job: int) -> dict[str, str]:
+  of_all = {"OMPI_MCA_orte_hnp_uri": f"{job << 12}.0;tcp://127.0.0.1:1", "OMPI_COMM_WORLD_SIZE": "2"}
+  return of_all | {"OMPI_COMM_WORLD_RANK": str(host), "OMPI_COMM_WORLD_LOCAL_RANK": str(host)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", [slurm, open_mpi])
+def test_jax_finds_the_hosts_in_what_a_launcher_says(launcher):
+  job = next(job for job in range(os.getpid() % 4000, 4096) if _is_free(job + 65536 - 4096))
+  ends = joined("hosts.join(Cluster())\nprint(hosts.gather('here'))", [launcher(host, job) for host in range(2)])
+  assert [(status, out.splitlines()[-1]) for status, out, _ in ends] == [(0, "['here', 'here']")] * 2, ends
+
+
+def _is_free(port: int) -> bool:
+  with socket.socket() as listener:
+    return listener.connect_ex(("localhost", port)) != 0
+
+
+@pytest.mark.slow
+def test_hosts_that_do_not_meet_end_with_a_sentence():
+  program = f"hosts._SECONDS_TO_MEET = 3\nhosts.join(Cluster('localhost:{free_port()}', 2, 1))"
+  [(status, _, error)] = joined(program, [{}])
+  assert status == 1 and "error: the hosts did not meet within 3 seconds" in error.splitlines()[-1]
+
+
+def test_a_port_in_use_is_refused_by_the_first_host():
+  message = r"--coordinator=localhost:\d+: .*in use.*choose another port"
+  with socket.create_server(("", 0)) as listener, pytest.raises(InputError, match=message):
+    hosts.join(Cluster(f"localhost:{listener.getsockname()[1]}", 2, 0))
