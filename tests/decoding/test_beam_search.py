@@ -1,6 +1,5 @@
 """Beam search on toys: a random model of a tiny vocabulary, whose every sequence can be tried."""
 
-import itertools
 import math
 import re
 
@@ -8,14 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.decoding.toy import BOS, EOS, PAD, VOCAB, Toy, exhaustive, reference, sequences
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding.beam_search import beam_search, penalty, top_k
+from transformer_jax.decoding.beam_search import beam_search, penalty
 
-PAD, UNK, BOS, EOS = range(4)
-VOCAB = 7
 PENALTIES = [
   (LengthPenalty.GNMT, 0.0),
   (LengthPenalty.GNMT, 0.6),
@@ -25,124 +21,10 @@ PENALTIES = [
 ]
 
 
-class Toy:
-  """P(next token) that depends on everything so far through a hash; one table a sentence."""
-
-  def __init__(self, seed, sentences, eos_bonus=0.0, states=101, vocab=VOCAB):
-    logits = np.random.default_rng(seed).normal(size=(sentences, states, vocab)) * 2
-    logits[:, :, EOS] += eos_bonus
-    self.table = np.array(jax.nn.log_softmax(logits.astype(np.float32)))
-    self.states, self.vocab = states, vocab
-
-  def of(self, sentences):
-    """The toy of some of the sentences, in another order."""
-    toy = Toy(0, 0, states=self.states, vocab=self.vocab)
-    toy.table = self.table[list(sentences)]
-    return toy
-
-  def next_state(self, state, position, token):
-    return (state * 13 + position * 3 + token * 7 + 5) % self.states
-
-  def start(self, slots, beams):
-    """The cache: each slot's sentence, here none, and its hypotheses' states."""
-    return jnp.full(slots, len(self.table)), jnp.full((slots, beams), -1)
-
-  def enter(self, cache, slot, sentence):
-    sentences, states = cache
-    return sentences.at[slot].set(sentence), states.at[slot].set(0)
-
-  def log_probs(self, sentence, tokens):
-    """Of the next token, after these."""
-    state = 0
-    for position, token in enumerate([BOS, *tokens]):
-      state = self.next_state(state, position, token)
-    return self.table[sentence, state]
-
-  def log_prob(self, sentence, tokens):
-    return sum(float(self.log_probs(sentence, tokens[:i])[token]) for i, token in enumerate(tokens))
-
-  def search(
-    self,
-    limits,
-    beam_size,
-    kind=LengthPenalty.GNMT,
-    alpha=0.6,
-    n_best=1,
-    max_length=None,
-    slots=None,
-    patience=0.0,
-    steps=None,
-  ):
-    """All sentences are decoded together unless `slots` says how many; a list `steps` gets the positions of each."""
-    slots = slots or len(limits)
-
-    @jax.jit
-    def run(table, limits):
-      def step(cache, positions, parents, tokens):
-        if steps is not None:
-          jax.debug.callback(lambda positions: steps.append(positions.tolist()), positions)
-        sentences, states = cache
-        states = self.next_state(jnp.take_along_axis(states, parents, axis=1), positions[:, None], tokens)
-        # NaN where no sentence is: nothing of it may be seen.
-        return table.at[sentences[:, None], states].get(mode="fill", fill_value=math.nan), (sentences, states)
-
-      return beam_search(
-        step,
-        self.enter,
-        self.start(slots, beam_size),
-        limits,
-        slots=slots,
-        beam_size=beam_size,
-        max_length=max_length or longest,
-        length_penalty=kind,
-        alpha=alpha,
-        bos=BOS,
-        eos=EOS,
-        pad=PAD,
-        n_best=n_best,
-        patience=patience,
-      )
-
-    longest = int(max(limits))
-    found = jax.device_get(run(self.table, jnp.asarray(limits, jnp.int32)))
-    jax.effects_barrier()
-    return found
-
-
-def sequences(found, sentence):
-  """The hypotheses of a sentence as tuples of tokens."""
-  return [tuple(tokens[:n].tolist()) for tokens, n in zip(found.tokens[sentence], found.lengths[sentence], strict=True)]
-
-
 def assert_same_bits(found, i, expected, j):
   """Sentence i of one search and sentence j of another."""
   for a, b in zip(found, expected, strict=True):
     np.testing.assert_array_equal(a[i], b[j])
-
-
-def exhaustive(toy, sentence, limit, kind, alpha):
-  """All (score, tokens), best first."""
-  words = [token for token in range(toy.vocab) if token not in (PAD, BOS, EOS)]
-  every = [(*begin, EOS) for length in range(limit) for begin in itertools.product(words, repeat=length)]
-  scored = [(toy.log_prob(sentence, tokens) / penalty(kind, alpha, float(len(tokens))), tokens) for tokens in every]
-  return sorted(scored, reverse=True)
-
-
-def reference(toy, sentence, limit, beam_size, kind, alpha, patience=math.inf):
-  """Beam search as its docstring says, without its early end: all finished (score, tokens), best first."""
-  beam, finished = [(0.0, ())], []
-  for length in range(1, limit + 1):
-    extensions = []
-    for log_prob, tokens in beam:
-      next_log_probs = toy.log_probs(sentence, tokens)
-      allowed = [EOS] if length == limit else [token for token in range(toy.vocab) if token not in (PAD, BOS)]
-      extensions += [(log_prob + float(next_log_probs[token]), (*tokens, token)) for token in allowed]
-    extensions.sort(reverse=True)
-    finished += [extension for extension in extensions[:beam_size] if extension[1][-1] == EOS]
-    beam = [extension for extension in extensions if extension[1][-1] != EOS][:beam_size]
-    if len(finished) >= patience * beam_size:
-      break
-  return sorted(((p / penalty(kind, alpha, float(len(tokens))), tokens) for p, tokens in finished), reverse=True)
 
 
 def assert_equals_reference(found, toy, limits, beam_size, kind=LengthPenalty.GNMT, alpha=0.6, patience=math.inf):
@@ -322,31 +204,6 @@ def test_a_large_vocabulary_is_not_sorted():
   sorts = [line.split(" sort(")[0] for line in program.split("\n") if " sort(" in line]
   # Of the chosen blocks only, whose numbers are integers: XLA's own pattern is for floating point.
   assert all(int(places) <= beam_size for line in sorts for places in re.findall(r"\[(?:\d+,)*(\d+)\]", line))
-
-
-# n, k and block; above 2 * k * block the blocks' maxima are used.
-SHAPES = [
-  *[(n, k, 7) for n, k in ((7, 7), (42, 3), (43, 3), (47, 1), (49, 3), (90, 5), (211, 13))],
-  *[(n, k, 128) for n, k in ((5, 2), (768, 3), (769, 3), (1024, 3), (1499, 5), (4999, 4))],
-]
-
-
-@given(st.sampled_from(SHAPES), st.integers(0, 2**32), st.integers(1, 5), st.booleans())
-def test_top_k_equals_that_of_jax(shape, seed, distinct, infinite):
-  """Values and places, with many equal values."""
-  n, k, block = shape
-  generator = np.random.default_rng(seed)
-  levels = generator.normal(size=distinct).astype(np.float32)
-  if infinite:
-    levels[0] = -math.inf
-  # Of the rarer levels there may be fewer than k.
-  values = levels[np.minimum(generator.geometric(0.5 if seed % 2 else 0.02, size=(3, n)) - 1, distinct - 1)]
-  found = jax.jit(top_k, static_argnums=(1, 2))(values, k, block)
-  expected = jax.lax.top_k(values, k)
-  for a, b in zip(found, expected, strict=True):
-    assert a.dtype == b.dtype
-    np.testing.assert_array_equal(a, b)
-  np.testing.assert_array_equal(found[1], np.argsort(-values, axis=1, kind="stable")[:, :k])
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 50])

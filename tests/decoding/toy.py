@@ -1,0 +1,128 @@
+"""A random model of a tiny vocabulary, whose every sequence can be tried, and searches that are plain."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax.config import LengthPenalty
+from transformer_jax.decoding.beam_search import beam_search, penalty
+
+PAD, UNK, BOS, EOS = range(4)
+VOCAB = 7
+
+
+class Toy:
+  """P(next token) that depends on everything so far through a hash; one table a sentence."""
+
+  def __init__(self, seed, sentences, eos_bonus=0.0, states=101, vocab=VOCAB):
+    logits = np.random.default_rng(seed).normal(size=(sentences, states, vocab)) * 2
+    logits[:, :, EOS] += eos_bonus
+    self.table = np.array(jax.nn.log_softmax(logits.astype(np.float32)))
+    self.states, self.vocab = states, vocab
+
+  def of(self, sentences):
+    """The toy of some of the sentences, in another order."""
+    toy = Toy(0, 0, states=self.states, vocab=self.vocab)
+    toy.table = self.table[list(sentences)]
+    return toy
+
+  def next_state(self, state, position, token):
+    return (state * 13 + position * 3 + token * 7 + 5) % self.states
+
+  def start(self, slots, beams):
+    """The cache: each slot's sentence, here none, and its hypotheses' states."""
+    return jnp.full(slots, len(self.table)), jnp.full((slots, beams), -1)
+
+  def enter(self, cache, slot, sentence):
+    sentences, states = cache
+    return sentences.at[slot].set(sentence), states.at[slot].set(0)
+
+  def log_probs(self, sentence, tokens):
+    """Of the next token, after these."""
+    state = 0
+    for position, token in enumerate([BOS, *tokens]):
+      state = self.next_state(state, position, token)
+    return self.table[sentence, state]
+
+  def log_prob(self, sentence, tokens):
+    return sum(float(self.log_probs(sentence, tokens[:i])[token]) for i, token in enumerate(tokens))
+
+  def search(
+    self,
+    limits,
+    beam_size,
+    kind=LengthPenalty.GNMT,
+    alpha=0.6,
+    n_best=1,
+    max_length=None,
+    slots=None,
+    patience=0.0,
+    steps=None,
+  ):
+    """All sentences are decoded together unless `slots` says how many; a list `steps` gets the positions of each."""
+    slots = slots or len(limits)
+
+    @jax.jit
+    def run(table, limits):
+      def step(cache, positions, parents, tokens):
+        if steps is not None:
+          jax.debug.callback(lambda positions: steps.append(positions.tolist()), positions)
+        sentences, states = cache
+        states = self.next_state(jnp.take_along_axis(states, parents, axis=1), positions[:, None], tokens)
+        # NaN where no sentence is: nothing of it may be seen.
+        return table.at[sentences[:, None], states].get(mode="fill", fill_value=math.nan), (sentences, states)
+
+      return beam_search(
+        step,
+        self.enter,
+        self.start(slots, beam_size),
+        limits,
+        slots=slots,
+        beam_size=beam_size,
+        max_length=max_length or longest,
+        length_penalty=kind,
+        alpha=alpha,
+        bos=BOS,
+        eos=EOS,
+        pad=PAD,
+        n_best=n_best,
+        patience=patience,
+      )
+
+    longest = int(max(limits))
+    found = jax.device_get(run(self.table, jnp.asarray(limits, jnp.int32)))
+    jax.effects_barrier()
+    return found
+
+
+def sequences(found, sentence):
+  """The hypotheses of a sentence as tuples of tokens."""
+  return [tuple(tokens[:n].tolist()) for tokens, n in zip(found.tokens[sentence], found.lengths[sentence], strict=True)]
+
+
+def exhaustive(toy, sentence, limit, kind, alpha):
+  """All (score, tokens), best first."""
+  words = [token for token in range(toy.vocab) if token not in (PAD, BOS, EOS)]
+  every = [(*begin, EOS) for length in range(limit) for begin in itertools.product(words, repeat=length)]
+  scored = [(toy.log_prob(sentence, tokens) / penalty(kind, alpha, float(len(tokens))), tokens) for tokens in every]
+  return sorted(scored, reverse=True)
+
+
+def reference(toy, sentence, limit, beam_size, kind, alpha, patience=math.inf):
+  """Beam search as its docstring says, without its early end: all finished (score, tokens), best first."""
+  beam, finished = [(0.0, ())], []
+  for length in range(1, limit + 1):
+    extensions = []
+    for log_prob, tokens in beam:
+      next_log_probs = toy.log_probs(sentence, tokens)
+      allowed = [EOS] if length == limit else [token for token in range(toy.vocab) if token not in (PAD, BOS)]
+      extensions += [(log_prob + float(next_log_probs[token]), (*tokens, token)) for token in allowed]
+    extensions.sort(reverse=True)
+    finished += [extension for extension in extensions[:beam_size] if extension[1][-1] == EOS]
+    beam = [extension for extension in extensions if extension[1][-1] != EOS][:beam_size]
+    if len(finished) >= patience * beam_size:
+      break
+  return sorted(((p / penalty(kind, alpha, float(len(tokens))), tokens) for p, tokens in finished), reverse=True)
