@@ -18,7 +18,7 @@ from absl import logging
 from transformer_jax import config_values, flags
 from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.config import Config
-from transformer_jax.errors import InputError, RunError, one_line
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, open_standard_error
 from transformer_jax.memory import use_huge_pages
 
 _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
@@ -32,6 +32,7 @@ def help_text() -> str:
 
 def main(argv: list[str]) -> int:
   """Exit status 2 for what the user can mend, 1 where the work failed, one line for both."""
+  open_standard_error()
   if {"-h", "-help", "--help"} & set(argv[1:]):
     print(help_text())
     return 0
@@ -53,6 +54,14 @@ def main(argv: list[str]) -> int:
     return _failed(str(error), error.exit_status)
   except OSError as error:
     return _failed(f"{error}; what was saved before is untouched", RunError.exit_status)
+  except Exception as error:
+    if not is_out_of_memory(error):
+      raise
+    message = (
+      "memory is exhausted: raise config.train.accumulation, which changes no result, or lower "
+      "config.train.batch_tokens; `python -m transformer_jax plan` tells what a config needs"
+    )
+    return _failed(message, RunError.exit_status)
   return 0
 
 

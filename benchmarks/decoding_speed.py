@@ -277,7 +277,7 @@ def check_agreement(rows: Sequence[dict[str, Any]], share: float) -> None:
     if row["beam"] == 1 and row["equal to ours"] < share:
       sys.exit(
         f"{row['side']} gives another greedy translation than ours for {1 - row['equal to ours']:.1%} of the "
-        "sentences: its weights are not the same"
+        "sentences: its weights are not the same, or texts without an end have other limits; see --agree"
       )
 
 

@@ -1,4 +1,4 @@
-"""ELMo (Peters et al. 2018) of 2 million parameters, for a text of a few megabytes on two CPU cores.
+"""ELMo (Peters et al. 2018) of 1.6 million parameters, for a text of a few megabytes on two CPU cores.
 
     python train.py --config=configs/elmo.py --workdir=runs/elmo --config.data.train=FILE --config.data.validation=FILE
 

@@ -186,6 +186,18 @@ def test_a_mistake_ends_in_one_line_and_status_2(slow_folder, tmp_path, capfd, c
   assert not (tmp_path / "output").exists()
 
 
+def test_a_damaged_checkpoint_is_one_sentence(slow_folder, tmp_path, capfd):
+  shutil.copytree(slow_folder, tmp_path / "run")
+  damaged = max((tmp_path / "run" / "checkpoints" / "11" / "params").rglob("*"), key=lambda path: path.stat().st_size)
+  content = bytearray(damaged.read_bytes())
+  content[len(content) // 2] ^= 1
+  damaged.write_bytes(content)
+  options = ["--workdir", str(tmp_path / "run"), "--last", "3", "--output", str(tmp_path / "output")]
+  assert main(["average", *options]) == 1
+  line = capfd.readouterr().err.splitlines()[-1]
+  assert line.startswith(f"transformer-jax: error: the checkpoint of step 11 in {tmp_path / 'run'} is damaged: ")
+
+
 def test_how_many_must_be_said(folder, tmp_path, capfd):
   assert main(["average", "--workdir", str(folder), "--output", str(tmp_path / "output")]) == 2
   assert "required: --last" in capfd.readouterr().err

@@ -99,7 +99,9 @@ def test_a_damaged_validation_loss_costs_no_checkpoint(state, tmp_path, capfd):
     checkpoints.save(at_step(state, step), float(step))
     checkpoints.wait()
   checkpoints.close()
-  for number, damage in enumerate([b"", b"{xx", b"\xff", b"[" * 100_000]):
+  for number, damage in enumerate(
+    [b"", b"{xx", b"\xff", b"[" * 100_000, b"[1]", b"3", b'{"valhdation_loss": 3.0}', b'{"validation_loss": "x"}']
+  ):
     folder = epath.Path(tmp_path / str(number))
     shutil.copytree(tmp_path / "run", folder)
     (folder / "checkpoints" / "3" / "metrics" / "metrics").write_bytes(damage)  # the best one until now

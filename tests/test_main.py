@@ -121,13 +121,37 @@ def test_a_long_line_is_split_or_refused_and_changes_no_other(run, translator, w
   assert len(err) == 1 and "line 2 has more than config.decode.max_source_length = 16 tokens" in err[0]
 
 
-def test_closed_streams_are_one_sentence(workdir, capfd, monkeypatch):
-  for name, stream in (("stdin", "standard input"), ("stdout", "standard output")):
-    with open("/dev/null") as nothing, monkeypatch.context() as patch:
-      patch.setattr(sys, "stdin", nothing)
-      patch.setattr(sys, name, None)
-      assert main(["translate", "--workdir", workdir]) == 2
-    assert f"{stream} is closed" in capfd.readouterr().err
+@pytest.mark.parametrize(
+  ("command", "name", "stream"),
+  [
+    ("translate", "stdin", "standard input"),
+    ("translate", "stdout", "standard output"),
+    ("generate", "stdin", "standard input"),
+    ("fidelity", "stdout", "standard output"),
+  ],
+)
+def test_closed_streams_are_one_sentence(workdir, capfd, monkeypatch, command, name, stream):
+  with open("/dev/null") as nothing, monkeypatch.context() as patch:
+    patch.setattr(sys, "stdin", nothing)
+    patch.setattr(sys, name, None)
+    assert main([command, *(["--workdir", workdir] if command != "fidelity" else [])]) == 2
+  out, err = capfd.readouterr()
+  assert out == "" and err.count("\n") == 1 and f"{stream} is closed" in err
+
+
+def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
+  with monkeypatch.context() as patch:
+    patch.setattr(sys, "stderr", None)
+    assert main(["score", "--hypotheses", "/nowhere", "--reference", "/nowhere"]) == 2
+    sys.stderr.close()
+  assert capfd.readouterr() == ("", "")
+
+
+def test_an_input_that_cannot_be_read_is_named(workdir, translator, capfd, monkeypatch, tmp_path):
+  with open(tmp_path / "file", "w") as not_readable:
+    monkeypatch.setattr(sys, "stdin", not_readable)
+    assert main(["translate", "--workdir", workdir]) == 2
+  assert "error: cannot read standard input: Bad file descriptor; give it" in capfd.readouterr().err
 
 
 def test_memory_that_is_exhausted_is_one_sentence(run, translator, workdir, monkeypatch):
@@ -165,6 +189,25 @@ def test_evaluate_prints_scores(run, translator, workdir, files):
   assert (files / "out").read_text() == text(translator.translate(LINES))
   _, out, _ = run(*argv)
   assert out.startswith(str(expected))
+
+
+def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de", "--hypotheses"]
+  for name in ("a.de", "../" + files.name + "/a.en"):
+    status, out, err = run(*argv, files / name)
+    assert (status, out) == (2, "") and "is a file that is read: give another one" in err[0]
+  assert (files / "a.de").read_text() == text(reversed(LINES))
+  (files / "folder").mkdir()
+  status, out, err = run(*argv, files / "folder")
+  assert (status, out) == (2, "") and "cannot be written, Is a directory" in err[0]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_costs_no_scores(run, translator, workdir, files):
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  status, out, err = run(*argv, "--hypotheses", "/dev/full")
+  assert status == 1 and out.startswith("BLEU")
+  assert "cannot write /dev/full: No space left on device" in err[-1]
 
 
 def test_evaluate_reports(run, translator, workdir, files):

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from configs import base, big, rnn
+from configs import base, big, multi30k, rnn
 from transformer_jax import parallel, plan
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DataConfig, TrainConfig
@@ -202,6 +202,20 @@ def test_fit_says_when_nothing_fits():
     plan.fit(base.get_config(), 500 * 10**6)
 
 
+def test_fit_with_short_rows():
+  config = multi30k.get_config()
+  config = dataclasses.replace(config, data=dataclasses.replace(config.data, row_length=32))
+  assert plan.fit(config, 10**9).data.row_length == 32
+
+
+def test_rows_longer_than_a_usual_batch():
+  config = multi30k.get_config()
+  config = dataclasses.replace(
+    config, data=dataclasses.replace(config.data, row_length=32768), train=TrainConfig(batch_tokens=65536)
+  )
+  assert plan.flops(config).step > plan.flops(multi30k.get_config()).step
+
+
 @pytest.mark.parametrize(
   ("text", "size"),
   [("16GB", 16 * 10**9), ("16GiB", 2**34), ("512MB", 512 * 10**6), ("2e9", 2 * 10**9), ("1.5 G", 1.5e9)],
@@ -210,7 +224,7 @@ def test_sizes_of_memory(text, size):
   assert plan.in_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1..2GB", "16 bananas", "0"])
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1..2GB", "16 bananas", "0", "0.5", "1e400", "1e999GB", "1e300 TB"])
 def test_what_is_no_size_of_memory(text):
   with pytest.raises(InputError, match="is not a size of memory: write it as 16GB"):
     plan.in_bytes(text)

@@ -96,6 +96,21 @@ def test_output_without_a_reader_is_a_broken_pipe(pipe):
       output.write("a line\n")
 
 
+def test_a_descriptor_that_does_not_wait_is_waited_for(pipe):
+  """As another program can make one that it shares with us."""
+  for end in pipe:
+    os.set_blocking(end, False)
+  lines, content = Lines(pipe[0]), [f"{'x' * 70_000}{i}\n" for i in range(3)]
+  found = []
+  reader = threading.Thread(target=lambda: found.extend(lines.readline(1 << 20) for _ in content))
+  reader.start()
+  with Output(pipe[1]) as output:
+    for line in content:
+      output.write(line)
+  reader.join()
+  assert found == [line.encode() for line in content]
+
+
 def test_output_is_written_before_an_error_goes_on(pipe):
   with pytest.raises(InputError, match="mistake"), Output(pipe[1]) as output:
     output.write("all of it\n")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
-from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, open_standard_error, writing
 from transformer_jax.memory import use_huge_pages
 
 
@@ -15,7 +15,10 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Runs one command; what the user can mend ends in one line on stderr and status 2, failed work in status 1."""
   if argv is None:
     use_huge_pages()
+  open_standard_error()
   try:
+    if sys.stdout is None:
+      raise InputError("standard output is closed: give it a file, a pipe or /dev/null")
     args, rest = _parser().parse_known_args(argv)
     if args.command is None:
       raise InputError(f"a command is missing; there are {', '.join(COMMANDS)}")
@@ -29,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)
   except BrokenPipeError:
+    assert sys.stdout
     # Nobody reads on, as in `| head`. Python would complain when it flushes standard output at its exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + 13  # as a program that SIGPIPE ends
@@ -60,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
   parser = _Parser(prog="transformer-jax", description="The Transformer, trained by train.py.", allow_abbrev=False)
   commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
   for name, module in COMMANDS.items():
-    summary = module.DESCRIPTION.split(":")[0].replace("\n", " ")
+    summary = module.DESCRIPTION.split(": ")[0].replace("\n", " ")
     command = commands.add_parser(name, help=summary, description=module.DESCRIPTION, allow_abbrev=False)
     command.set_defaults(run=module.run)
     module.add_arguments(command)

@@ -12,7 +12,7 @@ from etils import epath
 from transformer_jax import checkpoint, run_folder
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.progress import Progress
 from transformer_jax.training.step import Params
 
@@ -37,7 +37,7 @@ def average(
 
   Raises:
     InputError: not a run folder, not enough checkpoints in it, or the output cannot be used.
-    RunError: the disk is full.
+    RunError: a checkpoint is damaged, or the disk is full.
   """
   _require("last", last, last > 0, "positive")
   _require("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
@@ -96,7 +96,12 @@ def chosen(times: Mapping[int, datetime], last: int, minutes: float | None = Non
 def _read(workdir: epath.Path, config: Config, steps: list[int]) -> Iterator[Params]:
   with Progress("checkpoint", total=len(steps)) as progress:
     for step in steps:
-      yield checkpoint.read_params(workdir, config, step)
+      try:
+        yield checkpoint.read_params(workdir, config, step)
+      except Exception as error:  # damaged files can make orbax raise any
+        if is_out_of_memory(error):
+          raise
+        raise RunError(f"the checkpoint of step {step} in {workdir} is damaged: {one_line(error, 200)}") from error
       progress.update(1)
 
 

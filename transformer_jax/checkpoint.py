@@ -135,8 +135,11 @@ class Checkpoints:
       self._manager.check_for_errors()
 
   def close(self) -> None:
-    if self._manager:
-      self._manager.close()
+    """Waits for what is being saved; may be called again."""
+    manager, self._manager = self._manager, None
+    if manager:
+      with _saving(self._workdir):
+        manager.close()
 
 
 def newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: bool = False) -> tuple[int, Any] | None:
@@ -178,10 +181,10 @@ def _set_aside_damaged_losses(workdir: epath.Path) -> None:
   for step in finished(workdir):
     folder = workdir / CHECKPOINTS / str(step) / "metrics"
     try:
-      json.loads((folder / "metrics").read_text())
+      float(json.loads((folder / "metrics").read_text())["validation_loss"])
     except FileNotFoundError:
       continue
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
       say(f"{folder} is damaged: the checkpoint of step {step} counts as one without a validation loss")
       _move_to_damaged(workdir, folder, f"{step}.metrics")
 

@@ -44,6 +44,7 @@ class Task(Protocol):
 
   Attributes:
     PARTS: arrays of a packed row, `[PARTS, row_length]`.
+    UNIT: what the loss is a mean over, in the plural.
     init_params: of a config and a key: random parameters.
     batch_sums: of a config, parameters, packed rows and a key for each or none: the `Sums` of their losses.
     counts: of a config and packed rows: how many terms each of the losses beside the first has, before they are
@@ -54,6 +55,7 @@ class Task(Protocol):
   """
 
   PARTS: int
+  UNIT: str
   init_params: "Callable[[Config, jax.Array], Any]"
   batch_sums: "Callable[[Config, Any, jax.Array, jax.Array | None], Sums]"
   counts: "Callable[[Config, jax.Array], dict[str, jax.Array]]"

@@ -64,6 +64,16 @@ def _own(equation: JaxprEqn) -> int:
       return max(map(math.prod, shapes), default=0)
 
 
+def largest(jaxpr: Jaxpr) -> int:
+  """Bytes of the largest value that an operation gives."""
+  sizes = [0]
+  for equation in jaxpr.eqns:
+    values: list[Any] = [variable.aval for variable in equation.outvars]
+    sizes += [value.size * value.dtype.itemsize for value in values if hasattr(value, "dtype")]
+    sizes += map(largest, jaxprs_in_params(equation.params))
+  return max(sizes)
+
+
 def sequential(jaxpr: Jaxpr) -> int:
   """The length of the longest chain of primitives in which each needs the result of the one before.
 

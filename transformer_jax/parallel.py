@@ -140,8 +140,12 @@ def at_a_time() -> int:
   read back while the other is computed. Several devices of one CPU take one, as
   their collectives can deadlock.
   """
-  cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-  return 2 if not on_cpu() else 1 if jax.local_device_count() > 1 else min(cores, 16)
+  return 2 if not on_cpu() else 1 if jax.local_device_count() > 1 else min(cores(), 16)
+
+
+def cores() -> int:
+  """Cores that this process may use."""
+  return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory() -> int | None:

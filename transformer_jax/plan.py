@@ -247,7 +247,8 @@ def fit(config: Config, budget: int, devices: int = 1) -> Config:
     InputError: nothing fits.
   """
   row_length = config.data.row_length
-  while row_length >= max(_SHORTEST_ROW, config.data.max_length) and _state(config).total <= budget:
+  shortest = min(row_length, max(_SHORTEST_ROW, config.data.max_length))
+  while row_length >= shortest and _state(config).total <= budget:
     rows = max(1, round(_PAPER_BATCH / row_length / devices)) * devices
     choices = [_with_batch(config, row_length, rows, parts) for parts in range(1, rows // devices + 1)]
 
@@ -284,9 +285,10 @@ def in_bytes(text: str) -> int:
     number = float(match[1]) if match else 0.0
   except ValueError:
     number = 0.0
-  if not match or number <= 0:
+  size = number * (1024 if match[3] else 1000) ** (" KMGT".index(match[2] or " ")) if match else 0.0
+  if not 1 <= size < 2**63:
     raise InputError(f"{text!r} is not a size of memory: write it as 16GB or 16GiB")
-  return int(number * (1024 if match[3] else 1000) ** (" KMGT".index(match[2] or " ")))
+  return int(size)
 
 
 def gigabytes(size: float) -> str:
@@ -303,7 +305,7 @@ def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: flo
   return Config(
     data=DataConfig(row_length=row_length),
     model=model,
-    train=TrainConfig(label_smoothing=label_smoothing),
+    train=TrainConfig(batch_tokens=row_length, label_smoothing=label_smoothing),
     decode=DecodeConfig(max_source_length=2, extra_length=1),
   )
 

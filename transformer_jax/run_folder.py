@@ -152,7 +152,7 @@ def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
     raise InputError(f"{workdir / PROVENANCE} does not say with which text the run was begun: use another --workdir")
   if history[0]["data"] != data:
     raise InputError(
-      f"config.data.train now gives other sentence pairs than those that the run in {workdir} was begun with: "
+      f"config.data.train now gives another text than that which the run in {workdir} was begun with: "
       "give it the same text, or use another --workdir"
     )
   return history
@@ -176,7 +176,9 @@ def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
 
 def folder_of(workdir: str | os.PathLike) -> epath.Path:
   """The path of a run folder, whole, as orbax wants it."""
-  return epath.Path(os.path.abspath(workdir) if "://" not in os.fspath(workdir) else workdir)
+  if "://" in os.fspath(workdir):
+    return epath.Path(workdir)
+  return epath.Path(os.path.abspath(os.path.expanduser(workdir)))
 
 
 def write_atomically(path: epath.Path | Path, text: str) -> None:

@@ -5,12 +5,12 @@ import os
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from transformer_jax import checkpoint, families, parallel, run_folder
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
-from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.progress import say
 from transformer_jax.training.step import Params
 
@@ -58,7 +58,8 @@ def tokenizer_to_begin_with(config: Config) -> Tokenizer:
   """The vocabulary of a new run: of the run in `config.train.init_from`, of `config.data.tokenizer`, or learned.
 
   Raises:
-    InputError: `init_from` is no run folder, or a vocabulary has another size than the model's.
+    InputError: `init_from` is no run folder, a vocabulary has another size than the model's, or two are given that
+      differ.
   """
   workdir, size = config.train.init_from, config.model.vocab_size
   if not workdir:
@@ -73,11 +74,17 @@ def tokenizer_to_begin_with(config: Config) -> Tokenizer:
       f"config.model.vocab_size is {size}, but the run in {workdir} has {tokenizer.vocab_size} pieces: "
       f"set config.model.vocab_size={tokenizer.vocab_size}"
     )
+  chosen = config.data.tokenizer
+  if chosen and Tokenizer.load(chosen).fingerprint() != tokenizer.fingerprint():
+    raise InputError(f"config.data.tokenizer: {chosen} is not the vocabulary of the run in {workdir}: leave it empty")
   return tokenizer
 
 
-def params_from(workdir: str, model: AnyModelConfig, params: Params) -> Params:
-  """`params` of a new `model`, and in their places those of another run's that have the same name and shape.
+def params_from(config: Config, params: Params) -> Params:
+  """`params` of a new run, and in their places those of the run in `config.train.init_from` with their name and shape.
+
+  Of a table of positions the other run has learned as many rows as its sentences had places. They are repeated in the
+  other rows, as which they are better than random ones (Beltagy et al. 2020, §5).
 
   Says what is new, and which options of both models differ: some of them, as where LayerNorm stands, change what the
   same parameters mean.
@@ -85,15 +92,18 @@ def params_from(workdir: str, model: AnyModelConfig, params: Params) -> Params:
   Raises:
     InputError: not a run folder, or there are none such.
   """
+  workdir, model = config.train.init_from, config.model
   other_config, _, others, step = load_for_decoding(workdir, None)
   found = dict(jax.tree_util.tree_leaves_with_path(others))
   new: list[str] = []
 
   def choose(path: Any, random: jax.Array) -> jax.Array:
-    other = found.get(path)
+    other, names = found.get(path), [key.key for key in path]
+    if other is not None and _is_of_positions(names) and other.shape[1:] == random.shape[1:]:
+      return other[jnp.arange(len(random)) % min(len(other), other_config.data.longest)]
     if other is not None and other.shape == random.shape:
       return other
-    new.append("/".join(key.key for key in path))
+    new.append("/".join(names))
     return random
 
   chosen = jax.tree_util.tree_map_with_path(choose, params)
@@ -106,3 +116,8 @@ def params_from(workdir: str, model: AnyModelConfig, params: Params) -> Params:
   ]:
     say(f"this model is not quite that of {workdir}: {'; '.join(differing)}")
   return chosen
+
+
+def _is_of_positions(names: list[str]) -> bool:
+  """Whether parameters of this path are a table with a row for each position."""
+  return len(names) > 1 and names[-2].endswith("positions") and names[-1] == "table"

@@ -57,7 +57,6 @@ class Translator(nn.Module):
       self.embed(before),
       tgt_mask=self.future[:length, :length],
       src_key_padding_mask=source_padding,
-      tgt_key_padding_mask=target_padding,
       memory_key_padding_mask=source_padding,
       tgt_is_causal=True,
     )

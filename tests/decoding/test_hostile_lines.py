@@ -1,10 +1,21 @@
 """Hostile lines are translated, or refused with one sentence, and never change their neighbours."""
 
+import contextlib
+import functools
+
+import jax
+import numpy as np
 import pytest
 
 from tests.nasty import PIECES
 from transformer_jax import parallel
+from transformer_jax.config import Config, LengthPenalty
+from transformer_jax.decoding import batch
+from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.errors import InputError
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.training.step import init_params
 
 LINE_BREAKS = set("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 
@@ -40,6 +51,22 @@ def test_refused_lines_come_after_the_lines_before_them(translator):
   assert [best for [best] in results] == translator.translate(lines[:2], return_scores=True)
   with pytest.raises(InputError, match="long is cut, but must be split or refuse"):
     translator.translate_lines(lines, long="cut")
+
+
+@pytest.mark.parametrize(("length", "beams"), [(512, 1), (16, 200)], ids=["encoder", "logits"])
+def test_what_a_search_needs_is_near_what_the_compiler_takes(length, beams, monkeypatch):
+  config = ModelConfig(vocab_size=997, num_layers=1, d_model=16, d_ff=29, num_heads=4)
+  options = SearchOptions(beams, LengthPenalty.GNMT, 0.6, 1, extra_length=5)
+  search = jax.jit(functools.partial(batch.search, Transformer(config), options, 2))
+  params = jax.eval_shape(lambda: init_params(Config(model=config)))
+  lowered = search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
+  taken = lowered.compile().memory_analysis().temp_size_in_bytes
+  monkeypatch.setattr(parallel, "at_a_time", lambda: 1)
+  for memory, enough in ((0.6 * taken, False), (2.5 * taken, True)):
+    monkeypatch.setattr(parallel, "memory", lambda memory=memory: memory)
+    jax.clear_caches()
+    with contextlib.nullcontext() if enough else pytest.raises(InputError, match="to search for the translations of 2"):
+      search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
 
 
 def test_searches_that_memory_cannot_hold_are_refused_before_they_begin(translator, monkeypatch):

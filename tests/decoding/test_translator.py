@@ -242,6 +242,9 @@ def test_other_bad_input(translator):
     translator.translate("a sentence")
   with pytest.raises(InputError, match=r"pair 2 has a sentence of .* tokens, but at most 29 can be scored"):
     translator.score([("a", "b"), ("a", "abcdefghij" * 20)])
+  for pairs in (("a source", "its target"), [("a", "b", "c")], [["a"]]):
+    with pytest.raises(InputError, match=r"pair 1 is .* but must be a source and its target"):
+      translator.score(pairs)
 
 
 def test_a_model_without_probabilities_is_an_error(translator, lines):

@@ -1,8 +1,10 @@
 """Language models from their text to their commands: train, resume, generate, fine-tune, classify, and mistakes."""
 
 import dataclasses
+import functools
 import json
 import random
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,13 +14,15 @@ import pytest
 from etils import epath
 
 from tests.language import example
-from transformer_jax import checkpoint, plan
+from transformer_jax import checkpoint, plan, trained
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
+from transformer_jax.data.tokenizer import BOS, PAD, UNK, Tokenizer
 from transformer_jax.errors import InputError
 from transformer_jax.language.classifier import Classifier
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.language.generator import Generator
+from transformer_jax.language.text import decode_text, encode_text
 from transformer_jax.training import loop
 from transformer_jax.training.step import abstract_state
 
@@ -127,8 +131,42 @@ def test_generate(gpt_run, command):
   assert len({sample["text"] for sample in samples}) > 1 and all(0 < sample["tokens"] <= 5 for sample in samples)
   assert generator.generate("ein zwei", max_tokens=5, seed=3) == expected[:1]
   assert generator.generate("ein zwei", max_tokens=5, seed=4) != expected[:1]
-  _, out, _ = command(*argv, stdin=b"ein zwei")
-  assert out == expected[0].text + "\n"
+  for end in (b"", b"\n", b"\r\n"):
+    _, out, _ = command(*argv, stdin=b"ein zwei" + end)
+    assert out == expected[0].text + "\n"
+
+
+def test_the_text_is_what_follows_the_prompt(gpt_run):
+  """Greedily, against the logits of the whole text, of which the model knows nothing but its tokens."""
+  generator, prompt = Generator.load(gpt_run), "fünf\nzwei"
+  tokens = encode_text(generator._tokenizer, prompt)
+  apply = jax.jit(functools.partial(generator._model.apply, {"params": generator._params}), static_argnames="method")
+  for _ in range(4):
+    before = np.array([BOS, *tokens])
+    hidden = apply(before, np.arange(len(before)), np.tri(len(before), dtype=bool))
+    logits = np.array(apply(hidden[-1], method="logits"))
+    logits[[PAD, UNK, BOS]] = -np.inf
+    tokens.append(int(np.argmax(logits)))
+  [sample] = generator.generate(prompt, max_tokens=4, temperature=0)
+  assert sample.tokens == 4 and prompt + sample.text == decode_text(generator._tokenizer, tokens)
+
+
+def test_no_more_than_there_is_room_for(gpt_run, capfdbinary):
+  generator = Generator.load(gpt_run)
+  room = 16 - len(encode_text(generator._tokenizer, "ein zwei"))
+  [sample] = generator.generate("ein zwei", temperature=0)
+  assert sample.tokens == room or sample.ended
+  with pytest.raises(InputError, match=rf"{room + 1} more are wanted.* ask for at most {room}$"):
+    generator.generate("ein zwei", max_tokens=room + 1)
+  with pytest.raises(InputError, match=r"more are wanted, .* = 16: shorten the prompt$"):
+    generator.generate("ein zwei " * 16)
+
+
+def test_a_text_longer_than_any_of_the_training_is_warned_of(gpt_run):
+  generator, said = Generator.load(gpt_run), []
+  generator.config.data.row_length = 5
+  generator.generate("ein", max_tokens=5, warn=said.append)
+  assert len(said) == 1 and "at most config.data.row_length = 5 at a time" in said[0]
 
 
 @pytest.mark.parametrize(
@@ -207,6 +245,49 @@ def test_training_begins_with_the_other_runs_parameters(folder, gpt_run):
   loop.train(config, epath.Path(folder / "again"))
   other = state_of(gpt_run, config_of(folder, models()["gpt"]))
   jax.tree.map(np.testing.assert_array_equal, state_of(folder / "again", config).params, other.average)
+
+
+def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run):
+  """Rows of 16 of a table of 16, and then of 8 of one of 16, go into a table of 37."""
+  learned = state_of(gpt_run, config_of(folder, models()["gpt"])).average["positions"]["table"]
+  model = dataclasses.replace(models()["gpt"], max_positions=37)
+  config = config_of(folder, model, init_from=gpt_run, steps=1, peak_learning_rate=1e-30)
+  loop.train(config, epath.Path(folder / "longer"))
+  found = state_of(folder / "longer", config).params["positions"]["table"]
+  np.testing.assert_array_equal(found, learned[np.arange(37) % 16])
+  values = json.loads((Path(gpt_run) / "config.json").read_text())
+  shorter = folder / "shorter"
+  shutil.copytree(gpt_run, shorter)
+  (shorter / "config.json").write_text(json.dumps(values | {"data": values["data"] | {"row_length": 8}}))
+  params = jax.tree.map(np.zeros_like, state_of(folder / "longer", config).params)
+  again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(shorter)))
+  found = trained.params_from(again, params)["positions"]["table"]
+  np.testing.assert_array_equal(found, learned[np.arange(37) % 8])
+
+
+def test_options_that_would_be_ignored_are_refused(folder, gpt_run, tmp_path):
+  config = config_of(folder, models()["gpt"])
+  with pytest.raises(InputError, match="max_length is 7, but no text is too long"):
+    dataclasses.replace(config, data=dataclasses.replace(config.data, max_length=7))
+  own = Path(gpt_run) / "tokenizer.model"
+  other = tmp_path / "other.model"
+  Tokenizer.learn(["abc abd"] * 9, 266).save(other)
+  config = config_of(folder, models()["gpt"], init_from=gpt_run)
+  for path, fits in ((own, True), (other, False)):
+    chosen = dataclasses.replace(config, data=dataclasses.replace(config.data, tokenizer=str(path)))
+    if fits:
+      assert trained.tokenizer_to_begin_with(chosen).fingerprint() == Tokenizer.load(own).fingerprint()
+    else:
+      with pytest.raises(InputError, match="is not the vocabulary of the run in"):
+        trained.tokenizer_to_begin_with(chosen)
+
+
+def test_a_test_text_that_is_missing_is_said_before_the_training(folder, tmp_path):
+  config = config_of(folder, models()["gpt"])
+  config = dataclasses.replace(config, data=dataclasses.replace(config.data, test="/nowhere"))
+  with pytest.raises(InputError, match="/nowhere does not exist"):
+    loop.train(config, epath.Path(tmp_path / "run"))
+  assert not list(tmp_path.glob("run/checkpoints/*"))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.language import pairs
 from transformer_jax.language.pairs import LABEL, SIDES, TOKENS, next_sentence_rows
 from transformer_jax.language.special import CLS, SEP
 
@@ -63,7 +65,29 @@ def test_every_token_is_in_a_row_as_itself_unless_it_was_cut(rows):
   ]
   every = [token for document in documents() for line in document for token in line]
   assert len(own) == len(set(own)) and set(own) <= set(every)
+  # What was cut was cut from A or from a B that follows, or with it a sign between two lines, or from another B.
   assert len(every) - len(own) <= sum(cut for _, cut in rows)
+
+
+def test_every_token_is_in_a_row_where_there_is_room():
+  """Lines of 2 tokens: rows are filled to the last but never over, but for what a random B adds."""
+  documents = [[[10 * d + 2 * i, 10 * d + 2 * i + 1] for i in range(5)] for d in range(1, 40)]
+  rows = list(next_sentence_rows(documents, 101, SEPARATOR))
+  own = [t for row, _ in rows for text in (sides_of(row) if row[LABEL, 0] else sides_of(row)[:1]) for t in text]
+  own = [token for token in own if token != SEPARATOR]
+  assert sum(cut for _, cut in rows) == 0
+  assert sorted(own) == [token for document in documents for line in document for token in line]
+
+
+def test_a_document_in_one_array_is_its_lines(monkeypatch):
+  monkeypatch.setattr(pairs, "_LINES", 3)
+  tokenizer = Tokenizer.learn(["ab abc b"] * 5, 267)
+  texts = ["ab abc", "", "b", "ab", "abc ab", "\N{SNOWMAN}", ""]
+  lines = pairs.Lines(texts, tokenizer, np.uint16)
+  expected = [tokenizer.encode(text) for text in texts if text]
+  assert [line.tolist() for line in lines] == expected == [line.tolist() for line in lines[0:9]]
+  assert [line.tolist() for line in lines[2:4]] == expected[2:4]
+  assert len(pairs.Lines(["", ""], tokenizer, np.uint16)) == 0
 
 
 def test_the_same_documents_give_the_same_rows(rows):

@@ -51,6 +51,15 @@ def test_candidates(temperature, top_k, top_p):
       assert found[token] == pytest.approx(probability, rel=1e-4)
 
 
+def test_all_tokens_are_all_and_a_low_temperature_is_the_most_probable():
+  logits = np.random.default_rng(0).normal(-50, 6, 9973).astype(np.float32)
+  every = np.asarray(candidates(jnp.asarray(logits), SamplingOptions()))
+  assert np.flatnonzero(np.isinf(every)).tolist() == sorted([PAD, UNK, BOS])
+  coldest = np.asarray(candidates(jnp.asarray(logits), SamplingOptions(temperature=1e-38)))
+  logits[[PAD, UNK, BOS]] = -np.inf
+  assert np.argmax(coldest) == np.argmax(logits) and np.isfinite(coldest[np.argmax(logits)])
+
+
 @pytest.fixture(scope="module")
 def model():
   config = Config(data=DataConfig(row_length=13), model=example.GPT, train=TrainConfig(batch_tokens=13))

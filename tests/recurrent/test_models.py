@@ -18,6 +18,8 @@ from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.model import masking
 from transformer_jax.model.config import Dtype
+from transformer_jax.recurrent.lstm import State
+from transformer_jax.recurrent.stack import Stack
 from transformer_jax.training.step import init_params
 from transformer_jax.training.translation import batch_sums, decoder_output
 
@@ -119,6 +121,36 @@ def test_dropout_is_of_the_row_and_of_nothing_that_goes_on_in_time(name):
   length = LENGTHS[0][1]
   np.testing.assert_array_equal(first[:length], again[:length])
   assert np.any(first[:length] != other[:length])
+
+
+def test_dropout_scales_what_goes_up_and_nothing_that_goes_on():
+  """Three layers over some positions, with known factors, against NumPy."""
+  stack = Stack(input_size=5, hidden_size=7, num_layers=3, dropout=0.5, dtype=Dtype.FLOAT32)
+  generator = np.random.default_rng(0)
+  x, kept = generator.normal(size=(4, 5)), generator.choice([0.0, 2.0], size=(4, 2, 7))
+  states = [(generator.normal(size=7), generator.normal(size=7)) for _ in range(3)]
+  start = tuple(State(hidden=jnp.array(h, jnp.float32), cell=jnp.array(c, jnp.float32)) for h, c in states)
+  params = stack.init(jax.random.key(0), x.astype(np.float32), np.zeros(4, bool), deterministic=True)
+  found = start
+  for inputs, factors in zip(x, kept, strict=True):
+    entered = stack.apply(params, inputs[None].astype(np.float32), method="inputs")[0]
+    found = stack.apply(params, found, entered, factors.astype(np.float32), method="advance")
+    below = inputs
+    for i, (h, c) in enumerate(states):
+      states[i] = reference.lstm_step(float64(params["params"])[f"lstm_{i}"], below, h, c)
+      below = states[i][0] * (factors[i] if i < 2 else 1)
+  for state, (h, c) in zip(found, states, strict=True):
+    np.testing.assert_allclose(state.hidden, h, atol=1e-5)
+    np.testing.assert_allclose(state.cell, c, atol=1e-5)
+
+
+def test_dropout_factors_are_of_each_position_and_layer():
+  stack = Stack(input_size=5, hidden_size=7, num_layers=3, dropout=0.5, dtype=Dtype.FLOAT32)
+  factors = stack.apply({}, 97, deterministic=False, method="dropout_factors", rngs={"dropout": jax.random.key(0)})
+  assert factors.shape == (97, 2, 7) and set(np.unique(factors)) == {0.0, 2.0}
+  assert np.any(factors[:, 0] != factors[:, 1]) and np.any(factors[0] != factors[1])
+  assert np.mean(factors) == pytest.approx(1, abs=0.15)
+  assert stack.apply({}, 97, deterministic=True, method="dropout_factors") is None
 
 
 @pytest.mark.slow

@@ -15,14 +15,16 @@ import numpy as np
 import pytest
 from etils import epath
 
+import train as program
 from tests.example_run import TIMING, metrics_of, write_corpus
-from transformer_jax import checkpoint, parallel, plan, trained
+from transformer_jax import checkpoint, parallel, plan, run_folder, trained
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.training import curves, loop
-from transformer_jax.training.step import abstract_state
+from transformer_jax.training.held_out import HeldOut
+from transformer_jax.training.step import abstract_state, init_params
 from transformer_jax.training.validation import Validation
 
 
@@ -197,7 +199,7 @@ def test_another_text_is_refused(prefix, tmp_path):
   for language in ("en", "de"):
     with open(f"{prefix}.{language}", "a") as file:
       file.write("elf\n")
-  with pytest.raises(InputError, match=r"config\.data\.train now gives other sentence pairs"):
+  with pytest.raises(InputError, match=r"config\.data\.train now gives another text"):
     loop.train(tiny(prefix), epath.Path(tmp_path))
 
 
@@ -234,6 +236,56 @@ def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
   lines = metrics_of(tmp_path)
   assert [(line["step"], line["updates"], line["skipped"]) for line in lines] == [(2, 2, 1), (4, 2, 2), (6, 2, 2)]
   assert ["loss" in line for line in lines] == [True, False, False]
+
+
+def test_mistakes_of_the_end_are_said_before_the_training(prefix, tmp_path):
+  config = tiny(prefix)
+  no_test = dataclasses.replace(config, data=dataclasses.replace(config.data, test="/nowhere"))
+  tokenize = dataclasses.replace(config, evaluate=dataclasses.replace(config.evaluate, tokenize="13b"))
+  for wrong, message in ((no_test, "/nowhere"), (tokenize, "'13b' is not a tokenization")):
+    with pytest.raises(InputError, match=message):
+      loop.train(wrong, epath.Path(tmp_path / "run"))
+  assert not list(tmp_path.glob("run/checkpoints/*"))
+
+
+def test_validation_takes_no_more_rows_at_a_time_than_an_update(prefix, monkeypatch):
+  """With micro-batches, of which memory holds one; the result is the same."""
+  shapes, means = [], []
+  shard = parallel.shard
+  monkeypatch.setattr(parallel, "shard", lambda batch: (shapes.append(batch.rows.shape), shard(batch))[1])
+  for accumulation in (1, 4):
+    config = tiny(prefix, batch_tokens=64 * 16, accumulation=accumulation)
+    tokenizer = pipeline.learn_tokenizer(config.data, 290)
+    means.append(HeldOut(config, prefix, tokenizer).means(parallel.replicate(init_params(config))))
+  assert {shape[0] for shape in shapes} == {min(64, 8 * -(-shapes[0][0] // 8)), 16}
+  assert means[0] == pytest.approx(means[1], rel=1e-6)
+
+
+def test_what_is_being_saved_is_saved_when_an_error_ends_the_run(prefix, tmp_path, monkeypatch):
+  def fails(*arguments):
+    raise InputError("as it happens")
+
+  monkeypatch.setattr(Validation, "measure", fails)
+  with pytest.raises(InputError, match="as it happens"):
+    loop.train(tiny(prefix), epath.Path(tmp_path))
+  assert int(state_of(tmp_path, tiny(prefix)).step) == 2
+  assert not list((tmp_path / "checkpoints").glob("*tmp*"))
+
+
+def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
+  def exhausted(config, folder):
+    raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
+
+  monkeypatch.setattr(loop, "train", exhausted)
+  assert program.main(["train.py", f"--workdir={tmp_path / 'run'}"]) == 1
+  [line] = capfd.readouterr().err.splitlines()
+  assert line.startswith("train.py: error: memory is exhausted: raise config.train.accumulation")
+
+
+def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):
+  monkeypatch.setenv("HOME", str(tmp_path))
+  assert run_folder.folder_of("~/runs/x") == epath.Path(tmp_path / "runs" / "x")
+  assert run_folder.folder_of("gs://bucket/~x") == epath.Path("gs://bucket/~x")
 
 
 def test_debug_says_where_it_comes_from(prefix, tmp_path):

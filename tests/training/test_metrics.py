@@ -10,7 +10,7 @@ from etils import epath
 from transformer_jax.errors import InputError
 from transformer_jax.training.curves import Curves, read_points
 from transformer_jax.training.loss import Sums
-from transformer_jax.training.metrics import FILE, Interval, MetricsLog
+from transformer_jax.training.metrics import FILE, Interval, MetricsLog, _append
 
 
 def update(loss: float, *, skipped: bool = False) -> dict:
@@ -41,6 +41,45 @@ def test_an_interval_adds_up_what_was_not_skipped():
     "tokens_per_second": 3.5,
   }
   assert interval.skipped_in_a_row == 2
+
+
+def test_the_longest_row_of_skipped_updates_is_known_wherever_it_ended(tmp_path):
+  """Over a line of the log, and with a good update behind it."""
+  log = MetricsLog(epath.Path(tmp_path), 0, Interval())
+  found = []
+  for step, skipped in enumerate([0, 1, 1, 1, 1, 0, 1, 0, 0], 1):
+    log.add(update(1.0, skipped=bool(skipped)))
+    if step % 3 == 0:
+      log.flush(step)
+      found.append(log.most_skipped)
+  log.close()
+  assert found == [(2, 3), (2, 5), (7, 7)]
+
+
+def test_a_place_where_nothing_can_be_appended_has_every_line():
+  files = {}
+
+  class Remote:
+    """What a bucket does with a file: it is written as a whole, or not at all."""
+
+    def __fspath__(self):
+      return "gs://bucket/metrics.jsonl"
+
+    def exists(self):
+      return "file" in files
+
+    def read_text(self):
+      return files["file"]
+
+    def write_text(self, text):
+      files["file"] = text
+
+    def open(self, mode):
+      raise AssertionError(f"opened in the mode {mode}")
+
+  for line in ("a\n", "b\n", "c\n"):
+    _append(Remote(), line)
+  assert files["file"] == "a\nb\nc\n"
 
 
 def test_an_interval_in_which_all_was_skipped_has_no_means():

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands.score import add_score_arguments, named, print_report, read_other, read_texts
 from transformer_jax.commands.search import add_search_arguments, load, search_options
-from transformer_jax.errors import InputError
+from transformer_jax.errors import InputError, writing
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translator
+  from transformer_jax.evaluation.report import Text
 
 DESCRIPTION = "Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU."
 
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.progress import Progress, say
 
   scores.check_tokenization(args.tokenize)
-  _check_writable(args.hypotheses)
+  _check_writable(args)
   source, reference = read_texts(args.source, args.reference)
   other = read_other(args)
   translator = load(args.workdir)
@@ -40,8 +41,24 @@ def run(args: argparse.Namespace) -> None:
     found = translator.translate_lines(source.lines, **search_options(args), progress=progress.update, warn=say)
     translations = [best[0].text for best in found]
   seconds = time.monotonic() - start
-  if args.hypotheses:
-    _write_lines(args.hypotheses, translations)
+  try:
+    _print_scores(args, translator, source, reference, other, translations, seconds)
+  finally:
+    if args.hypotheses:
+      _write_lines(args.hypotheses, translations)
+
+
+def _print_scores(
+  args: argparse.Namespace,
+  translator: "Translator",
+  source: "Text",
+  reference: "Text",
+  other: "Text | None",
+  translations: list[str],
+  seconds: float,
+) -> None:
+  from transformer_jax.evaluation import scores
+
   if args.report or other:
     data = translator.config.data
     known = {"source": source, "other": other, "languages": (data.source_language, data.target_language)}
@@ -78,15 +95,30 @@ def _run_facts(args: argparse.Namespace, translator: "Translator") -> dict[str, 
   }
 
 
-def _check_writable(path: str | None) -> None:
+def _check_writable(args: argparse.Namespace) -> None:
   """Before the work is done whose result goes there."""
   from etils import epath
 
-  if path and (epath.Path(path).is_dir() or not epath.Path(path).parent.is_dir()):
-    raise InputError(f"--hypotheses {path} cannot be written: give a file in a folder that exists")
+  if not args.hypotheses:
+    return
+  path = epath.Path(args.hypotheses).expanduser()
+  read = [epath.Path(name).expanduser().resolve() for name in (args.source, args.reference, args.compare) if name]
+  if path.resolve() in read:
+    raise InputError(f"--hypotheses {path} is a file that is read: give another one")
+  try:
+    existed = path.exists()
+    if "://" not in args.hypotheses:
+      path.open("ab").close()
+      if not existed:
+        path.unlink()
+  except OSError as error:
+    raise InputError(
+      f"--hypotheses {path} cannot be written, {error.strerror}: give a file in a folder that exists"
+    ) from error
 
 
 def _write_lines(path: str, lines: list[str]) -> None:
   from etils import epath
 
-  epath.Path(path).write_bytes("".join(f"{line}\n" for line in lines).encode())
+  with writing(path):
+    epath.Path(path).expanduser().write_bytes("".join(f"{line}\n" for line in lines).encode())

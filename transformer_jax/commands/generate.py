@@ -2,14 +2,15 @@
 
 import argparse
 import json
+import re
 import sys
 
 from transformer_jax.errors import InputError
 
 DESCRIPTION = """\
 Continues a text with a language model that train.py made (configs/gpt.py): the prompt is that of --prompt, or standard
-input. Prints what follows the prompt; several samples are told apart by lines of dashes, or with --json by one JSON
-object a line. The same seed gives the same text.
+input without its last line end. Prints what follows the prompt; several samples are told apart by lines of dashes, or
+with --json by one JSON object a line. The same seed gives the same text.
 """
 
 
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
   add("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
   add("--prompt", metavar="TEXT", help="the beginning, which may be empty (default: standard input)")
-  add("--max-tokens", type=int, default=128, metavar="N", help="the most tokens to write (default 128)")
+  add("--max-tokens", type=int, metavar="N", help="the most tokens to write (default 128, if there is room for them)")
   add("--samples", type=int, default=1, metavar="N", help="how many texts (default 1)")
   add("--temperature", type=float, default=1.0, metavar="T", help="below 1 is more probable, 0 the most (default 1)")
   add("--top-k", type=int, default=0, metavar="K", help="choose among the K most probable tokens (default: all)")
@@ -30,6 +31,7 @@ def run(args: argparse.Namespace) -> None:
   """`generate`: what a language model writes behind a prompt."""
   from transformer_jax.compilation import use_compilation_cache
   from transformer_jax.language.generator import Generator
+  from transformer_jax.progress import say
 
   prompt = _standard_input() if args.prompt is None else args.prompt
   use_compilation_cache()
@@ -41,13 +43,17 @@ def run(args: argparse.Namespace) -> None:
     top_k=args.top_k,
     top_p=args.top_p,
     seed=args.seed,
+    warn=say,
   )
   texts = [json.dumps(sample._asdict()) if args.json else sample.text for sample in samples]
   sys.stdout.buffer.write((("\n" if args.json else "\n" + "-" * 60 + "\n").join(texts) + "\n").encode())
 
 
 def _standard_input() -> str:
+  from transformer_jax.commands.streams import descriptor
+
+  descriptor(sys.stdin, "standard input")
   try:
-    return sys.stdin.buffer.read().decode()
+    return re.sub(r"\r?\n\Z", "", sys.stdin.buffer.read().decode())
   except UnicodeDecodeError as error:
     raise InputError(f"standard input: byte {error.start + 1} is not valid UTF-8; convert the prompt") from error

@@ -10,6 +10,7 @@ import select
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -66,9 +67,21 @@ class Lines:
     return self._searched > LONGEST_LINE  # which is not waited for, as it is refused
 
   def _read(self) -> None:
-    block = os.read(self._descriptor, _BLOCK)
+    try:
+      while (block := _if_ready(os.read, self._descriptor, _BLOCK)) is None:
+        select.select([self._descriptor], [], [])
+    except OSError as error:
+      raise InputError(f"cannot read standard input: {error.strerror}; give it a file or a pipe") from error
     self._buffer += block
     self._ended = not block
+
+
+def _if_ready(function: Callable[[int, Any], Any], descriptor: int, argument: Any) -> Any:
+  """What `os.read` or `os.write` gives; None where another program made the descriptor one that does not wait."""
+  try:
+    return function(descriptor, argument)
+  except BlockingIOError:
+    return None
 
 
 def _is_readable(descriptor: int, seconds: float) -> bool:
@@ -136,7 +149,10 @@ class Output:
     try:
       while block := self._next():
         while block:
-          block = block[os.write(self._descriptor, block) :]
+          written = _if_ready(os.write, self._descriptor, block)
+          if written is None:
+            select.select([], [self._descriptor], [])
+          block = block[written or 0 :]
     except OSError as error:
       with self._changed:
         self._error = error

@@ -120,7 +120,7 @@ def cached_rows(
   Raises:
     InputError: the cache cannot be written; or one of `pack`.
   """
-  folder = (Path(data.cache_dir) if data.cache_dir else user_cache()) / "rows" / content
+  folder = (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows" / content
   if not folder.exists():
     _publish(folder, lambda temporary: _pack_into(temporary, pack, report))
   return _load(folder, type(report), shape, dtype, content)

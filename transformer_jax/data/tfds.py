@@ -75,7 +75,7 @@ def _builder(dataset: str, data_dir: str) -> Any:
   import tensorflow_datasets.translate  # registers the translation datasets
 
   try:
-    return tfds.builder(dataset, data_dir=data_dir or None, file_format="array_record")
+    return tfds.builder(dataset, data_dir=os.path.expanduser(data_dir) or None, file_format="array_record")
   except tfds.core.DatasetNotFoundError as error:
     raise InputError(
       f"config.data.dataset is {dataset!r}, which TensorFlow Datasets does not have: choose one of "

@@ -26,6 +26,8 @@ _SPACE = "\u2581"
 # What it drops a line for when it learns: NUL, and the sign with which it marks unknown pieces. (The space sign is
 # here because it would be learned as a space.)
 _UNLEARNABLE = dict.fromkeys(map(ord, ("\0", "\u2585", _SPACE)), " ")
+# Characters, of up to 4 bytes; what is longer than it was told to expect it drops in silence.
+_LONGEST_PART = 1 << 18
 # A text that other options than those of `Tokenizer.learn` would change.
 _PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
 
@@ -87,7 +89,7 @@ class Tokenizer:
     model = io.BytesIO()
     try:
       sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(" " + text.translate(_UNLEARNABLE) for text in _spread(sentences, most)),
+        sentence_iterator=(" " + part for text in _spread(sentences, most) for part in _learnable(text)),
         model_writer=model,
         vocab_size=vocab_size,
         model_type="bpe",
@@ -96,7 +98,7 @@ class Tokenizer:
         add_dummy_prefix=False,
         byte_fallback=True,
         character_coverage=1.0,
-        max_sentence_length=1 << 20,  # longer lines are dropped, and its own limit is 4,192 bytes
+        max_sentence_length=5 * _LONGEST_PART,  # in bytes; its own limit is 4,192
         num_threads=1,  # the number is written into the model
         pad_id=PAD,
         unk_id=UNK,
@@ -116,7 +118,7 @@ class Tokenizer:
       InputError: the file is missing or not such a model.
     """
     try:
-      with epath.Path(path).open("rb") as file:
+      with epath.Path(path).expanduser().open("rb") as file:
         model = file.read(_LARGEST + 1)
     except OSError as error:
       raise InputError(f"cannot read the SentencePiece model {path}: {error.strerror}; check the path") from error
@@ -186,6 +188,16 @@ class Tokenizer:
       return "\ufffd".encode()
     piece = processor.id_to_piece(i)
     return bytes([int(piece[1:-1], 16)]) if processor.is_byte(i) else piece.replace(_SPACE, " ").encode()
+
+
+def _learnable(text: str) -> Iterator[str]:
+  """A text in parts that SentencePiece learns from, cut at spaces where there are any."""
+  text = text.translate(_UNLEARNABLE)
+  while len(text) > _LONGEST_PART:
+    end = text.rfind(" ", 1, _LONGEST_PART)
+    yield text[: _LONGEST_PART if end < 0 else end]
+    text = text[_LONGEST_PART if end < 0 else end + 1 :]
+  yield text
 
 
 def _spread(sentences: Iterable[str], most: int) -> Iterator[str]:

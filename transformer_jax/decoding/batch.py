@@ -7,7 +7,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax import parallel
+from transformer_jax import operations, parallel
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.beam_search import Hypotheses, beam_search
@@ -15,6 +15,9 @@ from transformer_jax.errors import InputError
 from transformer_jax.model import masking
 
 Params = Any
+
+# Of the largest array, such as all scores of an attention, there are so many at a time: operands, results, copies.
+_COPIES = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +37,7 @@ class SearchOptions:
   patience: float = 0.0
 
 
-def search(model: nn.Module, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
+def search(model: Any, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
   """The best translations of `source`.
 
   Raises:
@@ -51,7 +54,7 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
   lengths = jnp.sum(source != PAD, axis=1, dtype=jnp.int32)
   limits = jnp.where(lengths > 0, lengths + options.extra_length, 0)
   max_length = source.shape[1] + options.extra_length
-  memories = _memories(model, variables, slots, source)
+  memories, encoding = _memories(model, variables, slots, source)
 
   def start(memory: Any) -> Any:
     return model.apply(variables, memory, max_length, options.beam_size, method="start")
@@ -71,7 +74,11 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
 
   # Of this cache nothing is read before a sentence enters.
   cache = jax.vmap(start)(jax.tree.map(lambda x: x[:slots], memories))
-  _require_memory(cache, f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each")
+  logits = 4 * slots * options.beam_size * model.config.vocab_size
+  _require_memory(
+    _bytes((cache, memories)) + _COPIES * max(encoding, logits),
+    f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each",
+  )
   return beam_search(
     step,
     enter,
@@ -90,10 +97,9 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
   )
 
 
-def _require_memory(cache: Any, what: str) -> None:
-  """Raises InputError, when the search is compiled, if what it keeps of the sentences is more than there is memory."""
-  size = parallel.at_a_time() * sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(cache))
-  memory = parallel.memory()
+def _require_memory(size: int, what: str) -> None:
+  """Raises InputError, when the search is compiled, if as many as there are at a time need more than there is."""
+  size, memory = parallel.at_a_time() * size, parallel.memory()
   if memory is not None and size > memory:
     raise InputError(
       f"to search for the translations of {what} takes {size / 1e9:,.1f} GB, but there are {memory / 1e9:,.1f}: "
@@ -101,18 +107,28 @@ def _require_memory(cache: Any, what: str) -> None:
     )
 
 
-def _memories(model: nn.Module, variables: Any, slots: int, source: jax.Array) -> Any:
-  """What the decoder needs of each sentence, `slots` of them at a time; groups of padding cost nothing."""
+def _bytes(tree: Any) -> int:
+  return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
+
+
+def _memories(model: nn.Module, variables: Any, slots: int, source: jax.Array) -> tuple[Any, int]:
+  """What the decoder needs of each sentence, `slots` of them at a time, and the bytes of the largest array on the way.
+
+  Groups of padding cost nothing.
+  """
 
   def remember(source: jax.Array) -> Any:
     return model.apply(variables, _encode(model, variables, source), source != PAD, method="remember")
 
+  groups = source.reshape(-1, slots, source.shape[1])
+  traced, shapes = jax.make_jaxpr(jax.vmap(remember), return_shape=True)(groups[0])
+
   def of_group(group: jax.Array) -> Any:
-    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(jax.vmap(remember), group))
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     return jax.lax.cond(jnp.any(group != PAD), jax.vmap(remember), lambda _: nothing, group)
 
-  groups = jax.lax.map(of_group, source.reshape(-1, slots, source.shape[1]))
-  return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), groups)
+  memories = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(of_group, groups))
+  return memories, operations.largest(traced.jaxpr)
 
 
 def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:

@@ -198,6 +198,8 @@ class Translator:
     _require("batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}")
     pairs = list(pairs)
     for number, pair in enumerate(pairs, 1):
+      if isinstance(pair, str) or len(pair) != 2:
+        raise InputError(f"pair {number} is {pair!r}, but must be a source and its target")
       for text in pair:
         require_text(text, f"pair {number}")
     sources, targets = (self._encode([pair[side] for pair in pairs]) for side in (0, 1))

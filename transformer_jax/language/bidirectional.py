@@ -18,9 +18,11 @@ from transformer_jax.model.embedding import output_logits
 from transformer_jax.training.loss import Sums, chunked_sums
 from transformer_jax.training.segments import segment_positions
 
-__all__ = ["PARTS", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
+__all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
 
 Params = Any
+
+UNIT = "neighbours of tokens"
 
 
 def layers(model: Any, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:

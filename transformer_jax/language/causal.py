@@ -15,9 +15,11 @@ from transformer_jax.model.embedding import output_logits
 from transformer_jax.training.loss import Sums, chunked_sums
 from transformer_jax.training.segments import decoder_input, segment_positions
 
-__all__ = ["PARTS", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
+__all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
 
 Params = Any
+
+UNIT = "tokens"
 
 
 def init_params(config: Config, key: jax.Array) -> Params:

@@ -25,9 +25,11 @@ from transformer_jax.language.text import require_text
 from transformer_jax.model import masking
 from transformer_jax.training.loss import Sums, token_sums
 
-__all__ = ["PARTS", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
+__all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
 
 Params = Any
+
+UNIT = "sentences"
 
 _FORMAT = "classes 1"  # of the cached rows; changes when their meaning does
 _AT_ONCE = 4096

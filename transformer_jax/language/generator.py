@@ -1,6 +1,7 @@
 """Text that a trained language model writes: the command line and the Python API."""
 
 import functools
+import logging
 import math
 import os
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from transformer_jax.language.sampling import SamplingOptions, sample
 from transformer_jax.language.text import decode_text, encode_text
 
 _GRAIN = 64  # lengths are compiled in multiples of this
+_MOST = 128  # tokens of a text, where nobody says how many
+_log = logging.getLogger(__name__)
 
 
 class Sample(NamedTuple):
@@ -66,12 +69,13 @@ class Generator:
     self,
     prompt: str = "",
     *,
-    max_tokens: int = 128,
+    max_tokens: int | None = None,
     samples: int = 1,
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
     seed: int = 0,
+    warn: Callable[[str], object] = _log.warning,
   ) -> list[Sample]:
     """Continues a text.
 
@@ -79,15 +83,16 @@ class Generator:
 
     Args:
       prompt: what the text begins with; may be empty.
-      max_tokens: the most to write.
+      max_tokens: the most to write; None is 128, or fewer where the model's table of positions ends before.
       samples: texts wanted.
       temperature, top_k, top_p: as in `SamplingOptions`.
       seed: of the random choices.
+      warn: is told if the text can go on where no text of the training did.
 
     Raises:
       InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
     """
-    _require("max_tokens", max_tokens, max_tokens > 0, "positive")
+    _require("max_tokens", max_tokens, max_tokens is None or max_tokens > 0, "positive")
     _require("samples", samples, samples > 0, "positive")
     _require("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
     _require("top_k", top_k, top_k >= 0, "0 or more")
@@ -98,11 +103,11 @@ class Generator:
     except UnicodeEncodeError as error:
       raise InputError(f"the prompt is not text: character {error.start + 1} is half of one") from error
     tokens = encode_text(self._tokenizer, prompt)
-    whole, most = len(tokens) + max_tokens, self.config.model.most_positions
-    if most is not None and whole > most:
-      raise InputError(
-        f"the prompt has {len(tokens)} tokens, and {max_tokens} more are wanted, but the model has "
-        f"config.model.max_positions = {most}: shorten the prompt, or ask for at most {max(most - len(tokens), 0)}"
+    whole, most = self._whole(len(tokens), max_tokens), self.config.model.most_positions
+    if whole > self.config.data.row_length:
+      warn(
+        f"prompt and text can have {whole} tokens, but the model has read at most config.data.row_length = "
+        f"{self.config.data.row_length} at a time: it does not know how a text goes on after them"
       )
     length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
     function = self._function(SamplingOptions(temperature, top_k, top_p), length)
@@ -118,6 +123,19 @@ class Generator:
       return Sample(text, int(count) - len(tokens), written[-1] == EOS)
 
     return list(parallel.at_once(write, range(samples)))
+
+  def _whole(self, prompt: int, wanted: int | None) -> int:
+    """Tokens of the prompt and of what is written behind it, at most."""
+    most = self.config.model.most_positions
+    if most is None:
+      return prompt + (wanted or _MOST)
+    room = most - prompt
+    if room < (wanted or 1):
+      raise InputError(
+        f"the prompt has {prompt} tokens, and {wanted or 'some'} more are wanted, but the model has "
+        f"config.model.max_positions = {most}: shorten the prompt{f', or ask for at most {room}' if room > 0 else ''}"
+      )
+    return prompt + (wanted or min(_MOST, room))
 
   def _function(self, options: SamplingOptions, length: int) -> Callable:
     if (options, length) not in self._functions:

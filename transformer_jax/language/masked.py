@@ -1,7 +1,7 @@
 """The two tasks by which BERT is pre-trained: masked tokens and next sentences (Devlin et al. 2019, §3.1).
 
-Masks are drawn anew at each step, from the key of the step and the row, where the paper draws ten for each row before
-training; validation has fixed ones.
+Masks are drawn anew at each step, from the key of the step and the row, where the authors' code draws ten for each
+row before training; validation has fixed ones.
 """
 
 import dataclasses
@@ -21,9 +21,11 @@ from transformer_jax.model import masking
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.training.loss import Sums, chunked_sums, token_sums
 
-__all__ = ["PARTS", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
+__all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
 
 Params = Any
+
+UNIT = "masked tokens"
 
 SHARE = 0.15  # of a row's tokens are predicted
 HIDDEN, REPLACED = 0.8, 0.1  # of these have [MASK] or a random token in their place; the rest stays

@@ -4,8 +4,10 @@ A row is [CLS] A [SEP] B [SEP] in three arrays: tokens, sides (1 for A, 2 for B,
 every position: 1 where B follows A, else 0.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +24,10 @@ PARTS = 3
 
 _FORMAT = "next 1"  # of the cached rows; changes when their meaning does
 _SHORTER = 0.1  # of the rows are made of fewer tokens than fit, so that the model sees short texts too
-_AT_ONCE = 1024
+_AT_ONCE = 1024  # rows
+_LINES = 8192  # encoded together
 
-Document = list[list[int]]  # the tokens of its lines
+Document = Sequence[Sequence[int] | np.ndarray]  # the tokens of its lines
 
 
 @dataclass
@@ -67,8 +70,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   report, dtype = PairsReport(), pipeline.row_type(tokenizer.vocab_size)
 
   def pack() -> Iterator[np.ndarray]:
-    documents = [[line for line in tokenizer.encode_batch(list(lines)) if line] for lines in text]
-    documents = [document for document in documents if document]
+    documents = [document for lines in text if len(document := Lines(lines, tokenizer, dtype))]
     if not documents:
       raise InputError(f"{which} is empty: there is nothing to read")
     report.documents = len(documents)
@@ -88,7 +90,29 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   return pipeline.cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
 
 
-def next_sentence_rows(documents: list[Document], row_length: int, separator: int) -> Iterator[tuple[np.ndarray, int]]:
+class Lines(Sequence[np.ndarray]):
+  """A document in little memory: its lines' tokens, without the empty lines, in one array."""
+
+  def __init__(self, lines: Iterable[str], tokenizer: Tokenizer, dtype: type):
+    lines, tokens, ends = iter(lines), [np.zeros(0, dtype)], [0]
+    while texts := list(itertools.islice(lines, _LINES)):
+      encoded = [line for line in tokenizer.encode_batch(texts) if line]
+      tokens.append(np.fromiter(itertools.chain.from_iterable(encoded), dtype))
+      ends += map(len, encoded)
+    self._tokens, self._ends = np.concatenate(tokens), np.cumsum(ends)
+
+  def __len__(self) -> int:
+    return len(self._ends) - 1
+
+  def __getitem__(self, index: Any) -> Any:
+    if isinstance(index, slice):
+      return [self[i] for i in range(*index.indices(len(self)))]
+    return self._tokens[self._ends[index] : self._ends[index + 1]]
+
+
+def next_sentence_rows(
+  documents: Sequence[Document], row_length: int, separator: int
+) -> Iterator[tuple[np.ndarray, int]]:
   """Rows of pairs, `[3, row_length]` each, and how many tokens had no room in each.
 
   A document's lines are taken until a row is full. A random part of them is A; B
@@ -125,7 +149,7 @@ def _size(lines: Document) -> int:
   return sum(len(line) + 1 for line in lines) - 1
 
 
-def _elsewhere(documents: list[Document], number: int, target: int, generator: np.random.Generator) -> Document:
+def _elsewhere(documents: Sequence[Document], number: int, target: int, generator: np.random.Generator) -> Document:
   """Lines at a random place of another document, or of the only one."""
   other = int(generator.integers(len(documents) - 1)) if len(documents) > 1 else number
   document = documents[other + (other >= number and len(documents) > 1)]

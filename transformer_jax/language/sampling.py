@@ -42,12 +42,14 @@ def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   """
   logits = logits.at[jnp.array([PAD, UNK, BOS])].set(-jnp.inf)
   keep = 1 if options.temperature == 0 else options.top_k or len(logits)
-  logits = logits / (options.temperature or 1.0)
+  # The largest becomes 0 and stays it, however low the temperature; a lower one would be 0 itself in float32.
+  logits = (logits - jnp.max(logits)) / max(options.temperature or 1.0, 1e-30)
   order = jnp.argsort(-logits, stable=True)
   kept = jnp.where(jnp.arange(len(logits)) < keep, logits[order], -jnp.inf)
   probabilities = jax.nn.softmax(kept)
   before = jnp.cumsum(probabilities) - probabilities
-  kept = jnp.where((before < options.top_p) | (jnp.arange(len(logits)) == 0), kept, -jnp.inf)
+  if options.top_p < 1:  # a sum of many probabilities can be 1 before the last of them
+    kept = jnp.where((before < options.top_p) | (jnp.arange(len(logits)) == 0), kept, -jnp.inf)
   return jnp.full_like(logits, -jnp.inf).at[order].set(kept)
 
 

@@ -144,9 +144,9 @@ def _encoded(lines: list[tuple[str, bool, bool]], tokenizer: Tokenizer, separato
     yield np.array(tokens), False
 
 
-def join_lines(lines: Iterable[Sequence[int]], separator: int) -> list[int]:
+def join_lines(lines: Iterable[Sequence[int] | np.ndarray], separator: int) -> list[int]:
   """The tokens of a text from those of its lines."""
   joined: list[int] = []
   for number, line in enumerate(lines):
-    joined += line if number == 0 else [separator, *line]
+    joined.extend(line if number == 0 else [separator, *line])
   return joined

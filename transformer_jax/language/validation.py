@@ -18,7 +18,8 @@ class Validation:
   shown: tuple[str, ...] = ("accuracy",)
 
   def __init__(self, config: Config, tokenizer: Tokenizer):
-    self._config, self._tokenizer = config, tokenizer
+    # What cannot be read is said now, and not after the training.
+    self._test = HeldOut(config, config.data.test, tokenizer) if config.data.test else None
     if config.data.validation:
       self._held_out = HeldOut(config, config.data.validation, tokenizer)
 
@@ -28,5 +29,6 @@ class Validation:
 
   def test(self, params: Params) -> str:
     """Of the whole test text, in words."""
-    line = HeldOut(self._config, self._config.data.test, self._tokenizer).means(params)
+    assert self._test
+    line = self._test.means(params)
     return ", ".join(f"{name} {value:.4f}" for name, value in line.items())

@@ -9,7 +9,10 @@ from transformer_jax.errors import InputError, require
 
 
 class Dtype(enum.Enum):
-  """The type in which matrix products are computed; parameters stay float32."""
+  """The type of matrix products, and of what goes from layer to layer and into the caches of decoding.
+
+  Parameters, softmax, the statistics of layer normalisation, logits and loss are float32 whatever it is.
+  """
 
   FLOAT32 = "float32"
   BFLOAT16 = "bfloat16"
@@ -76,7 +79,7 @@ class ModelConfig(AnyModelConfig):
     max_positions: rows of that table; of no effect with sinusoids.
     share_embeddings: source and target use one table.
     share_logits: the output layer is the target's table (§3.4).
-    dtype: the type of matrix products.
+    dtype: the type of matrix products (see `Dtype`).
   """
 
   vocab_size: int = 37_000

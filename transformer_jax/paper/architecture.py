@@ -1,5 +1,6 @@
 """§3, the stacks of Figure 1 and what is in a layer besides attention: §3.1 and §3.3."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.model import masking
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.feed_forward import FeedForward
@@ -26,6 +27,8 @@ from transformer_jax.paper.examples import (
   normal,
   parameters,
   random_like,
+  row,
+  row_logits,
   shapes,
 )
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
@@ -175,6 +178,30 @@ def initial_values():
   for kernel, size in zip(kernels, (64 + 64, 64 + 64, 64 + 101), strict=True):
     largest, limit = float(np.max(np.abs(kernel))), math.sqrt(6 / size)
     require(0.97 * limit < largest <= limit, f"a projection has values up to {largest:.3g}, not {limit:.3g}")
+
+
+@STATEMENTS.add(
+  "3.1",
+  "(The precision of the arithmetic is not given.)",
+  code="model/config.py: ModelConfig.dtype",
+  test="tests/model/test_embedding.py::test_logits_are_float32_in_bfloat16",
+  deviation=Deviation(
+    "float32, or by option bfloat16 for products and activations, which the recipes of §5 in `configs/` ask for; "
+    "parameters, softmax, logits and loss are float32 in any case",
+    "accelerators are several times as fast in bfloat16",
+  ),
+)
+def precision():
+  require_equal(ModelConfig().dtype, Dtype.FLOAT32, "the type of products by default")
+  params, logits = random_like(shapes(SHALLOW)), {}
+  for dtype in Dtype:
+    logits[dtype] = row_logits(dataclasses.replace(SHALLOW, dtype=dtype), params)(row((SOURCE, TARGET)))
+    require_equal(logits[dtype].dtype, jnp.float32, f"the type of logits with products in {dtype.value}")
+  scale = float(np.std(logits[Dtype.FLOAT32]))
+  # Seven layers of products that are each rounded to 8 bits.
+  difference = (logits[Dtype.BFLOAT16] - logits[Dtype.FLOAT32]) / scale
+  require_close(difference, np.zeros(difference.shape), "logits in bfloat16, against float32", 0.2)
+  require(float(np.max(np.abs(difference))) > 1e-4, "logits in bfloat16 are those of float32: nothing was rounded")
 
 
 @STATEMENTS.add(

@@ -82,7 +82,8 @@ def batch_size():
   code="data/packing.py: pack",
   test="tests/training/test_step.py::test_packed_pairs_have_the_logits_that_each_has_alone",
   deviation=Deviation(
-    "several pairs are packed into rows of one length, kept apart by masks",
+    "several pairs are packed into rows of one length, kept apart by masks; a pair that is longer than a row is left "
+    "out and counted",
     "one shape, one compilation, little padding; a packed pair has the logits and the loss that it has alone",
   ),
 )

@@ -27,8 +27,9 @@ class HeldOut:
     packed = families.task(config.model).packed_rows(config, which, tokenizer)
     longest, row_length = config.data.longest, config.data.row_length
     if left_out := packed.report.left_out(longest):
-      say(f"validation loss is of {packed.report.size}{left_out}")
-    size = -(-min(config.train.batch_tokens // row_length, len(packed.rows)) // parallel.device_count())
+      say(f"the loss on {which} is of {packed.report.size}{left_out}")
+    rows = min(config.train.batch_tokens // row_length // config.train.accumulation, len(packed.rows))
+    size = -(-max(rows, 1) // parallel.device_count())
     self._batches = pipeline.in_order(packed, size * parallel.device_count())
     self._step = parallel.over_devices(functools.partial(eval_step, config), out_axes=None)
 

@@ -1,7 +1,6 @@
 """The training loop: log, evaluate, save, resume, stop."""
 
 import functools
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -119,7 +118,7 @@ class Run:
     params = state.params
     with hosts.together():
       if parallel.is_main_host():
-        params = trained.params_from(self._config.train.init_from, self._config.model, params)
+        params = trained.params_from(self._config, params)
     return begin_with(state, parallel.replicate(hosts.from_main(params)))
 
   def go(self) -> None:
@@ -157,8 +156,9 @@ class Run:
         print(scores)
 
   def close(self) -> None:
-    """Leaves no file open, whatever ended the run."""
+    """Leaves no file open and nothing half saved, whatever ended the run."""
     self._metrics.close()
+    self._checkpoints.close()
 
   def _update(self, step: int) -> None:
     self._state, metrics = self._step(self._state, parallel.shard(self._batches[step - 1]))
@@ -169,15 +169,17 @@ class Run:
     line = self._metrics.flush(step)
     self._updates += line["updates"]
     self._seconds += line["seconds"]
-    if self._metrics.skipped_in_a_row > self._config.train.max_skipped:
-      self._close()
-      raise RunError(self._why_skipped(step - self._metrics.skipped_in_a_row + 1, step))
+    if self._metrics.most_skipped:
+      first, last = self._metrics.most_skipped
+      if last - first + 1 > self._config.train.max_skipped:
+        self._close()
+        raise RunError(self._why_skipped(first, last))
     text = f"step {step}: "
     if line["skipped"]:
       text += f"{line['skipped']} of {line['updates']} updates skipped, as loss or gradients were no numbers; "
     if "loss" in line:
       text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
-    return f"{text}{line['tokens_per_second']:,.0f} target tokens/s"
+    return f"{text}{line['tokens_per_second']:,.0f} {families.task(self._config.model).UNIT}/s"
 
   def _why_skipped(self, first: int, last: int) -> str:
     rows = self._batches.rows_of(first - 1).tolist()
@@ -248,7 +250,7 @@ def _provenance(packed: PackedRows) -> dict[str, Any]:
   return {
     "time": datetime.now(UTC).isoformat(timespec="seconds"),
     "data": packed.fingerprint,
-    "machine": parallel.describe() | {"cores": len(os.sched_getaffinity(0))},
+    "machine": parallel.describe() | {"cores": parallel.cores()},
     "versions": _versions(),
   }
 

@@ -3,6 +3,7 @@
 import json
 import math
 import operator
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -56,6 +57,8 @@ class Interval:
     learning_rate: of the last update.
     updates, skipped: how many, and how many of them changed nothing, as their loss or gradients were no numbers.
     skipped_in_a_row: the last so many updates, in more than this interval.
+    most_skipped: the most in a row up to an update of this interval,
+    most_skipped_to: and up to which one, from 1.
     seconds: what they took.
   """
 
@@ -65,6 +68,8 @@ class Interval:
   updates: int = 0
   skipped: int = 0
   skipped_in_a_row: int = 0
+  most_skipped: int = 0
+  most_skipped_to: int = 0
   seconds: float = 0.0
 
   def add(self, metrics: dict[str, Any]) -> None:
@@ -76,6 +81,8 @@ class Interval:
     if metrics["skipped"]:
       self.skipped += 1
       self.skipped_in_a_row += 1
+      if self.skipped_in_a_row > self.most_skipped:
+        self.most_skipped, self.most_skipped_to = self.skipped_in_a_row, self.updates
     else:
       self.skipped_in_a_row = 0
       self.gradient_norm = float(metrics["gradient_norm"])
@@ -99,7 +106,7 @@ class Interval:
   @classmethod
   def from_dict(cls, values: Mapping[str, Any]) -> "Interval":
     """The inverse of `to_dict`, of numbers of any type."""
-    numbers: dict[str, Any] = {f.name: type(f.default)(values[f.name]) for f in fields(cls) if f.name != "sums"}
+    numbers: dict[str, Any] = {f.name: type(f.default)(values.get(f.name, 0)) for f in fields(cls) if f.name != "sums"}
     return cls(sums=_sums(values["sums"]), **numbers)
 
 
@@ -122,7 +129,8 @@ class MetricsLog:
     interval: of the updates before that step that no line of the log tells of yet.
 
   Attributes:
-    skipped_in_a_row: updates up to the last flush that changed nothing.
+    most_skipped: the first and the last step of the longest row of updates that changed nothing, some of them before
+      the last flush and after the one before it; None where there was none.
 
   Raises:
     InputError: a line of `metrics.jsonl` is malformed.
@@ -133,7 +141,7 @@ class MetricsLog:
     self._path = workdir / FILE
     self._pending: list[dict[str, Any]] = []
     self._interval = interval
-    self.skipped_in_a_row = interval.skipped_in_a_row
+    self.most_skipped: tuple[int, int] | None = None
     self._since = time.perf_counter()
     self._curves = None
     if parallel.is_main_host():
@@ -160,8 +168,10 @@ class MetricsLog:
     """Writes one line for all updates since the last one and returns it; waits for them."""
     self._add_up()
     line = self._interval.line()
-    self.skipped_in_a_row = self._interval.skipped_in_a_row
-    self._interval = Interval(skipped_in_a_row=self.skipped_in_a_row)
+    last = step - self._interval.updates + self._interval.most_skipped_to
+    skipped = self._interval.most_skipped
+    self.most_skipped = (last - skipped + 1, last) if skipped else None
+    self._interval = Interval(skipped_in_a_row=self._interval.skipped_in_a_row)
     self.write(step, "train", line)
     return line
 
@@ -169,8 +179,8 @@ class MetricsLog:
     """Appends `line` under the name of its data."""
     if self._curves is None:
       return
-    with writing(self._path), self._path.open("a") as file:
-      file.write(json.dumps({"step": step, "split": split, **line}) + "\n")
+    with writing(self._path):
+      _append(self._path, json.dumps({"step": step, "split": split, **line}) + "\n")
     self._curves.add(step, split, line)
 
   @contextmanager
@@ -193,6 +203,15 @@ class MetricsLog:
     now = time.perf_counter()
     self._interval.seconds += now - self._since
     self._since = now
+
+
+def _append(path: epath.Path, text: str) -> None:
+  """At the end of a file; of one on `gs://`, which has no such thing, the whole is written anew."""
+  if "://" in os.fspath(path):
+    path.write_text((path.read_text() if path.exists() else "") + text)
+  else:
+    with path.open("a") as file:
+      file.write(text)
 
 
 def _cut_back(path: epath.Path, step: int, logged: int) -> None:

@@ -20,6 +20,7 @@ from transformer_jax.training.segments import decoder_input, segment_positions
 Params = Any
 
 PARTS = 4  # both sides' tokens and segments, as `packing` lays them out
+UNIT = "target tokens"
 
 
 def learn_tokenizer(config: Config) -> Tokenizer:

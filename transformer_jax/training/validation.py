@@ -7,7 +7,7 @@ from transformer_jax.config import Config
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.evaluation.scores import Scores, score
+from transformer_jax.evaluation.scores import Scores, check_tokenization, score
 from transformer_jax.progress import say
 from transformer_jax.training.held_out import HeldOut
 from transformer_jax.training.step import Params
@@ -29,6 +29,9 @@ class Validation:
     self._tokenizer = tokenizer
     self._translator: Translator | None = None
     data = config.data
+    # What cannot be used is said now, and not after the training.
+    check_tokenization(config.evaluate.tokenize)
+    self._test = pipeline.read_pairs(data, data.test) if data.test else []
     if data.validation:
       self._held_out = HeldOut(config, data.validation, tokenizer)
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
@@ -43,9 +46,8 @@ class Validation:
 
   def test(self, params: Params) -> Scores:
     """Scores of all translations of the test set, with samples."""
-    pairs = pipeline.read_pairs(self._config.data, self._config.data.test)
-    scores, translations = self.translate(params, pairs)
-    for (source, reference), translation in list(zip(pairs, translations, strict=True))[:SAMPLES]:
+    scores, translations = self.translate(params, self._test)
+    for (source, reference), translation in list(zip(self._test, translations, strict=True))[:SAMPLES]:
       say(f"  {source}\n    translation: {translation}\n    reference:   {reference}")
     return scores
 
