@@ -1,11 +1,13 @@
 """What a device computes for a batch of sentences: the search for translations, and the probability of given ones."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from jax.extend.core import jaxpr_as_fun
 
 from transformer_jax import operations, parallel
 from transformer_jax.config import LengthPenalty
@@ -37,7 +39,7 @@ class SearchOptions:
   patience: float = 0.0
 
 
-def search(model: Any, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
+def search(model: nn.Module, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
   """The best translations of `source`.
 
   Raises:
@@ -74,13 +76,14 @@ def search(model: Any, options: SearchOptions, slots: int, params: Params, sourc
 
   # Of this cache nothing is read before a sentence enters.
   cache = jax.vmap(start)(jax.tree.map(lambda x: x[:slots], memories))
-  logits = 4 * slots * options.beam_size * model.config.vocab_size
+  beams = jnp.zeros((slots, options.beam_size), jnp.int32)
+  traced_step, decoding = _traced(step, cache, beams[:, 0], beams, beams)
   _require_memory(
-    _bytes((cache, memories)) + _COPIES * max(encoding, logits),
+    _bytes((cache, memories)) + _COPIES * max(encoding, decoding),
     f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each",
   )
   return beam_search(
-    step,
+    traced_step,
     enter,
     cache,
     limits,
@@ -107,6 +110,14 @@ def _require_memory(size: int, what: str) -> None:
     )
 
 
+def _traced(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[..., Any], int]:
+  """A function of arrays like these arguments that need not be traced again, and the bytes of its largest array."""
+  jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
+  again = jaxpr_as_fun(jaxpr)
+  structure = jax.tree.structure(shapes)
+  return lambda *args: jax.tree.unflatten(structure, again(*jax.tree.leaves(args))), operations.largest(jaxpr.jaxpr)
+
+
 def _bytes(tree: Any) -> int:
   return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
@@ -121,14 +132,13 @@ def _memories(model: nn.Module, variables: Any, slots: int, source: jax.Array) -
     return model.apply(variables, _encode(model, variables, source), source != PAD, method="remember")
 
   groups = source.reshape(-1, slots, source.shape[1])
-  traced, shapes = jax.make_jaxpr(jax.vmap(remember), return_shape=True)(groups[0])
+  remember_all, largest = _traced(jax.vmap(remember), groups[0])
 
   def of_group(group: jax.Array) -> Any:
-    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    return jax.lax.cond(jnp.any(group != PAD), jax.vmap(remember), lambda _: nothing, group)
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(remember_all, group))
+    return jax.lax.cond(jnp.any(group != PAD), remember_all, lambda _: nothing, group)
 
-  memories = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(of_group, groups))
-  return memories, operations.largest(traced.jaxpr)
+  return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(of_group, groups)), largest
 
 
 def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
