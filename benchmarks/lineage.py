@@ -1,15 +1,15 @@
 """The Transformer beside its recurrent ancestors on Multi30k: the same text, sizes, search and time of training.
 
-    python benchmarks/lineage.py --data DIR --runs DIR [--minutes 15] [--models NAME ...] [--output DIR] [--KEY=VALUE]
+    python benchmarks/lineage.py --data DIR --runs DIR [--minutes 24] [--models NAME ...] [--output DIR] [--KEY=VALUE]
 
 DIR has what benchmarks/multi30k.py asks for. Other flags are keys of every config, as in --train.batch_tokens=2048.
 
-First all models are timed in turns (`rates.py`), on a machine that does nothing else. Each run then makes the updates
-that --minutes have room for at this rate, and so as many on any day, whatever else the machine does; then it
-translates the test set once, with the moving average of its parameters. The same command goes on where it was stopped,
-also in the middle of a run, and does no run twice; once OUTPUT/rates.json is there, several can go on side by side with
-different --models. OUTPUT has a JSON file for each run and its translations; from all that are there the program makes
-`table.md`, `bleu_by_length.svg` and `curve.svg`.
+Where OUTPUT has no rates.json yet, all models are first timed in turns (`rates.py`), on a machine that does nothing
+else. Each run then makes the updates that --minutes have room for at this rate, and so as many on any day, whatever
+else the machine does; then it translates the test set once, with the moving average of its parameters. The same command
+goes on where it was stopped, also in the middle of a run, and does no run twice; once rates.json is there, several can
+go on side by side with different --models. OUTPUT has a JSON file for each run and its translations; from all that are
+there the program makes `table.md`, `bleu_by_length.svg` and `curve.svg`.
 """
 
 import argparse
@@ -50,10 +50,13 @@ SHORT = ["train.batch_tokens=2048", "evaluate.every=250", "evaluate.sentences=0"
 
 def main() -> None:
   args, keys = parse()
-  signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that what it started ends, too
+  for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda number, frame: sys.exit(128 + number))  # so that what it started ends, too
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
-  seconds = rates.measured({model: flags(model, 1, args.data, keys) for model in MODELS}, output / "rates.json")
+  finished(output, args.minutes, keys)
+  seconds = rates.measured({model: flags(model, 1, args.data, keys) for model in MODELS}, keys, output / "rates.json")
+  seconds["reversed"] = seconds["plain"]  # it does the same in another order
   for model, seed in runs(args.models):
     done = output / f"{model}-{seed}.json"
     if not done.exists():
@@ -61,7 +64,7 @@ def main() -> None:
       steps = round(60 * args.minutes / seconds[model])
       result = whole(model, seed, args, [*keys, f"train.steps={steps}"])
       done.write_text(json.dumps({**result, "seconds_of_an_update": seconds[model]}, indent=1) + "\n")
-  results = [json.loads(path.read_text()) for path in sorted(output.glob("*-[0-9].json"))]
+  results = finished(output, args.minutes, keys)
   rows = [row(model, [r for r in results if r["model"] == model]) for model in MODELS]
   table = report.table([row for row in rows if row])
   (output / "table.md").write_text(table + "\n")
@@ -74,7 +77,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add = parser.add_argument
   add("--data", required=True, metavar="DIR", help="with tok_train, tok_val and tok_test_2016_flickr")
   add("--runs", required=True, metavar="DIR", help="where the run folders are made, or found")
-  add("--minutes", type=float, default=15.0, metavar="M", help="of updates in each run (default 15)")
+  add("--minutes", type=float, default=24.0, metavar="M", help="of updates in each run (default 24)")
   add("--models", nargs="+", choices=list(MODELS), default=list(MODELS), metavar="NAME", help="(default all)")
   add("--output", default="docs/results/lineage", metavar="DIR", help="for results (default docs/results/lineage)")
   args, rest = parser.parse_known_args()
@@ -85,6 +88,15 @@ def runs(models: Sequence[str]) -> Iterator[tuple[str, int]]:
   """The first seed of each model, then the second of those that have one: what is there early can be compared."""
   for seed in range(1, 1 + max(seeds for seeds, _ in MODELS.values())):
     yield from ((model, seed) for model in models if seed <= MODELS[model][0])
+
+
+def finished(output: Path, minutes: float, keys: list[str]) -> list[dict[str, Any]]:
+  """The results that are there; ends the program if one is of other settings."""
+  results = {path: json.loads(path.read_text()) for path in sorted(output.glob("*-[0-9].json"))}
+  for path, result in results.items():
+    if (result["minutes"], result["keys"][:-1]) != (minutes, keys):
+      sys.exit(f"{path} is of {result['minutes']:g} minutes and {result['keys']}: choose another --output")
+  return list(results.values())
 
 
 def flags(model: str, seed: int, data: str, keys: list[str]) -> list[str]:
@@ -118,7 +130,8 @@ def whole(model: str, seed: int, args: argparse.Namespace, keys: list[str]) -> d
 
 
 def train(arguments: list[str]) -> None:
-  with subprocess.Popen([sys.executable, str(multi30k.ROOT / "train.py"), *arguments]) as process:
+  program = [sys.executable, str(multi30k.ROOT / "train.py"), *arguments]
+  with subprocess.Popen(program, start_new_session=True) as process:  # which a Ctrl-C does not reach
     try:
       status = process.wait()
     except BaseException:

@@ -23,11 +23,12 @@ ROUNDS = 7
 STEPS = 20
 
 
-def measured(arguments: Mapping[str, list[str]], file: Path) -> dict[str, float]:
+def measured(arguments: Mapping[str, list[str]], keys: list[str], file: Path) -> dict[str, float]:
   """Seconds of an update of each: what an earlier call measured, or else measured now.
 
   Args:
     arguments: by name, the flags of train.py.
+    keys: of the configs, as they were changed for all.
     file: of what was measured, JSON.
 
   Returns:
@@ -37,8 +38,11 @@ def measured(arguments: Mapping[str, list[str]], file: Path) -> dict[str, float]
   if not file.exists():
     with tempfile.TemporaryDirectory() as scratch:
       rounds = measure({name: flags.parse(["rates", *a], None).config for name, a in arguments.items()}, Path(scratch))
-    file.write_text(json.dumps({**report.context(), "seconds_of_an_update": rounds}, indent=1) + "\n")
-  rounds = json.loads(file.read_text())["seconds_of_an_update"]
+    file.write_text(json.dumps({**report.context(), "keys": keys, "seconds_of_an_update": rounds}, indent=1) + "\n")
+  found = json.loads(file.read_text())
+  if found.get("keys", []) != keys:
+    sys.exit(f"{file} is of {found.get('keys')}, not of {keys}: choose another folder")
+  rounds = found["seconds_of_an_update"]
   first = rounds[next(iter(arguments))]
   return {name: report.median(first) * report.ratio(rounds[name], first) for name in arguments}
 
