@@ -195,7 +195,7 @@ def test_a_damaged_checkpoint_is_one_sentence(slow_folder, tmp_path, capfd):
   options = ["--workdir", str(tmp_path / "run"), "--last", "3", "--output", str(tmp_path / "output")]
   assert main(["average", *options]) == 1
   line = capfd.readouterr().err.splitlines()[-1]
-  assert line.startswith(f"transformer-jax: error: the checkpoint of step 11 in {tmp_path / 'run'} is damaged: ")
+  assert line.startswith(f"transformer-jax: error: the checkpoint of step 11 in {tmp_path / 'run'} cannot be read: ")
 
 
 def test_how_many_must_be_said(folder, tmp_path, capfd):

@@ -199,7 +199,7 @@ def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
   assert (files / "a.de").read_text() == text(reversed(LINES))
   (files / "folder").mkdir()
   status, out, err = run(*argv, files / "folder")
-  assert (status, out) == (2, "") and "cannot be written, Is a directory" in err[0]
+  assert (status, out) == (2, "") and "cannot be written: give a file" in err[0]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")

@@ -37,7 +37,7 @@ def average(
 
   Raises:
     InputError: not a run folder, not enough checkpoints in it, or the output cannot be used.
-    RunError: a checkpoint is damaged, or the disk is full.
+    RunError: a checkpoint cannot be read, or the disk is full.
   """
   _require("last", last, last > 0, "positive")
   _require("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
@@ -101,7 +101,7 @@ def _read(workdir: epath.Path, config: Config, steps: list[int]) -> Iterator[Par
       except Exception as error:  # damaged files can make orbax raise any
         if is_out_of_memory(error):
           raise
-        raise RunError(f"the checkpoint of step {step} in {workdir} is damaged: {one_line(error, 200)}") from error
+        raise RunError(f"the checkpoint of step {step} in {workdir} cannot be read: {one_line(error, 200)}") from error
       progress.update(1)
 
 

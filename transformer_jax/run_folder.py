@@ -20,7 +20,7 @@ from etils import epath
 from transformer_jax import config_values, families, hosts, parallel, untrusted
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, writing
+from transformer_jax.errors import InputError, require, writing
 
 CONFIG, TOKENIZER, PROVENANCE = "config.json", "tokenizer.model", "provenance.json"
 
@@ -36,10 +36,12 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
   """Whether the folder holds a run already, which must then be one of this config.
 
   Raises:
-    InputError: the folder cannot be written, it holds averaged parameters, or a key differs that may not.
+    InputError: the folder cannot be written, it holds averaged parameters, a key differs that may not, or no run can
+      begin with one.
   """
   make_folder(workdir, "--workdir")
   if not (workdir / CONFIG).exists():
+    _require_new(config)
     return False
   begun_with = read_config(workdir)
   for start in read_provenance(workdir):
@@ -50,6 +52,13 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
       )
   _check_same(begun_with, config, workdir)
   return True
+
+
+def _require_new(config: Config) -> None:
+  """What is asked of a new run only, as older ones went on without it."""
+  require(config.train.seed < 2**32, "train.seed", config.train.seed, "below 2 ** 32, as JAX's keys are no longer")
+  if not config.model.translates:
+    require(config.data.max_length == 0, "data.max_length", config.data.max_length, "0: no text is too long to be read")
 
 
 @contextlib.contextmanager

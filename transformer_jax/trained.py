@@ -83,11 +83,11 @@ def tokenizer_to_begin_with(config: Config) -> Tokenizer:
 def params_from(config: Config, params: Params) -> Params:
   """`params` of a new run, and in their places those of the run in `config.train.init_from` with their name and shape.
 
-  Of a table of positions the other run has learned as many rows as its sentences had places. They are repeated in the
-  other rows, as which they are better than random ones (Beltagy et al. 2020, §5).
+  A table of positions of which the other run can have learned only the first rows begins with these, again and again:
+  they are better than random ones (Beltagy et al. 2020, §5).
 
-  Says what is new, and which options of both models differ: some of them, as where LayerNorm stands, change what the
-  same parameters mean.
+  Says what is new or repeated, and which options of both models differ: some of them, as where LayerNorm stands, change
+  what the same parameters mean.
 
   Raises:
     InputError: not a run folder, or there are none such.
@@ -96,11 +96,16 @@ def params_from(config: Config, params: Params) -> Params:
   other_config, _, others, step = load_for_decoding(workdir, None)
   found = dict(jax.tree_util.tree_leaves_with_path(others))
   new: list[str] = []
+  repeated: list[str] = []
 
   def choose(path: Any, random: jax.Array) -> jax.Array:
     other, names = found.get(path), [key.key for key in path]
     if other is not None and _is_of_positions(names) and other.shape[1:] == random.shape[1:]:
-      return other[jnp.arange(len(random)) % min(len(other), other_config.data.longest)]
+      # Of a run that was itself begun with another's parameters, all rows.
+      learned = len(other) if other_config.train.init_from else min(len(other), other_config.data.longest)
+      if learned < config.data.row_length:
+        repeated.append(f"{'/'.join(names)} from row {learned} on")
+      return other[jnp.arange(len(random)) % learned]
     if other is not None and other.shape == random.shape:
       return other
     new.append("/".join(names))
@@ -110,6 +115,8 @@ def params_from(config: Config, params: Params) -> Params:
   if len(new) == len(jax.tree.leaves(params)):
     raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
   say(f"beginning with the parameters of step {step} of {workdir}; new: {', '.join(new) or 'none'}")
+  if repeated:
+    say(f"repeats the rows before, as that run has no others: {', '.join(repeated)}")
   here, there = dataclasses.asdict(model), dataclasses.asdict(other_config.model)
   if differing := [
     f"config.model.{key} is {here[key]}, was {there[key]}" for key in here if key in there and here[key] != there[key]

@@ -247,7 +247,7 @@ def test_training_begins_with_the_other_runs_parameters(folder, gpt_run):
   jax.tree.map(np.testing.assert_array_equal, state_of(folder / "again", config).params, other.average)
 
 
-def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run):
+def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run, capfd):
   """Rows of 16 of a table of 16, and then of 8 of one of 16, go into a table of 37."""
   learned = state_of(gpt_run, config_of(folder, models()["gpt"])).average["positions"]["table"]
   model = dataclasses.replace(models()["gpt"], max_positions=37)
@@ -260,15 +260,23 @@ def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run)
   shutil.copytree(gpt_run, shorter)
   (shorter / "config.json").write_text(json.dumps(values | {"data": values["data"] | {"row_length": 8}}))
   params = jax.tree.map(np.zeros_like, state_of(folder / "longer", config).params)
+  capfd.readouterr()
   again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(shorter)))
   found = trained.params_from(again, params)["positions"]["table"]
   np.testing.assert_array_equal(found, learned[np.arange(37) % 8])
+  assert "repeats the rows before, as that run has no others: positions/table from row 8 on" in capfd.readouterr().err
+  # Of a run that was itself begun so, all rows are to be trusted.
+  again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(folder / "longer")))
+  found = trained.params_from(again, params)["positions"]["table"]
+  np.testing.assert_array_equal(found, learned[np.arange(37) % 16])
+  assert "repeats" not in capfd.readouterr().err
 
 
 def test_options_that_would_be_ignored_are_refused(folder, gpt_run, tmp_path):
   config = config_of(folder, models()["gpt"])
-  with pytest.raises(InputError, match="max_length is 7, but no text is too long"):
-    dataclasses.replace(config, data=dataclasses.replace(config.data, max_length=7))
+  longest = dataclasses.replace(config, data=dataclasses.replace(config.data, max_length=7))
+  with pytest.raises(InputError, match="max_length is 7, but must be 0: no text is too long"):
+    loop.train(longest, epath.Path(tmp_path / "run"))
   own = Path(gpt_run) / "tokenizer.model"
   other = tmp_path / "other.model"
   Tokenizer.learn(["abc abd"] * 9, 266).save(other)

@@ -242,7 +242,12 @@ def test_mistakes_of_the_end_are_said_before_the_training(prefix, tmp_path):
   config = tiny(prefix)
   no_test = dataclasses.replace(config, data=dataclasses.replace(config.data, test="/nowhere"))
   tokenize = dataclasses.replace(config, evaluate=dataclasses.replace(config.evaluate, tokenize="13b"))
-  for wrong, message in ((no_test, "/nowhere"), (tokenize, "'13b' is not a tokenisation")):
+  seed = tiny(prefix, seed=2**32)
+  for wrong, message in (
+    (no_test, "/nowhere"),
+    (tokenize, "'13b' is not a tokenisation"),
+    (seed, "seed is 4294967296, but must be below"),
+  ):
     with pytest.raises(InputError, match=message):
       loop.train(wrong, epath.Path(tmp_path / "run"))
   assert not list(tmp_path.glob("run/checkpoints/*"))

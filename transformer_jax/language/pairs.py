@@ -130,9 +130,7 @@ def next_sentence_rows(
     start = 0
     while start < len(document):
       target = room if generator.random() >= _SHORTER else int(generator.integers(2, room + 1))
-      end = start + 1
-      while end < len(document) and _size(document[start:end]) < target:
-        end += 1
+      end = _end(document, start, target)
       middle = end if end - start == 1 else int(generator.integers(start + 1, end))
       first = join_lines(document[start:middle], separator)
       follows = middle < end and generator.random() < 0.5
@@ -145,8 +143,13 @@ def next_sentence_rows(
       start = end if follows else middle
 
 
-def _size(lines: Document) -> int:
-  return sum(len(line) + 1 for line in lines) - 1
+def _end(document: Document, start: int, target: int) -> int:
+  """Behind the lines from `start` on that have so many tokens, the signs between them included, or behind the last."""
+  end, size = start + 1, len(document[start])
+  while end < len(document) and size < target:
+    size += 1 + len(document[end])
+    end += 1
+  return end
 
 
 def _elsewhere(documents: Sequence[Document], number: int, target: int, generator: np.random.Generator) -> Document:
@@ -154,10 +157,7 @@ def _elsewhere(documents: Sequence[Document], number: int, target: int, generato
   other = int(generator.integers(len(documents) - 1)) if len(documents) > 1 else number
   document = documents[other + (other >= number and len(documents) > 1)]
   start = int(generator.integers(len(document)))
-  end = start + 1
-  while end < len(document) and _size(document[start:end]) < target:
-    end += 1
-  return document[start:end]
+  return document[start : _end(document, start, target)]
 
 
 def _cut(first: list[int], second: list[int], room: int, generator: np.random.Generator) -> tuple[list[int], list[int]]:
