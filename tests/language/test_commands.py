@@ -268,7 +268,7 @@ def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run,
   # Of a run that was itself begun so, all rows are to be trusted.
   again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(folder / "longer")))
   found = trained.params_from(again, params)["positions"]["table"]
-  np.testing.assert_array_equal(found, learned[np.arange(37) % 16])
+  np.testing.assert_allclose(found, learned[np.arange(37) % 16], rtol=1e-5)  # it has a moving average of its own
   assert "repeats" not in capfd.readouterr().err
 
 
