@@ -1,0 +1,111 @@
+"""`evaluate` and `score`: the scores of a run's translations, and of any file's."""
+
+import json
+import os
+
+import pytest
+
+from tests.commands.lines import LINES, text
+from transformer_jax.evaluation.report import content_hash
+from transformer_jax.evaluation.scores import score
+
+
+def test_evaluate_prints_scores(run, translator, workdir, files):
+  expected = score(translator.translate(LINES), LINES[::-1], tokenize="char", lowercase=True)
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  argv += ["--tokenize", "char", "--lowercase", "--hypotheses", files / "out"]
+  status, out, _ = run(*argv, "--json")
+  values = json.loads(out)
+  assert status == 0
+  assert values.pop("seconds") >= 0
+  assert values == expected.to_dict()
+  assert values["sentences"] == len(LINES)
+  assert (files / "out").read_text() == text(translator.translate(LINES))
+  _, out, _ = run(*argv)
+  assert out.startswith(str(expected))
+
+
+def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de", "--hypotheses"]
+  for name in ("a.de", "../" + files.name + "/a.en"):
+    status, out, err = run(*argv, files / name)
+    assert (status, out) == (2, "") and "is a file that is read: give another one" in err[0]
+  assert (files / "a.de").read_text() == text(reversed(LINES))
+  (files / "folder").mkdir()
+  status, out, err = run(*argv, files / "folder")
+  assert (status, out) == (2, "") and "cannot be written: give a file" in err[0]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_costs_no_scores(run, translator, workdir, files):
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  status, out, err = run(*argv, "--hypotheses", "/dev/full")
+  assert status == 1 and out.startswith("BLEU")
+  assert "cannot write /dev/full: No space left on device" in err[-1]
+
+
+def test_evaluate_reports(run, translator, workdir, files):
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de", "--report"]
+  argv += ["--beam-size", 1, "--hypotheses", files / "out"]
+  status, out, _ = run(*argv, "--json")
+  found = json.loads(out)
+  assert status == 0
+  translations = translator.translate(LINES, beam_size=1)
+  assert found["scores"]["bleu"]["score"] == score(translations, LINES[::-1]).bleu
+  assert found["scores"]["compound_split_bleu"] is not None
+  assert found["test_set"]["direction"] == "en-de"
+  assert found["test_set"]["source"] == {"file": "a.en", "sha256": content_hash(LINES)}
+  assert found["test_set"]["reference"] == {"file": "a.de", "sha256": content_hash(LINES[::-1])}
+  assert found["translations"] == {"file": "out", "sha256": content_hash(translations)}
+  assert found["run"] == {
+    "seed": 0,
+    "step": 0,
+    "averaged_steps": None,
+    "penalty": "gnmt",
+    "beam_size": 1,
+    "length_penalty": 0.6,
+    "patience": 0.0,
+  }
+  assert found["seconds"] >= 0 and found["comparison"] is None
+  _, out, _ = run(*argv)
+  assert out.startswith("BLEU ") and "beam_size 1" in out and found["scores"]["ter"]["signature"] in out
+
+
+def test_evaluate_compares(run, translator, workdir, files):
+  (files / "other").write_text(text(LINES[::-1]))
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  _, out, _ = run(*argv, "--compare", files / "other", "--json")
+  comparison = json.loads(out)["comparison"]
+  assert (comparison["file"], comparison["resamples"]) == ("other", 1000)
+  assert comparison["scores"]["chrf"]["score"] == pytest.approx(100)
+
+
+def test_score_is_the_report_without_a_run(run, translator, workdir, files):
+  common = ["--reference", files / "a.de", "--hypotheses", files / "out", "--source", files / "a.en", "--json"]
+  common += ["--tokenize", "char", "--lowercase"]
+  _, out, _ = run("evaluate", "--workdir", workdir, *common, "--report")
+  status, again, _ = run("score", "--languages", "en", "de", *common)
+  assert status == 0
+  assert json.loads(again) == json.loads(out) | {"run": None, "seconds": None}
+
+
+def test_score_of_what_equals_the_reference(run, files):
+  argv = ["score", "--hypotheses", files / "a.de", "--reference", files / "a.de", "--compare", files / "a.de"]
+  status, out, _ = run(*argv)
+  assert status == 0
+  assert "100.0%" in out and "difference +0.00, p = 1.000" in out and "Table 2" not in out
+
+
+def test_files_of_unequal_length(run, workdir, files):
+  (files / "short").write_text("one line\n")
+  evaluate = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference"]
+  for argv in (
+    [*evaluate, files / "short"],
+    [*evaluate, files / "a.de", "--compare", files / "short"],
+    ["score", "--hypotheses", files / "short", "--reference", files / "a.de"],
+    ["score", "--hypotheses", files / "a.en", "--reference", files / "a.de", "--compare", files / "short"],
+    ["score", "--hypotheses", files / "a.en", "--reference", files / "a.de", "--source", files / "short"],
+  ):
+    status, out, err = run(*argv)
+    assert (status, out) == (2, "")
+    assert len(err) == 1 and "has 6" in err[0] and "short has 1" in err[0]

@@ -1,0 +1,155 @@
+"""`translate`: what it prints where, and how it ends. `test_translator.py` shows that translations are right."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.commands.lines import LINES, text
+from transformer_jax.__main__ import main
+
+
+def test_line_i_is_the_translation_of_line_i(run, translator, workdir):
+  status, out, _ = run("translate", "--workdir", workdir, stdin=text(LINES).encode())
+  assert status == 0
+  assert out == text(translator.translate(LINES))
+  assert out.split("\n")[1] == out.split("\n")[4] == ""
+
+
+def test_windows_line_ends_and_a_missing_last_one(run, translator, workdir):
+  _, out, _ = run("translate", "--workdir", workdir, stdin="\r\n".join(LINES).encode())
+  assert out == text(translator.translate(LINES))
+
+
+def test_scores_and_n_best(run, translator, workdir):
+  _, out, _ = run("translate", "--workdir", workdir, "--n-best", 2, "--scores", stdin=text(LINES).encode())
+  lines = out.split("\n")[:-1]
+  assert len(lines) == 2 * len(LINES)
+  for i, best in enumerate(translator.translate(LINES, n_best=2, return_scores=True)):
+    for rank, translation in enumerate(best):
+      found, _, translated = lines[2 * i + rank].partition("\t")
+      assert translated == translation.text
+      assert float(found) == pytest.approx(translation.score, abs=1e-6)
+  assert lines[2:4] == ["0.000000\t", ""]
+
+
+def test_a_bad_byte_comes_after_the_lines_before_it(run, translator, workdir):
+  status, out, err = run("translate", "--workdir", workdir, stdin=b"abc de\nf\n\xff\nab\n")
+  assert status == 2
+  assert out == text(translator.translate(["abc de", "f"]))
+  assert len(err) == 1 and err[0].startswith("transformer-jax: error: standard input, line 3: ")
+
+
+def test_a_long_line_is_split_or_refused_and_changes_no_other(run, translator, workdir):
+  long = "abc de " * 300
+  lines = ["abc", long, "de", *LINES]
+  alone = text(translator.translate(lines[:1] + lines[2:])).split("\n")
+  status, out, err = run("translate", "--workdir", workdir, stdin=text(lines).encode())
+  assert status == 0
+  assert out.split("\n")[:1] + out.split("\n")[2:] == alone
+  assert [line.split(" tokens")[0] for line in err] == ["line 2 has more than config.decode.max_source_length = 16"]
+  status, out, err = run("translate", "--workdir", workdir, "--long", "refuse", stdin=text(lines).encode())
+  assert (status, out) == (2, f"{alone[0]}\n")
+  assert len(err) == 1 and "line 2 has more than config.decode.max_source_length = 16 tokens" in err[0]
+
+
+def test_an_input_that_cannot_be_read_is_named(workdir, translator, capfd, monkeypatch, tmp_path):
+  with open(tmp_path / "file", "w") as not_readable:
+    monkeypatch.setattr(sys, "stdin", not_readable)
+    assert main(["translate", "--workdir", workdir]) == 2
+  assert "error: cannot read standard input: Bad file descriptor; give it" in capfd.readouterr().err
+
+
+def test_memory_that_is_exhausted_is_one_sentence(run, translator, workdir, monkeypatch):
+  for error in (MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: out of memory while allocating 9 bytes")):
+
+    def exhausted(*args, error=error, **options):
+      raise error
+
+    monkeypatch.setattr(translator, "translate_lines", exhausted)
+    status, out, err = run("translate", "--workdir", workdir, stdin=b"a\n")
+    assert (status, out) == (1, "") and len(err) == 1 and "memory is exhausted" in err[0]
+
+
+def test_nothing_in_nothing_out(run, translator, workdir):
+  assert run("translate", "--workdir", workdir) == (0, "", [])
+
+
+def test_options_that_the_search_cannot_use(run, translator, workdir):
+  status, _, err = run("translate", "--workdir", workdir, "--n-best", 3)
+  assert status == 2
+  assert err == ["transformer-jax: error: n_best is 3, but must be from 1 to beam_size, which is 2"]
+  status, _, err = run("translate", "--workdir", workdir, "--patience", -1)
+  assert status == 2
+  assert err == ["transformer-jax: error: patience is -1.0, but must be 0 or more"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_behind_the_output_is_one_sentence(run, translator, workdir, monkeypatch):
+  with open("/dev/full", "w") as full:
+    monkeypatch.setattr(sys, "stdout", full)
+    status, _, err = run("translate", "--workdir", workdir, stdin=text(LINES).encode())
+  assert status == 1
+  assert err[-1] == (
+    "transformer-jax: error: cannot write standard output: No space left on device; "
+    "what was saved before is untouched: make room, and give the same command again"
+  )
+
+
+def test_ctrl_c_is_quiet(run, translator, workdir, monkeypatch):
+  def interrupted(*args, **options):
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(translator, "translate_lines", interrupted)
+  assert run("translate", "--workdir", workdir) == (130, "", [])
+
+
+@pytest.fixture
+def process(workdir):
+  """`translate` in a process of its own, whose locale does not know UTF-8, and whose pipes hold one page."""
+  process = subprocess.Popen(
+    [sys.executable, "-m", "transformer_jax", "translate", "--workdir", workdir, "--beam-size", "1"],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    env={"LC_ALL": "C", "PYTHONUTF8": "0", "JAX_PLATFORMS": "cpu", "PYTHONPATH": ":".join(sys.path)},
+  )
+  for pipe in (process.stdin, process.stdout):
+    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+  watchdog = threading.Timer(120, process.kill)
+  watchdog.start()
+  yield process
+  watchdog.cancel()
+  process.kill()
+  process.communicate()
+
+
+def test_a_reader_that_leaves_is_no_error(process):
+  """As in `| head -1`."""
+  process.stdout.close()
+  process.stdout = None
+  _, err = process.communicate("abc \N{SNOWMAN}\n".encode())
+  assert process.returncode == 141
+  assert all(line.endswith(" a second") for line in err.decode().splitlines())  # progress, where the machine is busy
+
+
+def test_a_program_at_both_ends_is_never_left_waiting(process):
+  """It waits for the answer to each line, then writes several pages before it reads any, then a byte that is wrong."""
+  lines = ["abc", "", "de de", "f ghij \N{SNOWMAN}", "a" * 50]
+  answers = []
+  for line in lines:
+    process.stdin.write(f"{line}\n".encode())
+    process.stdin.flush()
+    answers.append(process.stdout.readline())
+  assert len(set(answers)) > 2 and answers[1] == b"\n"
+  process.stdin.write(text(300 * lines).encode() + b"abc\n\xff\nabc\n")
+  process.stdin.flush()
+  assert len(b"".join(300 * answers)) > 2 * 4096
+  out, err = process.communicate()
+  assert out == b"".join([*300 * answers, answers[0]])
+  assert process.returncode == 2
+  error = f"transformer-jax: error: standard input, line {301 * len(lines) + 2}: "
+  assert err.decode().splitlines()[-1].startswith(error)
