@@ -75,9 +75,8 @@ def gpt(config: GPTConfig, params: Any, tokens: np.ndarray) -> np.ndarray:
   return x @ table.T
 
 
-def bert(config: BERTConfig, params: Any, tokens: np.ndarray, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Devlin et al. 2019 of one row `[length]`: masked-token logits `[length, vocab]` and next-sentence logits `[2]`."""
-  trunk = params["trunk"]
+def trunk(config: BERTConfig, trunk: Any, tokens: np.ndarray, sides: np.ndarray) -> np.ndarray:
+  """Devlin et al. 2019 of one row `[length]` -> `[length, model]`."""
   x = trunk["embedding"]["table"][tokens] + trunk["positions"]["table"][: len(tokens)] + trunk["sides"]["table"][sides]
   x = layer_norm(trunk["embedding_norm"], x, 1e-12)
   for i in range(config.num_layers):
@@ -85,6 +84,17 @@ def bert(config: BERTConfig, params: Any, tokens: np.ndarray, sides: np.ndarray)
     x = block(layer, ("attention", "attention_sublayer"), x, mask, gelu, 1e-12, config.pre_norm)
   if config.pre_norm:
     x = layer_norm(trunk["encoder"]["norm"], x, 1e-12)
-  pooled = np.tanh(dense(trunk["pooler"], x[0]))
+  return x
+
+
+def pooled(config: BERTConfig, params: Any, tokens: np.ndarray, sides: np.ndarray) -> np.ndarray:
+  """What the trunk with these parameters gives to a layer that tells classes apart: `[model]`."""
+  return np.tanh(dense(params["pooler"], trunk(config, params, tokens, sides)[0]))
+
+
+def bert(config: BERTConfig, params: Any, tokens: np.ndarray, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """Masked-token logits `[length, vocab]` and next-sentence logits `[2]` of one row."""
+  x, table = trunk(config, params["trunk"], tokens, sides), params["trunk"]["embedding"]["table"]
   features = layer_norm(params["transform_norm"], gelu(dense(params["transform"], x)), 1e-12)
-  return features @ trunk["embedding"]["table"].T + params["output_bias"], dense(params["next"], pooled)
+  following = dense(params["next"], pooled(config, params["trunk"], tokens, sides))
+  return features @ table.T + params["output_bias"], following

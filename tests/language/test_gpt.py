@@ -44,6 +44,12 @@ def logits_of(gpt):
   return logits_of
 
 
+def test_tables_begin_small():
+  params = init_params(CONFIG)
+  for name in ("embedding", "positions"):
+    assert np.std(params[name]["table"]) == pytest.approx(0.02, rel=0.15)
+
+
 def test_packed_texts_have_the_logits_that_numpy_gives_each_alone(gpt, logits_of):
   config, _, params = gpt
   logits, start = logits_of(row_of(TEXTS)), 0

@@ -40,18 +40,25 @@ def rows():
 
 def test_the_second_text_follows_where_the_label_says_so(rows):
   whose = {token: number for number, document in enumerate(documents()) for line in document for token in line}
-  labels = []
   for row, cut in rows:
     assert len(set(row[LABEL].tolist())) == 1
     first, second = ([token for token in side if token != SEPARATOR] for side in sides_of(row))
-    labels.append(int(row[LABEL, 0]))
-    if labels[-1]:
+    if row[LABEL, 0]:
       assert second[0] > first[-1] if cut else second[0] == first[-1] + 1
       assert whose[second[0]] == whose[first[-1]]
     else:
       assert whose[second[0]] != whose[first[0]]
     assert len({whose[token] for token in first}) == len({whose[token] for token in second}) == 1
-  assert 0.3 < np.mean(labels) < 0.6  # a lone last line is never followed
+
+
+@pytest.mark.parametrize("longest", [2, 7, ROW_LENGTH, 3 * ROW_LENGTH])
+def test_as_often_as_not_the_second_text_follows(longest):
+  """Also where one line fills a row; documents are long, as a lone last line is followed by nothing."""
+  generator = np.random.default_rng(longest)
+  documents = [[[5] * int(generator.integers(1, longest + 1)) for _ in range(700)] for _ in range(3)]
+  labels = [row[LABEL, 0] for row, _ in next_sentence_rows(documents, ROW_LENGTH, SEPARATOR)]
+  deviation = 0.5 / np.sqrt(len(labels))
+  assert np.mean(labels) == pytest.approx(0.5, abs=4 * deviation) and deviation < 0.04
 
 
 def test_every_token_is_in_a_row_as_itself_unless_it_was_cut(rows):

@@ -36,7 +36,16 @@ def brute_force(logits: np.ndarray, temperature: float, top_k: int, top_p: float
 
 @pytest.mark.parametrize(
   ("temperature", "top_k", "top_p"),
-  [(1.0, 0, 1.0), (0.7, 5, 1.0), (1.3, 0, 0.8), (0.5, 7, 0.9), (0.0, 0, 1.0), (2.0, 100, 1e-9), (1.0, 1, 0.5)],
+  [
+    (1.0, 0, 1.0),
+    (0.7, 5, 1.0),
+    (1.3, 0, 0.8),
+    (0.5, 7, 0.9),
+    (0.0, 0, 1.0),
+    (2.0, 100, 1e-9),
+    (1.0, 1, 0.5),
+    (1.0, 2**40, 1.0),
+  ],
 )
 def test_candidates(temperature, top_k, top_p):
   options = SamplingOptions(temperature, top_k, top_p)
@@ -120,3 +129,14 @@ def test_first_tokens_are_as_frequent_as_they_are_probable(model):
   for token, probability in expected.items():
     deviation = (probability * (1 - probability) / 2000) ** 0.5
     assert found[token] / 2000 == pytest.approx(probability, abs=5 * deviation)
+
+
+def test_each_place_has_random_numbers_of_its_own(model):
+  """Where all tokens are equally likely, one of 27 that do not end the text is followed by itself once in 28 times."""
+  module, params = model
+  flat = jax.tree.map(jnp.zeros_like, params)
+  tokens, counts = texts((module, flat), SamplingOptions(), jax.random.split(jax.random.key(3), 4000), whole=5)
+  both = tokens[counts == 5][:, 3:5]
+  assert len(both) / 4000 == pytest.approx(27 / 28, abs=0.02)
+  deviation = (27 / 28**2 / len(both)) ** 0.5
+  assert np.mean(both[:, 0] == both[:, 1]) == pytest.approx(1 / 28, abs=5 * deviation)

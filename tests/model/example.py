@@ -1,12 +1,15 @@
 """A tiny model whose axes all have different lengths, and parameters in which nothing is 0 or 1."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
+import flax.linen as nn
 import jax
 import numpy as np
 
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.dropout import Dropout
 
 # d_model is even, so it is twice a prime.
 CONFIG = ModelConfig(
@@ -31,3 +34,23 @@ def perturbed(params: Any, seed: int = 0) -> Any:
 
 def float64(params: Any) -> Any:
   return jax.tree.map(lambda x: np.asarray(x, np.float64), params)
+
+
+def recorded_dropout(forward: Callable[[], object]) -> list[tuple[jax.Array, jax.Array]]:
+  """What goes into each dropout that is active in a forward pass, and what comes out of it."""
+  record = []
+
+  def recorder(call, args, kwargs, context):
+    result = call(*args, **kwargs)
+    if isinstance(context.module, Dropout) and context.module.rate and not kwargs["deterministic"]:
+      record.append((args[0], result))
+    return result
+
+  with nn.intercept_methods(recorder):
+    forward()
+  return record
+
+
+def dropout_shapes(forward: Callable[[], object]) -> list[tuple[int, ...]]:
+  """Of each active dropout, in their order; the pass is traced and not computed."""
+  return [x.shape for x, _ in recorded_dropout(lambda: jax.eval_shape(forward))]

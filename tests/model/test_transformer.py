@@ -1,18 +1,26 @@
 import math
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.model import reference
-from tests.model.example import CONFIG, SOURCE, TARGET, float64, normal, options, perturbed
+from tests.model.example import (
+  CONFIG,
+  SOURCE,
+  TARGET,
+  dropout_shapes,
+  float64,
+  normal,
+  options,
+  perturbed,
+  recorded_dropout,
+)
 from transformer_jax.config import Config
 from transformer_jax.model import masking
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
-from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.encoder import EncoderLayer
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.step import init_params
@@ -177,26 +185,17 @@ def test_bfloat16(plain, inputs):
   assert 1e-4 < root_mean_square < 0.02  # it did compute in bfloat16, and well
 
 
-def recorded_dropout(config: ModelConfig, inputs) -> list[tuple[np.ndarray, np.ndarray]]:
-  """What went into each active dropout and what came out of it, in one forward pass."""
-  record = []
-
-  def recorder(call, args, kwargs, context):
-    result = call(*args, **kwargs)
-    if isinstance(context.module, Dropout) and context.module.rate and not kwargs["deterministic"]:
-      record.append((np.asarray(args[0]), np.asarray(result)))
-    return result
-
+def training_pass(config: ModelConfig, inputs):
+  """The model with dropout, to be called without arguments."""
   params = init_params(Config(model=config))
-  with nn.intercept_methods(recorder):
-    Transformer(config).apply({"params": params}, **inputs, deterministic=False, rngs={"dropout": jax.random.key(0)})
-  return record
+  rngs = {"dropout": jax.random.key(0)}
+  return lambda: Transformer(config).apply({"params": params}, **inputs, deterministic=False, rngs=rngs)
 
 
 def test_dropout_is_where_the_paper_says_and_different_everywhere(inputs):
   """§5.4: on the output of each sub-layer and on the sums of embeddings and positions."""
   config = options(dropout=0.5)
-  record = recorded_dropout(config, inputs)
+  record = [(np.asarray(x), np.asarray(y)) for x, y in recorded_dropout(training_pass(config, inputs))]
   assert len(record) == 2 + (2 + 3) * config.num_layers
   shapes = [x.shape for x, _ in record]
   assert shapes.count((SOURCE, config.d_model)) == 1 + 2 * config.num_layers
@@ -213,7 +212,7 @@ def test_dropout_is_where_the_paper_says_and_different_everywhere(inputs):
 
 def test_attention_dropout_is_an_option(inputs):
   config = options(attention_dropout=0.5, num_layers=1)
-  shapes = [x.shape for x, _ in recorded_dropout(config, inputs)]
+  shapes = dropout_shapes(training_pass(config, inputs))
   heads = config.num_heads
   assert shapes == [(heads, SOURCE, SOURCE), (heads, TARGET, TARGET), (heads, TARGET, SOURCE)]
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model.example import float64
+from tests.model.example import dropout_shapes, float64
 from tests.recurrent import reference
 from tests.recurrent.example import CONFIGS, LENGTHS, ROW_LENGTH, example, leaves, packed, pairs
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
@@ -121,6 +121,26 @@ def test_dropout_is_of_the_row_and_of_nothing_that_goes_on_in_time(name):
   length = LENGTHS[0][1]
   np.testing.assert_array_equal(first[:length], again[:length])
   assert np.any(first[:length] != other[:length])
+
+
+# Of the embeddings and between two layers, of source and target, and of what goes into the output layer.
+DROPOUTS = {
+  "plain": [(13, 5), (13, 5), (13, 7)],
+  "reversed": [(13, 5), (13, 7), (13, 5), (13, 7), (13, 7)],
+  "bahdanau": [(13, 5), (13, 5), (13, 5)],
+  "luong-dot": [(13, 5), (13, 5), (13, 0, 7), (13, 5)],
+  "luong-general": [(13, 5), (13, 7), (13, 5), (13, 1, 7), (13, 5)],
+  "luong-concat": [(13, 5), (13, 5), (13, 0, 7), (13, 5)],
+  "luong-not-fed": [(13, 5), (13, 5), (13, 5)],
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_dropout_is_on_all_that_goes_up_and_of_whole_rows(name):
+  """None is of a single position: that would be inside the recurrence."""
+  model, params = example(name, dropout=0.5)
+  row = packed(pairs())
+  assert dropout_shapes(lambda: decoder_output(model, params, row, jax.random.key(0))) == DROPOUTS[name]
 
 
 def test_dropout_scales_what_goes_up_and_nothing_that_goes_on():

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_jax.config import Config
+from transformer_jax.config import Config, Document
 from transformer_jax.data import fingerprint, pipeline
 from transformer_jax.data.pipeline import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
@@ -22,12 +22,12 @@ from transformer_jax.language.text import join_lines, line_feed, open_text
 TOKENS, SIDES, LABEL = range(3)
 PARTS = 3
 
-_FORMAT = "next 1"  # of the cached rows; changes when their meaning does
+_FORMAT = "next 2"  # of the cached rows; changes when their meaning does
 _SHORTER = 0.1  # of the rows are made of fewer tokens than fit, so that the model sees short texts too
 _AT_ONCE = 1024  # rows
 _LINES = 8192  # encoded together
 
-Document = Sequence[Sequence[int] | np.ndarray]  # the tokens of its lines
+Text = Sequence[Sequence[int] | np.ndarray]  # the tokens of a document's lines
 
 
 @dataclass
@@ -73,6 +73,12 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     documents = [document for lines in text if len(document := Lines(lines, tokenizer, dtype))]
     if not documents:
       raise InputError(f"{which} is empty: there is nothing to read")
+    if max(map(len, documents)) < 2:
+      raise InputError(
+        f"no document of {which} has two lines, of which one could follow the other: config.data.document is "
+        f"{data.document.value!r}, set it to {Document.FILE.value!r} or {Document.PARAGRAPH.value!r}, "
+        "or give a text with more lines"
+      )
     report.documents = len(documents)
     rows = []
     for row, cut in next_sentence_rows(documents, data.row_length, line_feed(tokenizer)):
@@ -111,13 +117,14 @@ class Lines(Sequence[np.ndarray]):
 
 
 def next_sentence_rows(
-  documents: Sequence[Document], row_length: int, separator: int
+  documents: Sequence[Text], row_length: int, separator: int
 ) -> Iterator[tuple[np.ndarray, int]]:
   """Rows of pairs, `[3, row_length]` each, and how many tokens had no room in each.
 
-  A document's lines are taken until a row is full. A random part of them is A; B
-  is the rest, or as often the lines at a random place of another document, and
-  then the rest begins the next row. The same documents give the same rows.
+  A document's lines are taken until a row is full, two at least. A random part of
+  them is A; B is the rest, or as often the lines at a random place of another
+  document, and then the rest begins the next row. Where one line is left, B is from
+  elsewhere. The same documents give the same rows.
 
   Args:
     documents: of each its lines' tokens; no line is empty.
@@ -130,7 +137,7 @@ def next_sentence_rows(
     start = 0
     while start < len(document):
       target = room if generator.random() >= _SHORTER else int(generator.integers(2, room + 1))
-      end = _end(document, start, target)
+      end = max(_end(document, start, target), min(start + 2, len(document)))
       middle = end if end - start == 1 else int(generator.integers(start + 1, end))
       first = join_lines(document[start:middle], separator)
       follows = middle < end and generator.random() < 0.5
@@ -143,7 +150,7 @@ def next_sentence_rows(
       start = end if follows else middle
 
 
-def _end(document: Document, start: int, target: int) -> int:
+def _end(document: Text, start: int, target: int) -> int:
   """Behind the lines from `start` on that have so many tokens, the signs between them included, or behind the last."""
   end, size = start + 1, len(document[start])
   while end < len(document) and size < target:
@@ -152,7 +159,7 @@ def _end(document: Document, start: int, target: int) -> int:
   return end
 
 
-def _elsewhere(documents: Sequence[Document], number: int, target: int, generator: np.random.Generator) -> Document:
+def _elsewhere(documents: Sequence[Text], number: int, target: int, generator: np.random.Generator) -> Text:
   """Lines at a random place of another document, or of the only one."""
   other = int(generator.integers(len(documents) - 1)) if len(documents) > 1 else number
   document = documents[other + (other >= number and len(documents) > 1)]

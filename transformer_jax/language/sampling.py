@@ -41,7 +41,7 @@ def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
     `[vocab]` float32.
   """
   logits = logits.at[jnp.array([PAD, UNK, BOS])].set(-jnp.inf)
-  keep = 1 if options.temperature == 0 else options.top_k or len(logits)
+  keep = 1 if options.temperature == 0 else min(options.top_k or len(logits), len(logits))
   # The largest becomes 0 and stays it, however low the temperature; a lower one would be 0 itself in float32.
   logits = (logits - jnp.max(logits)) / max(options.temperature or 1.0, 1e-30)
   order = jnp.argsort(-logits, stable=True)

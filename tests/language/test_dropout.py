@@ -1,0 +1,42 @@
+"""Where the language models have dropout, and none of it without a key."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.language import example
+from tests.model.example import dropout_shapes
+from transformer_jax import families
+from transformer_jax.config import Config, DataConfig
+from transformer_jax.language import bidirectional, causal, classification, masked
+from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
+from transformer_jax.training.step import init_params
+
+LENGTH = 13
+RATES = {"dropout": 0.5, "attention_dropout": 0.25}
+CLASSES = BERTClassifierConfig(**dataclasses.asdict(example.BERT), labels="a,b,c")
+# Of d_model = 22 and 2 heads: the embeddings, attention's weights, and both sub-layers.
+BLOCK = [(2, LENGTH, LENGTH), (LENGTH, 22), (LENGTH, 22)]
+ONE_TEXT = np.array([[5] * LENGTH, [1] * LENGTH])
+ONE_SENTENCE = np.array([[5] * LENGTH, [1] * LENGTH, [0] * LENGTH])
+
+
+@pytest.mark.parametrize(
+  ("config", "forward", "row", "expected"),
+  [
+    (example.options(example.GPT, **RATES), causal.output, ONE_TEXT, [(LENGTH, 22), *BLOCK]),
+    (example.options(example.BERT, **RATES), masked.outputs, ONE_SENTENCE, [(LENGTH, 22), *BLOCK]),
+    (example.options(CLASSES, **RATES), classification.logits, ONE_SENTENCE, [(LENGTH, 22), *BLOCK, (22,)]),
+    (ELMoConfig(31, num_layers=2, d_model=11, dropout=0.5), bidirectional.layers, ONE_TEXT, 4 * [(LENGTH, 11)]),
+  ],
+  ids=["gpt", "bert", "classes", "elmo"],
+)
+def test_dropout_is_where_the_paper_says(config, forward, row, expected):
+  params = jax.eval_shape(lambda: init_params(Config(data=DataConfig(row_length=LENGTH), model=config)))
+  params = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), params)
+  model = families.module(config)
+  assert dropout_shapes(lambda: forward(model, params, jnp.array(row), jax.random.key(0))) == expected
+  assert dropout_shapes(lambda: forward(model, params, jnp.array(row), None)) == []
