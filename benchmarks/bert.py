@@ -45,7 +45,7 @@ def main() -> None:
   args.runs.mkdir(parents=True, exist_ok=True)
   files = [write(args.runs / f"{name}.tsv", some) for name, some in (("taught", taught), ("asked", asked))]
   pretrained = args.runs / "pretrained"
-  texts = [split(text, args.runs / "text" / text.name) for text in args.text]
+  texts = [split(text, args.runs / "text" / f"{number}-{text.name}") for number, text in enumerate(args.text, 1)]
   train(
     pretrained,
     "bert.py",

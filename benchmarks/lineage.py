@@ -7,9 +7,10 @@ DIR has what benchmarks/multi30k.py asks for. Other flags are keys of every conf
 Where OUTPUT has no rates.json yet, all models are first timed in turns (`rates.py`), on a machine that does nothing
 else. Each run then makes the updates that --minutes have room for at this rate, and so as many on any day, whatever
 else the machine does; then it translates the test set once, with the moving average of its parameters. The same command
-goes on where it was stopped, also in the middle of a run, and does no run twice; once rates.json is there, several can
-go on side by side with different --models. OUTPUT has a JSON file for each run and its translations; from all that are
-there the program makes `table.md`, `bleu_by_length.svg` and `curve.svg`.
+goes on where it was stopped, also in the middle of a run, and does no run twice: where OUTPUT is of another machine,
+choose another one. Once rates.json is there, several can go on side by side with different --models. OUTPUT has a JSON
+file for each run and its translations; from all that are there the program makes `table.md`, `bleu_by_length.svg` and
+`curve.svg`.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +58,18 @@ def main() -> None:
   finished(output, args.minutes, keys)
   seconds = rates.measured({model: flags(model, 1, args.data, keys) for model in MODELS}, keys, output / "rates.json")
   seconds["reversed"] = seconds["plain"]  # it does the same in another order
+  for result in finished(output, args.minutes, keys, seconds):
+    report.progress(f"{result['model']}, seed {result['seed']}: done before, as {output} has it")
   for model, seed in runs(args.models):
     done = output / f"{model}-{seed}.json"
     if not done.exists():
       report.progress(f"{model}, seed {seed}")
       steps = round(60 * args.minutes / seconds[model])
       result = whole(model, seed, args, [*keys, f"train.steps={steps}"])
-      done.write_text(json.dumps({**result, "seconds_of_an_update": seconds[model]}, indent=1) + "\n")
-  results = finished(output, args.minutes, keys)
+      whole_file = done.with_suffix(".tmp")
+      whole_file.write_text(json.dumps({**result, "seconds_of_an_update": seconds[model]}, indent=1) + "\n")
+      whole_file.replace(done)
+  results = finished(output, args.minutes, keys, seconds)
   rows = [row(model, [r for r in results if r["model"] == model]) for model in MODELS]
   table = report.table([row for row in rows if row])
   (output / "table.md").write_text(table + "\n")
@@ -90,12 +95,16 @@ def runs(models: Sequence[str]) -> Iterator[tuple[str, int]]:
     yield from ((model, seed) for model in models if seed <= MODELS[model][0])
 
 
-def finished(output: Path, minutes: float, keys: list[str]) -> list[dict[str, Any]]:
-  """The results that are there; ends the program if one is of other settings."""
+def finished(
+  output: Path, minutes: float, keys: list[str], seconds: Mapping[str, float] | None = None
+) -> list[dict[str, Any]]:
+  """The results that are there; ends the program if one is of other settings, or of other rates than `seconds`."""
   results = {path: json.loads(path.read_text()) for path in sorted(output.glob("*-[0-9].json"))}
   for path, result in results.items():
     if (result["minutes"], result["keys"][:-1]) != (minutes, keys):
       sys.exit(f"{path} is of {result['minutes']:g} minutes and {result['keys']}: choose another --output")
+    if seconds and result["seconds_of_an_update"] != seconds[result["model"]]:
+      sys.exit(f"{path} is of other rates than those of {output / 'rates.json'}: choose another --output")
   return list(results.values())
 
 

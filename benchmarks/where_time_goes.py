@@ -111,7 +111,7 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   config, tokenizer, params, _ = load_for_decoding(args.workdir)
   length, decode = buckets.buckets(config.decode.max_source_length)[0], config.decode
   sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(list(lines_of(epath.Path(args.data))))]
-  slots = buckets.rows_at_once(length, cpu=parallel.on_cpu())
+  slots = buckets.rows_at_once(length, decode.extra_length, cpu=parallel.on_cpu())
   rows = buckets.pad([source for source in sources if len(source) <= length][: 8 * slots], 8 * slots, length, PAD)
   options = batch.SearchOptions(args.beam, decode.penalty, decode.length_penalty, 1, decode.extra_length, patience=1.0)
   function = functools.partial(batch.search, Transformer(config.model), options, slots)

@@ -19,6 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
   try:
     if sys.stdout is None:
       raise InputError("standard output is closed: give it a file, a pipe or /dev/null")
+    if hasattr(sys.stdout, "reconfigure"):
+      sys.stdout.reconfigure(errors="backslashreplace")  # a file's name can be no text
     args, rest = _parser().parse_known_args(argv)
     if args.command is None:
       raise InputError(f"a command is missing; there are {', '.join(COMMANDS)}")

@@ -30,9 +30,10 @@ from transformer_jax.checksums import checksums
 from transformer_jax.config import Config
 from transformer_jax.errors import RunError, is_out_of_memory, one_line, writing
 from transformer_jax.progress import say
+from transformer_jax.run_folder import CHECKPOINTS
 from transformer_jax.training.step import Params, TrainState, init_params
 
-CHECKPOINTS, LOG, SUMS = "checkpoints", "log", "sums"
+LOG, SUMS = "log", "sums"
 
 
 class Restored(NamedTuple):

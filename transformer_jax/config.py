@@ -40,6 +40,8 @@ class LengthPenalty(enum.Enum):
 
 # More hypotheses, or more tokens of a sentence, are a mistake.
 MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
+# A length penalty with a larger alpha is more than float32 holds; the literature's are up to 2.
+MOST_ALPHA = 5
 
 
 @dataclass
@@ -87,8 +89,9 @@ class DataConfig:
         f"config.data.max_length = {self.max_length}: raise the one or lower the other"
       )
     require(self.corpus is not Corpus.TFDS or bool(self.dataset), "data.dataset", self.dataset, "the name of a dataset")
-    require(bool(self.source_language), "data.source_language", self.source_language, "a language code")
-    require(bool(self.target_language), "data.target_language", self.target_language, "a language code")
+    for key in ("source_language", "target_language"):
+      language = getattr(self, key)
+      require(bool(language) and language.isprintable(), f"data.{key}", language, "a language code")
     require(
       self.source_language != self.target_language,
       "data.target_language",
@@ -206,7 +209,8 @@ class DecodeConfig:
 
   def __post_init__(self):
     require(0 < self.beam_size <= MOST_BEAMS, "decode.beam_size", self.beam_size, f"from 1 to {MOST_BEAMS}")
-    require(0 <= self.length_penalty < math.inf, "decode.length_penalty", self.length_penalty, "0 or more")
+    alpha = self.length_penalty
+    require(0 <= alpha <= MOST_ALPHA, "decode.length_penalty", alpha, f"from 0 to {MOST_ALPHA}")
     require(0 <= self.patience < math.inf, "decode.patience", self.patience, "0 or more")
     for name, least in (("extra_length", 1), ("max_source_length", 2)):
       value = getattr(self, name)

@@ -20,9 +20,10 @@ from etils import epath
 from transformer_jax import config_values, families, hosts, parallel, untrusted
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, require, writing
+from transformer_jax.errors import InputError, first_line, require, writing
 
 CONFIG, TOKENIZER, PROVENANCE = "config.json", "tokenizer.model", "provenance.json"
+CHECKPOINTS = "checkpoints"
 
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
@@ -41,6 +42,11 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
   """
   make_folder(workdir, "--workdir")
   if not (workdir / CONFIG).exists():
+    if (workdir / CHECKPOINTS).exists() and any((workdir / CHECKPOINTS).iterdir()):
+      raise InputError(
+        f"{workdir} has checkpoints but no {CONFIG}, so that nothing tells what run they are of: "
+        "copy it back, or use another --workdir"
+      )
     _require_new(config)
     return False
   begun_with = read_config(workdir)
@@ -178,7 +184,8 @@ def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
   if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
     raise InputError(f"{path} must be a list of objects")
   for averaged in (entry["averaged"] for entry in entries if "averaged" in entry):
-    if not isinstance(averaged, dict) or not {"run", "steps"} <= averaged.keys():
+    steps = averaged.get("steps") if isinstance(averaged, dict) else None
+    if not isinstance(steps, list) or not all(isinstance(step, int) for step in steps) or "run" not in averaged:
       raise InputError(f'{path} has an entry whose "averaged" is not of a run and its steps')
   return entries
 
@@ -186,8 +193,23 @@ def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
 def folder_of(workdir: str | os.PathLike) -> epath.Path:
   """The path of a run folder, whole, as orbax wants it."""
   if "://" in os.fspath(workdir):
-    return epath.Path(workdir)
+    require_reachable(path := epath.Path(workdir))
+    return path
   return epath.Path(os.path.abspath(os.path.expanduser(workdir)))
+
+
+def require_reachable(path: epath.Path) -> None:
+  """That a path which is not of this machine, as of a bucket, can be asked for.
+
+  Raises:
+    InputError: a library for it is missing, or who asks is not let in.
+  """
+  try:
+    path.exists()
+  except Exception as error:  # each storage has errors of its own
+    raise InputError(
+      f"cannot reach {path}: {first_line(error)}; for gs:// install etils[epath-gcs] and log in, or use a local path"
+    ) from error
 
 
 def write_atomically(path: epath.Path | Path, text: str) -> None:

@@ -1,11 +1,15 @@
 """`evaluate` and `score`: the scores of a run's translations, and of any file's."""
 
+import errno
 import json
 import os
+import threading
 
 import pytest
+from etils import epath
 
 from tests.commands.lines import LINES, text
+from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score
 
@@ -27,8 +31,11 @@ def test_evaluate_prints_scores(run, translator, workdir, files):
 
 def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de", "--hypotheses"]
-  for name in ("a.de", "../" + files.name + "/a.en"):
-    status, out, err = run(*argv, files / name)
+  (files / "soft.de").symlink_to(files / "a.de")
+  os.link(files / "a.en", files / "hard.en")
+  (files / "other").write_text(text(LINES))
+  for name in ("a.de", "../" + files.name + "/a.en", "soft.de", "hard.en", "other"):
+    status, out, err = run(*argv, files / name, "--compare", files / "other")
     assert (status, out) == (2, "") and "is a file that is read: give another one" in err[0]
   assert (files / "a.de").read_text() == text(reversed(LINES))
   (files / "folder").mkdir()
@@ -42,6 +49,63 @@ def test_a_full_disk_costs_no_scores(run, translator, workdir, files):
   status, out, err = run(*argv, "--hypotheses", "/dev/full")
   assert status == 1 and out.startswith("BLEU")
   assert "cannot write /dev/full: No space left on device" in err[-1]
+
+
+def test_translations_that_find_no_room_leave_those_before_them(run, translator, workdir, files, monkeypatch):
+  def full(path, content):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+  (files / "out").write_text("those before\n")
+  (files / "link").symlink_to(files / "out")
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  argv += ["--hypotheses", files / "link"]
+  with monkeypatch.context() as patch:
+    patch.setattr(type(epath.Path(files)), "write_bytes", full)
+    status, out, err = run(*argv)
+  assert status == 1 and out.startswith("BLEU") and "what was saved before is untouched" in err[-1]
+  assert (files / "out").read_text() == "those before\n"
+  assert run(*argv)[0] == 0
+  assert (files / "link").is_symlink() and (files / "out").read_text() == text(translator.translate(LINES))
+
+
+def test_scores_that_fail_cost_no_translations(run, translator, workdir, files, monkeypatch):
+  def failing(*args, **options):
+    raise RuntimeError("of the scorer")
+
+  monkeypatch.setattr(scores, "score", failing)
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  with pytest.raises(RuntimeError, match="of the scorer"):
+    run(*argv, "--hypotheses", files / "out")
+  assert (files / "out").read_text() == text(translator.translate(LINES))
+
+
+def test_a_reference_that_can_be_read_once(run, files):
+  """As a shell's <(...) is."""
+  for option in ("--source", "--compare"):
+    pipe = files / f"pipe{option}"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(text(LINES),), daemon=True)
+    writer.start()
+    argv = ["score", "--reference", pipe, "--hypotheses", files / "a.de", option, files / "a.en"]
+    status, out, err = run(*argv)
+    writer.join(10)
+    assert (status, err) == (0, []) and out.startswith("BLEU")
+
+
+def test_a_seed_of_the_comparison_that_is_no_number(run, files, monkeypatch):
+  monkeypatch.setenv("SACREBLEU_SEED", "abc")
+  argv = ["score", "--reference", files / "a.de", "--hypotheses", files / "a.en"]
+  assert run(*argv)[0] == 0
+  status, out, err = run(*argv, "--compare", files / "a.en")
+  assert (status, out) == (2, "") and "SACREBLEU_SEED in the environment is 'abc'" in err[0]
+
+
+def test_a_name_that_is_no_text_is_shown(run, files):
+  """Bytes that are not UTF-8 in a file's name."""
+  name = os.fsdecode(os.fsencode(files) + b"/caf\xe9.de")
+  os.link(files / "a.de", name)
+  status, out, _ = run("score", "--hypotheses", name, "--reference", files / "a.de")
+  assert status == 0 and "caf\\udce9.de" in out
 
 
 def test_evaluate_reports(run, translator, workdir, files):

@@ -53,16 +53,21 @@ def test_refused_lines_come_after_the_lines_before_them(translator):
     translator.translate_lines(lines, long="cut")
 
 
-@pytest.mark.parametrize(("length", "beams"), [(512, 1), (16, 200)], ids=["encoder", "logits"])
-def test_what_a_search_needs_is_near_what_the_compiler_takes(length, beams, monkeypatch):
-  config = ModelConfig(vocab_size=997, num_layers=1, d_model=16, d_ff=29, num_heads=4)
-  options = SearchOptions(beams, LengthPenalty.GNMT, 0.6, 1, extra_length=5)
+@pytest.mark.parametrize(
+  ("length", "beams", "extra", "vocab_size"),
+  [(512, 1, 5, 997), (16, 200, 5, 997), (16, 3, 5, 99_991), (16, 7, 2003, 97)],
+  ids=["encoder", "decoder", "logits", "cache"],
+)
+def test_what_a_search_needs_is_near_what_the_compiler_takes(length, beams, extra, vocab_size, monkeypatch):
+  """Each case has another array that is the largest."""
+  config = ModelConfig(vocab_size=vocab_size, num_layers=1, d_model=16, d_ff=29, num_heads=4)
+  options = SearchOptions(beams, LengthPenalty.GNMT, 0.6, 1, extra_length=extra)
   search = jax.jit(functools.partial(batch.search, Transformer(config), options, 2))
   params = jax.eval_shape(lambda: init_params(Config(model=config)))
   lowered = search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
   taken = lowered.compile().memory_analysis().temp_size_in_bytes
-  monkeypatch.setattr(parallel, "at_a_time", lambda: 1)
-  for memory, enough in ((taken, False), (2 * taken, True)):
+  monkeypatch.setattr(parallel, "at_a_time", lambda: 3)
+  for memory, enough in ((3 * taken, False), (6 * taken, True)):
     monkeypatch.setattr(parallel, "memory", lambda memory=memory: memory)
     jax.clear_caches()
     with contextlib.nullcontext() if enough else pytest.raises(InputError, match="to search for the translations of 2"):

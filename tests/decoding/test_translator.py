@@ -227,6 +227,7 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"n_best": 4}, "n_best is 4, but must be from 1 to beam_size, which is 3"),
     ({"length_penalty": -1.0}, "length_penalty is -1.0"),
     ({"length_penalty": float("nan")}, "length_penalty is nan"),
+    ({"length_penalty": 60}, "length_penalty is 60, but must be from 0 to 5"),
     ({"patience": -1.0}, "patience is -1.0, but must be 0 or more"),
     ({"patience": float("nan")}, "patience is nan"),
     ({"batch_size": 0}, "batch_size is 0"),
@@ -251,8 +252,9 @@ def test_a_model_without_probabilities_is_an_error(translator, lines):
   params = translator.params
   try:
     translator.params = {**params, "decoder": _nan(params["decoder"])}
-    with pytest.raises(RunError, match="NaN"):
-      translator.translate(lines[:1])
+    for use in (lambda: translator.translate(lines[:1]), lambda: translator.score([(lines[0], lines[0])])):
+      with pytest.raises(RunError, match="NaN"):
+        use()
   finally:
     translator.params = params
 

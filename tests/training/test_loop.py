@@ -20,6 +20,7 @@ from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import checkpoint, parallel, plan, run_folder, trained
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import pipeline
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.training import curves, loop
@@ -203,6 +204,25 @@ def test_another_text_is_refused(prefix, tmp_path):
     loop.train(tiny(prefix), epath.Path(tmp_path))
 
 
+def test_checkpoints_of_a_run_without_its_config_are_not_taken_over(prefix, tmp_path):
+  (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+  assert not run_folder.check_run(epath.Path(tmp_path / "run"), tiny(prefix))
+  (tmp_path / "run" / "checkpoints" / "2").mkdir()
+  with pytest.raises(
+    InputError, match=r"has checkpoints but no config\.json.*: copy it back, or use another --workdir"
+  ):
+    loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
+  assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["checkpoints"]
+
+
+def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(prefix, tmp_path):
+  folder, config = epath.Path(tmp_path / "run"), tiny(prefix, seed=2**32)
+  with pytest.raises(InputError, match=r"config\.train\.seed is 4294967296"):
+    run_folder.check_run(folder, config)
+  run_folder.begin_run(folder, config, Tokenizer.learn(["abc ab"] * 5, 265), [])
+  assert run_folder.check_run(folder, config)
+
+
 def test_a_start_that_failed_binds_nothing(prefix, tmp_path):
   with pytest.raises(InputError, match=r"config\.model\.vocab_size is 99999"):
     wrong = dataclasses.replace(tiny(prefix).model, vocab_size=99999)
@@ -290,7 +310,17 @@ def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
 def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):
   monkeypatch.setenv("HOME", str(tmp_path))
   assert run_folder.folder_of("~/runs/x") == epath.Path(tmp_path / "runs" / "x")
+  monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
   assert run_folder.folder_of("gs://bucket/~x") == epath.Path("gs://bucket/~x")
+
+
+def test_a_bucket_that_cannot_be_asked_is_one_sentence(monkeypatch):
+  def exists(path):
+    raise ImportError("no library for gs://\nand more")
+
+  monkeypatch.setattr(type(epath.Path("gs://bucket")), "exists", exists)
+  with pytest.raises(InputError, match=r"cannot reach gs://bucket/run: no library for gs://; for gs:// install etils"):
+    run_folder.folder_of("gs://bucket/run")
 
 
 def test_debug_says_where_it_comes_from(prefix, tmp_path):

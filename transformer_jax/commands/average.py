@@ -2,6 +2,8 @@
 
 import argparse
 
+from transformer_jax.errors import one_line
+
 DESCRIPTION = """\
 Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a run folder with
 which `translate` and `evaluate` work as with any other, and in which train.py cannot go on. To choose from are the last
@@ -27,4 +29,4 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.averaging import average
 
   steps = average(args.workdir, args.output, args.last, args.minutes)
-  print(f"{args.output} holds the mean of the checkpoints of steps {', '.join(map(str, steps))}")
+  print(one_line(f"{args.output} holds the mean of the checkpoints of steps {', '.join(map(str, steps))}"))

@@ -6,11 +6,20 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from transformer_jax.commands.score import add_score_arguments, named, print_report, read_other, read_texts
+from transformer_jax.commands.score import (
+  add_score_arguments,
+  check_scores,
+  named,
+  print_report,
+  read_as_many,
+  read_texts,
+)
 from transformer_jax.commands.search import add_search_arguments, load, search_options
 from transformer_jax.errors import InputError, writing
 
 if TYPE_CHECKING:
+  from etils import epath
+
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.evaluation.report import Text
 
@@ -29,43 +38,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   """`evaluate`: a file's translations against their references."""
-  from transformer_jax.evaluation import scores
   from transformer_jax.progress import Progress, say
 
-  scores.check_tokenization(args.tokenize)
+  check_scores(args)
   _check_writable(args)
   source, reference = read_texts(args.source, args.reference)
-  other = read_other(args)
+  other = read_as_many(args.compare, args.reference, reference)
   translator = load(args.workdir)
+  facts = _run_facts(args, translator)
   start = time.monotonic()
   with Progress("line", total=len(source.lines)) as progress:
     found = translator.translate_lines(source.lines, **search_options(args), progress=progress.update, warn=say)
     translations = [best[0].text for best in found]
   seconds = time.monotonic() - start
   try:
-    _print_scores(args, translator, source, reference, other, translations, seconds)
+    if args.report or other:
+      data = translator.config.data
+      known = {"source": source, "other": other, "languages": (data.source_language, data.target_language)}
+      print_report(args, named(args.hypotheses, translations), reference, known | {"run": facts, "seconds": seconds})
+    else:
+      _print_scores(args, reference, translations, seconds)
   finally:
     if args.hypotheses:
       _write_lines(args.hypotheses, translations)
 
 
-def _print_scores(
-  args: argparse.Namespace,
-  translator: "Translator",
-  source: "Text",
-  reference: "Text",
-  other: "Text | None",
-  translations: list[str],
-  seconds: float,
-) -> None:
+def _print_scores(args: argparse.Namespace, reference: "Text", translations: list[str], seconds: float) -> None:
   from transformer_jax.evaluation import scores
 
-  if args.report or other:
-    data = translator.config.data
-    known = {"source": source, "other": other, "languages": (data.source_language, data.target_language)}
-    known |= {"run": _run_facts(args, translator), "seconds": seconds}
-    print_report(args, named(args.hypotheses, translations), reference, known)
-    return
   result = scores.score(
     translations,
     reference.lines,
@@ -100,21 +100,45 @@ def _check_writable(args: argparse.Namespace) -> None:
   """Before the work is done whose result goes there."""
   from etils import epath
 
+  from transformer_jax import run_folder
+
   if not args.hypotheses:
     return
   path = epath.Path(args.hypotheses).expanduser()
-  read = [epath.Path(name).expanduser().resolve() for name in (args.source, args.reference, args.compare) if name]
-  if path.resolve() in read:
-    raise InputError(f"--hypotheses {path} is a file that is read: give another one")
+  for name in (args.source, args.reference, args.compare):
+    if name and _same_file(path, epath.Path(name).expanduser()):
+      raise InputError(f"--hypotheses {path} is a file that is read: give another one")
   if "://" in args.hypotheses:
+    run_folder.require_reachable(path)
     return
   # Nothing is opened: a pipe's reader would take that for the end.
-  if path.is_dir() or not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+  written = path if _is_stream(path) else path.parent
+  if path.is_dir() or not path.parent.is_dir() or not os.access(written, os.W_OK):
     raise InputError(f"--hypotheses {path} cannot be written: give a file in a folder that can be")
 
 
-def _write_lines(path: str, lines: list[str]) -> None:
+def _same_file(one: "epath.Path", other: "epath.Path") -> bool:
+  """Whether two paths lead to one file, be it by links."""
+  try:
+    return os.path.samefile(one, other)
+  except OSError:  # one is not there, or in a bucket
+    return os.fspath(one) == os.fspath(other)
+
+
+def _is_stream(path: "epath.Path") -> bool:
+  """Whether a path is a pipe or a device, which keeps nothing that could be lost."""
+  return path.exists() and not path.is_file()
+
+
+def _write_lines(name: str, lines: list[str]) -> None:
+  """A file as a whole: one that is there keeps its content where the new one finds no room."""
   from etils import epath
 
+  from transformer_jax.paths import write_atomically
+
+  path, content = epath.Path(name).expanduser(), "".join(f"{line}\n" for line in lines).encode()
+  if "://" not in name and not _is_stream(path):
+    write_atomically(epath.Path(os.path.realpath(path)), content)
+    return
   with writing(path):
-    epath.Path(path).expanduser().write_bytes("".join(f"{line}\n" for line in lines).encode())
+    path.write_bytes(content)

@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from transformer_jax.errors import InputError
+
 if TYPE_CHECKING:
   from transformer_jax.evaluation.report import Text
 
@@ -37,14 +39,25 @@ def add_score_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   """`score`: translations that exist already."""
+  check_scores(args)
+  translations, reference = read_texts(args.hypotheses, args.reference)
+  source, other = (read_as_many(path, args.reference, reference) for path in (args.source, args.compare))
+  languages = tuple(args.languages) if args.languages else None
+  print_report(args, translations, reference, {"source": source, "other": other, "languages": languages})
+
+
+def check_scores(args: argparse.Namespace) -> None:
+  """Before the work is done that is to be scored.
+
+  Raises:
+    InputError: there is no such tokenisation, or the seed of the comparison is no number.
+  """
   from transformer_jax.evaluation import scores
 
   scores.check_tokenization(args.tokenize)
-  translations, reference = read_texts(args.hypotheses, args.reference)
-  source = read_texts(args.source, args.reference)[0] if args.source else None
-  languages = tuple(args.languages) if args.languages else None
-  known = {"source": source, "other": read_other(args), "languages": languages}
-  print_report(args, translations, reference, known)
+  seed = os.environ.get("SACREBLEU_SEED", "12345")  # sacreBLEU's own
+  if args.compare and not (seed.isdecimal() or seed.lower() == "none"):
+    raise InputError(f"SACREBLEU_SEED in the environment is {seed!r}, but must be a whole number or none")
 
 
 def print_report(args: argparse.Namespace, translations: "Text", reference: "Text", known: dict[str, Any]) -> None:
@@ -71,5 +84,13 @@ def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
   return named(path, [line for line, _ in pairs]), named(reference, [line for _, line in pairs])
 
 
-def read_other(args: argparse.Namespace) -> "Text | None":
-  return read_texts(args.compare, args.reference)[0] if args.compare else None
+def read_as_many(path: str | None, name: str, text: "Text") -> "Text | None":
+  """A file of as many lines as a text that was read from `name`, which may be a pipe and is not read again."""
+  from etils import epath
+
+  from transformer_jax.data.text import lines_of, zip_lines
+
+  if not path:
+    return None
+  pairs = zip_lines(lines_of(epath.Path(path).expanduser()), iter(text.lines), path, name)
+  return named(path, [line for line, _ in pairs])

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 _SMALLEST = 16
-# Tokens on one device at a time. On a CPU a step's time grows with the batch from the start; an accelerator is idle
-# with so few.
+# Tokens on one device at a time. On a CPU a step's time grows with the batch from the start. An accelerator is idle
+# with so few: there memory is what bounds them, and so those that an output has room for count, too.
 _TOKENS_ON_CPU = 256
-_TOKENS = 8192
+_TOKENS = 16384
 
 
 class Batch(NamedTuple):
@@ -32,9 +32,9 @@ class Batch(NamedTuple):
   length: int
 
 
-def rows_at_once(length: int, *, cpu: bool) -> int:
-  """Sentences of a bucket that suit one device."""
-  return max(1, (_TOKENS_ON_CPU if cpu else _TOKENS) // length)
+def rows_at_once(length: int, extra: int, *, cpu: bool) -> int:
+  """Sentences of a bucket that suit one device, whose outputs may have so many extra tokens."""
+  return max(1, _TOKENS_ON_CPU // length if cpu else _TOKENS // (length + extra))
 
 
 def buckets(longest: int) -> list[int]:

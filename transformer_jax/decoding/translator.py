@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 
 from transformer_jax import families, parallel
-from transformer_jax.config import MOST_BEAMS, Config
+from transformer_jax.config import MOST_ALPHA, MOST_BEAMS, Config
 from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines
@@ -29,6 +29,7 @@ _WINDOW = 4096
 MOST_ROWS = 1 << 16
 # Sentences that are handed to a device for each one that it decodes at a time: the others wait for their turn there.
 _QUEUE = 8
+_NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
 
 _log = logging.getLogger(__name__)
 
@@ -219,6 +220,8 @@ class Translator:
       batch = [buckets.pad([side[i] for i in index], rows, length, PAD) for side in (sources, targets)]
       found = jax.device_get(self._score(self._params, parallel.shard(tuple(batch)))).reshape(-1)
       for i, log_prob in zip(index, found, strict=False):
+        if not math.isfinite(log_prob):
+          raise RunError(_NOT_FINITE)
         log_probs[i] = float(log_prob)
     return [PairScore(log_prob, len(target)) for log_prob, target in zip(log_probs, targets, strict=True)]
 
@@ -230,7 +233,7 @@ class Translator:
     alpha = decode.length_penalty if length_penalty is None else length_penalty
     _require("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
     patience = decode.patience if patience is None else patience
-    _require("length_penalty", alpha, 0 <= alpha < math.inf, "0 or more")
+    _require("length_penalty", alpha, 0 <= alpha <= MOST_ALPHA, f"from 0 to {MOST_ALPHA}")
     _require("patience", patience, 0 <= patience < math.inf, "0 or more")
     _require("n_best", n_best, 0 < n_best <= beam_size, f"from 1 to beam_size, which is {beam_size}")
     # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
@@ -276,7 +279,7 @@ class Translator:
 
   def _slots(self, length: int, batch_size: int | None) -> int:
     """Sentences of a bucket that a device decodes side by side."""
-    return batch_size or buckets.rows_at_once(length, cpu=parallel.on_cpu())
+    return batch_size or buckets.rows_at_once(length, self._config.decode.extra_length, cpu=parallel.on_cpu())
 
   def _search_function(self, options: SearchOptions, slots: int) -> Callable:
     if (options, slots) not in self._searches:
@@ -287,7 +290,7 @@ class Translator:
   def _texts(self, hypotheses: programs.Hypotheses) -> list[Translation]:
     """One sentence's hypotheses as text."""
     if not math.isfinite(hypotheses.scores[0]):
-      raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
+      raise RunError(_NOT_FINITE)
     return [
       Translation(
         _LINE_BREAK.sub(" ", self._tokenizer.decode(tokens[: length - 1].tolist())),

@@ -102,7 +102,7 @@ class BERTClassifierConfig(BERTConfig):
   def __post_init__(self):
     super().__post_init__()
     names = self.classes
-    if len(names) < 2 or len(set(names)) < len(names) or not all(names):
+    if len(names) < 2 or len(set(names)) < len(names) or not all(names) or not self.labels.isprintable():
       raise InputError(
         f"config.model.labels is {self.labels!r}, but must be the names of two or more classes, separated by commas"
       )

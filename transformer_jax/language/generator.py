@@ -87,7 +87,8 @@ class Generator:
       samples: texts wanted.
       temperature, top_k, top_p: as in `SamplingOptions`.
       seed: of the random choices.
-      warn: is told if the text can go on where no text of the training did.
+      warn: is told if the text can go on where no row of the training did; texts shorter than a row, as lines are, may
+        have taught fewer positions.
 
     Raises:
       InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.

@@ -116,9 +116,7 @@ class Lines(Sequence[np.ndarray]):
     return self._tokens[self._ends[index] : self._ends[index + 1]]
 
 
-def next_sentence_rows(
-  documents: Sequence[Text], row_length: int, separator: int
-) -> Iterator[tuple[np.ndarray, int]]:
+def next_sentence_rows(documents: Sequence[Text], row_length: int, separator: int) -> Iterator[tuple[np.ndarray, int]]:
   """Rows of pairs, `[3, row_length]` each, and how many tokens had no room in each.
 
   A document's lines are taken until a row is full, two at least. A random part of

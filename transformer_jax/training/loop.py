@@ -51,8 +51,9 @@ def train(config: Config, workdir: epath.Path) -> None:
     texts = _texts(config, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
-  if resumed and history[-1]["machine"] != now["machine"]:
-    say(f"resuming on {now['machine']} after {history[-1]['machine']}: equal to rounding, not to the last bit")
+  if resumed and history[-1].get("machine") != now["machine"]:
+    before = history[-1].get("machine", "an unknown machine")
+    say(f"resuming on {now['machine']} after {before}: equal to rounding, not to the last bit")
   run = Run(config, workdir, tokenizer, packed)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(run):
