@@ -36,19 +36,21 @@ _FREE = {
 def check_run(workdir: epath.Path, config: Config) -> bool:
   """Whether the folder holds a run already, which must then be one of this config.
 
+  A run begins with its first checkpoint: one that failed before, as for want of memory, binds nothing.
+
   Raises:
     InputError: the folder cannot be written, it holds averaged parameters, a key differs that may not, or no run can
       begin with one.
   """
   make_folder(workdir, "--workdir")
-  if not (workdir / CONFIG).exists():
-    if (workdir / CHECKPOINTS).exists() and any((workdir / CHECKPOINTS).iterdir()):
-      raise InputError(
-        f"{workdir} has checkpoints but no {CONFIG}, so that nothing tells what run they are of: "
-        "copy it back, or use another --workdir"
-      )
+  if not _has_checkpoint(workdir):
     _require_new(config)
     return False
+  if not (workdir / CONFIG).exists():
+    raise InputError(
+      f"{workdir} has checkpoints but no {CONFIG}, so that nothing tells what run they are of: "
+      "copy it back, or use another --workdir"
+    )
   begun_with = read_config(workdir)
   for start in read_provenance(workdir):
     if "averaged" in start:
@@ -58,6 +60,11 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
       )
   _check_same(begun_with, config, workdir)
   return True
+
+
+def _has_checkpoint(workdir: epath.Path) -> bool:
+  folder = workdir / CHECKPOINTS
+  return folder.exists() and any(path.name.isdigit() for path in folder.iterdir())
 
 
 def _require_new(config: Config) -> None:

@@ -220,7 +220,19 @@ def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(prefix, tmp_path):
   with pytest.raises(InputError, match=r"config\.train\.seed is 4294967296"):
     run_folder.check_run(folder, config)
   run_folder.begin_run(folder, config, Tokenizer.learn(["abc ab"] * 5, 265), [])
+  (folder / "checkpoints" / "2").mkdir(parents=True)
   assert run_folder.check_run(folder, config)
+
+
+def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp_path, monkeypatch):
+  folder, config = epath.Path(tmp_path / "run"), tiny(prefix)
+  with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="of memory"):
+    patch.setattr(loop.Run, "go", lambda run: (_ for _ in ()).throw(RuntimeError("out of memory")))
+    loop.train(config, folder)
+  assert (folder / "config.json").exists()
+  smaller = dataclasses.replace(config.model, vocab_size=281)
+  loop.train(dataclasses.replace(tiny(prefix, batch_tokens=64, steps=2), model=smaller), folder)
+  assert [line["step"] for line in metrics_of(folder) if line["split"] == "train"] == [2]
 
 
 def test_a_start_that_failed_binds_nothing(prefix, tmp_path):

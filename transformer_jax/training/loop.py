@@ -187,9 +187,9 @@ class Run:
     named = ", ".join(map(str, rows[:8])) + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
     return (
       f"the loss or its gradients were no numbers in the updates of steps {first} to {last}, which changed nothing; "
-      f"the batch of step {first} has rows {named} of the packed text. The last checkpoint in the run folder is good: "
-      "lower config.train.peak_learning_rate or raise config.train.warmup_steps, and --config.debug says where the "
-      "first such number comes from"
+      f"the batch of step {first} has rows {named} of the packed text. --config.debug says where the "
+      "first such number comes from. The last checkpoint in the run folder is good, but from there the same would "
+      "happen: use another --workdir with a lower config.train.peak_learning_rate or more config.train.warmup_steps"
     )
 
   def _evaluate(self, step: int, progress: Progress) -> float | None:
