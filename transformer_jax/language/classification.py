@@ -22,6 +22,7 @@ from transformer_jax.errors import InputError
 from transformer_jax.language.pairs import LABEL, PARTS, SIDES, TOKENS
 from transformer_jax.language.special import CLS, SEP
 from transformer_jax.language.text import require_text
+from transformer_jax.language.validation import Validation
 from transformer_jax.model import masking
 from transformer_jax.training.loss import Sums, token_sums
 
@@ -30,6 +31,8 @@ __all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokeni
 Params = Any
 
 UNIT = "sentences"
+
+validation = Validation
 
 _FORMAT = "classes 1"  # of the cached rows; changes when their meaning does
 _AT_ONCE = 4096
@@ -163,13 +166,6 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
 def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
   """There is no loss but that of the class."""
   return {}
-
-
-def validation(config: Config, tokenizer: Tokenizer) -> Any:
-  """What measures the share of sentences put into the right class."""
-  from transformer_jax.language.validation import Validation  # itself imports the step, which is of this task
-
-  return Validation(config, tokenizer)
 
 
 def _classes(config: Config) -> list[str]:
