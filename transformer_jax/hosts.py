@@ -27,7 +27,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from transformer_jax import parallel, progress
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.errors import InputError, RunError, first_line
 from transformer_jax.flags import Cluster
 
 Item = TypeVar("Item")
@@ -81,7 +81,7 @@ def join(cluster: Cluster) -> None:
     _c_library.signal(signal.SIGABRT, None)
     return
   except (RuntimeError, OSError) as error:
-    raise RunError(f"the hosts did not find each other: {_first_line(error)}; {_ADVICE}") from error
+    raise RunError(f"the hosts did not find each other: {first_line(error, 300)}; {_ADVICE}") from error
   atexit.register(_part)
   _last_words = f"{_cannot_go_on()}: JAX ended it for the reason above, most likely as another host died"
   if not parallel.is_main_host():
@@ -232,7 +232,7 @@ def each_needed() -> Iterator[None]:
     if jax.process_count() == 1 or not _LOST.match(str(error)):
       raise
     raise RunError(
-      f"{_cannot_go_on()}, as another one ended or the work with it failed: {_first_line(error)}"
+      f"{_cannot_go_on()}, as another one ended or the work with it failed: {first_line(error, 300)}"
     ) from error
 
 
@@ -270,7 +270,3 @@ def _part() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
-
-
-def _first_line(error: Exception) -> str:
-  return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
