@@ -15,8 +15,8 @@ from etils import epath
 
 from transformer_jax import parallel
 from transformer_jax.errors import InputError, writing
+from transformer_jax.paths import write_atomically
 from transformer_jax.progress import say
-from transformer_jax.run_folder import write_atomically
 from transformer_jax.training.curves import Curves
 from transformer_jax.training.loss import Sums
 
@@ -221,7 +221,7 @@ def _cut_back(path: epath.Path, step: int, logged: int) -> None:
   entries = [_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
   kept = [line for line, entry in zip(lines, entries, strict=True) if entry["step"] <= step]
   if path.exists():
-    write_atomically(path, "".join(line.decode() + "\n" for line in kept))
+    write_atomically(path, b"".join(line + b"\n" for line in kept))
   last = max((entry["step"] for entry in entries if entry["step"] <= step and entry["split"] == "train"), default=0)
   if last < logged:
     say(f"{path} has no line of step {logged}, which the run had logged: what is missing there stays missing")
