@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     use_compilation_cache()
     from transformer_jax import hosts  # imports JAX, which a mistaken flag need not wait for
 
-    hosts.join(experiment.cluster)
+    hosts.join(*experiment.cluster)
     from transformer_jax import run_folder
     from transformer_jax.training.loop import train
 

@@ -28,7 +28,6 @@ from jax.experimental import multihost_utils
 
 from transformer_jax import parallel, progress
 from transformer_jax.errors import InputError, RunError, first_line
-from transformer_jax.flags import Cluster
 
 Item = TypeVar("Item")
 
@@ -45,31 +44,36 @@ _kept = []  # what C calls, for as long as the process lives
 _last_words = ""  # of this process, where JAX ends it
 
 
-def join(cluster: Cluster) -> None:
-  """Makes this process one of several, as the flags or the platform say; before any other call of JAX.
+def join(coordinator: str | None = None, hosts: int | None = None, host: int | None = None) -> None:
+  """Makes this process one of several, as the arguments or the platform say; before any other call of JAX.
 
   JAX itself finds the others on TPU slices, under `srun` and `mpirun`, and in
   indexed jobs of Kubernetes.
+
+  Args:
+    coordinator: HOST:PORT on host 0; None, as the others, where the platform is to tell.
+    hosts: how many there are; 1 is this process by itself, whatever the platform tells.
+    host: the number of this one, from 0.
 
   Raises:
     InputError: what the platform says is not enough.
     RunError: the others could not be reached.
   """
-  if cluster.hosts == 1 or (cluster.hosts is None and not _platform_may_tell()):
+  if hosts == 1 or (hosts is None and not _platform_may_tell()):
     return
   global _last_words
-  if cluster.coordinator and cluster.host == 0:
-    _require_free(cluster.coordinator)
+  if coordinator and host == 0:
+    _require_free(coordinator)
   _last_words = f"the hosts did not meet within {_SECONDS_TO_MEET} seconds: {_ADVICE}"
   _speak_before_abort()
   # Its own handler of SIGTERM would hide the signal from the loop, where all hosts hear of it.
   jax.config.update("jax_enable_preemption_service", False)
   try:
     jax.distributed.initialize(
-      cluster.coordinator,
-      cluster.hosts,
-      cluster.host,
-      cluster_detection_method="deactivate" if cluster.hosts else None,
+      coordinator,
+      hosts,
+      host,
+      cluster_detection_method="deactivate" if hosts else None,
       initialization_timeout=_SECONDS_TO_MEET,
       heartbeat_timeout_seconds=_SILENCE_SECONDS,
     )
