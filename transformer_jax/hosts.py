@@ -125,11 +125,8 @@ def gather(text: str) -> list[str]:
   content = np.frombuffer(text.encode(), np.uint8)
   lengths = multihost_utils.process_allgather(np.int32(len(content)))
   padded = np.pad(content, (0, lengths.max() - len(content)))
-  return [row[:length].tobytes().decode() for row, length in zip(_gathered(padded), lengths, strict=True)]
-
-
-def _gathered(array: np.ndarray) -> np.ndarray:
-  return np.asarray(multihost_utils.process_allgather(array))
+  rows = np.asarray(multihost_utils.process_allgather(padded))
+  return [row[:length].tobytes().decode() for row, length in zip(rows, lengths, strict=True)]
 
 
 @contextmanager
