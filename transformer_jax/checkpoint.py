@@ -233,7 +233,7 @@ def _saving(workdir: epath.Path) -> Iterator[None]:
   """Makes of what the disk refuses a RunError; the save that failed may be an earlier one, in the background."""
   try:
     yield
-  except (OSError, ValueError) as error:  # of tensorstore it is a ValueError with the system's number of the error
+  except (OSError, ValueError) as error:  # tensorstore raises a ValueError that carries the system's error number
     found = re.search(r"os_error_code='(\d+)'", str(error))
     reason = os.strerror(int(found[1])) if found else getattr(error, "strerror", None) or first_line(error)
     last = max(finished(workdir), default=None)

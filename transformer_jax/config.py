@@ -44,7 +44,7 @@ MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
 
 @dataclass
 class DataConfig:
-  """Where sentence pairs come from and how they are laid out in rows.
+  """Where sentence pairs, or plain text, come from and how they are laid out in rows.
 
   Attributes:
     corpus: `numbers` (embedded), `text` (files) or `tfds` (TensorFlow Datasets).
@@ -218,7 +218,7 @@ class Config:
   """One experiment.
 
   Attributes:
-    debug: end at the first number that is none, with a traceback to where it was computed; slow.
+    debug: stop at the first NaN, with a traceback to where it was computed; slow.
   """
 
   data: DataConfig = field(default_factory=DataConfig)

@@ -199,7 +199,7 @@ def wait() -> None:
 
 
 class Agreement:
-  """A number that one host knows, and that all hosts hear of after the same step.
+  """Tells all hosts, after the same step, the highest of the numbers that they give, such as that of a signal.
 
   The exchange of a step runs on the devices behind the step's own work and is
   looked at some steps later, so that nobody waits for it.

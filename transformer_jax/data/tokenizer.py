@@ -157,7 +157,7 @@ class Tokenizer:
     return [self._join([next(encoded) for _ in text]) for text in parts]
 
   def decode(self, ids: Sequence[int]) -> str:
-    """The text of the pieces; PAD, BOS and EOS are none.
+    """The text of the pieces; PAD, BOS and EOS stand for no text.
 
     Whatever the numbers, this is a text: bytes that are not UTF-8 become
     U+FFFD, as does UNK, which `encode` never gives. Bytes can also spell a

@@ -56,9 +56,10 @@ class Interval:
     gradient_norm: of the gradients that last changed the parameters.
     learning_rate: of the last update.
     updates, skipped: how many, and how many of them changed nothing, as their loss or gradients were no numbers.
-    skipped_in_a_row: the last so many updates, in more than this interval.
-    most_skipped: the most in a row up to an update of this interval,
-    most_skipped_to: and up to which one, from 1.
+    skipped_in_a_row: how many updates up to the last one were skipped without a break, some of them perhaps before
+      this interval.
+    most_skipped: the most that this number was after an update of this interval.
+    most_skipped_to: the number of that update in this interval, from 1.
     seconds: what they took.
   """
 
