@@ -19,7 +19,7 @@ from transformer_jax import config_values, flags
 from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.config import Config
 from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, open_standard_error
-from transformer_jax.memory import use_huge_pages
+from transformer_jax.huge_pages import use_huge_pages
 
 _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
 
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     use_compilation_cache()
     from transformer_jax import hosts  # imports JAX, which a mistaken flag need not wait for
 
-    hosts.join(experiment.cluster)
+    hosts.join(*experiment.cluster)
     from transformer_jax import run_folder
     from transformer_jax.training.loop import train
 

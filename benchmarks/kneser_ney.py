@@ -23,9 +23,9 @@ from ngram import KneserNey
 
 from transformer_jax import families, trained
 from transformer_jax.data.text import lines_of
+from transformer_jax.huge_pages import use_huge_pages
 from transformer_jax.language import blocks
 from transformer_jax.language.causal import output
-from transformer_jax.memory import use_huge_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDERS = range(1, 8)

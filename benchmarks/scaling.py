@@ -40,7 +40,7 @@ from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfi
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.tokenizer import EOS
 from transformer_jax.decoding.batch import SearchOptions, search
-from transformer_jax.memory import use_huge_pages
+from transformer_jax.huge_pages import use_huge_pages
 from transformer_jax.model.attention import scaled_dot_product_attention
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.masking import causal_mask

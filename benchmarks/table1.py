@@ -33,9 +33,9 @@ import report
 
 from transformer_jax import operations
 from transformer_jax.compilation import use_compilation_cache
+from transformer_jax.huge_pages import use_huge_pages
 from transformer_jax.layers.additive import additive_attention
 from transformer_jax.layers.table1 import ROWS, Layer, Sizes, path_lengths
-from transformer_jax.memory import use_huge_pages
 from transformer_jax.model.attention import scaled_dot_product_attention
 
 FLOOR = 4

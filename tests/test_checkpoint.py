@@ -14,6 +14,7 @@ from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.paths import write_atomically
 from transformer_jax.training.step import abstract_state, init_state
 
 CONFIG = Config(
@@ -193,8 +194,8 @@ def test_two_do_not_train_in_one_folder(tmp_path):
 
 def test_files_are_replaced_as_a_whole(tmp_path):
   path = tmp_path / "file"
-  run_folder.write_atomically(path, "one")
-  run_folder.write_atomically(path, "two")
+  write_atomically(path, b"one")
+  write_atomically(path, b"two")
   assert path.read_text() == "two"
   assert [file.name for file in tmp_path.iterdir()] == ["file"]
 

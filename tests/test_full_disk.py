@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 from etils import epath
 
-from transformer_jax import checkpoint, run_folder
+from transformer_jax import checkpoint
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import RunError
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.paths import write_atomically
 from transformer_jax.training.curves import Curves, read_points
 from transformer_jax.training.metrics import FILE, Interval, MetricsLog
 from transformer_jax.training.step import abstract_state, init_state
@@ -117,9 +118,9 @@ def test_of_the_vocabulary(tmp_path, tokenizer):
 
 def test_of_what_is_replaced_as_a_whole(tmp_path):
   path = tmp_path / "file"
-  run_folder.write_atomically(path, "one")
+  write_atomically(path, b"one")
   with pytest.raises(RunError, match=f"cannot write {path}"), files_end_at(100):
-    run_folder.write_atomically(path, "two" * 100)
+    write_atomically(path, b"two" * 100)
   assert path.read_text() == "one"
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
 from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, open_standard_error, writing
-from transformer_jax.memory import use_huge_pages
+from transformer_jax.huge_pages import use_huge_pages
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from etils import epath
 from transformer_jax import checkpoint, run_folder
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, require_option
 from transformer_jax.progress import Progress
 from transformer_jax.training.step import Params
 
@@ -39,8 +39,8 @@ def average(
     InputError: not a run folder, not enough checkpoints in it, or the output cannot be used.
     RunError: a checkpoint cannot be read, or the disk is full.
   """
-  _require("last", last, last > 0, "positive")
-  _require("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
+  require_option("last", last, last > 0, "positive")
+  require_option("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
   source, target = run_folder.folder_of(workdir), run_folder.folder_of(output)
   config, tokenizer = run_folder.read_config(source), Tokenizer.load(source / run_folder.TOKENIZER)
   steps = _enough(source, config, last, minutes)
@@ -57,11 +57,6 @@ def average(
   }
   run_folder.begin_run(target, config, tokenizer, [*run_folder.read_provenance(source), entry])
   return steps
-
-
-def _require(name: str, value: object, condition: bool, expected: str) -> None:
-  if not condition:
-    raise InputError(f"{name} is {value}, but must be {expected}")
 
 
 def _enough(workdir: epath.Path, config: Config, last: int, minutes: float | None) -> list[int]:

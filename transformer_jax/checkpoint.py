@@ -28,7 +28,7 @@ from orbax.checkpoint.checkpoint_managers import preservation_policy
 from transformer_jax import config_values, hosts, parallel, untrusted
 from transformer_jax.checksums import checksums
 from transformer_jax.config import Config
-from transformer_jax.errors import RunError, is_out_of_memory, one_line, writing
+from transformer_jax.errors import RunError, first_line, is_out_of_memory, writing
 from transformer_jax.progress import say
 from transformer_jax.run_folder import CHECKPOINTS
 from transformer_jax.training.step import Params, TrainState, init_params
@@ -166,7 +166,7 @@ def newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: b
     except Exception as error:  # damaged or hostile files can make orbax raise any
       if is_out_of_memory(error):
         raise
-      say(f"the checkpoint of step {step} is damaged and not used: {_first_line(error)}")
+      say(f"the checkpoint of step {step} is damaged and not used: {first_line(error)}")
       damaged.append(step)
       continue
     if resuming:
@@ -223,10 +223,6 @@ def _move_to_damaged(workdir: epath.Path, path: epath.Path, name: str) -> None:
   path.rename(workdir / "damaged" / f"{name}.{time.time_ns()}")
 
 
-def _first_line(error: Exception) -> str:
-  return one_line((str(error).strip() or type(error).__name__).splitlines()[0], 200)
-
-
 def _items(state: TrainState) -> dict[str, Any]:
   """The parts of a checkpoint, each of which can be read without the others."""
   items = {"params": state.params, "optimizer": {"step": state.step, "moments": state.optimizer}}
@@ -238,9 +234,9 @@ def _saving(workdir: epath.Path) -> Iterator[None]:
   """Makes of what the disk refuses a RunError; the save that failed may be an earlier one, in the background."""
   try:
     yield
-  except (OSError, ValueError) as error:  # of tensorstore it is a ValueError with the system's number of the error
+  except (OSError, ValueError) as error:  # tensorstore raises a ValueError that carries the system's error number
     found = re.search(r"os_error_code='(\d+)'", str(error))
-    reason = os.strerror(int(found[1])) if found else getattr(error, "strerror", None) or _first_line(error)
+    reason = os.strerror(int(found[1])) if found else getattr(error, "strerror", None) or first_line(error)
     last = max(finished(workdir), default=None)
     rest = (
       "there is none before it" if last is None else f"that of step {last} is whole, and the same command goes on there"
@@ -291,7 +287,7 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
       found = sorted(ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS), key=lambda each: each.step)
       return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in found}
   except Exception as error:  # as damage makes orbax raise it
-    reason = _first_line(error)
+    reason = first_line(error)
     raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error
 
 

@@ -46,7 +46,7 @@ MOST_ALPHA = 5
 
 @dataclass
 class DataConfig:
-  """Where sentence pairs come from and how they are laid out in rows.
+  """Where sentence pairs, or plain text, come from and how they are laid out in rows.
 
   Attributes:
     corpus: `numbers` (embedded), `text` (files) or `tfds` (TensorFlow Datasets).
@@ -222,7 +222,7 @@ class Config:
   """One experiment.
 
   Attributes:
-    debug: end at the first number that is none, with a traceback to where it was computed; slow.
+    debug: stop at the first NaN, with a traceback to where it was computed; slow.
   """
 
   data: DataConfig = field(default_factory=DataConfig)

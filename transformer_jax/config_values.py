@@ -16,7 +16,7 @@ from transformer_jax.model.config import AnyModelConfig
 _short = reprlib.Repr()  # of a value that may be of any size and depth
 _short.maxstring = _short.maxother = 80
 
-_FAMILY = "family"  # the key that says in JSON, but not on the command line, of which dataclass `model` is
+_FAMILY = "family"  # the key that names the dataclass of `model`: in JSON only, not on the command line
 
 
 def require_key(path: str, config: Config | None = None) -> None:

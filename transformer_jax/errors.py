@@ -33,6 +33,12 @@ def require(condition: bool, key: str, value: Any, expected: str) -> None:
     raise InputError(f"config.{key} is {value!r}, but must be {expected}")
 
 
+def require_option(name: str, value: object, condition: bool, expected: str) -> None:
+  """Raises InputError unless an argument of a function or a command is as expected."""
+  if not condition:
+    raise InputError(f"{name} is {value}, but must be {expected}")
+
+
 @contextmanager
 def writing(path: str | os.PathLike) -> Iterator[None]:
   """Makes what the disk refuses to be written to `path` a RunError."""
@@ -57,6 +63,11 @@ def one_line(message: object, most: int = 1000) -> str:
   """A message as a terminal shows it, whatever a stranger's file put into it."""
   text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(message)).strip()
   return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def first_line(error: Exception, most: int = 200) -> str:
+  """What an error says first, or its name if it says nothing."""
+  return one_line((str(error).strip() or type(error).__name__).splitlines()[0], most)
 
 
 def is_out_of_memory(error: Exception) -> bool:

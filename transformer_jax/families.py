@@ -30,7 +30,7 @@ class Family(NamedTuple):
     config: the dataclass of its sizes.
     module: the Flax module, made of that dataclass.
     task: the module that is its `Task`.
-    command: what a run of it is for: the name of a command, or of what takes its place.
+    command: the command that uses a run of it, or what to use where there is none.
   """
 
   config: str

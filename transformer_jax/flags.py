@@ -55,7 +55,7 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
     default: the config file where no --config is given; None asks for one.
 
   Raises:
-    InputError: a flag that is none, an unknown key, a value of the wrong type, a config file that fails.
+    InputError: an unknown flag, an unknown key, a value of the wrong type, a config file that fails.
   """
   keys = [match[1] for argument in argv[1:] if (match := re.match(r"--?config\.([^=]+)", argument))]
   for key in keys:

@@ -27,8 +27,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from transformer_jax import parallel, progress
-from transformer_jax.errors import InputError, RunError
-from transformer_jax.flags import Cluster
+from transformer_jax.errors import InputError, RunError, first_line
 
 Item = TypeVar("Item")
 
@@ -45,31 +44,36 @@ _kept = []  # what C calls, for as long as the process lives
 _last_words = ""  # of this process, where JAX ends it
 
 
-def join(cluster: Cluster) -> None:
-  """Makes this process one of several, as the flags or the platform say; before any other call of JAX.
+def join(coordinator: str | None = None, hosts: int | None = None, host: int | None = None) -> None:
+  """Makes this process one of several, as the arguments or the platform say; before any other call of JAX.
 
   JAX itself finds the others on TPU slices, under `srun` and `mpirun`, and in
   indexed jobs of Kubernetes.
+
+  Args:
+    coordinator: HOST:PORT on host 0; None, as the others, where the platform is to tell.
+    hosts: how many there are; 1 is this process by itself, whatever the platform tells.
+    host: the number of this one, from 0.
 
   Raises:
     InputError: what the platform says is not enough.
     RunError: the others could not be reached.
   """
-  if cluster.hosts == 1 or (cluster.hosts is None and not _platform_may_tell()):
+  if hosts == 1 or (hosts is None and not _platform_may_tell()):
     return
   global _last_words
-  if cluster.coordinator and cluster.host == 0:
-    _require_free(cluster.coordinator)
+  if coordinator and host == 0:
+    _require_free(coordinator)
   _last_words = f"the hosts did not meet within {_SECONDS_TO_MEET} seconds: {_ADVICE}"
   _speak_before_abort()
   # Its own handler of SIGTERM would hide the signal from the loop, where all hosts hear of it.
   jax.config.update("jax_enable_preemption_service", False)
   try:
     jax.distributed.initialize(
-      cluster.coordinator,
-      cluster.hosts,
-      cluster.host,
-      cluster_detection_method="deactivate" if cluster.hosts else None,
+      coordinator,
+      hosts,
+      host,
+      cluster_detection_method="deactivate" if hosts else None,
       initialization_timeout=_SECONDS_TO_MEET,
       heartbeat_timeout_seconds=_SILENCE_SECONDS,
     )
@@ -81,7 +85,7 @@ def join(cluster: Cluster) -> None:
     _c_library.signal(signal.SIGABRT, None)
     return
   except (RuntimeError, OSError) as error:
-    raise RunError(f"the hosts did not find each other: {_first_line(error)}; {_ADVICE}") from error
+    raise RunError(f"the hosts did not find each other: {first_line(error, 300)}; {_ADVICE}") from error
   atexit.register(_part)
   _last_words = f"{_cannot_go_on()}: JAX ended it for the reason above, most likely as another host died"
   if not parallel.is_main_host():
@@ -121,11 +125,8 @@ def gather(text: str) -> list[str]:
   content = np.frombuffer(text.encode(), np.uint8)
   lengths = multihost_utils.process_allgather(np.int32(len(content)))
   padded = np.pad(content, (0, lengths.max() - len(content)))
-  return [row[:length].tobytes().decode() for row, length in zip(_gathered(padded), lengths, strict=True)]
-
-
-def _gathered(array: np.ndarray) -> np.ndarray:
-  return np.asarray(multihost_utils.process_allgather(array))
+  rows = np.asarray(multihost_utils.process_allgather(padded))
+  return [row[:length].tobytes().decode() for row, length in zip(rows, lengths, strict=True)]
 
 
 @contextmanager
@@ -198,7 +199,7 @@ def wait() -> None:
 
 
 class Agreement:
-  """A number that one host knows, and that all hosts hear of after the same step.
+  """Tells all hosts, after the same step, the highest of the numbers that they give, such as that of a signal.
 
   The exchange of a step runs on the devices behind the step's own work and is
   looked at some steps later, so that nobody waits for it.
@@ -232,7 +233,7 @@ def each_needed() -> Iterator[None]:
     if jax.process_count() == 1 or not _LOST.match(str(error)):
       raise
     raise RunError(
-      f"{_cannot_go_on()}, as another one ended or the work with it failed: {_first_line(error)}"
+      f"{_cannot_go_on()}, as another one ended or the work with it failed: {first_line(error, 300)}"
     ) from error
 
 
@@ -270,7 +271,3 @@ def _part() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
-
-
-def _first_line(error: Exception) -> str:
-  return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

@@ -12,7 +12,6 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from etils import epath
@@ -20,7 +19,8 @@ from etils import epath
 from transformer_jax import config_values, families, hosts, parallel, untrusted
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, first_line, require, writing
+from transformer_jax.errors import InputError, first_line, require
+from transformer_jax.paths import write_atomically
 
 CONFIG, TOKENIZER, PROVENANCE = "config.json", "tokenizer.model", "provenance.json"
 CHECKPOINTS = "checkpoints"
@@ -124,8 +124,8 @@ def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history
   """Writes what the run depends on; the config last, as it makes the folder that of a run."""
   if parallel.is_main_host():
     tokenizer.save(workdir / TOKENIZER)
-    write_atomically(workdir / PROVENANCE, json.dumps(history, indent=2) + "\n")
-    write_atomically(workdir / CONFIG, config_values.to_json(config))
+    write_atomically(workdir / PROVENANCE, f"{json.dumps(history, indent=2)}\n".encode())
+    write_atomically(workdir / CONFIG, config_values.to_json(config).encode())
 
 
 def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
@@ -217,11 +217,3 @@ def require_reachable(path: epath.Path) -> None:
     raise InputError(
       f"cannot reach {path}: {first_line(error)}; for gs:// install etils[epath-gcs] and log in, or use a local path"
     ) from error
-
-
-def write_atomically(path: epath.Path | Path, text: str) -> None:
-  """Replaces a file as a whole, so that a reader never sees half of it."""
-  temporary = path.parent / f".{path.name}.tmp"
-  with writing(path):
-    temporary.write_text(text)
-    temporary.replace(path)

@@ -27,7 +27,7 @@ def read_json(path: epath.Path) -> Any:
 
   Raises:
     FileNotFoundError: there is none.
-    InputError: it cannot be read, is too large, or is not JSON; nor are repeated keys, NaN and numbers out of range.
+    InputError: it cannot be read, is too large or not JSON, or has a key twice, NaN, or a number out of range.
   """
   try:
     content = read_bytes(path, _LARGEST_JSON).decode()

@@ -15,7 +15,7 @@ from transformer_jax import config_values, parallel
 from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.memory import use_huge_pages
+from transformer_jax.huge_pages import use_huge_pages
 from transformer_jax.training.step import init_state, train_step
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from transformer_jax import parallel
 from transformer_jax.config import LengthPenalty
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
+from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.decoding.beam_search import beam_search
@@ -85,9 +85,6 @@ def uncached_search(model, params, source):
     max_length=max_length,
     length_penalty=OPTIONS.length_penalty,
     alpha=OPTIONS.alpha,
-    bos=BOS,
-    eos=EOS,
-    pad=PAD,
     n_best=OPTIONS.n_best,
   )
 

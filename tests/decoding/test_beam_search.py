@@ -194,9 +194,6 @@ def test_a_large_vocabulary_is_not_sorted():
       max_length=7,
       length_penalty=LengthPenalty.FAIRSEQ,
       alpha=1.0,
-      bos=BOS,
-      eos=EOS,
-      pad=PAD,
     )
 
   program = jax.jit(search).lower(jnp.zeros(9973)).compile().as_text()

@@ -85,9 +85,6 @@ class Toy:
         max_length=max_length or longest,
         length_penalty=kind,
         alpha=alpha,
-        bos=BOS,
-        eos=EOS,
-        pad=PAD,
         n_best=n_best,
         patience=patience,
       )

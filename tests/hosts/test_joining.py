@@ -11,7 +11,6 @@ import pytest
 from tests.hosts.processes import free_port
 from transformer_jax import hosts
 from transformer_jax.errors import InputError
-from transformer_jax.flags import Cluster
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def initialized(monkeypatch):
 def test_a_process_that_nothing_tells_of_others_works_by_itself(initialized, monkeypatch, environment):
   for name, value in environment.items():
     monkeypatch.setenv(name, value)
-  hosts.join(Cluster())
+  hosts.join()
   assert not initialized
 
 
@@ -53,9 +52,9 @@ LAUNCHED = [
 def test_under_a_launcher_jax_is_asked_unless_a_flag_says_no(initialized, monkeypatch, environment):
   for name, value in environment.items():
     monkeypatch.setenv(name, value)
-  hosts.join(Cluster(hosts=1))
+  hosts.join(hosts=1)
   assert not initialized
-  hosts.join(Cluster())
+  hosts.join()
   [(asked, options)] = initialized
   assert asked == (None, None, None) and options["cluster_detection_method"] is None
 
@@ -64,19 +63,19 @@ def test_under_a_launcher_jax_is_asked_unless_a_flag_says_no(initialized, monkey
 
   monkeypatch.setattr(jax.distributed, "initialize", fails)
   with pytest.raises(InputError, match=r"a launcher started several processes.*--coordinator, --hosts and --host"):
-    hosts.join(Cluster())
+    hosts.join()
 
 
 def test_the_flags_go_before_what_a_launcher_says(initialized, monkeypatch):
   monkeypatch.setenv("JOB_COMPLETION_INDEX", "0")
-  hosts.join(Cluster("10.0.0.1:8476", 3, 2))
+  hosts.join("10.0.0.1:8476", 3, 2)
   [(asked, options)] = initialized
   assert asked == ("10.0.0.1:8476", 3, 2) and options["cluster_detection_method"] == "deactivate"
 
 
 def joined(program: str, environments: list[dict[str, str]]) -> list[tuple[int, str, str]]:
   """What processes say that do no more than to join, in these environments."""
-  program = f"from transformer_jax import hosts\nfrom transformer_jax.flags import Cluster\n{program}"
+  program = f"from transformer_jax import hosts\n{program}"
   platform = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
   processes = [
     subprocess.Popen(
@@ -107,7 +106,7 @@ def open_mpi(host: int, job: int) -> dict[str, str]:
 @pytest.mark.parametrize("launcher", [slurm, open_mpi])
 def test_jax_finds_the_hosts_in_what_a_launcher_says(launcher):
   job = next(job for job in range(os.getpid() % 4000, 4096) if _is_free(job + 65536 - 4096))
-  ends = joined("hosts.join(Cluster())\nprint(hosts.gather('here'))", [launcher(host, job) for host in range(2)])
+  ends = joined("hosts.join()\nprint(hosts.gather('here'))", [launcher(host, job) for host in range(2)])
   assert [(status, out.splitlines()[-1]) for status, out, _ in ends] == [(0, "['here', 'here']")] * 2, ends
 
 
@@ -118,7 +117,7 @@ def _is_free(port: int) -> bool:
 
 @pytest.mark.slow
 def test_hosts_that_do_not_meet_end_with_a_sentence():
-  program = f"hosts._SECONDS_TO_MEET = 3\nhosts.join(Cluster('localhost:{free_port()}', 2, 1))"
+  program = f"hosts._SECONDS_TO_MEET = 3\nhosts.join('localhost:{free_port()}', 2, 1)"
   [(status, _, error)] = joined(program, [{}])
   assert status == 1 and "error: the hosts did not meet within 3 seconds" in error.splitlines()[-1]
 
@@ -126,4 +125,4 @@ def test_hosts_that_do_not_meet_end_with_a_sentence():
 def test_a_port_in_use_is_refused_by_the_first_host():
   message = r"--coordinator=localhost:\d+: .*in use.*choose another port"
   with socket.create_server(("", 0)) as listener, pytest.raises(InputError, match=message):
-    hosts.join(Cluster(f"localhost:{listener.getsockname()[1]}", 2, 0))
+    hosts.join(f"localhost:{listener.getsockname()[1]}", 2, 0)

@@ -57,7 +57,7 @@ def test_logits_are_those_of_numpy(tokenizer):
   """Of a row with padding and of a full one; and the class that is named is the most probable."""
   params = perturbed(init_params(CONFIG))
   exact, sentences = float64(params), ["ab", "b" * 40, "", "ba", "aab b"]
-  rows = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH, classification.SentencesReport())
+  rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
   model, expected = families.module(MODEL), []
   forward = jax.jit(lambda row: classification.logits(model, params, row, None))
   for row in rows:
@@ -77,7 +77,7 @@ def test_classes_that_can_be_told_apart_are_learned(tokenizer):
   generator = random.Random(0)
   sentences = ["".join(generator.choices("ab", k=generator.choice([0, 1, 2, 7, 8]))) for _ in range(24)]
   names = ["empty" if not text else "short" if len(text) < 3 else "long" for text in sentences]
-  rows = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH, classification.SentencesReport())
+  rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
   rows[:, LABEL] = np.array([LABELS.index(name) for name in names])[:, None]
   state, batch = init_state(CONFIG), Batch(rows[None], np.arange(len(rows), dtype=np.int32)[None])
   step = jax.pmap(

@@ -16,6 +16,7 @@ from transformer_jax.commands.score import (
 )
 from transformer_jax.commands.search import add_search_arguments, load, search_options
 from transformer_jax.errors import InputError, writing
+from transformer_jax.paths import write_atomically
 
 if TYPE_CHECKING:
   from etils import epath
@@ -133,8 +134,6 @@ def _is_stream(path: "epath.Path") -> bool:
 def _write_lines(name: str, lines: list[str]) -> None:
   """A file as a whole: one that is there keeps its content where the new one finds no room."""
   from etils import epath
-
-  from transformer_jax.paths import write_atomically
 
   path, content = epath.Path(name).expanduser(), "".join(f"{line}\n" for line in lines).encode()
   if "://" not in name and not _is_stream(path):

@@ -16,8 +16,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
   add("--config", required=True, metavar="FILE", help="a file of configs/, as for train.py")
   add("--devices", type=int, default=1, metavar="N", help="devices that share a batch (default 1)")
-  add("--rate", type=float, metavar="R", help="operations a second that one device reaches, as 60e12, for the time")
-  add("--fit", metavar="MEMORY", help="find the paper's 25,000 + 25,000 tokens a batch in so much memory, as 16GB")
+  add("--rate", type=float, metavar="R", help="operations a second of one device, such as 60e12; gives the time")
+  add(
+    "--fit",
+    metavar="MEMORY",
+    help="say how the paper's batch of 25,000 + 25,000 tokens fits in so much memory, such as 16GB",
+  )
   add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, but for TFDS)")
   add("--json", action="store_true", help="print one JSON object")
 

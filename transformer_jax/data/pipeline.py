@@ -133,7 +133,8 @@ def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
   """
   try:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = folder.with_suffix(".lock").open("w")  # which stays: who deletes it takes it from another who waits
+    # Never deleted: that would pull it from under a process that waits for it.
+    lock = folder.with_suffix(".lock").open("w")
   except OSError as error:
     raise InputError(
       f"cannot write to {folder.parent}: {error.strerror}; set config.data.cache_dir to a folder that can be written"

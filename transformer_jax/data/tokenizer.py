@@ -15,7 +15,9 @@ from os import PathLike
 import sentencepiece
 from etils import epath
 
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.errors import InputError
+from transformer_jax.paths import write_atomically
+from transformer_jax.untrusted import read_bytes
 
 PAD, UNK, BOS, EOS = range(4)
 
@@ -118,23 +120,14 @@ class Tokenizer:
       InputError: the file is missing or not such a model.
     """
     try:
-      with epath.Path(path).expanduser().open("rb") as file:
-        model = file.read(_LARGEST + 1)
+      model = read_bytes(epath.Path(path).expanduser(), _LARGEST)
     except OSError as error:
       raise InputError(f"cannot read the SentencePiece model {path}: {error.strerror}; check the path") from error
-    if len(model) > _LARGEST:
-      raise InputError(f"{path} has more than {_LARGEST:,} bytes: it is no vocabulary")
     return cls(model, str(path))
 
   def save(self, path: str | PathLike) -> None:
-    """Writes the model, under another name first so that no half of it is ever read."""
-    final = epath.Path(path)
-    temporary = final.with_name(final.name + ".tmp")
-    try:
-      temporary.write_bytes(self._model)
-      temporary.replace(final)
-    except OSError as error:
-      raise RunError(f"cannot write {path}: {error.strerror}") from error
+    """Writes the model."""
+    write_atomically(epath.Path(path), self._model)
 
   def to_bytes(self) -> bytes:
     """The serialised model, from which the same tokenizer can be made."""
@@ -164,7 +157,7 @@ class Tokenizer:
     return [self._join([next(encoded) for _ in text]) for text in parts]
 
   def decode(self, ids: Sequence[int]) -> str:
-    """The text of the pieces; PAD, BOS and EOS are none.
+    """The text of the pieces; PAD, BOS and EOS stand for no text.
 
     Whatever the numbers, this is a text: bytes that are not UTF-8 become
     U+FFFD, as does UNK, which `encode` never gives. Bytes can also spell a

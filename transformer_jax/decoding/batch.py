@@ -11,7 +11,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from transformer_jax import operations, parallel
 from transformer_jax.config import LengthPenalty
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
+from transformer_jax.data.tokenizer import BOS, PAD
 from transformer_jax.decoding.beam_search import Hypotheses, beam_search
 from transformer_jax.errors import InputError
 from transformer_jax.model import masking
@@ -92,9 +92,6 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
     max_length=max_length,
     length_penalty=options.length_penalty,
     alpha=options.alpha,
-    bos=BOS,
-    eos=EOS,
-    pad=PAD,
     n_best=options.n_best,
     patience=options.patience,
   )

@@ -2,9 +2,10 @@
 
 A hypothesis Y ends with EOS and scores log P(Y) / penalty(|Y|), where |Y|
 counts the EOS. The beam holds the `beam_size` most probable unfinished
-hypotheses. In each step every one of them is extended by every token; an
-extension by EOS that is among the `beam_size` most probable of all extensions
-is finished, and the most probable others are the next beam.
+hypotheses. In each step every one of them is extended by every token but BOS
+and PAD, which are never part of one. An extension by EOS that is among the
+`beam_size` most probable of all extensions is finished, and the most probable
+others are the next beam.
 
 A sentence is done when no unfinished hypothesis can still be among the `n_best`:
 its log-probability can only fall, and no penalty is larger than that of the
@@ -26,6 +27,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.config import LengthPenalty
+from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.top_k import top_k
 
 # step(cache, positions, parents, tokens) -> (log-probabilities, cache); see `beam_search`.
@@ -111,9 +113,6 @@ def beam_search(
   max_length: int,
   length_penalty: LengthPenalty,
   alpha: float,
-  bos: int,
-  eos: int,
-  pad: int,
   n_best: int = 1,
   patience: float = 0.0,
 ) -> Hypotheses:
@@ -140,7 +139,6 @@ def beam_search(
     max_length: places for the tokens of an output.
     length_penalty: the kind of penalty.
     alpha: its exponent, 0 or more.
-    bos, eos, pad: special tokens; BOS and PAD are never part of a hypothesis.
     n_best: finished hypotheses kept for a sentence, at most `beam_size`.
     patience: a sentence is also done when `patience * beam_size` of its
       hypotheses have finished (Kasai et al. 2022); 0 is never.
@@ -159,11 +157,27 @@ def beam_search(
 
     def enter_one(search: _Search) -> _Search:
       slot = jnp.argmax(search.slots.sentence == sentences).astype(jnp.int32)
-      new = _fresh(1, search.entered, beam_size, n_best, max_length, bos, pad)
+      new = _fresh(1, search.entered, beam_size, n_best, max_length)
       entered = jax.tree.map(lambda old, x: jax.lax.dynamic_update_slice_in_dim(old, x, slot, 0), search.slots, new)
       return _Search(search.entered + 1, entered, search.results, enter(search.cache, slot, search.entered))
 
     return jax.lax.while_loop(can_enter, enter_one, search)
+
+  def is_done(
+    extensions: jax.Array, finished: Hypotheses, length: jax.Array, limit: jax.Array, ended: jax.Array
+  ) -> jax.Array:
+    """Whether no unfinished hypothesis of a slot can still be among its `n_best`.
+
+    No score that one can reach is above its present log-probability over the
+    penalty of the longest output allowed. A sentence is also done at its limit,
+    and when as many hypotheses have `ended` as greedy search or `patience` wants.
+    """
+    most_penalty = penalty(length_penalty, alpha, limit.astype(jnp.float32))
+    done = jnp.max(extensions, axis=1) / most_penalty <= finished.scores[:, -1]
+    done |= length >= limit
+    if beam_size == 1 or patience > 0:
+      done |= ended >= (1 if beam_size == 1 else patience * beam_size)
+    return done
 
   def advance(search: _Search) -> _Search:
     """One token more for each slot; what is done leaves."""
@@ -171,39 +185,33 @@ def beam_search(
     log_probs, cache = step(search.cache, now.position, beam.parents, beam.last)
     length = now.position + 1
     limit = limits.at[now.sentence].get(mode="fill", fill_value=1)
-    ends, extensions, parents, tokens = _extensions(log_probs, beam.log_probs, length >= limit, bos, eos, pad)
+    ends, extensions, parents, tokens = _extensions(log_probs, beam.log_probs, length >= limit)
     scores = ends / penalty(length_penalty, alpha, length[:, None].astype(jnp.float32))
-    finished = _keep_best(now.finished, _set(beam.tokens, now.position, eos), length, ends, scores)
+    finished = _keep_best(now.finished, _set(beam.tokens, now.position, EOS), length, ends, scores)
     ended = now.ended + jnp.sum(ends > -jnp.inf, axis=1, dtype=jnp.int32)
-    most_penalty = penalty(length_penalty, alpha, limit.astype(jnp.float32))
-    done = jnp.max(extensions, axis=1) / most_penalty <= finished.scores[:, -1]  # all others are hopeless
-    done |= length >= limit
-    if beam_size == 1 or patience > 0:
-      done |= ended >= (1 if beam_size == 1 else patience * beam_size)
+    done = is_done(extensions, finished, length, limit, ended)
     leaving = jnp.where(done, now.sentence, sentences)  # free slots leave to nowhere, too
     results = jax.tree.map(lambda old, x: old.at[leaving].set(x, mode="drop"), search.results, finished)
     next_beam = _next_beam(beam, now.position, extensions, parents, tokens)
     after = _Slots(jnp.where(done, sentences, now.sentence), length, next_beam, finished, ended)
     return _Search(search.entered, after, results, cache)
 
-  nothing = _fresh(sentences, 0, beam_size, n_best, max_length, bos, pad).finished
-  free = _fresh(slots, sentences, beam_size, n_best, max_length, bos, pad)
+  nothing = _fresh(sentences, 0, beam_size, n_best, max_length).finished
+  free = _fresh(slots, sentences, beam_size, n_best, max_length)
   start = _Search(jnp.int32(0), free, nothing, cache)
   return jax.lax.while_loop(unfinished, lambda search: advance(fill(search)), start).results
 
 
-def _fresh(
-  slots: int, sentence: jax.Array | int, beam_size: int, n_best: int, max_length: int, bos: int, pad: int
-) -> _Slots:
+def _fresh(slots: int, sentence: jax.Array | int, beam_size: int, n_best: int, max_length: int) -> _Slots:
   """Slots before the first token."""
   beam = _Beam(
-    tokens=jnp.full((slots, beam_size, max_length), pad, jnp.int32),
+    tokens=jnp.full((slots, beam_size, max_length), PAD, jnp.int32),
     log_probs=jnp.full((slots, beam_size), -jnp.inf).at[:, 0].set(0.0),
     parents=jnp.zeros((slots, beam_size), jnp.int32),
-    last=jnp.full((slots, beam_size), bos, jnp.int32),
+    last=jnp.full((slots, beam_size), BOS, jnp.int32),
   )
   finished = Hypotheses(
-    tokens=jnp.full((slots, n_best, max_length), pad, jnp.int32),
+    tokens=jnp.full((slots, n_best, max_length), PAD, jnp.int32),
     lengths=jnp.zeros((slots, n_best), jnp.int32),
     log_probs=jnp.full((slots, n_best), -jnp.inf),
     scores=jnp.full((slots, n_best), -jnp.inf),
@@ -213,7 +221,7 @@ def _fresh(
 
 
 def _extensions(
-  log_probs: jax.Array, beam: jax.Array, last: jax.Array, bos: int, eos: int, pad: int
+  log_probs: jax.Array, beam: jax.Array, last: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
   """The beam's extensions by one token.
 
@@ -221,7 +229,6 @@ def _extensions(
     log_probs: `[slots, beams, vocab]` of the next token.
     beam: `[slots, beams]`, log-probabilities of the hypotheses.
     last: `[slots]`, whether only EOS is allowed.
-    bos, eos, pad: special tokens.
 
   Returns:
     Each `[slots, beams]`: log-probability of each hypothesis that ends now,
@@ -229,9 +236,9 @@ def _extensions(
     ones that go on.
   """
   slots, beams, vocab = log_probs.shape
-  ends = beam + log_probs[:, :, eos]
+  ends = beam + log_probs[:, :, EOS]
   token = jnp.arange(vocab)
-  special = (token == bos) | (token == eos) | (token == pad)
+  special = (token == BOS) | (token == EOS) | (token == PAD)
   forbidden = special[None, None] | last[:, None, None]
   candidates = jnp.where(forbidden, -jnp.inf, beam[:, :, None] + log_probs)
   extensions, chosen = top_k(candidates.reshape(slots, -1), beams)

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from transformer_jax import families
 from transformer_jax.config import Config
-from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.blocks import PARTS, SEGMENTS, TOKENS, learn_tokenizer, packed_rows
+from transformer_jax.language.validation import Validation
 from transformer_jax.model import masking
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.training.loss import Sums, chunked_sums
@@ -20,6 +20,8 @@ __all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokeni
 Params = Any
 
 UNIT = "tokens"
+
+validation = Validation
 
 
 def init_params(config: Config, key: jax.Array) -> Params:
@@ -61,10 +63,3 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
 def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
   """There is no loss but that of the next token."""
   return {}
-
-
-def validation(config: Config, tokenizer: Tokenizer) -> Any:
-  """What measures perplexity."""
-  from transformer_jax.language.validation import Validation  # itself imports the step, which is of this task
-
-  return Validation(config, tokenizer)

@@ -22,6 +22,7 @@ from transformer_jax.errors import InputError
 from transformer_jax.language.pairs import LABEL, PARTS, SIDES, TOKENS
 from transformer_jax.language.special import CLS, SEP
 from transformer_jax.language.text import require_text
+from transformer_jax.language.validation import Validation
 from transformer_jax.model import masking
 from transformer_jax.training.loss import Sums, token_sums
 
@@ -30,6 +31,8 @@ __all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokeni
 Params = Any
 
 UNIT = "sentences"
+
+validation = Validation
 
 _FORMAT = "classes 1"  # of the cached rows; changes when their meaning does
 _AT_ONCE = 4096
@@ -110,24 +113,25 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
       raise InputError(f"{path} is empty: expected lines LABEL<TAB>SENTENCE")
 
   def rows_of(examples: list[tuple[int, str]]) -> np.ndarray:
-    rows = sentence_rows(tokenizer, [sentence for _, sentence in examples], data.row_length, report)
+    rows, cut = sentence_rows(tokenizer, [sentence for _, sentence in examples], data.row_length)
+    report.rows += len(rows)
+    report.tokens += int(np.sum(rows[:, SIDES] > 0))
+    report.cut += sum(cut)
     rows[:, LABEL] = np.array([label for label, _ in examples])[:, None]
     return rows.astype(dtype)
 
   return pipeline.cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
 
 
-def sentence_rows(tokenizer: Tokenizer, sentences: list[str], row_length: int, report: SentencesReport) -> np.ndarray:
-  """Rows `[sentences, 3, row_length]` without labels, counted in `report`."""
+def sentence_rows(tokenizer: Tokenizer, sentences: list[str], row_length: int) -> tuple[np.ndarray, list[bool]]:
+  """Rows `[sentences, 3, row_length]` without labels, and whether each holds only the beginning of its sentence."""
   rows = np.zeros((len(sentences), PARTS, row_length), np.int64)
-  for row, tokens in zip(rows, tokenizer.encode_batch(sentences), strict=True):
+  encoded = tokenizer.encode_batch(sentences)
+  for row, tokens in zip(rows, encoded, strict=True):
     whole = [CLS, *tokens[: row_length - 2], SEP]
     row[TOKENS, : len(whole)] = whole
     row[SIDES, : len(whole)] = 1
-    report.rows += 1
-    report.tokens += len(whole)
-    report.cut += len(tokens) > row_length - 2
-  return rows
+  return rows, [len(tokens) > row_length - 2 for tokens in encoded]
 
 
 def init_params(config: Config, key: jax.Array) -> Params:
@@ -163,13 +167,6 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
 def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
   """There is no loss but that of the class."""
   return {}
-
-
-def validation(config: Config, tokenizer: Tokenizer) -> Any:
-  """What measures the share of sentences put into the right class."""
-  from transformer_jax.language.validation import Validation  # itself imports the step, which is of this task
-
-  return Validation(config, tokenizer)
 
 
 def _classes(config: Config) -> list[str]:

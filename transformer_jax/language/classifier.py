@@ -12,7 +12,8 @@ from transformer_jax import families
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.windows import windows
-from transformer_jax.language.classification import SentencesReport, logits, sentence_rows
+from transformer_jax.language.classification import logits, sentence_rows
+from transformer_jax.language.pairs import PARTS
 
 _ROWS = 32  # computed together; fewer are filled up, so that there is one shape
 
@@ -38,11 +39,10 @@ class Classifier:
     config: of the run.
     params: the model's parameters.
     tokenizer: of the run.
-    step: of the checkpoint, if the parameters come from one.
   """
 
-  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
-    self.config, self.step = config, step
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer):
+    self.config = config
     self._params = jax.device_put(params, jax.local_devices()[0])
     self._tokenizer = tokenizer
     model: Any = config.model
@@ -63,8 +63,8 @@ class Classifier:
     """
     from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
 
-    config, tokenizer, params, step = load_for_decoding(workdir, "classify")
-    return cls(config, params, tokenizer, step)
+    config, tokenizer, params, _ = load_for_decoding(workdir, "classify")
+    return cls(config, params, tokenizer)
 
   def classify(self, sentences: Iterable[str], more: Callable[[float], bool] = lambda seconds: True) -> Iterator[Class]:
     """The class of each sentence, as they come.
@@ -84,10 +84,9 @@ class Classifier:
 
   def _classes(self, sentences: list[str]) -> Iterator[Class]:
     length = self.config.data.row_length
-    rows = np.zeros((_ROWS, 3, length), np.int32)
-    rows[: len(sentences)] = sentence_rows(self._tokenizer, sentences, length, SentencesReport())
+    rows = np.zeros((_ROWS, PARTS, length), np.int32)
+    rows[: len(sentences)], cut = sentence_rows(self._tokenizer, sentences, length)
     found = jax.device_get(self._probabilities(self._params, jnp.asarray(rows)))
-    for sentence, probabilities in zip(sentences, found, strict=False):
+    for probabilities, was_cut in zip(found, cut, strict=False):  # the rows behind are there for the shape alone
       best = int(np.argmax(probabilities))
-      cut = len(self._tokenizer.encode(sentence)) > length - 2
-      yield Class(self.classes[best], float(probabilities[best]), cut)
+      yield Class(self.classes[best], float(probabilities[best]), was_cut)

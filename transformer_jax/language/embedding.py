@@ -1,11 +1,11 @@
-"""The sum of learned embeddings with which GPT and BERT begin."""
+"""A table of learned embeddings; GPT, BERT and ELMo begin with one or the sum of several."""
 
 import flax.linen as nn
 import jax
 
 
 class LearnedEmbedding(nn.Module):
-  """A table `[size, model]` of N(0, 0.02^2), as GPT and BERT begin with: `[...]` integers -> `[..., model]`.
+  """A table `[size, model]` of N(0, 0.02^2), as for GPT and BERT: `[...]` integers -> `[..., model]`.
 
   Unlike the Transformer's it is not multiplied by sqrt(d_model).
   """

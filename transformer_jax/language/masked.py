@@ -13,10 +13,10 @@ import jax.numpy as jnp
 
 from transformer_jax import families
 from transformer_jax.config import Config
-from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.blocks import learn_tokenizer
 from transformer_jax.language.pairs import LABEL, PARTS, SIDES, TOKENS, packed_rows
 from transformer_jax.language.special import CLS, FIRST_PIECE, MASK, SEP
+from transformer_jax.language.validation import Validation
 from transformer_jax.model import masking
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.training.loss import Sums, chunked_sums, token_sums
@@ -26,6 +26,8 @@ __all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokeni
 Params = Any
 
 UNIT = "masked tokens"
+
+validation = Validation
 
 SHARE = 0.15  # of a row's tokens are predicted
 HIDDEN, REPLACED = 0.8, 0.1  # of these have [MASK] or a random token in their place; the rest stays
@@ -126,10 +128,3 @@ def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
     "tokens": jnp.sum(jax.vmap(lambda row: predicted(row)[1])(rows)),
     "next": jnp.sum(jnp.any(rows[:, SIDES] > 0, axis=1)),
   }
-
-
-def validation(config: Config, tokenizer: Tokenizer) -> Any:
-  """What measures both losses."""
-  from transformer_jax.language.validation import Validation  # itself imports the step, which is of this task
-
-  return Validation(config, tokenizer)

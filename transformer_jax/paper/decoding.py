@@ -61,9 +61,6 @@ class _Toy:
         max_length=self.limit,
         length_penalty=LengthPenalty.GNMT,
         alpha=alpha,
-        bos=BOS,
-        eos=EOS,
-        pad=PAD,
       )
 
     found = jax.device_get(jax.jit(search)())

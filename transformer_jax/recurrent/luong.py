@@ -8,10 +8,11 @@ import jax.numpy as jnp
 
 from transformer_jax.recurrent.attention import additive_score, attend, dot_score
 from transformer_jax.recurrent.config import LuongConfig, Score
-from transformer_jax.recurrent.encoder_decoder import EncoderDecoder, Memory
+from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
-from transformer_jax.recurrent.recurrence import begins, last_read, over, recurrence, take, zeros
-from transformer_jax.recurrent.stack import Stack, States
+from transformer_jax.recurrent.recurrence import last_read, over, recurrence, take, zeros
+from transformer_jax.recurrent.seq2seq import Stacks
+from transformer_jax.recurrent.stack import States
 
 
 class Source(NamedTuple):
@@ -71,7 +72,7 @@ class GlobalAttention(nn.Module):
     return jnp.tanh(self.combine(jnp.concatenate([context, h])))
 
 
-class Luong(EncoderDecoder):
+class Luong(Stacks):
   """The encoder and decoder of `seq2seq.py`, with attention after the recurrent update."""
 
   config: LuongConfig
@@ -79,18 +80,10 @@ class Luong(EncoderDecoder):
   def setup(self):
     super().setup()
     config = self.config
-    sizes = config.d_model, config.hidden_size, config.num_layers, config.dropout, config.dtype
-    self.encoder = Stack(*sizes)
-    self.decoder = Stack(*sizes)
     self.attention = GlobalAttention(config)
     if config.input_feeding:
       # The part of the lowest layer's W that multiplies h~, as its input is [x; h~].
       self.input_feeding = Linear(config.d_model, 4 * config.hidden_size, config.dtype, gates=4)
-
-  def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> States:
-    reverse = self.config.reverse_source
-    x = self.embed(source, deterministic=deterministic)
-    return self.encoder(x, begins(positions, mask, reverse=reverse), reverse=reverse, deterministic=deterministic)
 
   def decode(
     self,

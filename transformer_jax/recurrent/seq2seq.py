@@ -1,5 +1,7 @@
 """Sequence to Sequence Learning with Neural Networks (Sutskever et al. 2014): all of the source in one state."""
 
+from typing import Any
+
 import jax
 
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
@@ -9,10 +11,10 @@ from transformer_jax.recurrent.recurrence import begins, last_read, take
 from transformer_jax.recurrent.stack import Stack, States
 
 
-class SequenceToSequence(EncoderDecoder):
-  """A stack of LSTMs reads the source; another one begins in the state where it ended, and writes the target."""
+class Stacks(EncoderDecoder):
+  """A stack of LSTMs that reads the source, and another one that writes the target."""
 
-  config: SequenceToSequenceConfig
+  config: Any  # one with `num_layers` and `reverse_source`
 
   def setup(self):
     super().setup()
@@ -20,12 +22,21 @@ class SequenceToSequence(EncoderDecoder):
     sizes = config.d_model, config.hidden_size, config.num_layers, config.dropout, config.dtype
     self.encoder = Stack(*sizes)
     self.decoder = Stack(*sizes)
-    self.output = Linear(config.hidden_size, config.d_model, config.dtype)
 
   def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> States:
     reverse = self.config.reverse_source
     x = self.embed(source, deterministic=deterministic)
     return self.encoder(x, begins(positions, mask, reverse=reverse), reverse=reverse, deterministic=deterministic)
+
+
+class SequenceToSequence(Stacks):
+  """A stack of LSTMs reads the source; another one begins in the state where it ended, and writes the target."""
+
+  config: SequenceToSequenceConfig
+
+  def setup(self):
+    super().setup()
+    self.output = Linear(self.config.hidden_size, self.config.d_model, self.config.dtype)
 
   def decode(
     self,

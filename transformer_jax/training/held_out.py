@@ -4,7 +4,7 @@ import functools
 
 import jax
 
-from transformer_jax import families, parallel
+from transformer_jax import families, hosts, parallel
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
@@ -37,9 +37,7 @@ class HeldOut:
     """What `metrics.means` says of the whole text."""
     total = None
     for batch in self._batches:
-      share = len(batch.places) // jax.process_count()
-      mine = slice(jax.process_index() * share, (jax.process_index() + 1) * share)
-      sums: Sums = jax.device_get(self._step(params, parallel.shard(jax.tree.map(lambda x, mine=mine: x[mine], batch))))
+      sums: Sums = jax.device_get(self._step(params, parallel.shard(jax.tree.map(hosts.share, batch))))
       total = sums if total is None else jax.tree.map(lambda a, b: a + b, total, sums)
     assert total is not None
     return means(total)

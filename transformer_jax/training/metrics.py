@@ -15,8 +15,8 @@ from etils import epath
 
 from transformer_jax import parallel
 from transformer_jax.errors import InputError, writing
+from transformer_jax.paths import write_atomically
 from transformer_jax.progress import say
-from transformer_jax.run_folder import write_atomically
 from transformer_jax.training.curves import Curves
 from transformer_jax.training.loss import Sums
 
@@ -56,9 +56,10 @@ class Interval:
     gradient_norm: of the gradients that last changed the parameters.
     learning_rate: of the last update.
     updates, skipped: how many, and how many of them changed nothing, as their loss or gradients were no numbers.
-    skipped_in_a_row: the last so many updates, in more than this interval.
-    most_skipped: the most in a row up to an update of this interval,
-    most_skipped_to: and up to which one, from 1.
+    skipped_in_a_row: how many updates up to the last one were skipped without a break, some of them perhaps before
+      this interval.
+    most_skipped: the most that this number was after an update of this interval.
+    most_skipped_to: the number of that update in this interval, from 1.
     seconds: what they took.
   """
 
@@ -221,7 +222,7 @@ def _cut_back(path: epath.Path, step: int, logged: int) -> None:
   entries = [_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
   kept = [line for line, entry in zip(lines, entries, strict=True) if entry["step"] <= step]
   if path.exists():
-    write_atomically(path, "".join(line.decode() + "\n" for line in kept))
+    write_atomically(path, b"".join(line + b"\n" for line in kept))
   last = max((entry["step"] for entry in entries if entry["step"] <= step and entry["split"] == "train"), default=0)
   if last < logged:
     say(f"{path} has no line of step {logged}, which the run had logged: what is missing there stays missing")

@@ -16,11 +16,14 @@ from transformer_jax.model import masking
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.training.loss import Sums, chunked_sums
 from transformer_jax.training.segments import decoder_input, segment_positions
+from transformer_jax.training.validation import Validation
 
 Params = Any
 
 PARTS = 4  # both sides' tokens and segments, as `packing` lays them out
 UNIT = "target tokens"
+
+validation = Validation
 
 
 def learn_tokenizer(config: Config) -> Tokenizer:
@@ -31,13 +34,6 @@ def learn_tokenizer(config: Config) -> Tokenizer:
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   """The sentence pairs of `which` in rows."""
   return pipeline.packed_rows(config.data, which, tokenizer)
-
-
-def validation(config: Config, tokenizer: Tokenizer) -> Any:
-  """What translates held-out sentences."""
-  from transformer_jax.training.validation import Validation  # itself imports the step, which is of this task
-
-  return Validation(config, tokenizer)
 
 
 def init_params(config: Config, key: jax.Array) -> Params:
