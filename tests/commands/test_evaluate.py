@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import stat
 import threading
 
 import pytest
@@ -47,6 +48,7 @@ def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
 def test_a_full_disk_costs_no_scores(run, translator, workdir, files):
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
   status, out, err = run(*argv, "--hypotheses", "/dev/full")
+  assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
   assert status == 1 and out.startswith("BLEU")
   assert "cannot write /dev/full: No space left on device" in err[-1]
 

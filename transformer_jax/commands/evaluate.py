@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import stat
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -127,8 +128,11 @@ def _same_file(one: "epath.Path", other: "epath.Path") -> bool:
 
 
 def _is_stream(path: "epath.Path") -> bool:
-  """Whether a path is a pipe or a device, which keeps nothing that could be lost."""
-  return path.exists() and not path.is_file()
+  """Whether a path is a pipe or a device: it keeps nothing that could be lost, and no file may take its place."""
+  try:
+    return not stat.S_ISREG(os.stat(path).st_mode)
+  except FileNotFoundError:
+    return False
 
 
 def _write_lines(name: str, lines: list[str]) -> None:
