@@ -8,13 +8,16 @@ function, stop by themselves and translate nearly always alike. How many of its 
 the table, and below --agree of them in greedy search the program fails, as then the comparison is of nothing. With a
 beam more of them may differ, as the libraries have not quite the same rules.
 
-What was chosen, and why: float32 and all cores on each side; torch with as many threads as cores; transformers with its
-default attention (`sdpa`) and cache; CTranslate2 with all cores on one batch or a batch a core, whichever is faster;
-JoeyNMT by its own `search`. A search with a beam ends when as many hypotheses as it keeps have ended: CTranslate2's
-`patience=1`, transformers' `early_stopping=True`, and ours with `patience=1`. "exact search" is ours with `patience=0`,
-which goes on until no better hypothesis is possible. JoeyNMT goes on until its whole beam has ended, and has GNMT's
-penalty of length only. Sentences are sorted by length on each side. Ours goes from text to text; the others are given
-pieces and give pieces, which leaves the tokenizer out of their time and not out of ours.
+What was chosen, and why: float32, all cores and huge pages on each side; torch with as many threads as cores;
+transformers with its default attention (`sdpa`) and cache; CTranslate2 with all cores on one batch or a batch a core,
+whichever is faster; JoeyNMT by its own `search`. A search with a beam ends when as many hypotheses as it keeps have
+ended: CTranslate2's `patience=1`, transformers' `early_stopping=True`, and ours with `patience=1`. "exact search" is
+ours with `patience=0`, which goes on until no better hypothesis is possible. JoeyNMT goes on until its whole beam has
+ended, and has GNMT's penalty of length only. A translation has at most so many tokens more than its source
+(config.decode.extra_length), of the others than the longest source of the batch, of CTranslate2 than the longest of
+all. Ours and CTranslate2 compute a batch on each core; torch, as its users would, one after the other on all. Sentences
+are sorted by length on each side. Ours goes from text to text; the others are given pieces and give pieces, which
+leaves the tokenizer out of their time and not out of ours.
 
 "batch 1" hands over one sentence a call, as an interactive service does. "best batch" gives all sentences in one call;
 each side has the batch size, of --batches, that was fastest on a sample of the sentences. For ours these are sentences
@@ -29,6 +32,7 @@ import argparse
 import functools
 import json
 import os
+import random
 import sys
 import tempfile
 import time
@@ -101,13 +105,13 @@ def parse() -> argparse.Namespace:
   add("--workdir", action="append", required=True, metavar="DIR", help="a run folder of train.py; may be repeated")
   add("--data", required=True, metavar="FILE", help="sentences to translate, one a line, plain or .xz")
   add("--sides", nargs="+", default=list(PEERS), choices=PEERS, metavar="NAME", help="peers to measure (default: all)")
-  add("--sentences", type=int, default=0, metavar="N", help="of the file, evenly spread (default: all)")
-  add("--singly", type=int, default=100, metavar="N", help="sentences, evenly spread, for batch 1 (default 100)")
+  add("--sentences", type=int, default=sys.maxsize, metavar="N", help="of the file, chosen at random (default: all)")
+  add("--singly", type=int, default=100, metavar="N", help="sentences, of all lengths, for batch 1 (default 100)")
   add("--sample", type=int, default=200, metavar="N", help="sentences that the best batch is chosen on (default 200)")
   add("--batches", type=int, nargs="+", default=[16, 64, 256], metavar="N", help="sizes tried (default 16 64 256)")
   add("--rounds", type=int, default=3, metavar="N", help="(default 3)")
   add("--agree", type=float, default=0.98, metavar="SHARE", help="of equal greedy translations needed (default 0.98)")
-  add("--device", default="cpu", help="of the peers: cpu (default) or cuda")
+  add("--device", default="cpu", choices=["cpu", "cuda"], help="of all sides (default cpu)")
   report.add_arguments(parser)
   return parser.parse_args()
 
@@ -121,7 +125,8 @@ def measure_run(workdir: str, programs: dict[str, tuple[str, str]], args: argpar
     for name, (program, python) in programs.items():
       start = time.perf_counter()
       # Of its own, for a first use is one only where nothing is compiled yet.
-      sides.append(Side(name, python, program, folder, JAX_COMPILATION_CACHE_DIR=str(folder / "compiled")))
+      compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"), "JAX_PLATFORMS": args.device}
+      sides.append(Side(name, python, program, folder, **compiled))
       startup[name] = time.perf_counter() - start
     # The longest first, so that a part of them, evenly spread, has all shapes that the whole has.
     everything = sorted(range(len(job["sources"])), key=lambda i: -len(job["sources"][i]))
@@ -153,7 +158,8 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
   config, tokenizer, params, _ = load_for_decoding(workdir)
   require_plain(config, workdir)
   lines = list(lines_of(epath.Path(args.data)))
-  lines = [lines[i] for i in spread(range(len(lines)), args.sentences or len(lines))]
+  if args.sentences < len(lines):  # at random: every second line of a file may be unlike the others
+    lines = [lines[i] for i in sorted(random.Random(0).sample(range(len(lines)), args.sentences))]
   sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(lines)]
   longest = max(map(len, sources))
   if longest > config.decode.max_source_length or not all(line.strip() for line in lines):
@@ -172,6 +178,7 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
     "d_model": config.model.d_model,
     "heads": config.model.num_heads,
     "length_penalty": config.decode.length_penalty,
+    "extra_length": config.decode.extra_length,
     "most_tokens": longest + config.decode.extra_length,
     "positions": longest + config.decode.extra_length + 2,
     "threads": len(os.sched_getaffinity(0)),

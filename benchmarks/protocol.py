@@ -89,20 +89,22 @@ def translator(translate: Translate) -> Answer:
 
 
 def by_length(
-  job: dict[str, Any], translate_batch: Callable[[list[list[int]], int], Sequence[Sequence[int]]]
+  job: dict[str, Any], translate_batch: Callable[[list[list[int]], int, int], Sequence[Sequence[int]]]
 ) -> Translate:
   """Translates in batches of about one length, the longest first, as users of these libraries would make them.
 
   Args:
     job: has the sentences' tokens.
-    translate_batch: of tokens of sentences and a beam size; what it gives may go on behind the EOS.
+    translate_batch: of tokens of sentences, a beam size, and how many tokens a translation may have, as of ours from
+      the longest of the batch; what it gives may go on behind the EOS.
   """
 
   def translate(sentences: Sequence[int], beam: int, batch: int) -> list[list[int]]:
     order = sorted(sentences, key=lambda i: -len(job["sources"][i]))
     found = {}
     for group in (order[i : i + batch] for i in range(0, len(order), batch)):
-      found.update(zip(group, translate_batch([job["sources"][i] for i in group], beam), strict=True))
+      sources = [job["sources"][i] for i in group]
+      found.update(zip(group, translate_batch(sources, beam, len(sources[0]) + job["extra_length"]), strict=True))
     return [_to_eos([int(token) for token in found[i]]) for i in sentences]
 
   return translate

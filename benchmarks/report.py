@@ -6,6 +6,7 @@ report.finish("my_benchmark", rows, args.json)
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -85,12 +86,18 @@ def finish(program: str, rows: Sequence[Mapping[str, Any]], path: str | None, **
   file.write_text(json.dumps(result, indent=2) + "\n")
   print(table(rows))
   print(f"\n{result['date']}, {result['machine']['processor']}, {result['machine']['cores']} cores")
-  print(", ".join(f"{name} {version}" for name, version in result["versions"].items()))
+  print(", ".join(f"{name} {version}" for name, version in flat({**result["versions"], **more.get("peers", {})})))
   print(f"{result['command']}\nwritten to {file}")
   if _LOAD_BEFORE > 0.5:
     print(
       f"note: the machine was busy before the start, with a load of {_LOAD_BEFORE:.1f}: measure again when it is not"
     )
+
+
+def flat(versions: Mapping[str, Any]) -> list[tuple[str, str]]:
+  """Names and versions, of packages or of groups of them."""
+  pairs = [flat(found) if isinstance(found, Mapping) else [(name, found)] for name, found in versions.items()]
+  return list(dict.fromkeys(itertools.chain.from_iterable(pairs)))
 
 
 def context() -> dict[str, Any]:

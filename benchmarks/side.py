@@ -20,8 +20,10 @@ class Side:
     program: `trainers/joey.py` for example.
     folder: for exchange; holds `job.json`.
     options: of the program, behind the folder.
-    environment: variables that it gets besides this process' own. A peer does
-      not see packages that this process has by its PYTHONPATH.
+    environment: variables that it gets besides this process' own, in which all
+      sides have the huge pages that this project's programs ask for, and JAX the
+      processor. A peer does not see packages that this process has by its
+      PYTHONPATH.
   """
 
   def __init__(
@@ -36,7 +38,13 @@ class Side:
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
-        env={**os.environ, "PYTHONPATH": f"{_HERE}{os.pathsep}{_HERE.parent}", **environment},
+        env={
+          "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+          "JAX_PLATFORMS": "cpu",
+          **os.environ,
+          "PYTHONPATH": f"{_HERE}{os.pathsep}{_HERE.parent}",
+          **environment,
+        },
       )
     self._answer()
 

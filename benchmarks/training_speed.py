@@ -22,7 +22,7 @@ What was chosen, and why:
 - Dropout is where the paper has it. The peers' further dropouts, on attention weights and inside feed-forward layers,
   are off: ours has none there, and they would cost torch its fast attention.
 - Ours is what train.py runs, packed rows and all, for each of --row-lengths; the first of them is compared with peers.
-  Like train.py it asks for huge pages; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 before the command gives them to peers.
+  All sides have the huge pages that train.py asks for.
 
 "loss" is the smoothed cross entropy of the last round's updates, in nats for each target token: all sides learn the
 same task, from random parameters of their own, and after equally many updates should be about equally far.

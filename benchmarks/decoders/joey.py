@@ -25,7 +25,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   device = torch.device(job["device"])
   model = build(job, weights.read(folder)).to(device).eval()
 
-  def translate_batch(sources, beam):
+  def translate_batch(sources, beam, most_tokens):
     source = protocol.padded(sources)
     lengths = torch.tensor((source != protocol.PAD).sum(1))
     batch = joeynmt.batch.Batch(
@@ -40,7 +40,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
       protocol.EOS,
       is_train=False,
     )
-    found, _, _ = search(model, batch, job["most_tokens"], beam, job["length_penalty"])
+    found, _, _ = search(model, batch, most_tokens, beam, job["length_penalty"])
     return _swapped(np.asarray(found)).tolist()
 
   return protocol.translator(protocol.by_length(job, translate_batch))

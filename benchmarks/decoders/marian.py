@@ -23,7 +23,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   model = build(job, weights.read(folder)).to(job["device"]).eval()
 
   @torch.inference_mode()
-  def translate_batch(sources, beam):
+  def translate_batch(sources, beam, most_tokens):
     source = torch.tensor(protocol.padded(sources)).to(job["device"])
     found = model.generate(
       input_ids=source,
@@ -32,7 +32,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
       do_sample=False,
       length_penalty=job["length_penalty"] if beam > 1 else None,
       early_stopping=True if beam > 1 else None,
-      max_new_tokens=job["most_tokens"],
+      max_new_tokens=most_tokens,
     )
     return found[:, 1:].tolist()  # without the BOS in front
 
