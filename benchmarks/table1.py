@@ -1,6 +1,6 @@
 """Table 1 of the paper, measured: what a layer of each type costs, how much of it must wait, and how far it sees.
 
-    taskset -c 0 python benchmarks/table1.py [--rounds N] [--json FILE] [--svg FILE]
+    taskset -c 0 python benchmarks/table1.py [--sweeps NAME ...] [--rounds N] [--json FILE] [--svg FILE]
 
 Times are those of the processor, over all threads of this program and of no other: on one core, as with taskset, they
 are the time that passes, also where the machine has something else to do. Four tables.
@@ -48,7 +48,7 @@ SWEEPS: dict[str, tuple[tuple[int, ...], Sizes, tuple[str, ...]]] = {
   "n": ((16, 128, 256, 512, 1024, 2048), Sizes(n=0, d=256, k=3, r=16), LAYERS),
   "d": ((16, 128, 256, 512, 1024), Sizes(n=256, d=0, k=3, r=16), LAYERS),
   "k": ((1, 9, 17, 33, 65), Sizes(n=512, d=128), ("convolutional", "separable convolutional")),
-  "r": ((2, 16, 32, 64, 128, 256, 512), Sizes(n=2048, d=256), ("restricted self-attention",)),
+  "r": ((2, 16, 32, 64, 128, 256, 512, 1024), Sizes(n=2048, d=256), ("restricted self-attention",)),
 }
 KEY_WIDTHS, POSITIONS = (1, 4, 16, 64, 256), 256  # of additive and dot-product attention
 
@@ -72,8 +72,8 @@ class Program(NamedTuple):
 def main() -> None:
   args = parse()
   use_compilation_cache()
-  points = [point for name in SWEEPS for point in sweep(name)]
-  additive = [point for width in KEY_WIDTHS for point in scores(width)]
+  points = [point for name in SWEEPS if name in args.sweeps for point in sweep(name)]
+  additive = [point for width in KEY_WIDTHS if "d_k" in args.sweeps for point in scores(width)]
   measure(points + additive, args.rounds)
   fits = list(fitted(points))
   sequential, paths = list(chains()), list(path_rows())
@@ -90,6 +90,8 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Table 1, measured.", allow_abbrev=False)
+  sweeps = [*SWEEPS, "d_k"]
+  parser.add_argument("--sweeps", nargs="+", choices=sweeps, default=sweeps, metavar="NAME", help="of n, d, k, r, d_k")
   parser.add_argument("--rounds", type=int, default=7, metavar="N", help="(default 7)")
   parser.add_argument("--svg", metavar="FILE", help="where a picture goes")
   report.add_arguments(parser, with_peers=False)
@@ -225,7 +227,7 @@ def compared(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
   """Additive and dot-product attention side by side."""
   found = {(point["size"], point["pass"], point["layer"]): point for point in points}
   rows = []
-  for width in KEY_WIDTHS:
+  for width in dict.fromkeys(point["size"] for point in points):
     for which in PASSES:
       dot, additive = (found[width, which, name] for name in ("dot-product", "additive"))
       rows.append(
