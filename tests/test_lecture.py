@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.extend.core import jaxprs_in_params
 
 from tests import test_lecture_positions
 from tests.model.example import CONFIG, SOURCE, normal, options, perturbed
+from transformer_jax import operations
 from transformer_jax.config import Config
 from transformer_jax.model.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
 from transformer_jax.model.config import ModelConfig
@@ -189,18 +189,6 @@ def test_layer_norm_ignores_the_rest_of_the_batch():
 # Sizes.
 
 
-def product_operations(jaxpr):
-  """Of the matrix products of a traced function, a multiplication and an addition being two."""
-  total = 0
-  for equation in jaxpr.eqns:
-    if equation.primitive.name == "dot_general":
-      contracted = equation.params["dimension_numbers"][0][0]
-      left = equation.invars[0].aval.shape
-      total += 2 * math.prod(equation.outvars[0].aval.shape) * math.prod(left[axis] for axis in contracted)
-    total += sum(map(product_operations, jaxprs_in_params(equation.params)))
-  return total
-
-
 @pytest.mark.parametrize("heads", [1, 2, 3, 5, 6])
 def test_operations_do_not_depend_on_the_number_of_heads(heads):
   d, query, key = 30, 11, 13
@@ -209,7 +197,7 @@ def test_operations_do_not_depend_on_the_number_of_heads(heads):
   params = jax.eval_shape(lambda: module.init(jax.random.key(0), *inputs, deterministic=True))
   traced = jax.make_jaxpr(lambda params: module.apply(params, *inputs, deterministic=True))(params)
   projections, scores_and_means = (2 * query + 2 * key) * d * d, 2 * query * key * d
-  assert product_operations(traced.jaxpr) == 2 * (projections + scores_and_means)
+  assert operations.products(traced.jaxpr) == 2 * (projections + scores_and_means)
   # The softmax's do: it has a row for each head and query.
   parts = (jnp.zeros((length, heads, d // heads)) for length in (query, key))
   assert jax.eval_shape(attention_weights, *parts, inputs[-1]).size == heads * query * key
