@@ -1,6 +1,7 @@
 """The command line: `python -m transformer_jax COMMAND`, or `transformer-jax COMMAND`."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   try:
     if sys.stdout is None:
       raise InputError("standard output is closed: give it a file, a pipe or /dev/null")
-    if hasattr(sys.stdout, "reconfigure"):
+    if isinstance(sys.stdout, io.TextIOWrapper):
       sys.stdout.reconfigure(errors="backslashreplace")  # a file's name can be no text
     args, rest = _parser().parse_known_args(argv)
     if args.command is None:

@@ -20,7 +20,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, Document, Evaluat
 from transformer_jax.data.tokenizer import BOS, PAD, UNK, Tokenizer
 from transformer_jax.errors import InputError
 from transformer_jax.language.classifier import Classifier
-from transformer_jax.language.config import BERTClassifierConfig
+from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
 from transformer_jax.language.generator import Generator
 from transformer_jax.language.text import decode_text, encode_text
 from transformer_jax.training import loop
@@ -64,7 +64,8 @@ def config_of(folder, model, file="text.txt", **train):
 
 def models():
   gpt, bert = dataclasses.replace(example.GPT, **SIZES), dataclasses.replace(example.BERT, dropout=0.1, **SIZES)
-  return {"gpt": gpt, "bert": bert}
+  elmo = ELMoConfig(SIZES["vocab_size"], num_layers=1, d_model=SIZES["d_model"])
+  return {"gpt": gpt, "bert": bert, "elmo": elmo}
 
 
 def state_of(workdir, config):
@@ -73,7 +74,7 @@ def state_of(workdir, config):
   return jax.device_get(restored.state)
 
 
-@pytest.fixture(scope="module", params=["gpt", "bert"])
+@pytest.fixture(scope="module", params=["gpt", "bert", "elmo"])
 def run(request, folder):
   """A finished run."""
   config, workdir = config_of(folder, models()[request.param]), folder / f"{request.param}-run"
@@ -183,7 +184,7 @@ def test_what_cannot_be_generated(gpt_run, command, arguments, message):
   assert (status, out, len(err)) == (2, "", 1) and message in err[0]
 
 
-def test_a_run_is_for_its_own_command(gpt_run, folder, command, run):
+def test_a_run_is_for_its_own_command(gpt_run, command):
   status, _, err = command("translate", "--workdir", gpt_run)
   assert status == 2 and "of a gpt model, which is for `generate`, not for `translate`" in err[0]
   status, _, err = command("classify", "--workdir", gpt_run)
@@ -198,7 +199,7 @@ def test_average(gpt_run, folder, command):
 
 def test_plan(command, folder):
   text = f"--config.data.train={folder / 'text.txt'}"
-  for config, data in (("gpt", "tokens"), ("bert", "rows whose second text is the next")):
+  for config, data in (("gpt", "tokens"), ("bert", "rows whose second text is the next"), ("elmo", "tokens")):
     status, out, _ = command(
       "plan", "--config", CONFIGS / f"{config}.py", text, "--config.model.vocab_size=290", "--config.model.num_layers=1"
     )

@@ -20,7 +20,7 @@ from transformer_jax.decoding import buckets, long_lines
 from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.decoding.long_lines import Long, Translation
 from transformer_jax.decoding.windows import require_text, windows
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.errors import InputError, RunError, require_option
 
 # Everything that ends a line somewhere: bytes of the vocabulary can spell any of them.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -172,9 +172,11 @@ class Translator:
       RunError: the model gives no probabilities.
     """
     options = self._options(beam_size, length_penalty, patience, n_best)
-    _require("batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}")
-    _require("window", window, window > 0, "positive")
-    _require("long", long, long in [kind.value for kind in Long], "split or refuse")
+    require_option(
+      "batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}"
+    )
+    require_option("window", window, window > 0, "positive")
+    require_option("long", long, long in [kind.value for kind in Long], "split or refuse")
     longest = self._config.decode.max_source_length
 
     def translations() -> Iterator[list[Translation]]:
@@ -196,7 +198,9 @@ class Translator:
       InputError: a sentence has more than `config.decode.max_source_length` +
         `config.decode.extra_length` tokens.
     """
-    _require("batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}")
+    require_option(
+      "batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}"
+    )
     pairs = list(pairs)
     for number, pair in enumerate(pairs, 1):
       if isinstance(pair, str) or len(pair) != 2:
@@ -231,11 +235,11 @@ class Translator:
     decode = self._config.decode
     beam_size = decode.beam_size if beam_size is None else beam_size
     alpha = decode.length_penalty if length_penalty is None else length_penalty
-    _require("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
+    require_option("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
     patience = decode.patience if patience is None else patience
-    _require("length_penalty", alpha, 0 <= alpha <= MOST_ALPHA, f"from 0 to {MOST_ALPHA}")
-    _require("patience", patience, 0 <= patience < math.inf, "0 or more")
-    _require("n_best", n_best, 0 < n_best <= beam_size, f"from 1 to beam_size, which is {beam_size}")
+    require_option("length_penalty", alpha, 0 <= alpha <= MOST_ALPHA, f"from 0 to {MOST_ALPHA}")
+    require_option("patience", patience, 0 <= patience < math.inf, "0 or more")
+    require_option("n_best", n_best, 0 < n_best <= beam_size, f"from 1 to beam_size, which is {beam_size}")
     # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
     kept = 1 if n_best == 1 else beam_size
     return SearchOptions(beam_size, decode.penalty, alpha, kept, decode.extra_length, patience)
@@ -301,8 +305,3 @@ class Translator:
       for tokens, length, log_prob, score in zip(*hypotheses, strict=True)
       if length > 0
     ]
-
-
-def _require(name: str, value: object, condition: bool, expected: str) -> None:
-  if not condition:
-    raise InputError(f"{name} is {value}, but must be {expected}")

@@ -13,7 +13,7 @@ import numpy as np
 from transformer_jax import families, parallel
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import EOS, Tokenizer
-from transformer_jax.errors import InputError
+from transformer_jax.errors import InputError, require_option
 from transformer_jax.language.sampling import SamplingOptions, sample
 from transformer_jax.language.text import decode_text, encode_text
 
@@ -93,12 +93,12 @@ class Generator:
     Raises:
       InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
     """
-    _require("max_tokens", max_tokens, max_tokens is None or max_tokens > 0, "positive")
-    _require("samples", samples, samples > 0, "positive")
-    _require("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
-    _require("top_k", top_k, top_k >= 0, "0 or more")
-    _require("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
-    _require("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
+    require_option("max_tokens", max_tokens, max_tokens is None or max_tokens > 0, "positive")
+    require_option("samples", samples, samples > 0, "positive")
+    require_option("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
+    require_option("top_k", top_k, top_k >= 0, "0 or more")
+    require_option("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
+    require_option("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
     try:
       prompt.encode()
     except UnicodeEncodeError as error:
@@ -142,8 +142,3 @@ class Generator:
     if (options, length) not in self._functions:
       self._functions[options, length] = jax.jit(functools.partial(sample, self._model, options, length))
     return self._functions[options, length]
-
-
-def _require(name: str, value: object, condition: bool, expected: str) -> None:
-  if not condition:
-    raise InputError(f"{name} is {value}, but must be {expected}")
