@@ -235,6 +235,7 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
   workdir = epath.Path(tmp_path)
   assert not run_folder.check_run(workdir, CONFIG)
   (workdir / run_folder.CONFIG).write_text(config_values.to_json(CONFIG))
+  (workdir / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
   values = config_values.to_dict(CONFIG)
   values["train"]["steps"] = 7
   values["decode"]["beam_size"] = 2

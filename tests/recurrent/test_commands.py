@@ -93,6 +93,7 @@ def test_a_run_of_another_family_is_refused(prefix, tmp_path):
   folder = epath.Path(tmp_path / "run")
   folder.mkdir()
   run_folder.begin_run(folder, tiny("plain", prefix), trained.tokenizer_to_begin_with(tiny("plain", prefix)), [])
+  (folder / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
   with pytest.raises(
     InputError, match=r"the config is of a bahdanau model, but the run in .* of a seq2seq: use another"
   ) as error:
