@@ -197,14 +197,14 @@ def group_names() -> list[str]:
 def draw(results: list[dict[str, Any]], output: Path) -> None:
   """BLEU by length of the source; and perplexity by minutes of training, and by the operations of its products."""
   plt = multi30k.pyplot()
-  figure, axis = plt.subplots(figsize=(6, 3.4), layout="constrained")
+  figure, axis = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
   for model in MODELS:
     found = [[group["bleu"] for group in result["by_length"]] for result in results if result["model"] == model]
     if found:
       axis.plot(group_names(), [statistics.mean(values) for values in zip(*found, strict=True)], "o-", label=model)
   axis.set(xlabel="words of the source", ylabel="BLEU")
   finish(figure, [axis], output / "bleu_by_length.svg")
-  figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+  figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.4), sharey=True, layout="constrained")
   for result in sorted(results, key=lambda result: list(MODELS).index(result["model"])):
     if result["seed"] == 1:
       steps, perplexities = curve(result["metrics"])
@@ -225,8 +225,7 @@ def curve(metrics: list[dict[str, Any]]) -> tuple[list[int], list[float]]:
 def finish(figure: Any, axes: Sequence[Any], path: Path) -> None:
   for axis in axes:
     axis.grid(alpha=0.3)
-  if axes[0].lines:
-    axes[0].legend()
+  figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
   figure.savefig(path, metadata={"Date": None})
 
 
