@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
   source, reference = read_texts(args.source, args.reference)
   other = read_as_many(args.compare, args.reference, reference)
   translator = load(args.workdir)
-  facts = _run_facts(args, translator)
+  facts = _run_facts(args, translator) if args.report or other else {}
   start = time.monotonic()
   with Progress("line", total=len(source.lines)) as progress:
     found = translator.translate_lines(source.lines, **search_options(args), progress=progress.update, warn=say)
