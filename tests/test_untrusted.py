@@ -19,12 +19,9 @@ import tensorstore
 from etils import epath
 
 from tests import fuzz_run_folder
-from transformer_jax import checkpoint, run_folder, trained, untrusted
-from transformer_jax.config import Config, DecodeConfig
-from transformer_jax.data.tokenizer import Tokenizer
+from tests.example_commands import make_run
+from transformer_jax import checkpoint, trained, untrusted
 from transformer_jax.errors import InputError, RunError, one_line
-from transformer_jax.model.config import ModelConfig
-from transformer_jax.training.step import init_state
 
 VOCAB = 277
 
@@ -34,19 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
   """A run folder with one checkpoint."""
-  folder = epath.Path(tmp_path_factory.mktemp("run"))
-  config = Config(
-    model=ModelConfig(vocab_size=VOCAB, num_layers=1, d_model=8, d_ff=13, num_heads=2),
-    decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
-  )
-  generator = random.Random(0)
-  tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], VOCAB)
-  run_folder.begin_run(folder, config, tokenizer, [])
-  checkpoints = checkpoint.Checkpoints(folder, keep=1)
-  checkpoints.save(init_state(config), 1.0)
-  checkpoints.wait()
-  checkpoints.close()
-  return Path(folder)
+  return make_run(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import functools
 import json
 import random
 import shutil
-import sys
 from pathlib import Path
 
 import jax
@@ -13,9 +12,9 @@ import numpy as np
 import pytest
 from etils import epath
 
+from tests.example_commands import command_line
 from tests.language import example
 from transformer_jax import checkpoint, plan, trained
-from transformer_jax.__main__ import main
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.data.tokenizer import BOS, PAD, UNK, Tokenizer
 from transformer_jax.errors import InputError
@@ -110,16 +109,7 @@ def test_a_run_in_parts_equals_a_run_in_one(run, folder, capfd):
 @pytest.fixture
 def command(monkeypatch, capfdbinary, tmp_path):
   """Runs a command on some input: (status, output, lines on stderr)."""
-
-  def command(*argv, stdin=b""):
-    (tmp_path / "stdin").write_bytes(stdin)
-    with open(tmp_path / "stdin") as file:
-      monkeypatch.setattr(sys, "stdin", file)
-      status = main([str(argument) for argument in argv])
-    out, err = capfdbinary.readouterr()
-    return status, out.decode(), err.decode().split("\n")[:-1]
-
-  return command
+  return command_line(monkeypatch, capfdbinary, tmp_path)
 
 
 def test_generate(gpt_run, command):

@@ -204,26 +204,6 @@ def test_another_text_is_refused(prefix, tmp_path):
     loop.train(tiny(prefix), epath.Path(tmp_path))
 
 
-def test_checkpoints_of_a_run_without_its_config_are_not_taken_over(prefix, tmp_path):
-  (tmp_path / "run" / "checkpoints").mkdir(parents=True)
-  assert not run_folder.check_run(epath.Path(tmp_path / "run"), tiny(prefix))
-  (tmp_path / "run" / "checkpoints" / "2").mkdir()
-  with pytest.raises(
-    InputError, match=r"has checkpoints but no config\.json.*: copy it back, or use another --workdir"
-  ):
-    loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
-  assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["checkpoints"]
-
-
-def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(prefix, tmp_path):
-  folder, config = epath.Path(tmp_path / "run"), tiny(prefix, seed=2**32)
-  with pytest.raises(InputError, match=r"config\.train\.seed is 4294967296"):
-    run_folder.check_run(folder, config)
-  run_folder.begin_run(folder, config, Tokenizer.learn(["abc ab"] * 5, 265), [])
-  (folder / "checkpoints" / "2").mkdir(parents=True)
-  assert run_folder.check_run(folder, config)
-
-
 def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp_path):
   folder, config = epath.Path(tmp_path / "run"), tiny(prefix, batch_tokens=64, steps=2)
   (folder / "checkpoints").mkdir(parents=True)
@@ -315,22 +295,6 @@ def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
   assert program.main(["train.py", f"--workdir={tmp_path / 'run'}"]) == 1
   [line] = capfd.readouterr().err.splitlines()
   assert line.startswith("train.py: error: memory is exhausted: raise config.train.accumulation")
-
-
-def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):
-  monkeypatch.setenv("HOME", str(tmp_path))
-  assert run_folder.folder_of("~/runs/x") == epath.Path(tmp_path / "runs" / "x")
-  monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
-  assert run_folder.folder_of("gs://bucket/~x") == epath.Path("gs://bucket/~x")
-
-
-def test_a_bucket_that_cannot_be_asked_is_one_sentence(monkeypatch):
-  def exists(path):
-    raise ImportError("no library for gs://\nand more")
-
-  monkeypatch.setattr(type(epath.Path("gs://bucket")), "exists", exists)
-  with pytest.raises(InputError, match=r"cannot reach gs://bucket/run: no library for gs://; for gs:// install etils"):
-    run_folder.folder_of("gs://bucket/run")
 
 
 def test_debug_says_where_it_comes_from(prefix, tmp_path):

@@ -1,0 +1,46 @@
+"""A run folder for commands to read, and a command that runs in this process."""
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from etils import epath
+
+from transformer_jax import checkpoint, run_folder
+from transformer_jax.__main__ import main
+from transformer_jax.config import Config, DecodeConfig
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.training.step import init_state
+
+
+def make_run(folder: Path) -> Path:
+  """A run folder with a tiny model of random weights, as after no update."""
+  config = Config(
+    model=ModelConfig(vocab_size=277, num_layers=1, d_model=8, d_ff=13, num_heads=2),
+    decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
+  )
+  generator = random.Random(0)
+  tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
+  run_folder.begin_run(epath.Path(folder), config, tokenizer, [])
+  checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=1)
+  checkpoints.save(init_state(config), 1.0)
+  checkpoints.wait()
+  checkpoints.close()
+  return folder
+
+
+def command_line(monkeypatch: Any, capture: Any, folder: Path) -> Callable[..., tuple[int, str, list[str]]]:
+  """A function that runs a command on some input: (status, output, lines on stderr)."""
+
+  def run(*argv: object, stdin: bytes = b"") -> tuple[int, str, list[str]]:
+    (folder / "stdin").write_bytes(stdin)
+    with open(folder / "stdin") as file:
+      monkeypatch.setattr(sys, "stdin", file)
+      status = main([str(argument) for argument in argv])
+    out, err = capture.readouterr()
+    return status, out.decode(), err.decode().split("\n")[:-1]
+
+  return run
