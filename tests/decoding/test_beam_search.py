@@ -10,7 +10,7 @@ import pytest
 
 from tests.decoding.toy import BOS, EOS, PAD, VOCAB, Toy, exhaustive, reference, sequences
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding.beam_search import beam_search, penalty
+from transformer_jax.decoding.beam_search import OUTGROWN, beam_search, penalty
 
 PENALTIES = [
   (LengthPenalty.GNMT, 0.0),
@@ -114,6 +114,26 @@ def test_best_come_first_and_differ(slots):
   assert (np.diff(found.scores, axis=1) <= 0).all()
   for sentence in range(11):
     assert len(set(sequences(found, sentence))) == 5
+
+
+@pytest.mark.parametrize(("beam_size", "patience", "slots"), [(1, 0.0, 2), (3, 0.0, 2), (3, 1.0, 3)])
+def test_a_sentence_that_needs_more_places_is_given_up_and_the_others_are_as_with_more(beam_size, patience, slots):
+  limits, places = [17, 5, 13, 11, 17], 7
+  toy = Toy(seed=1, sentences=len(limits), eos_bonus=-1.0)
+  steps = [[] for _ in limits]
+  for sentence, limit in enumerate(limits):
+    toy.of([sentence]).search([limit], beam_size, patience=patience, steps=steps[sentence])
+  outgrown = [len(taken) > places for taken in steps]
+  assert 0 < sum(outgrown) < len(limits)
+  expected = toy.search(limits, beam_size, patience=patience, slots=slots)
+  found = toy.search(limits, beam_size, patience=patience, slots=slots, max_length=places)
+  for sentence, given_up in enumerate(outgrown):
+    if given_up:
+      assert (found.lengths[sentence] == OUTGROWN).all()
+    else:
+      assert (expected.tokens[sentence, :, places:] == PAD).all()
+      shorter = expected._replace(tokens=expected.tokens[:, :, :places])
+      assert_same_bits(found, sentence, shorter, sentence)
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3])

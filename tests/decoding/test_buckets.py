@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_jax.decoding.buckets import batches, buckets, pad
+from transformer_jax.decoding.buckets import batches, buckets, larger, pad, room
 
 
 @pytest.mark.parametrize(
@@ -18,25 +18,45 @@ def test_buckets_double_up_to_the_longest(longest, lengths):
   assert buckets(longest) == lengths
 
 
-@given(st.lists(st.integers(1, 100), max_size=60), st.sampled_from([1, 3, 7, 50]))
-def test_each_sentence_is_in_one_batch_of_its_bucket(lengths, tokens):
-  def rows(length):
+@given(st.lists(st.integers(1, 100), max_size=60), *(st.sampled_from(n) for n in ([1, 3, 7, 50], [1, 2, 5], [1, 2, 3])))
+def test_each_sentence_is_in_one_batch_of_its_bucket(lengths, tokens, queue, at_a_time):
+  def slots(length):
     return 1 + 16 * tokens // length
 
-  found = list(batches(lengths, 100, rows))
+  found = list(batches(lengths, 100, slots, queue=queue, at_a_time=at_a_time))
   assert sorted(i for batch in found for i in batch.members) == list(range(len(lengths)))
   for batch in found:
-    assert 0 < len(batch.members) <= batch.rows == rows(batch.length)
+    assert 0 < len(batch.members) <= batch.rows == queue * slots(batch.length)
     for i in batch.members:
       assert batch.length == min(length for length in buckets(100) if length >= lengths[i])
-  for batch, following in itertools.pairwise(found):
-    assert len(batch.members) == batch.rows or batch.length != following.length
+  of_buckets = [(length, list(group)) for length, group in itertools.groupby(found, lambda batch: batch.length)]
+  assert [length for length, _ in of_buckets] == sorted({batch.length for batch in found}, reverse=True)
+  for length, group in of_buckets:
+    counts = [len(batch.members) for batch in group]
+    assert max(counts) - min(counts) <= 1
+    # All that are worked on side by side have work, but no more of them than can fill their slots.
+    assert len(group) % at_a_time == 0 or len(group) == -(-sum(counts) // slots(length))
+    assert (len(group) - at_a_time) * queue * slots(length) < sum(counts)
 
 
-@given(st.lists(st.integers(1, 100), max_size=60))
-def test_the_longest_come_first(lengths):
-  order = [lengths[i] for batch in batches(lengths, 100, lambda length: 7) for i in batch.members]
-  assert order == sorted(lengths, reverse=True)
+@given(st.lists(st.integers(1, 100), max_size=60), st.sampled_from([1, 2, 3]))
+def test_the_longest_come_first(lengths, at_a_time):
+  found = list(batches(lengths, 100, lambda length: 7, at_a_time=at_a_time))
+  for batch in found:
+    members = [lengths[i] for i in batch.members]
+    assert members == sorted(members, reverse=True)
+
+
+@pytest.mark.parametrize(("longest", "extra"), [(16, 50), (64, 50), (128, 50), (100, 3), (128, 500)])
+def test_an_output_has_room_in_its_bucket_or_in_a_larger_one(longest, extra):
+  last = buckets(longest)[-1]
+  assert room(last, longest, extra) == extra
+  for length in range(1, longest + 1):
+    found = larger(length, longest, extra)
+    assert found + room(found, longest, extra) >= length + extra
+    assert all(
+      smaller + room(smaller, longest, extra) < length + extra for smaller in buckets(longest) if smaller < found
+    )
 
 
 def test_pad():

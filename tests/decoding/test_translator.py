@@ -79,6 +79,36 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
   assert len(calls) > 2 and calls[0] != 0
 
 
+@pytest.mark.parametrize("options", [{"beam_size": 1}, {"patience": 1}, {"patience": 1, "n_best": 3}])
+def test_outputs_that_outgrow_their_bucket_are_found_in_a_larger_one(
+  translator, params_of_short_outputs, lines, options, monkeypatch
+):
+  decode = dataclasses.replace(translator._config.decode, extra_length=19)
+  config = dataclasses.replace(translator._config, decode=decode)
+  other = Translator(config, params_of_short_outputs, translator._tokenizer)
+  texts = [_texts_and_tokens(found) for found in other.translate(lines, return_scores=True, **options)]
+
+  larger, asked = translators.buckets.larger, []
+  monkeypatch.setattr(
+    translators.buckets, "larger", lambda length, *rest: asked.append(length) or larger(length, *rest)
+  )
+  monkeypatch.setattr(translators.buckets, "room", lambda length, longest, extra: extra if length == longest else 0)
+  other = Translator(config, params_of_short_outputs, translator._tokenizer)
+  counts = []
+  found = other.translate(lines, return_scores=True, progress=counts.append, **options)
+  assert 0 < len(asked) < len(lines)
+  assert [_texts_and_tokens(translation) for translation in found] == texts
+  assert sum(counts) == len(lines)
+  order = random.Random(1).sample(range(len(lines)), len(lines))
+  assert other.translate([lines[i] for i in order], return_scores=True, **options) == [found[i] for i in order]
+  assert other.translate([lines[20]], return_scores=True, **options) == [found[20]]
+
+
+def _texts_and_tokens(found):
+  translations = found if isinstance(found, list) else [found]
+  return [(translation.text, translation.tokens) for translation in translations]
+
+
 @pytest.mark.parametrize("patience", [1, 0.3])
 def test_patience_gives_complete_translations_that_are_not_better(translator, params_of_short_outputs, lines, patience):
   def configured(patience):

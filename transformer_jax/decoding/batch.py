@@ -29,6 +29,8 @@ class SearchOptions:
   Attributes:
     beam_size, length_penalty, alpha, n_best, patience: as in `beam_search`.
     extra_length: an output has at most the input's tokens and this many.
+    room: an output that needs more places than the row's length and this many is given up; None is `extra_length`,
+      with which none is.
   """
 
   beam_size: int
@@ -37,6 +39,7 @@ class SearchOptions:
   n_best: int
   extra_length: int
   patience: float = 0.0
+  room: int | None = None
 
 
 def search(model: nn.Module, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
@@ -55,7 +58,7 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
   variables = {"params": params}
   lengths = jnp.sum(source != PAD, axis=1, dtype=jnp.int32)
   limits = jnp.where(lengths > 0, lengths + options.extra_length, 0)
-  max_length = source.shape[1] + options.extra_length
+  max_length = source.shape[1] + (options.extra_length if options.room is None else options.room)
   memories, encoding = _memories(model, variables, slots, source)
 
   def start(memory: Any) -> Any:

@@ -17,7 +17,8 @@ greedy search.
 
 Sentences wait in a queue for one of a few slots, which are advanced together by
 one token a step; a sentence that is done leaves its slot to the next. So no slot
-waits for the longest output of a batch.
+waits for the longest output of a batch. One that needs more tokens than there are
+places leaves, too, and is to be searched for with more of them.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,8 @@ from transformer_jax.decoding.top_k import top_k
 Step = Callable[[Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
 # enter(cache, slot, sentence) -> cache; see `beam_search`.
 Enter = Callable[[Any, jax.Array, jax.Array], Any]
+# In place of the lengths of hypotheses, where the search needs more places for tokens than it has.
+OUTGROWN = -1
 
 
 class Hypotheses(NamedTuple):
@@ -41,7 +44,8 @@ class Hypotheses(NamedTuple):
 
   Attributes:
     tokens: `[sentences, n_best, max_length]` int32, padding after the EOS.
-    lengths: `[sentences, n_best]` int32, tokens with the EOS; 0 where there is no hypothesis.
+    lengths: `[sentences, n_best]` int32, tokens with the EOS; 0 where there is no hypothesis, and OUTGROWN
+      throughout where the search was given up, so that what is here is not the result.
     log_probs: `[sentences, n_best]` float32, log P(Y); -inf where there is none.
     scores: `[sentences, n_best]` float32, log P(Y) / penalty(|Y|).
   """
@@ -130,13 +134,13 @@ def beam_search(
     enter: `enter(cache, slot, sentence)` gives the cache with a new sentence in
       a slot; both are int32 scalars.
     cache: what `step` and `enter` start from.
-    limits: `[sentences]` int32, the most tokens of an output with its EOS, at
-      most `max_length`: at the last place only EOS is allowed, so that every
-      hypothesis is complete. 0 is a sentence that is not searched for; all of
-      these come last.
+    limits: `[sentences]` int32, the most tokens of an output with its EOS: at
+      the last place only EOS is allowed, so that every hypothesis is complete.
+      0 is a sentence that is not searched for; all of these come last.
     slots: sentences that are advanced together.
     beam_size: unfinished hypotheses kept for a sentence.
-    max_length: places for the tokens of an output.
+    max_length: places for the tokens of an output; a sentence with a higher
+      limit that is not done when they are full is given up.
     length_penalty: the kind of penalty.
     alpha: its exponent, 0 or more.
     n_best: finished hypotheses kept for a sentence, at most `beam_size`.
@@ -190,10 +194,12 @@ def beam_search(
     finished = _keep_best(now.finished, _set(beam.tokens, now.position, EOS), length, ends, scores)
     ended = now.ended + jnp.sum(ends > -jnp.inf, axis=1, dtype=jnp.int32)
     done = is_done(extensions, finished, length, limit, ended)
-    leaving = jnp.where(done, now.sentence, sentences)  # free slots leave to nowhere, too
-    results = jax.tree.map(lambda old, x: old.at[leaving].set(x, mode="drop"), search.results, finished)
+    leaves = done | (length >= max_length)
+    leaving = jnp.where(leaves, now.sentence, sentences)  # free slots leave to nowhere, too
+    result = finished._replace(lengths=jnp.where(done[:, None], finished.lengths, OUTGROWN))
+    results = jax.tree.map(lambda old, x: old.at[leaving].set(x, mode="drop"), search.results, result)
     next_beam = _next_beam(beam, now.position, extensions, parents, tokens)
-    after = _Slots(jnp.where(done, sentences, now.sentence), length, next_beam, finished, ended)
+    after = _Slots(jnp.where(leaves, sentences, now.sentence), length, next_beam, finished, ended)
     return _Search(search.entered, after, results, cache)
 
   nothing = _fresh(sentences, 0, beam_size, n_best, max_length).finished

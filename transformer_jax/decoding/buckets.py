@@ -3,6 +3,10 @@
 A sentence goes into the smallest bucket that holds it, and each bucket is
 computed in one shape, whatever its number of sentences: so there is one
 compilation a bucket, and a sentence's result does not depend on its neighbours.
+
+A step of a search takes longer the more places there are for the output, used or
+not, and few outputs are much longer than their input. So all buckets but the last
+have room for these; a sentence that needs more is searched for again in a larger one.
 """
 
 import itertools
@@ -45,13 +49,28 @@ def buckets(longest: int) -> list[int]:
   return lengths if longest <= _SMALLEST else [*lengths, longest]
 
 
-def batches(lengths: Sequence[int], longest: int, rows: Callable[[int], int]) -> Iterator[Batch]:
+def room(length: int, longest: int, extra: int) -> int:
+  """Places that a bucket has for an output beyond the bucket's length, of `extra` that it may have: all in the last."""
+  return extra if length == buckets(longest)[-1] else min(extra, max(_SMALLEST, length // 2))
+
+
+def larger(length: int, longest: int, extra: int) -> int:
+  """The smallest bucket with room for any output of a sentence of this length."""
+  return next(b for b in buckets(longest) if b + room(b, longest, extra) >= length + extra)
+
+
+def batches(
+  lengths: Sequence[int], longest: int, slots: Callable[[int], int], *, queue: int = 1, at_a_time: int = 1
+) -> Iterator[Batch]:
   """Sentences of these lengths, sorted into batches.
 
   Args:
     lengths: of each sentence, none above the last bucket.
     longest: what the buckets go up to.
-    rows: sentences of a batch, by its bucket.
+    slots: sentences computed side by side, by their bucket.
+    queue: how many times as many a batch may have.
+    at_a_time: batches that are worked on side by side: where a bucket fills several, they are as many times so many,
+      with equally many sentences, equally long.
   """
   # The longest first: what is left for the end, when not all slots and cores have work, is then short.
   order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
@@ -59,8 +78,11 @@ def batches(lengths: Sequence[int], longest: int, rows: Callable[[int], int]) ->
   last = 0
   for length, shorter in itertools.pairwise([*reversed(buckets(longest)), 0]):
     first, last = last, len(order) - int(np.searchsorted(sorted_lengths, shorter, side="right"))
-    for begin in range(first, last, rows(length)):
-      yield Batch(order[begin : min(begin + rows(length), last)], rows(length), length)
+    rows = queue * slots(length)
+    turns = -(-(last - first) // (rows * at_a_time))
+    parts = min(turns * at_a_time, -(-(last - first) // slots(length)))
+    for part in range(parts):
+      yield Batch(order[first + part : last : parts], rows, length)
 
 
 def pad(sequences: Sequence[Sequence[int]], rows: int, length: int, padding: int) -> np.ndarray:

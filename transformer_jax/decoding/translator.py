@@ -1,5 +1,6 @@
 """The text-to-text path: the command line, evaluation while training and the Python API all translate here."""
 
+import dataclasses
 import functools
 import itertools
 import logging
@@ -18,6 +19,7 @@ from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines
 from transformer_jax.decoding.batch import SearchOptions
+from transformer_jax.decoding.beam_search import OUTGROWN
 from transformer_jax.decoding.long_lines import Long, Translation
 from transformer_jax.decoding.windows import require_text, windows
 from transformer_jax.errors import InputError, RunError, require_option
@@ -28,7 +30,7 @@ _WINDOW = 4096
 # Sentences computed together on a device: more are a mistake.
 MOST_ROWS = 1 << 16
 # Sentences that are handed to a device for each one that it decodes at a time: the others wait for their turn there.
-_QUEUE = 8
+_QUEUE = 16
 _NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
 
 _log = logging.getLogger(__name__)
@@ -219,7 +221,7 @@ class Translator:
     log_probs = [0.0] * len(pairs)
     devices = jax.local_device_count()
     for index, rows, length in buckets.batches(
-      lengths, longest, lambda length: devices * self._slots(length, batch_size)
+      lengths, longest, lambda length: devices * self._slots(length, 0, batch_size)
     ):
       batch = [buckets.pad([side[i] for i in index], rows, length, PAD) for side in (sources, targets)]
       found = jax.device_get(self._score(self._params, parallel.shard(tuple(batch)))).reshape(-1)
@@ -259,31 +261,61 @@ class Translator:
     found: list[list[Translation]] = [[]] * len(flat)
     waiting = Counter(line for line, _ in flat)
     progress(len(parts) - len(waiting))
-    devices, longest = jax.local_device_count(), self._config.decode.max_source_length
-    batches = buckets.batches(
-      [len(tokens) for _, tokens in flat], longest, lambda length: devices * _QUEUE * self._slots(length, batch_size)
-    )
+    for i, translations in self._found([tokens for _, tokens in flat], options, batch_size):
+      found[i] = translations
+      waiting[flat[i][0]] -= 1
+      progress(int(waiting[flat[i][0]] == 0))
+    results = iter(found)
+    return [list(itertools.islice(results, len(sentence))) for sentence in parts]
 
-    def translate(batch: buckets.Batch) -> tuple[list[int], list[list[Translation]]]:
-      source = buckets.pad([flat[i][1] for i in batch.members], batch.rows, batch.length, PAD)
+  def _found(
+    self, sources: Sequence[list[int]], options: SearchOptions, batch_size: int | None
+  ) -> Iterator[tuple[int, list[Translation]]]:
+    """The number of each source with its best translations, in the order in which they are found.
+
+    A source whose translation outgrows its bucket's room is searched for again in a larger bucket.
+    """
+    devices, longest = jax.local_device_count(), self._config.decode.max_source_length
+
+    def translate(batch: buckets.Batch) -> tuple[list[int], list[list[Translation] | None]]:
+      source = buckets.pad([sources[numbers[i]] for i in batch.members], batch.rows, batch.length, PAD)
       source = source.reshape(-1, devices, batch.length).swapaxes(0, 1)  # dealt out: each device has as many as another
-      function = self._search_function(options, self._slots(batch.length, batch_size))
+      function = self._search_function(self._with_room(options, batch.length), slots(batch.length))
       by_device = jax.device_get(function(self._params, parallel.shard(source.reshape(batch.rows, batch.length))))
       hypotheses = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
       rows = range(len(batch.members))
       return batch.members, [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in rows]
 
-    for members, translations in parallel.at_once(translate, batches):
-      for i, translation in zip(members, translations, strict=True):
-        found[i] = translation
-      waiting.subtract(flat[i][0] for i in members)
-      progress(len({flat[i][0] for i in members if waiting[flat[i][0]] == 0}))
-    results = iter(found)
-    return [list(itertools.islice(results, len(sentence))) for sentence in parts]
+    def slots(length: int) -> int:
+      return self._slots(length, self._with_room(options, length).room, batch_size)
 
-  def _slots(self, length: int, batch_size: int | None) -> int:
-    """Sentences of a bucket that a device decodes side by side."""
-    return batch_size or buckets.rows_at_once(length, self._config.decode.extra_length, cpu=parallel.on_cpu())
+    lengths = {i: len(source) for i, source in enumerate(sources)}
+    while lengths:
+      numbers, outgrown = list(lengths), {}
+      batches = buckets.batches(
+        list(lengths.values()),
+        longest,
+        lambda length: devices * slots(length),
+        queue=_QUEUE,
+        at_a_time=parallel.at_a_time(),
+      )
+      for members, translations in parallel.at_once(translate, batches):
+        for i, translation in zip((numbers[member] for member in members), translations, strict=True):
+          if translation is None:
+            outgrown[i] = buckets.larger(len(sources[i]), longest, options.extra_length)
+          else:
+            yield i, translation
+      lengths = outgrown
+
+  def _with_room(self, options: SearchOptions, length: int) -> SearchOptions:
+    """The options for a bucket. An exact search often goes on to its limit, for which it has room from the start."""
+    longest, extra = self._config.decode.max_source_length, options.extra_length
+    exact = options.beam_size > 1 and options.patience == 0
+    return dataclasses.replace(options, room=extra if exact else buckets.room(length, longest, extra))
+
+  def _slots(self, length: int, room: int, batch_size: int | None) -> int:
+    """Sentences of a bucket that a device decodes side by side, with room for so many more tokens of an output."""
+    return batch_size or buckets.rows_at_once(length, room, cpu=parallel.on_cpu())
 
   def _search_function(self, options: SearchOptions, slots: int) -> Callable:
     if (options, slots) not in self._searches:
@@ -291,8 +323,10 @@ class Translator:
       self._searches[options, slots] = parallel.over_devices(function, out_axes=0, alone=True)
     return self._searches[options, slots]
 
-  def _texts(self, hypotheses: programs.Hypotheses) -> list[Translation]:
-    """One sentence's hypotheses as text."""
+  def _texts(self, hypotheses: programs.Hypotheses) -> list[Translation] | None:
+    """One sentence's hypotheses as text; None where the search was given up."""
+    if hypotheses.lengths[0] == OUTGROWN:
+      return None
     if not math.isfinite(hypotheses.scores[0]):
       raise RunError(_NOT_FINITE)
     return [
