@@ -19,6 +19,7 @@ from transformer_jax import config_values, flags
 from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.config import Config
 from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, open_standard_error
+from transformer_jax.garbage import collect_rarely
 from transformer_jax.huge_pages import use_huge_pages
 
 _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
@@ -74,4 +75,5 @@ if __name__ == "__main__":
   # Until the loop is there, which saves what was done, Ctrl-C ends the program at once, without a traceback.
   signal.signal(signal.SIGINT, signal.SIG_DFL)
   use_huge_pages()
+  collect_rarely()
   sys.exit(main(sys.argv))

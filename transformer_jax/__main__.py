@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
 from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, open_standard_error, writing
+from transformer_jax.garbage import collect_rarely
 from transformer_jax.huge_pages import use_huge_pages
 
 
@@ -16,6 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Runs one command; what the user can mend ends in one line on stderr and status 2, failed work in status 1."""
   if argv is None:
     use_huge_pages()
+    collect_rarely()
   open_standard_error()
   try:
     if sys.stdout is None:
