@@ -113,7 +113,10 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(list(lines_of(epath.Path(args.data))))]
   slots = buckets.rows_at_once(length, decode.extra_length, cpu=parallel.on_cpu())
   rows = buckets.pad([source for source in sources if len(source) <= length][: 8 * slots], 8 * slots, length, PAD)
-  options = batch.SearchOptions(args.beam, decode.penalty, decode.length_penalty, 1, decode.extra_length, patience=1.0)
+  room = buckets.room(length, config.decode.max_source_length, decode.extra_length)
+  options = batch.SearchOptions(
+    args.beam, decode.penalty, decode.length_penalty, 1, decode.extra_length, patience=1.0, room=room
+  )
   function = functools.partial(batch.search, Transformer(config.model), options, slots)
   search = parallel.over_devices(function, out_axes=0, alone=True)
   placed, source = parallel.replicate(params), parallel.shard(rows)
