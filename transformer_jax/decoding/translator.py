@@ -280,38 +280,37 @@ class Translator:
     def translate(batch: buckets.Batch) -> tuple[list[int], list[list[Translation] | None]]:
       source = buckets.pad([sources[numbers[i]] for i in batch.members], batch.rows, batch.length, PAD)
       source = source.reshape(-1, devices, batch.length).swapaxes(0, 1)  # dealt out: each device has as many as another
-      function = self._search_function(self._with_room(options, batch.length), slots(batch.length))
+      with_room = dataclasses.replace(options, room=self._room(options, batch.length))
+      function = self._search_function(with_room, slots(batch.length))
       by_device = jax.device_get(function(self._params, parallel.shard(source.reshape(batch.rows, batch.length))))
       hypotheses = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
       rows = range(len(batch.members))
       return batch.members, [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in rows]
 
     def slots(length: int) -> int:
-      return self._slots(length, self._with_room(options, length).room, batch_size)
+      return self._slots(length, self._room(options, length), batch_size)
 
-    lengths = {i: len(source) for i, source in enumerate(sources)}
-    while lengths:
-      numbers, outgrown = list(lengths), {}
+    # The sources to search for, and how long the rows are to be that hold them.
+    numbers, lengths = list(range(len(sources))), [len(source) for source in sources]
+    while numbers:
+      outgrown = []
       batches = buckets.batches(
-        list(lengths.values()),
-        longest,
-        lambda length: devices * slots(length),
-        queue=_QUEUE,
-        at_a_time=parallel.at_a_time(),
+        lengths, longest, lambda length: devices * slots(length), queue=_QUEUE, at_a_time=parallel.at_a_time()
       )
       for members, translations in parallel.at_once(translate, batches):
         for i, translation in zip((numbers[member] for member in members), translations, strict=True):
           if translation is None:
-            outgrown[i] = buckets.larger(len(sources[i]), longest, options.extra_length)
+            outgrown.append(i)
           else:
             yield i, translation
-      lengths = outgrown
+      numbers = outgrown
+      lengths = [buckets.larger(len(sources[i]), longest, options.extra_length) for i in numbers]
 
-  def _with_room(self, options: SearchOptions, length: int) -> SearchOptions:
-    """The options for a bucket. An exact search often goes on to its limit, for which it has room from the start."""
-    longest, extra = self._config.decode.max_source_length, options.extra_length
+  def _room(self, options: SearchOptions, length: int) -> int:
+    """Places that a bucket has for an output beyond its length: all for an exact search, which often uses them."""
     exact = options.beam_size > 1 and options.patience == 0
-    return dataclasses.replace(options, room=extra if exact else buckets.room(length, longest, extra))
+    longest, extra = self._config.decode.max_source_length, options.extra_length
+    return extra if exact else buckets.room(length, longest, extra)
 
   def _slots(self, length: int, room: int, batch_size: int | None) -> int:
     """Sentences of a bucket that a device decodes side by side, with room for so many more tokens of an output."""
