@@ -79,7 +79,7 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
   assert len(calls) > 2 and calls[0] != 0
 
 
-@pytest.mark.parametrize("options", [{"beam_size": 1}, {"patience": 1}, {"patience": 1, "n_best": 3}])
+@pytest.mark.parametrize("options", [{"patience": 1}, {"patience": 1, "n_best": 3}])
 def test_outputs_that_outgrow_their_bucket_are_found_in_a_larger_one(
   translator, params_of_short_outputs, lines, options, monkeypatch
 ):

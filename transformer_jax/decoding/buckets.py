@@ -5,8 +5,8 @@ computed in one shape, whatever its number of sentences: so there is one
 compilation a bucket, and a sentence's result does not depend on its neighbours.
 
 A step of a search takes longer the more places there are for the output, used or
-not, and few outputs are much longer than their input. So all buckets but the last
-have room for these; a sentence that needs more is searched for again in a larger one.
+not, and few outputs are much longer than their input. So a bucket may have `room` for
+these alone; a sentence that needs more is searched for again in a larger one.
 """
 
 import itertools

@@ -307,10 +307,13 @@ class Translator:
       lengths = [buckets.larger(len(sources[i]), longest, options.extra_length) for i in numbers]
 
   def _room(self, options: SearchOptions, length: int) -> int:
-    """Places that a bucket has for an output beyond its length: all for an exact search, which often uses them."""
-    exact = options.beam_size > 1 and options.patience == 0
+    """Places that a bucket has for an output beyond its length.
+
+    All at once for an exact search, which often uses them, and a greedy one, of whose one hypothesis they cost little.
+    """
     longest, extra = self._config.decode.max_source_length, options.extra_length
-    return extra if exact else buckets.room(length, longest, extra)
+    hasty = options.beam_size > 1 and options.patience > 0
+    return buckets.room(length, longest, extra) if hasty else extra
 
   def _slots(self, length: int, room: int, batch_size: int | None) -> int:
     """Sentences of a bucket that a device decodes side by side, with room for so many more tokens of an output."""
