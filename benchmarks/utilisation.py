@@ -1,0 +1,176 @@
+"""Model FLOPs utilisation: how much of a device's matrix-product rate a training step makes use of.
+
+    python benchmarks/utilisation.py --data PREFIX [--size base big] [--dtype bfloat16] [--json FILE]
+
+PREFIX.en and PREFIX.de, plain or .xz, are real text, of whose sentences' lengths the result depends. "base" and "big"
+are the paper's models (Table 3) with --vocab-size pieces; the text's own vocabulary has --pieces, as many as a small
+text can teach. The batch is the paper's, about 25,000 tokens a side, packed in rows of --row-length.
+
+What counts is what the model needs for the real tokens, twice for each multiplication and addition, and three times
+that with the backward pass: 6 N D, where every parameter of a matrix product counts with the tokens that it meets,
+
+    encoder layer      N_s (h d (2 d_k + 2 d_v) + 2 d d_ff)      N_s source tokens, N_t target tokens
+    decoder layer      N_t (h d (3 d_k + 3 d_v) + 2 d d_ff) + N_s h d (d_k + d_v)
+    output layer       N_t d V
+
+and the scores and weighted values of attention, h (d_k + d_v) a pair of positions: s^2 of a source of s tokens,
+t (t + 1) / 2 of its target of t, and s t between them. Padding, masked pairs of positions and what is computed twice
+count as nothing, embeddings and all that is no matrix product neither. The rate that it is compared with is that of
+square products of --dtype, the best of a few sizes, measured in the same rounds.
+"""
+
+import argparse
+import dataclasses
+import functools
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import report
+
+from transformer_jax import parallel
+from transformer_jax.compilation import use_compilation_cache
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.data import packing, pipeline
+from transformer_jax.huge_pages import use_huge_pages
+from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.training.step import init_state, train_step
+
+SIZES = {
+  "tiny": ModelConfig(num_layers=4, d_model=128, d_ff=256, num_heads=4),
+  "base": ModelConfig(),
+  "big": ModelConfig(d_model=1024, d_ff=4096, num_heads=16, dropout=0.3),
+}
+
+
+def main() -> None:
+  args = parse()
+  use_compilation_cache()
+  report.finish("utilisation", [measure(size, args) for size in args.size], args.json, device=parallel.describe())
+
+
+def parse() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description="Model FLOPs utilisation.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--data", required=True, metavar="PREFIX", help="training text: PREFIX.en and PREFIX.de, plain or .xz")
+  add("--languages", nargs=2, default=["en", "de"], metavar="L", help="source and target (default en de)")
+  add("--size", nargs="+", default=["base", "big"], choices=list(SIZES), help="(default base big)")
+  add("--dtype", default="bfloat16", choices=[dtype.name.lower() for dtype in Dtype], help="(default bfloat16)")
+  add("--vocab-size", type=int, default=37_000, metavar="N", help="of the model (default 37000)")
+  add("--pieces", type=int, default=8000, metavar="N", help="of the text's vocabulary (default 8000)")
+  add("--batch-tokens", type=int, default=25_088, metavar="N", help="positions of a batch on each side (default 25088)")
+  add("--row-length", type=int, default=128, metavar="N", help="(default 128)")
+  add("--accumulation", type=int, default=1, metavar="N", help="parts that a batch is computed in (default 1)")
+  add("--rounds", type=int, default=3, metavar="N", help="(default 3)")
+  add("--steps", type=int, default=10, metavar="N", help="updates a round (default 10)")
+  report.add_arguments(parser, with_peers=False)
+  return parser.parse_args()
+
+
+def measure(size: str, args: argparse.Namespace) -> dict[str, Any]:
+  """A row of the table."""
+  model = dataclasses.replace(SIZES[size], vocab_size=args.vocab_size, dtype=Dtype[args.dtype.upper()])
+  with tempfile.TemporaryDirectory() as folder:
+    turns = updates(model, args, folder)
+    next(turns)  # compiles, and is not timed
+    found: list[dict[str, float]] = []
+
+    def train() -> float:
+      found.append(next(turns))
+      return found[-1]["flops"] / found[-1]["seconds"]
+
+    rates = report.interleave({"step": train, "products": functools.partial(product_rate, model.dtype)}, args.rounds)
+  return {
+    "size": size,
+    "dtype": args.dtype,
+    "s a step": report.median([turn["seconds"] / args.steps for turn in found]),
+    "target tokens/s": report.median([turn["target_tokens"] / turn["seconds"] for turn in found]),
+    "step, TFLOP/s": report.median(rates["step"]) / 1e12,
+    "spread": report.spread(rates["step"]),
+    "products, TFLOP/s": report.median(rates["products"]) / 1e12,
+    "utilisation, %": 100 * report.ratio(rates["step"], rates["products"]),
+  }
+
+
+def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterator[dict[str, float]]:
+  """Turns of `args.steps` updates: their seconds, the operations that the model needs for them, and target tokens."""
+  source, target = args.languages
+  data = DataConfig(
+    corpus=Corpus.TEXT,
+    source_language=source,
+    target_language=target,
+    train=args.data,
+    row_length=args.row_length,
+    max_length=args.row_length,
+    cache_dir=folder,
+  )
+  config = Config(
+    data=data, model=model, train=TrainConfig(batch_tokens=args.batch_tokens, accumulation=args.accumulation)
+  )
+  packed = pipeline.packed_rows(data, data.train, pipeline.learn_tokenizer(data, args.pieces))
+  multiple = parallel.device_count() * args.accumulation
+  batches = pipeline.Batches(packed, args.batch_tokens // args.row_length, config.train.seed, multiple=multiple)
+  state = jax.jit(lambda: init_state(config), out_shardings=parallel.on_all_devices())()
+  step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  number = 0
+  while True:
+    turn = [batches[number + i] for i in range(args.steps)]
+    number += args.steps
+    start = time.perf_counter()
+    metrics = None
+    for batch in turn:
+      before, (state, metrics) = metrics, step(state, parallel.shard(batch))
+      jax.block_until_ready(before)  # one step is computed and one more waits, as in train.py
+    jax.block_until_ready(metrics)
+    seconds = time.perf_counter() - start
+    pairs = np.concatenate([lengths(batch.rows) for batch in turn])
+    yield {
+      "seconds": seconds,
+      "flops": 3 * forward_flops(model, pairs[:, 0], pairs[:, 1]),
+      "target_tokens": float(pairs[:, 1].sum()),
+    }
+
+
+def lengths(rows: np.ndarray) -> np.ndarray:
+  """`[pairs, 2]`: tokens of the source and the target of each pair in packed rows, with EOS."""
+  sides = rows[:, [packing.SOURCE_SEGMENTS, packing.TARGET_SEGMENTS]].astype(np.int64)  # [rows, 2, length]
+  segments = np.arange(1, sides.max() + 1)
+  counts = np.sum(sides[:, None] == segments[:, None, None], axis=-1)  # [rows, segments, 2]
+  return counts[counts.all(axis=-1)]
+
+
+def forward_flops(model: ModelConfig, source: np.ndarray, target: np.ndarray) -> float:
+  """Multiplications and additions that the model's matrix products need for pairs with so many tokens."""
+  d, heads, head = model.d_model, model.num_heads, model.head_dim_k + model.head_dim_v
+  feed_forward = 2 * d * model.d_ff
+  source_tokens, target_tokens = int(source.sum()), int(target.sum())
+  encoder = source_tokens * (2 * heads * d * head + feed_forward)
+  decoder = target_tokens * (3 * heads * d * head + feed_forward) + source_tokens * heads * d * head
+  pairs = int((source**2 + target * (target + 1) // 2 + source * target).sum())
+  layers = model.num_layers * (encoder + decoder + heads * head * pairs)
+  return 2.0 * (layers + target_tokens * d * model.vocab_size)
+
+
+def product_rate(dtype: Dtype) -> float:
+  """Operations a second of square matrix products, of the size that is best for them."""
+  sizes = (1024, 2048, 4096) if parallel.on_cpu() else (4096, 8192, 16384)
+  return jax.device_count() * max(_rate(size, jnp.dtype(dtype.value)) for size in sizes)
+
+
+def _rate(size: int, dtype: Any) -> float:
+  a = jax.random.normal(jax.random.key(0), (size, size), dtype)
+  multiply = jax.jit(jnp.matmul)
+  jax.block_until_ready(multiply(a, a))
+  times = max(3, round(2e12 / size**3)) if not parallel.on_cpu() else 3
+  start = time.perf_counter()
+  jax.block_until_ready([multiply(a, a) for _ in range(times)])
+  return times * 2 * size**3 / (time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+  use_huge_pages()  # as train.py does
+  main()
