@@ -45,7 +45,7 @@ def test_batch_sizes_give_the_same_texts_and_almost_the_same_scores(translator, 
 def test_short_queues_change_nothing_to_the_last_bit(translator, lines, batch_size, monkeypatch):
   """More lines than one call holds, and fewer slots than a call has lines."""
   expected = translator.translate(lines, return_scores=True, batch_size=batch_size)
-  monkeypatch.setattr(translators, "_QUEUE", 1)
+  monkeypatch.setattr(translators, "_queue", lambda: 1)
   assert translator.translate(lines, return_scores=True, batch_size=batch_size) == expected
 
 
@@ -70,7 +70,7 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
 
     return function
 
-  monkeypatch.setattr(translators, "_QUEUE", 1)
+  monkeypatch.setattr(translators, "_queue", lambda: 1)
   monkeypatch.setattr(translators.parallel, "on_cpu", lambda: False)
   monkeypatch.setattr(translator, "_search_function", delayed)
   counts = []

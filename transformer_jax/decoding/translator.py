@@ -29,8 +29,10 @@ _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 _WINDOW = 4096
 # Sentences computed together on a device: more are a mistake.
 MOST_ROWS = 1 << 16
-# Sentences that are handed to a device for each one that it decodes at a time: the others wait for their turn there.
-_QUEUE = 16
+# Sentences that are handed to a device for each one that it decodes at a time: the others wait for their turn there,
+# encoded, which takes memory where a device decodes hundreds at a time.
+_QUEUE_ON_CPU = 16
+_QUEUE = 8
 _NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
 
 _log = logging.getLogger(__name__)
@@ -295,7 +297,7 @@ class Translator:
     while numbers:
       outgrown = []
       batches = buckets.batches(
-        lengths, longest, lambda length: devices * slots(length), queue=_QUEUE, at_a_time=parallel.at_a_time()
+        lengths, longest, lambda length: devices * slots(length), queue=_queue(), at_a_time=parallel.at_a_time()
       )
       for members, translations in parallel.at_once(translate, batches):
         for i, translation in zip((numbers[member] for member in members), translations, strict=True):
@@ -341,3 +343,7 @@ class Translator:
       for tokens, length, log_prob, score in zip(*hypotheses, strict=True)
       if length > 0
     ]
+
+
+def _queue() -> int:
+  return _QUEUE_ON_CPU if parallel.on_cpu() else _QUEUE
