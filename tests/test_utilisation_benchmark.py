@@ -13,7 +13,7 @@ from transformer_jax import operations
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 
-MODEL = ModelConfig(vocab_size=31, num_layers=2, d_model=21, d_ff=13, num_heads=3, d_k=5, d_v=7)
+MODEL = ModelConfig(vocab_size=31, num_layers=2, d_model=22, d_ff=13, num_heads=3, d_k=5, d_v=7)
 
 
 @pytest.fixture
