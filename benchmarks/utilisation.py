@@ -112,6 +112,7 @@ def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterat
     data=data, model=model, train=TrainConfig(batch_tokens=args.batch_tokens, accumulation=args.accumulation)
   )
   packed = pipeline.packed_rows(data, data.train, pipeline.learn_tokenizer(data, args.pieces))
+  report.progress(packed.report.describe(data.row_length, data.longest))  # what is left out as too long among it
   multiple = parallel.device_count() * args.accumulation
   batches = pipeline.Batches(packed, args.batch_tokens // args.row_length, config.train.seed, multiple=multiple)
   state = jax.jit(lambda: init_state(config), out_shardings=parallel.on_all_devices())()
