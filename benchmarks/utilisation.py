@@ -60,6 +60,7 @@ def parse() -> argparse.Namespace:
   add("--languages", nargs=2, default=["en", "de"], metavar="L", help="source and target (default en de)")
   add("--size", nargs="+", default=["base", "big"], choices=list(SIZES), help="(default base big)")
   add("--dtype", default="bfloat16", choices=[dtype.name.lower() for dtype in Dtype], help="(default bfloat16)")
+  add("--fused-attention", action="store_true", help="with cuDNN's kernel; on NVIDIA's GPUs")
   add("--vocab-size", type=int, default=37_000, metavar="N", help="of the model (default 37000)")
   add("--pieces", type=int, default=8000, metavar="N", help="of the text's vocabulary (default 8000)")
   add("--batch-tokens", type=int, default=25_088, metavar="N", help="positions of a batch on each side (default 25088)")
@@ -73,7 +74,9 @@ def parse() -> argparse.Namespace:
 
 def measure(size: str, args: argparse.Namespace) -> dict[str, Any]:
   """A row of the table."""
-  model = dataclasses.replace(SIZES[size], vocab_size=args.vocab_size, dtype=Dtype[args.dtype.upper()])
+  model = dataclasses.replace(
+    SIZES[size], vocab_size=args.vocab_size, dtype=Dtype[args.dtype.upper()], fused_attention=args.fused_attention
+  )
   with tempfile.TemporaryDirectory() as folder:
     turns = updates(model, args, folder)
     next(turns)  # compiles, and is not timed
@@ -87,6 +90,7 @@ def measure(size: str, args: argparse.Namespace) -> dict[str, Any]:
   return {
     "size": size,
     "dtype": args.dtype,
+    "attention": "fused" if args.fused_attention else "plain",
     "s a step": report.median([turn["seconds"] / args.steps for turn in found]),
     "target tokens/s": report.median([turn["target_tokens"] / turn["seconds"] for turn in found]),
     "step, TFLOP/s": report.median(rates["step"]) / 1e12,

@@ -128,6 +128,20 @@ def test_no_key_takes_what_is_not_a_number(group, key, value):
       {"model": {"learned_positions": True, "max_positions": 400}, "data": {"row_length": 401}},
       ["model.max_positions", "data.row_length"],
     ),
+    *[
+      (
+        {"model": {"fused_attention": True, "dtype": "bfloat16"} | model, "data": {"row_length": 64} | data},
+        ["model.fused_attention", key],
+      )
+      for model, data, key in [
+        ({"dtype": "float32"}, {}, "model.dtype"),
+        ({"attention_dropout": 0.1}, {}, "model.attention_dropout"),
+        ({"d_k": 60, "d_v": 60}, {}, "model.d_k"),
+        ({"d_k": 136, "d_v": 136}, {}, "model.d_k"),
+        ({"d_v": 72}, {}, "model.d_v"),
+        ({}, {"row_length": 63}, "data.row_length"),
+      ]
+    ],
   ],
 )
 def test_an_impossible_combination_names_all_its_keys(values, keys):

@@ -15,7 +15,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.errors import InputError
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.training.step import init_params, init_state, train_step
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -167,6 +167,11 @@ def test_memory_grows_with_the_rows_in_a_line():
   more = with_train(SMALL, batch_tokens=768 * 31)
   for one in (config, more):
     assert plan.memory(one).activations == plan._kept(one, plan.rows_at_a_time(one, 1))
+
+
+def test_fused_attention_is_planned_as_plain_attention_without_a_gpu():
+  config = with_model(dataclasses.replace(TINY, data=DataConfig(row_length=62)), dtype=Dtype.BFLOAT16)
+  assert plan.whole(with_model(config, fused_attention=True)) == plan.whole(config)
 
 
 def test_memory_of_parameters_and_optimizer():

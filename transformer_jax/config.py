@@ -238,6 +238,13 @@ class Config:
         f"config.train.batch_tokens is {self.train.batch_tokens}, less than one row of "
         f"config.data.row_length = {self.data.row_length} tokens"
       )
+    even = self.data.row_length % 2 == 0
+    require(
+      even or not self.model.needs_cudnn,
+      "data.row_length",
+      self.data.row_length,
+      "even with config.model.fused_attention",
+    )
     longest = {"data.row_length": self.data.row_length}
     if self.model.translates:
       decode = self.decode

@@ -126,6 +126,12 @@ def on_cpu() -> bool:
   return jax.local_devices()[0].platform == "cpu"
 
 
+def has_cudnn() -> bool:
+  """Whether the devices are NVIDIA's GPUs."""
+  device = jax.local_devices()[0]
+  return device.platform == "gpu" and "cuda" in device.client.platform_version.lower()
+
+
 def at_once(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
   """`function` of each item, in order, `at_a_time` of them, where one alone leaves the machine idle."""
   with ThreadPoolExecutor(at_a_time()) as executor:

@@ -302,6 +302,8 @@ def _params(model: AnyModelConfig) -> Any:
 
 def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:
   """A config of what decides about shapes, and no longer sentences than a table of positions may hold."""
+  if model.needs_cudnn:  # which is perhaps not at hand; without it some more is kept
+    model = dataclasses.replace(model, fused_attention=False)  # pyright: ignore[reportCallIssue]
   return Config(
     data=DataConfig(row_length=row_length),
     model=model,

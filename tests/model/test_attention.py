@@ -1,4 +1,9 @@
 import dataclasses
+import functools
+import os
+import shutil
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +12,13 @@ import pytest
 
 from tests.model import reference
 from tests.model.example import CONFIG, float64, normal, options, perturbed
-from transformer_jax.model.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+from transformer_jax.model import attention
+from transformer_jax.model.attention import (
+  MultiHeadAttention,
+  attention_weights,
+  fused_attention,
+  scaled_dot_product_attention,
+)
 from transformer_jax.model.config import Dtype
 
 QUERY, KEY, HEADS, D_K, D_V = 11, 13, 3, 5, 7
@@ -100,3 +111,71 @@ def test_weights_are_dropped_only_by_option(mask):
   dropping = MultiHeadAttention(dataclasses.replace(plain.config, attention_dropout=0.5))
   assert not np.allclose(dropping.apply(params, x, source, mask, deterministic=False, rngs=rngs), exact)
   np.testing.assert_array_equal(dropping.apply(params, x, source, mask, deterministic=True), exact)
+
+
+def test_fused_attention_is_equation_1_and_has_its_gradients(mask):
+  """By the formula of `jax.nn`, which takes what cuDNN's kernel takes."""
+  rows = 3
+  masks = np.stack([mask, ~mask, mask[::-1]])
+  qkv = normal(1, rows, QUERY, HEADS, D_K), normal(2, rows, KEY, HEADS, D_K), normal(3, rows, KEY, HEADS, D_K)
+  into = normal(4, rows, QUERY, HEADS, D_K)
+
+  def of(function):
+    return lambda qkv: jnp.sum(into * jax.vmap(function)(*qkv, masks)), jax.vmap(function)(*qkv, masks)
+
+  (plain, expected), (fused, found) = (
+    of(scaled_dot_product_attention),
+    of(functools.partial(fused_attention, implementation="xla")),
+  )
+  np.testing.assert_allclose(found, expected, atol=1e-6)
+  assert not np.any(found[0, LONELY])
+  for one, other in zip(jax.grad(fused)(qkv), jax.grad(plain)(qkv), strict=True):
+    np.testing.assert_allclose(one, other, atol=3e-6)
+
+
+def test_fused_attention_is_of_training_alone(mask, monkeypatch):
+  called = []
+
+  def fused(*arguments):
+    called.append([x.shape for x in arguments])
+    return scaled_dot_product_attention(*arguments)
+
+  monkeypatch.setattr(attention, "fused_attention", fused)
+  plain = MultiHeadAttention(options(d_k=8, d_v=8, dtype=Dtype.BFLOAT16))
+  module = MultiHeadAttention(dataclasses.replace(plain.config, fused_attention=True))
+  x, source = normal(4, QUERY, CONFIG.d_model), normal(5, KEY, CONFIG.d_model)
+  params = module.init(jax.random.key(0), x, source, mask, deterministic=True)
+  expected = plain.apply(params, x, source, mask, deterministic=True)
+  np.testing.assert_array_equal(module.apply(params, x, source, mask, deterministic=True), expected)
+  assert not called
+  np.testing.assert_array_equal(module.apply(params, x, source, mask, deterministic=False), expected)
+  assert called == [[(QUERY, HEADS, 8), (KEY, HEADS, 8), (KEY, HEADS, 8), (QUERY, KEY)]]
+
+
+ON_A_GPU = """
+import jax, jax.numpy as jnp, numpy as np
+from transformer_jax.model.attention import fused_attention, scaled_dot_product_attention
+
+random = np.random.default_rng(0)
+query, into = random.standard_normal((2, 5, 34, 3, 64), np.float32).astype(jnp.bfloat16)
+key, value = random.standard_normal((2, 5, 38, 3, 64), np.float32).astype(jnp.bfloat16)
+mask = random.random((5, 34, 38)) < 0.6
+mask[:, 4] = False
+
+def value_and_gradients(function):
+  def loss(qkv):
+    result = jax.vmap(function)(*qkv, mask)
+    return jnp.sum((into * result).astype(jnp.float32)), result
+  (_, result), gradients = jax.jit(jax.value_and_grad(loss, has_aux=True))((query, key, value))
+  return [np.asarray(x, np.float32) for x in (result, *gradients)]
+
+for fused, plain in zip(value_and_gradients(fused_attention), value_and_gradients(scaled_dot_product_attention)):
+  np.testing.assert_allclose(fused, plain, atol=0.03 * np.abs(plain).max())
+  assert not fused[:, 4].any() or fused.shape[1] != 34
+"""
+
+
+@pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="needs an NVIDIA GPU")
+def test_fused_attention_on_a_gpu():
+  """In a process of its own, as the tests have no devices but the CPU's."""
+  subprocess.run([sys.executable, "-c", ON_A_GPU], check=True, env={**os.environ, "JAX_PLATFORMS": "cuda"})

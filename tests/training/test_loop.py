@@ -22,7 +22,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, Eva
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.training import curves, loop
 from transformer_jax.training.held_out import HeldOut
 from transformer_jax.training.step import abstract_state, init_params
@@ -318,3 +318,15 @@ def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
   shutil.rmtree(tmp_path / "run" / "checkpoints")
   with pytest.raises(InputError, match="no finished checkpoint"):
     trained.load_for_decoding(tmp_path / "run")
+
+
+def test_fused_attention_is_refused_where_there_is_no_gpu_for_it(prefix, tmp_path):
+  config = tiny(prefix)
+  config.model = ModelConfig(
+    **{**vars(config.model), "d_k": 8, "d_v": 8, "dtype": Dtype.BFLOAT16, "fused_attention": True}
+  )
+  with pytest.raises(
+    InputError, match=r"^config\.model\.fused_attention needs an NVIDIA GPU, and the devices here are cpu"
+  ):
+    loop.train(config, epath.Path(tmp_path / "run"))
+  assert not (tmp_path / "run").exists()

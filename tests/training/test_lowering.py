@@ -1,6 +1,5 @@
 """The train step of the base model is lowered here for machines that are not here."""
 
-import dataclasses
 import functools
 
 import jax
@@ -17,9 +16,11 @@ from transformer_jax.training.step import init_state, train_step
 ROWS, ROW_LENGTH = 13, 256  # of a device
 
 
-@pytest.mark.parametrize("dtype", Dtype)
-def test_train_step_of_the_base_model(dtype):
-  config = Config(model=dataclasses.replace(ModelConfig(), dtype=dtype))
+CUDNN = "__cudnn$fmhaScaleBiasSoftmax", "__cudnn$fmhaScaleBiasSoftmaxBackward"
+
+
+def lowered(model, platforms):
+  config = Config(model=model)
   assert (config.model.d_model, config.model.num_layers, config.model.vocab_size) == (512, 6, 37_000)
   devices = jax.device_count()
   state = jax.eval_shape(lambda: init_state(config))
@@ -28,10 +29,37 @@ def test_train_step_of_the_base_model(dtype):
     jax.ShapeDtypeStruct((devices, ROWS), jnp.int32),
   )
   step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None))
-  exported = jax.export.export(jax.jit(lambda state, batch: step(state, batch)), platforms=["tpu", "cuda"])(
-    state, batch
-  )
-  assert exported.platforms == ("tpu", "cuda") and exported.nr_devices == devices
-  products = [line for line in exported.mlir_module().split("\n") if "stablehlo.dot_general" in line]
+  return jax.export.export(
+    jax.jit(lambda state, batch: step(state, batch)),
+    platforms=platforms,
+    disabled_checks=[jax.export.DisabledSafetyCheck.custom_call(name) for name in CUDNN],
+  )(state, batch)
+
+
+def lines_with(exported, text):
+  return [line for line in exported.mlir_module().split("\n") if text in line]
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+def test_train_step_of_the_base_model(dtype):
+  exported = lowered(ModelConfig(dtype=dtype), ["tpu", "cuda"])
+  assert exported.platforms == ("tpu", "cuda") and exported.nr_devices == jax.device_count()
+  products = lines_with(exported, "stablehlo.dot_general")
   assert len(products) > 100
   assert any("xbf16>" in line for line in products) == (dtype is Dtype.BFLOAT16)
+
+
+def test_fused_attention_is_one_call_forward_and_one_backward(monkeypatch):
+  cudnn = pytest.importorskip("jax._src.cudnn.fused_attention_stablehlo")
+  # It asks the card, of which there is none here.
+  for name, answer in {"check_cudnn_version": 91000, "check_compute_capability": True}.items():
+    monkeypatch.setattr(cudnn, name, lambda *_, answer=answer: answer)
+  model = ModelConfig(dtype=Dtype.BFLOAT16, fused_attention=True)
+  exported = lowered(model, ["cuda"])
+  plain = lowered(ModelConfig(dtype=Dtype.BFLOAT16), ["cuda"])
+  attentions = 3 * model.num_layers
+  for name in CUDNN:
+    assert len(lines_with(exported, f"@{name}(")) == attentions
+    assert not lines_with(plain, f"@{name}(")
+  products = [len(lines_with(x, "stablehlo.dot_general")) for x in (plain, exported)]
+  assert products[0] - products[1] == 6 * attentions  # the scores and the weighted values, each with two gradients

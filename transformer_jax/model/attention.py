@@ -1,6 +1,7 @@
 """Attention (§3.2): scaled dot-product (eq. 1) as a pure function, multi-head as a module."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import flax.linen as nn
 import jax
@@ -56,6 +57,27 @@ def scaled_dot_product_attention(
   return heads.swapaxes(0, 1)
 
 
+def fused_attention(
+  query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array, implementation: Literal["cudnn", "xla"] = "cudnn"
+) -> jax.Array:
+  """`scaled_dot_product_attention` in one kernel, which never holds all weights.
+
+  Args:
+    query, key, value, mask: as there, with d_k = d_v; in bfloat16 and with even numbers of queries and keys for cuDNN.
+    implementation: cuDNN's kernel, or the same formula in `jax.nn` on any device.
+
+  Returns:
+    As there.
+
+  References:
+    Dao 2023, FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning.
+  """
+  # Under `vmap` cuDNN's kernel takes no mask that heads share (https://github.com/jax-ml/jax/pull/34920).
+  masks = jnp.broadcast_to(mask, (1, query.shape[1], *mask.shape))
+  heads = jax.nn.dot_product_attention(query[None], key[None], value[None], mask=masks, implementation=implementation)
+  return jnp.where(mask.any(axis=1)[:, None, None], heads[0], 0)  # which it leaves at the mean of the values
+
+
 class MultiHeadAttention(nn.Module):
   """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V) (§3.2.2).
 
@@ -95,8 +117,12 @@ class MultiHeadAttention(nn.Module):
     def dropout(weights: jax.Array) -> jax.Array:
       return self.dropout(weights, deterministic=deterministic)
 
-    heads = scaled_dot_product_attention(self.query(x), keys, values, mask, dropout)  # [query, heads, d_v]
-    return self.output(heads)
+    query = self.query(x)
+    if self.config.fused_attention and not deterministic:
+      heads = fused_attention(query, keys, values, mask)
+    else:
+      heads = scaled_dot_product_attention(query, keys, values, mask, dropout)
+    return self.output(heads)  # [query, heads, d_v] -> [query, model]
 
   def __call__(self, x: jax.Array, source: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
     """Queries from `x` `[query, model]`, keys and values from `source` `[key, model]` -> `[query, model]`."""

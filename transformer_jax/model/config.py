@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from transformer_jax.errors import InputError, require
 
+_WIDEST_FUSED_HEAD = 128  # that every GPU with the kernel can
+
 
 class Dtype(enum.Enum):
   """The type of matrix products, and of what goes from layer to layer and into the caches of decoding.
@@ -50,6 +52,11 @@ class AnyModelConfig:
     """The longest sequence that the model can read; None is no limit."""
     return None
 
+  @property
+  def needs_cudnn(self) -> bool:
+    """Whether it can be trained on NVIDIA's GPUs alone."""
+    return False
+
 
 @dataclass(unsafe_hash=True)
 class ModelConfig(AnyModelConfig):
@@ -80,6 +87,9 @@ class ModelConfig(AnyModelConfig):
     share_embeddings: source and target use one table.
     share_logits: the output layer is the target's table (§3.4).
     dtype: the type of matrix products (see `Dtype`).
+    fused_attention: whether updates compute eq. 1 by cuDNN's kernel, which keeps no weights: on NVIDIA's GPUs, in
+      bfloat16, without attention dropout, with d_k = d_v a multiple of 8 up to 128. Validation and decoding do
+      without it, so that they need no such device. No GPU was at hand to run it on.
   """
 
   vocab_size: int = 37_000
@@ -101,6 +111,7 @@ class ModelConfig(AnyModelConfig):
   share_embeddings: bool = True
   share_logits: bool = True
   dtype: Dtype = Dtype.FLOAT32
+  fused_attention: bool = False
 
   def __post_init__(self):
     for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions"):
@@ -121,6 +132,18 @@ class ModelConfig(AnyModelConfig):
     epsilon = self.layer_norm_epsilon
     require(0 < epsilon < math.inf, "model.layer_norm_epsilon", epsilon, "positive")
     require(self.d_model % 2 == 0, "model.d_model", self.d_model, "even, as positions are pairs of sine and cosine")
+    if self.fused_attention:
+      self._check_fused_attention()
+
+  def _check_fused_attention(self) -> None:
+    d_k, d_v = self.head_dim_k, self.head_dim_v
+    for key, value, fits, expected in (
+      ("dtype", self.dtype.value, self.dtype is Dtype.BFLOAT16, "bfloat16"),
+      ("attention_dropout", self.attention_dropout, not self.attention_dropout, "0"),
+      ("d_k", d_k, d_k % 8 == 0 and d_k <= _WIDEST_FUSED_HEAD, f"a multiple of 8 up to {_WIDEST_FUSED_HEAD}"),
+      ("d_v", d_v, d_v == d_k, f"d_k = {d_k}"),
+    ):
+      require(fits, f"model.{key}", value, f"{expected} with config.model.fused_attention")
 
   @property
   def head_dim_k(self) -> int:
@@ -135,3 +158,7 @@ class ModelConfig(AnyModelConfig):
   @property
   def most_positions(self) -> int | None:
     return self.max_positions if self.learned_positions else None
+
+  @property
+  def needs_cudnn(self) -> bool:
+    return self.fused_attention

@@ -34,6 +34,11 @@ def train(config: Config, workdir: epath.Path) -> None:
     SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
   """
   jax.config.update("jax_debug_nans", config.debug)
+  if config.model.needs_cudnn and not parallel.has_cudnn():
+    raise InputError(
+      f"config.model.fused_attention needs an NVIDIA GPU, and the devices here are {parallel.describe()['kind']}: "
+      "train without it, which computes the same"
+    )
   if jax.process_count() > 1:
     _require_equal_hosts(config)
   tokenizer, resumed, content = None, False, b""
