@@ -13,7 +13,7 @@ from typing import Any
 
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, jaxprs_in_params
 
-_PRODUCTS = ("dot_general", "conv_general_dilated")
+_PRODUCTS = ("dot_general", "shared_product", "conv_general_dilated")
 
 
 def products(jaxpr: Jaxpr) -> int:
@@ -57,6 +57,8 @@ def _own(equation: JaxprEqn) -> int:
     case "dot_general":
       (contracted, _), _ = equation.params["dimension_numbers"]
       return 2 * math.prod(shapes[-1]) * math.prod(shapes[0][axis] for axis in contracted)
+    case "shared_product":
+      return 2 * math.prod(shapes[0]) * shapes[1][1]
     case "conv_general_dilated":
       features = equation.params["dimension_numbers"].rhs_spec[0]
       return 2 * math.prod(shapes[-1]) * math.prod(shapes[1]) // shapes[1][features]

@@ -143,7 +143,13 @@ def _kept(config: Config, rows: int) -> int:
     return jax.vjp(lambda params: task.batch_sums(config, params, rows, keys).loss, params)[1]
 
   jaxpr = jax.make_jaxpr(backward_of)(_params(config.model), batch, keys).jaxpr
-  kept = {var for var in jaxpr.outvars if not isinstance(var, Literal)} - set(jaxpr.invars)
+  # An array and the same in another shape are kept once.
+  shaped = {equation.outvars[0]: equation.invars[0] for equation in jaxpr.eqns if equation.primitive.name == "reshape"}
+
+  def as_made(var: Any) -> Any:
+    return as_made(shaped[var]) if var in shaped else var
+
+  kept = {as_made(var) for var in jaxpr.outvars if not isinstance(var, Literal)} - set(jaxpr.invars)
   return sum(var.aval.size * var.aval.dtype.itemsize for var in kept)
 
 

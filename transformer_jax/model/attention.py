@@ -7,6 +7,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from transformer_jax.model import product
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 
@@ -97,6 +98,7 @@ class MultiHeadAttention(nn.Module):
         use_bias=config.attention_bias,
         kernel_init=nn.initializers.glorot_uniform(),
         dtype=config.dtype.value,
+        dot_general=product.dot_general,
       )
 
     self.query = projection((config.num_heads, config.head_dim_k))

@@ -5,6 +5,7 @@ import functools
 import flax.linen as nn
 import jax
 
+from transformer_jax.model import product
 from transformer_jax.model.config import Activation, ModelConfig
 
 ACTIVATIONS = {
@@ -24,8 +25,15 @@ class FeedForward(nn.Module):
 
   @nn.compact
   def __call__(self, x: jax.Array) -> jax.Array:
-    dtype = self.config.dtype.value
-    glorot = nn.initializers.glorot_uniform()
-    hidden = nn.Dense(self.config.d_ff, kernel_init=glorot, dtype=dtype, name="inner")(x)  # [..., hidden]
+    hidden = self._dense(self.config.d_ff, "inner")(x)  # [..., hidden]
     hidden = ACTIVATIONS[self.config.activation](hidden)
-    return nn.Dense(self.config.d_model, kernel_init=glorot, dtype=dtype, name="outer")(hidden)
+    return self._dense(self.config.d_model, "outer")(hidden)
+
+  def _dense(self, features: int, name: str) -> nn.Dense:
+    return nn.Dense(
+      features,
+      kernel_init=nn.initializers.glorot_uniform(),
+      dtype=self.config.dtype.value,
+      dot_general=product.dot_general,
+      name=name,
+    )
