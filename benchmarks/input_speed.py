@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 import report
+import text
 
-from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import packing, pipeline
 
 STATES = ("cold", "packed", "cached")
@@ -44,8 +44,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Speed of the input pipeline.", allow_abbrev=False)
   add = parser.add_argument
-  add("--data", required=True, metavar="PREFIX", help="training text: PREFIX.en and PREFIX.de, plain or .xz")
-  add("--languages", nargs=2, default=["en", "de"], metavar="L", help="source and target (default en de)")
+  text.add_arguments(parser)
   add("--vocab-size", type=int, default=9700, metavar="N", help="(default 9700)")
   add("--row-length", type=int, default=64, metavar="N", help="(default 64)")
   add("--batch-tokens", type=int, default=4096, metavar="N", help="positions of a batch on each side (default 4096)")
@@ -70,16 +69,8 @@ def run(state: str, folder: Path, answers: dict[str, list[dict[str, Any]]]) -> f
 def measure(args: argparse.Namespace) -> dict[str, Any]:
   """One process' figures, with what is in `args.folder` as its cache."""
   tokenizer_file = Path(args.folder) / "tokenizer.model"
-  source, target = args.languages
-  data = DataConfig(
-    corpus=Corpus.TEXT,
-    source_language=source,
-    target_language=target,
-    train=args.data,
-    row_length=args.row_length,
-    tokenizer=str(tokenizer_file) if tokenizer_file.exists() else "",
-    cache_dir=args.folder,
-  )
+  tokenizer_name = str(tokenizer_file) if tokenizer_file.exists() else ""
+  data = text.config(args, args.row_length, args.folder, tokenizer=tokenizer_name)
   start = time.perf_counter()
   tokenizer = pipeline.learn_tokenizer(data, args.vocab_size)
   learned = time.perf_counter()

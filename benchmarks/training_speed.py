@@ -47,10 +47,11 @@ from typing import Any
 
 import peers
 import report
+import text
 from side import Side
 
 from transformer_jax import config_values
-from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.config import Config, TrainConfig
 from transformer_jax.data import packing, pipeline
 from transformer_jax.data.packing import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
@@ -80,8 +81,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Speed of training.", allow_abbrev=False)
   add = parser.add_argument
-  add("--data", required=True, metavar="PREFIX", help="training text: PREFIX.en and PREFIX.de, plain or .xz")
-  add("--languages", nargs=2, default=["en", "de"], metavar="L", help="source and target (default en de)")
+  text.add_arguments(parser)
   add("--size", nargs="+", default=list(SIZES), choices=list(SIZES), help="(default: all)")
   add("--layers", type=int, metavar="N", help="of the encoder and of the decoder, in place of the size's own")
   add("--vocab-size", type=int, default=9700, metavar="N", help="(default 9700)")
@@ -98,17 +98,9 @@ def parse() -> argparse.Namespace:
 def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, Tokenizer]:
   """Writes the job that all sides read."""
   model = dataclasses.replace(SIZES[size], vocab_size=args.vocab_size, num_layers=args.layers or SIZES[size].num_layers)
-  source, target = args.languages
   shortest = min(args.row_lengths)
-  data = DataConfig(
-    corpus=Corpus.TEXT,
-    source_language=source,
-    target_language=target,
-    train=args.data,
-    row_length=shortest,
-    max_length=shortest,  # the same sentences for all row lengths and all sides
-    cache_dir=str(folder),
-  )
+  # The same sentences for all row lengths and all sides.
+  data = text.config(args, shortest, str(folder), max_length=shortest)
   # With eq. 3's own warmup the rate would be next to nothing in so few updates.
   train = TrainConfig(batch_tokens=args.batch_tokens, warmup_steps=20, peak_learning_rate=5e-4)
   config = Config(data=data, model=model, train=train)

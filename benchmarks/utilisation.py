@@ -31,10 +31,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import report
+import text
 
 from transformer_jax import parallel
 from transformer_jax.compilation import use_compilation_cache
-from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.config import Config, TrainConfig
 from transformer_jax.data import packing, pipeline
 from transformer_jax.huge_pages import use_huge_pages
 from transformer_jax.model.config import Dtype, ModelConfig
@@ -56,8 +57,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Model FLOPs utilisation.", allow_abbrev=False)
   add = parser.add_argument
-  add("--data", required=True, metavar="PREFIX", help="training text: PREFIX.en and PREFIX.de, plain or .xz")
-  add("--languages", nargs=2, default=["en", "de"], metavar="L", help="source and target (default en de)")
+  text.add_arguments(parser)
   add("--size", nargs="+", default=["base", "big"], choices=list(SIZES), help="(default base big)")
   add("--dtype", default="bfloat16", choices=[dtype.name.lower() for dtype in Dtype], help="(default bfloat16)")
   add("--fused-attention", action="store_true", help="with cuDNN's kernel; on NVIDIA's GPUs")
@@ -102,16 +102,7 @@ def measure(size: str, args: argparse.Namespace) -> dict[str, Any]:
 
 def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterator[dict[str, float]]:
   """Turns of `args.steps` updates: their seconds, the operations that the model needs for them, and target tokens."""
-  source, target = args.languages
-  data = DataConfig(
-    corpus=Corpus.TEXT,
-    source_language=source,
-    target_language=target,
-    train=args.data,
-    row_length=args.row_length,
-    max_length=args.row_length,
-    cache_dir=folder,
-  )
+  data = text.config(args, args.row_length, folder, max_length=args.row_length)
   config = Config(
     data=data, model=model, train=TrainConfig(batch_tokens=args.batch_tokens, accumulation=args.accumulation)
   )

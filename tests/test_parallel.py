@@ -2,6 +2,7 @@
 
 import os
 import threading
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -132,3 +133,20 @@ def test_what_cannot_be_compiled_is_said():
     parallel.compiled_meanwhile(step, np.float32(3), parallel.shard(np.zeros(8))),
   ):
     pass
+
+
+@pytest.mark.parametrize(
+  ("platform", "version", "capability", "fits"),
+  [
+    ("gpu", "PJRT C API\ncuda 12090", "9.0", True),
+    ("gpu", "PJRT C API\ncuda 13000", "10.3", True),
+    ("gpu", "PJRT C API\ncuda 12090", "7.5", False),
+    ("gpu", "PJRT C API\nrocm 60000", "gfx942", False),
+    ("cpu", "cpu", None, False),
+  ],
+)
+def test_which_devices_have_cudnns_kernel_in_bfloat16(monkeypatch, platform, version, capability, fits):
+  client = SimpleNamespace(platform_version=version)
+  device = SimpleNamespace(platform=platform, client=client, compute_capability=capability)
+  monkeypatch.setattr(jax, "local_devices", lambda: [device])
+  assert parallel.has_cudnn() == fits

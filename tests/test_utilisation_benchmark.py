@@ -21,7 +21,7 @@ def utilisation(monkeypatch):
   monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
   before = set(sys.modules)
   yield importlib.import_module("utilisation")
-  for name in {"utilisation", "report"} - before:
+  for name in {"utilisation", "report", "text"} - before:
     del sys.modules[name]
 
 

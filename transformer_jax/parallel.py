@@ -127,9 +127,10 @@ def on_cpu() -> bool:
 
 
 def has_cudnn() -> bool:
-  """Whether the devices are NVIDIA's GPUs."""
+  """Whether the devices are NVIDIA's GPUs with bfloat16, of compute capability 8 and above."""
   device = jax.local_devices()[0]
-  return device.platform == "gpu" and "cuda" in device.client.platform_version.lower()
+  cuda = device.platform == "gpu" and "cuda" in device.client.platform_version.lower()
+  return cuda and float(device.compute_capability) >= 8
 
 
 def at_once(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

@@ -36,8 +36,8 @@ def train(config: Config, workdir: epath.Path) -> None:
   jax.config.update("jax_debug_nans", config.debug)
   if config.model.needs_cudnn and not parallel.has_cudnn():
     raise InputError(
-      f"config.model.fused_attention needs an NVIDIA GPU, and the devices here are {parallel.describe()['kind']}: "
-      "train without it, which computes the same"
+      "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
+      f"{parallel.describe()['kind']}: train without it, which computes the same"
     )
   if jax.process_count() > 1:
     _require_equal_hosts(config)

@@ -1,0 +1,27 @@
+"""The sentence pairs that a benchmark reads, by its flags."""
+
+import argparse
+from typing import Any
+
+from transformer_jax.config import Corpus, DataConfig
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds `--data` and `--languages`."""
+  add = parser.add_argument
+  add("--data", required=True, metavar="PREFIX", help="training text: PREFIX.en and PREFIX.de, plain or .xz")
+  add("--languages", nargs=2, default=["en", "de"], metavar="L", help="source and target (default en de)")
+
+
+def config(args: argparse.Namespace, row_length: int, folder: str, **more: Any) -> DataConfig:
+  """That text in rows of `row_length`, with `folder` for what is cached of it."""
+  source, target = args.languages
+  return DataConfig(
+    corpus=Corpus.TEXT,
+    source_language=source,
+    target_language=target,
+    train=args.data,
+    row_length=row_length,
+    cache_dir=folder,
+    **more,
+  )
