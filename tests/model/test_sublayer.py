@@ -6,7 +6,7 @@ import pytest
 from tests.model import reference
 from tests.model.example import float64, normal, options, perturbed
 from transformer_jax.model.config import Dtype
-from transformer_jax.model.sublayer import Sublayer
+from transformer_jax.model.sublayer import Sublayer, layer_norm
 
 LENGTH, D_MODEL = 13, 22
 
@@ -23,6 +23,26 @@ def test_residual_and_layer_norm(pre_norm):
   result = module.apply({"params": params}, x, f, deterministic=True)
   expected = reference.sublayer(float64(params), x.astype(np.float64), f, pre_norm)
   np.testing.assert_allclose(result, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("mean", [0, 1, 10, 100, 1000, 3000, -3000])
+@pytest.mark.parametrize("width", [23, 512])
+def test_layer_norm_and_its_gradients_are_exact_for_a_mean_of_many_spreads(width, mean):
+  """Against the formulas in float64, of the same float32 input."""
+  generator = np.random.default_rng(abs(mean))
+  x = (mean + generator.standard_normal((LENGTH, width))).astype(np.float32)
+  factors = generator.standard_normal((LENGTH, width)).astype(np.float32)
+  scale, bias = generator.standard_normal((2, width)).astype(np.float32)
+  module = layer_norm(options(layer_norm_epsilon=1e-6))
+  found, gradient_of = jax.vjp(lambda x: module.apply({"params": {"scale": scale, "bias": bias}}, x), jnp.asarray(x))
+
+  centred = x.astype(np.float64) - np.mean(x, axis=-1, keepdims=True, dtype=np.float64)
+  deviation = np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + 1e-6)
+  normal_x, g = centred / deviation, factors.astype(np.float64) * scale
+  np.testing.assert_allclose(found, normal_x * scale + bias, atol=3e-6)
+  # Behind the mean and the deviation, a gradient has no part along 1 and along the output.
+  along = np.mean(g, axis=-1, keepdims=True) + normal_x * np.mean(g * normal_x, axis=-1, keepdims=True)
+  np.testing.assert_allclose(gradient_of(jnp.asarray(factors))[0], (g - along) / deviation, atol=1e-5)
 
 
 def test_constant_input_is_not_divided_by_zero():
