@@ -19,7 +19,7 @@ class LayerNorm(nn.LayerNorm):
   to which a constant adds nothing, cost what they did.
   """
 
-  def __call__(self, x: jax.Array) -> jax.Array:
+  def __call__(self, x: jax.Array) -> jax.Array:  # pyright: ignore[reportIncompatibleMethodOverride]  without masks
     """`[..., model]` -> `[..., model]`, of type `dtype`."""
     x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     return super().__call__(x - jax.lax.stop_gradient(jnp.mean(x, axis=-1, keepdims=True)))
