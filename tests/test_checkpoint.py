@@ -2,11 +2,13 @@
 
 import dataclasses
 import gc
+import json
 import shutil
 
 import jax
 import numpy as np
 import pytest
+import tensorstore
 from etils import epath
 
 from transformer_jax import checkpoint, config_values, run_folder, trained
@@ -179,6 +181,48 @@ def test_when_all_are_damaged_that_is_said(two_steps, tmp_path):
   checkpoints.close()
   assert steps_in(tmp_path / "run") == [3, 5]  # for whoever can still read them
   gc.collect()
+
+
+def negate(folder, item, name):
+  """Every number of an array of a checkpoint with the other sign, where orbax and its own sums see nothing."""
+  spec = {
+    "driver": "zarr",
+    "kvstore": {"driver": "ocdbt", "base": f"file://{folder}/{item}/", "path": f"{name.replace('/', '.')}/"},
+  }
+  array = tensorstore.open(spec).result()
+  array.write(-array.read().result()).result()
+
+
+def older_sum(x):
+  bits = [int(number) for number in np.frombuffer(np.asarray(x).tobytes(), np.uint32)]
+  return sum((2 * i + 1) * number for i, number in enumerate(bits)) % 2**32
+
+
+def params_read(folder):
+  return checkpoint.newest_whole(folder, lambda step: checkpoint.read_params(folder, CONFIG, step))
+
+
+def test_a_negated_matrix_is_damage(state, two_steps, tmp_path, capfd):
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+  negate(folder / "checkpoints" / "5", "params", "target_embedding/table")
+  step, params = params_read(folder)
+  assert step == 3
+  jax.tree.map(np.testing.assert_array_equal, params, state.params)
+  assert "step 5 is damaged and not used: params holds other numbers than were saved" in capfd.readouterr().err
+
+
+def test_the_sums_of_older_checkpoints_are_read(state, two_steps, tmp_path, capfd):
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+  path = folder / "checkpoints" / "5" / "sums" / "metadata"
+  sums = {
+    "/".join(key.key for key in place): older_sum(x) for place, x in jax.tree_util.tree_leaves_with_path(state.params)
+  }
+  assert json.loads(path.read_text())["params"].keys() == sums.keys()
+  path.write_text(json.dumps({"params": sums}))
+  assert params_read(folder)[0] == 5
+  path.write_text(json.dumps({"params": sums | {"target_embedding/table": 1}}))
+  assert params_read(folder)[0] == 3
+  assert "step 5 is damaged and not used: params holds other numbers than were saved" in capfd.readouterr().err
 
 
 def test_two_do_not_train_in_one_folder(tmp_path):

@@ -1,7 +1,7 @@
 """The checkpoints of a run, in the folder checkpoints/STEP. The only file that imports orbax.
 
 params, optimizer   the state, and average, the moving one of params, if kept
-sums                over the bits of these
+sums                checksums of these
 log                 of what the next line of the log is made so far
 metrics             the validation loss, if it was measured
 """
@@ -26,7 +26,7 @@ from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
 from transformer_jax import config_values, hosts, parallel, untrusted
-from transformer_jax.checksums import checksums
+from transformer_jax.checksums import checksums, fit
 from transformer_jax.config import Config
 from transformer_jax.errors import RunError, first_line, is_out_of_memory, writing
 from transformer_jax.progress import say
@@ -209,7 +209,7 @@ def _by_name(tree: Any) -> dict[str, Any]:
 def _require_sums(workdir: epath.Path, step: int, item: str, restored: Any) -> None:
   """Raises ValueError if an item's numbers are not those that were saved; older checkpoints do not tell."""
   path = workdir / CHECKPOINTS / str(step) / SUMS
-  if path.exists() and untrusted.read_json(path / "metadata").get(item) != checksums(_by_name(restored)):
+  if path.exists() and not fit(untrusted.read_json(path / "metadata").get(item), _by_name(restored)):
     raise ValueError(f"{item} holds other numbers than were saved")
 
 

@@ -1,8 +1,9 @@
-"""Sums over the bits of arrays, by which a checkpoint is known to hold what was saved in it.
+"""Checksums of arrays, by which a checkpoint is known to hold what was saved in it.
 
 Its own files have such sums over their descriptions, but not over the numbers.
 """
 
+import zlib
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,28 @@ _AT_A_TIME = 1 << 16  # numbers, which stay in the processor's own memory
 _ODD = 2 * np.arange(_AT_A_TIME, dtype=np.uint32) + np.uint32(1)
 
 
+def checksums(arrays: dict[str, Any]) -> dict[str, str]:
+  """The CRC-32 of each array's type, shape and bytes, in eight hexadecimal digits."""
+  return {name: f"{_crc32(np.asarray(x)):08x}" for name, x in arrays.items()}
+
+
+def fit(recorded: Any, arrays: dict[str, Any]) -> bool:
+  """Whether `recorded`, which a checkpoint holds, are the checksums of these arrays."""
+  if isinstance(recorded, dict) and all(isinstance(recorded.get(name), int) for name in arrays):
+    return recorded == {name: _weighted_sum(x) for name, x in arrays.items()}
+  return recorded == checksums(arrays)
+
+
+def _crc32(x: np.ndarray) -> int:
+  header = f"{x.dtype.str} {x.shape} ".encode()
+  return zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8), zlib.crc32(header))
+
+
 def _weighted_sum(x: Any) -> int:
+  """What checkpoints had before: the sum over i of (2 i + 1) times the i-th number's bits, modulo 2^32.
+
+  Two flipped top bits cancel in it, so that it is only read.
+  """
   bits = np.ascontiguousarray(x).reshape(-1).view(np.uint32)
   total = 0
   for start in range(0, bits.size, _AT_A_TIME):
@@ -19,14 +41,3 @@ def _weighted_sum(x: Any) -> int:
     # 2 (start + j) + 1 is 2 start more than 2 j + 1.
     total += int(np.sum(part * _ODD[: part.size], dtype=np.uint64)) + 2 * start * int(np.sum(part, dtype=np.uint64))
   return total % 2**32
-
-
-def checksums(arrays: dict[str, Any]) -> dict[str, int]:
-  """The sum over i of (2 i + 1) times the i-th number's bits, modulo 2^32, of each array.
-
-  The weights are odd, so that every single bit counts; their order counts too.
-
-  Args:
-    arrays: of 32-bit numbers, by name.
-  """
-  return {name: _weighted_sum(x) for name, x in arrays.items()}
