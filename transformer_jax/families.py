@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # reading a config must not wait for JAX
   import flax.linen as nn
   import jax
 
-  from transformer_jax.data.pipeline import PackedRows
+  from transformer_jax.data.row_cache import PackedRows
   from transformer_jax.data.tokenizer import Tokenizer
   from transformer_jax.training.loss import Sums
 

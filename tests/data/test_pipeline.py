@@ -1,16 +1,19 @@
 import dataclasses
+import json
 import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from transformer_jax.config import Corpus, DataConfig
-from transformer_jax.data import pipeline
+from transformer_jax.data import pipeline, row_cache
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS, PackingReport
-from transformer_jax.data.pipeline import Batches, PackedRows
+from transformer_jax.data.pipeline import Batches
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.errors import InputError, RunError
 
@@ -48,7 +51,7 @@ def rows_of(data, tokenizer=None):
 
 
 def folders(data):
-  return sorted(path.name for path in (pipeline.Path(data.cache_dir) / "rows").iterdir() if path.is_dir())
+  return sorted(path.name for path in (Path(data.cache_dir) / "rows").iterdir() if path.is_dir())
 
 
 def test_rows_hold_the_corpus_and_the_report_says_what_is_left_out(data):
@@ -118,12 +121,81 @@ def test_a_cache_that_cannot_be_written_is_the_user_s_to_mend(data, tmp_path):
     rows_of(dataclasses.replace(data, cache_dir=str(tmp_path / "file")))
 
 
-@pytest.mark.parametrize("file", ["rows.bin", "report.json"])
-@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(path.read_bytes()[:-3]), lambda path: path.unlink()])
-def test_damaged_rows_are_named(data, file, damage):
-  folder = pipeline.Path(data.cache_dir) / "rows" / rows_of(data).fingerprint
-  damage(folder / file)
-  with pytest.raises(RunError, match=f"{re.escape(str(folder))} are damaged: delete"):
+def flipped_bit(path):
+  content = bytearray(path.read_bytes())
+  content[len(content) // 2] ^= 4
+  path.write_bytes(content)
+
+
+def with_other_rows(rows):
+  def damage(path):
+    values = json.loads(path.read_text())
+    values.get("report", values)["rows"] = rows
+    path.write_text(json.dumps(values))
+
+  return damage
+
+
+DAMAGE = {
+  "bit": ("rows.bin", flipped_bit),
+  "zeros": ("rows.bin", lambda path: path.write_bytes(bytes(path.stat().st_size))),
+  "cut": ("rows.bin", lambda path: path.write_bytes(path.read_bytes()[:-3])),
+  "longer": ("rows.bin", lambda path: path.write_bytes(2 * path.read_bytes())),
+  "gone": ("rows.bin", lambda path: path.unlink()),
+  "report cut": ("report.json", lambda path: path.write_bytes(path.read_bytes()[:-3])),
+  "report gone": ("report.json", lambda path: path.unlink()),
+  "report bit": ("report.json", flipped_bit),
+  "report list": ("report.json", lambda path: path.write_text("[]")),
+  **{f"{rows} rows": ("report.json", with_other_rows(rows)) for rows in (-1, 0, 2, 10**30)},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_rows_are_packed_again_and_it_is_said(data, capsys, damage):
+  before = rows_of(data)
+  rows, report = before.rows.copy(), before.report
+  folder = Path(data.cache_dir) / "rows" / before.fingerprint
+  name, change = DAMAGE[damage]
+  change(folder / name)
+  capsys.readouterr()
+  after = rows_of(data)
+  said = capsys.readouterr().err
+  assert re.fullmatch(f"the packed rows in {re.escape(str(folder))} are damaged, .*packing them again\n", said)
+  np.testing.assert_array_equal(after.rows, rows)
+  assert after.report == report
+  assert folders(data) == [before.fingerprint]
+  rows_of(data)
+  assert capsys.readouterr().err == ""
+
+
+def test_rows_of_before_there_was_a_checksum_are_packed_again(data, capsys):
+  folder = Path(data.cache_dir) / "rows" / rows_of(data).fingerprint
+  (folder / "report.json").write_text(json.dumps(dataclasses.asdict(rows_of(data).report)))
+  assert rows_of(data).report.pairs == 3
+  assert "without a checksum: packing them again" in capsys.readouterr().err
+
+
+def test_of_several_that_find_damage_one_packs(data, monkeypatch):
+  before = rows_of(data).rows
+  expected = before.copy()
+  flipped_bit(Path(data.cache_dir) / "rows" / rows_of(data).fingerprint / "rows.bin")
+  encode, calls = Letters.encode_batch, []
+
+  def slowly(self, texts):
+    calls.append(len(texts))
+    time.sleep(0.1)
+    return encode(self, texts)
+
+  monkeypatch.setattr(Letters, "encode_batch", slowly)
+  with ThreadPoolExecutor(4) as executor:
+    for found in executor.map(lambda _: rows_of(data), range(4)):
+      np.testing.assert_array_equal(found.rows, expected)
+  assert len(calls) == 2  # the two sides, once
+
+
+def test_a_disk_that_does_not_give_back_what_was_written(data, monkeypatch):
+  monkeypatch.setattr(row_cache, "_crc32", lambda path: 7)
+  with pytest.raises(RunError, match=r"not what was just written: check the disk"):
     rows_of(data)
 
 
@@ -139,7 +211,7 @@ def test_a_failure_while_packing_leaves_nothing_behind(data, monkeypatch):
 
 def test_what_a_killed_process_has_half_packed_is_deleted(data):
   content = rows_of(data).fingerprint
-  rows = pipeline.Path(data.cache_dir) / "rows"
+  rows = Path(data.cache_dir) / "rows"
   (rows / content).rename(rows / f"{content}.half")
   (rows / "another").mkdir()
   rows_of(data)

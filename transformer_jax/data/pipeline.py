@@ -5,16 +5,8 @@ the seed and the step, so that to resume is to start at that step, on any
 number of devices and hosts.
 """
 
-import dataclasses
-import fcntl
-import json
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import grain
 import numpy as np
@@ -23,10 +15,9 @@ from transformer_jax.config import DataConfig
 from transformer_jax.data import fingerprint, packing
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PackingReport
+from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, RunError
-from transformer_jax.paths import user_cache
-from transformer_jax.progress import Progress
+from transformer_jax.errors import InputError
 
 _FORMAT = 1  # of the cached rows; changes when their meaning does
 
@@ -41,15 +32,6 @@ class Batch(NamedTuple):
 
   rows: Any
   places: Any
-
-
-@dataclass(frozen=True)
-class PackedRows:
-  """A packed corpus, memory-mapped."""
-
-  rows: np.ndarray  # [rows, parts, row_length]
-  report: Any
-  fingerprint: str
 
 
 def learn_tokenizer(data: DataConfig, vocab_size: int) -> Tokenizer:
@@ -97,94 +79,6 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
       )
 
   return cached_rows(data, content, pack, report, (4, data.row_length), row_type(tokenizer.vocab_size))
-
-
-def cached_rows(
-  data: DataConfig,
-  content: str,
-  pack: Callable[[], Iterable[np.ndarray]],
-  report: Any,
-  shape: tuple[int, int],
-  dtype: type,
-) -> PackedRows:
-  """Rows that are made at the first call and read from the cache after it.
-
-  Args:
-    data: says where the cache is.
-    content: a fingerprint of all that the rows depend on.
-    pack: makes them, `[rows, *shape]` at a time.
-    report: a dataclass with a field `rows`, which `pack` fills in.
-    shape: of a row.
-    dtype: of the rows.
-
-  Raises:
-    InputError: the cache cannot be written; or one of `pack`.
-  """
-  folder = (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows" / content
-  if not folder.exists():
-    _publish(folder, lambda temporary: _pack_into(temporary, pack, report))
-  return _load(folder, type(report), shape, dtype, content)
-
-
-def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
-  """Fills a folder under another name first, so that a half-written one is never read.
-
-  Of several processes that share the cache, as those of one machine do, one fills it and the others wait.
-  """
-  try:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Never deleted: that would pull it from under a process that waits for it.
-    lock = folder.with_suffix(".lock").open("w")
-  except OSError as error:
-    raise InputError(
-      f"cannot write to {folder.parent}: {error.strerror}; set config.data.cache_dir to a folder that can be written"
-    ) from error
-  try:
-    with lock:
-      alone = _lock(lock)
-      if not folder.exists():
-        _fill(folder, fill, alone)
-  except OSError as error:
-    if not folder.exists():  # another process may have been first, with the same content
-      raise RunError(f"cannot write packed rows to {folder}: {error.strerror}") from error
-
-
-def _lock(file: TextIO) -> bool:
-  """Waits until no other process holds the file; false where the file system has no locks, and all do the work."""
-  try:
-    fcntl.flock(file, fcntl.LOCK_EX)
-  except OSError:
-    return False
-  return True
-
-
-def _fill(folder: Path, fill: Callable[[Path], None], alone: bool) -> None:
-  """Where no other process can be at work, what a killed one has left behind is deleted."""
-  for left in folder.parent.glob(f"{folder.name}.*/") if alone else ():
-    shutil.rmtree(left, ignore_errors=True)
-  temporary = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-  try:
-    fill(temporary)
-    os.replace(temporary, folder)
-  finally:
-    shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: Any) -> None:
-  with open(folder / "rows.bin", "wb") as file, Progress("row") as progress:
-    for rows in pack():
-      file.write(rows.tobytes())
-      progress.update(len(rows))
-  (folder / "report.json").write_text(json.dumps(dataclasses.asdict(report)))
-
-
-def _load(folder: Path, report_type: type, shape: tuple[int, int], dtype: type, content: str) -> PackedRows:
-  try:
-    report = report_type(**json.loads((folder / "report.json").read_text()))
-    rows = np.memmap(folder / "rows.bin", dtype, "r", shape=(report.rows, *shape))
-  except (OSError, ValueError, TypeError) as error:
-    raise RunError(f"the cached rows in {folder} are damaged: delete that folder and start again") from error
-  return PackedRows(rows, report, content)
 
 
 def row_type(vocab_size: int) -> type:

@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, pipeline
-from transformer_jax.data.pipeline import PackedRows
+from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
 from transformer_jax.language.text import Chunk, encode_documents, open_text
@@ -70,7 +70,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     if not report.rows:
       raise InputError(f"{which} is empty: there is nothing to read")
 
-  return pipeline.cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
 
 
 def pack_blocks(

@@ -15,7 +15,7 @@ from etils import epath
 from transformer_jax import families
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, pipeline
-from transformer_jax.data.pipeline import PackedRows
+from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.text import digest, lines_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
@@ -120,7 +120,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     rows[:, LABEL] = np.array([label for label, _ in examples])[:, None]
     return rows.astype(dtype)
 
-  return pipeline.cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
 
 
 def sentence_rows(tokenizer: Tokenizer, sentences: list[str], row_length: int) -> tuple[np.ndarray, list[bool]]:

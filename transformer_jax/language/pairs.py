@@ -13,7 +13,7 @@ import numpy as np
 
 from transformer_jax.config import Config, Document
 from transformer_jax.data import fingerprint, pipeline
-from transformer_jax.data.pipeline import PackedRows
+from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
 from transformer_jax.language.special import CLS, SEP
@@ -93,7 +93,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     if rows:
       yield np.stack(rows).astype(dtype)
 
-  return pipeline.cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
 
 
 class Lines(Sequence[np.ndarray]):

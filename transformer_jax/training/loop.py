@@ -13,7 +13,8 @@ from etils import epath
 
 from transformer_jax import checkpoint, config_values, families, hosts, parallel, plan, run_folder, trained
 from transformer_jax.config import Config
-from transformer_jax.data.pipeline import Batches, PackedRows
+from transformer_jax.data.pipeline import Batches
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
 from transformer_jax.progress import Progress, say

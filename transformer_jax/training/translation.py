@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from transformer_jax import families
 from transformer_jax.config import Config
 from transformer_jax.data import packing, pipeline
-from transformer_jax.data.pipeline import PackedRows
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model import masking
 from transformer_jax.model.embedding import output_logits

@@ -1,0 +1,160 @@
+"""Packed rows on disk: made once, memory-mapped after it, and known to be what was written.
+
+A folder `rows/FINGERPRINT` has two files: `rows.bin`, the rows' numbers, and `report.json`, what became of the corpus
+and a CRC-32 of both. It is computed again whenever the rows are opened, which reads them once, as the training will.
+"""
+
+import dataclasses
+import fcntl
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from transformer_jax.config import DataConfig
+from transformer_jax.errors import InputError, RunError
+from transformer_jax.paths import user_cache
+from transformer_jax.progress import Progress, say
+
+_ROWS, _REPORT = "rows.bin", "report.json"
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class PackedRows:
+  """A packed corpus, memory-mapped."""
+
+  rows: np.ndarray  # [rows, parts, row_length]
+  report: Any
+  fingerprint: str
+
+
+def cached_rows(
+  data: DataConfig,
+  content: str,
+  pack: Callable[[], Iterable[np.ndarray]],
+  report: Any,
+  shape: tuple[int, int],
+  dtype: type,
+) -> PackedRows:
+  """Rows that are made at the first call and read from the cache after it; where they are damaged, made again.
+
+  Args:
+    data: says where the cache is.
+    content: a fingerprint of all that the rows depend on.
+    pack: makes them, `[rows, *shape]` at a time.
+    report: a dataclass of numbers with a field `rows`, which `pack` fills in.
+    shape: of a row.
+    dtype: of the rows.
+
+  Raises:
+    InputError: the cache cannot be written; or one of `pack`.
+    RunError: the disk is full, or does not give back what was written.
+  """
+  folder = (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows" / content
+
+  def load() -> PackedRows | None:
+    read = _read(folder, type(report), shape, dtype)
+    return read and PackedRows(*read, content)
+
+  packed = load()
+  if packed is None:
+    _publish(folder, lambda: load() is not None, lambda temporary: _pack_into(temporary, pack, report))
+    packed = load()
+  if packed is None:
+    raise RunError(f"the packed rows in {folder} are not what was just written: check the disk")
+  return packed
+
+
+def _publish(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], None]) -> None:
+  """Fills a folder under another name first, so that a half-written one is never read.
+
+  Of several processes that share the cache, as those of one machine do, one fills it and the others wait.
+  """
+  try:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Never deleted: that would pull it from under a process that waits for it.
+    lock = folder.with_suffix(".lock").open("w")
+  except OSError as error:
+    raise InputError(
+      f"cannot write to {folder.parent}: {error.strerror}; set config.data.cache_dir to a folder that can be written"
+    ) from error
+  try:
+    with lock:
+      alone = _lock(lock)
+      if not is_whole():  # another process may have been first
+        _replace(folder, is_whole, fill, alone)
+  except OSError as error:
+    if not is_whole():  # another process may have been first, where there are no locks
+      raise RunError(f"cannot write packed rows to {folder}: {error.strerror}") from error
+
+
+def _lock(file: TextIO) -> bool:
+  """Waits until no other process holds the file; false where the file system has no locks, and all do the work."""
+  try:
+    fcntl.flock(file, fcntl.LOCK_EX)
+  except OSError:
+    return False
+  return True
+
+
+def _replace(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], None], alone: bool) -> None:
+  """Where no other process can be at work, what a killed one has left behind is deleted."""
+  if folder.exists():
+    say(f"the packed rows in {folder} are damaged, or of an older version without a checksum: packing them again")
+  for left in folder.parent.glob(f"{folder.name}.*/") if alone else ():
+    shutil.rmtree(left, ignore_errors=True)
+  temporary = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+  try:
+    new, old = temporary / "new", temporary / "old"
+    new.mkdir()
+    fill(new)
+    if folder.exists() and not is_whole():
+      folder.rename(old)
+    if not folder.exists():
+      new.rename(folder)
+  finally:
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: Any) -> None:
+  crc = 0
+  with open(folder / _ROWS, "wb") as file, Progress("row") as progress:
+    for rows in pack():
+      content = rows.tobytes()
+      crc = zlib.crc32(content, crc)
+      file.write(content)
+      progress.update(len(rows))
+  values = dataclasses.asdict(report)
+  (folder / _REPORT).write_text(json.dumps({"report": values, "crc32": _with_report(crc, values)}))
+
+
+def _read(folder: Path, report_type: type, shape: tuple[int, int], dtype: type) -> tuple[np.ndarray, Any] | None:
+  """Rows and their report; None where they are not there, or not what was written."""
+  try:
+    values = json.loads((folder / _REPORT).read_bytes())
+    if values["crc32"] != _with_report(_crc32(folder / _ROWS), values["report"]):
+      return None
+    report = report_type(**values["report"])
+    return np.memmap(folder / _ROWS, dtype, "r", shape=(report.rows, *shape)), report
+  except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    return None
+
+
+def _crc32(path: Path) -> int:
+  crc = 0
+  with path.open("rb") as file:
+    while block := file.read(_BLOCK):
+      crc = zlib.crc32(block, crc)
+  return crc
+
+
+def _with_report(crc: int, values: Any) -> int:
+  """The rows' sum, continued over the report."""
+  return zlib.crc32(json.dumps(values).encode(), crc)
