@@ -1,6 +1,7 @@
 """Sentences and tokens a second in translation, against JoeyNMT, Hugging Face transformers and CTranslate2.
 
     python benchmarks/decoding_speed.py --workdir RUN [--workdir LARGER_RUN] --data FILE.en [--peers DIR] [--json FILE]
+    python benchmarks/decoding_speed.py --workdir RUN --data FILE.en --sides --checkout OTHER --rounds 20
 
 RUN is a run folder of train.py, and FILE, plain or .xz, has one source sentence a line. Every side has **the same
 weights**: the program writes those of the run into each of the others (see `decoders/`), so that all compute the same
@@ -25,7 +26,10 @@ decoded side by side, and it may also choose for itself ("own"). Start-up (until
 (how much longer the first pass over the sample took than the second: compilation, where there is one) are reported
 apart and not part of the rates. Tokens are those of the outputs, with one EOS each. Each side is one process for each
 run folder, idle while another is measured, and the sides take turns in each round; "ours is" tells how many times
-faster ours is, as the median over the rounds.
+faster ours is, as the median over the rounds, and "95%" its bounds by a bootstrap over the rounds.
+
+The second command compares two commits: OTHER is a checkout of this project at another one, and `--sides` alone leaves
+the peers out.
 """
 
 import argparse
@@ -44,13 +48,14 @@ import numpy as np
 import peers
 import report
 from etils import epath
-from side import Side
+from side import Side, checkouts
 
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.text import lines_of
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 
 OURS = "transformer_jax"
+HERE = Path(__file__).resolve().parent.parent
 BEAMS = (4, 1)
 # By name: the program, what is installed for it, and whose versions are reported.
 PEERS = {
@@ -87,12 +92,15 @@ class Entrant(NamedTuple):
 
 def main() -> None:
   args = parse()
-  programs = {OURS: ("decoders/ours.py", sys.executable)}
+  programs = {
+    name: ("decoders/ours.py", sys.executable, checkout)
+    for name, checkout in {OURS: HERE, **checkouts(args.checkout)}.items()
+  }
   versions = {}
   for name in args.sides:
     program, requirements, packages = PEERS[name]
     python = peers.python(name, requirements, args.peers)
-    programs[name] = (program, str(python))
+    programs[name] = (program, str(python), HERE)
     versions[name] = peers.versions(python, *packages)
   rows = [row for workdir in args.workdir for row in measure_run(workdir, programs, args)]
   report.finish("decoding_speed", rows, args.json, peers=versions)
@@ -104,7 +112,8 @@ def parse() -> argparse.Namespace:
   add = parser.add_argument
   add("--workdir", action="append", required=True, metavar="DIR", help="a run folder of train.py; may be repeated")
   add("--data", required=True, metavar="FILE", help="sentences to translate, one a line, plain or .xz")
-  add("--sides", nargs="+", default=list(PEERS), choices=PEERS, metavar="NAME", help="peers to measure (default: all)")
+  add("--sides", nargs="*", default=list(PEERS), choices=PEERS, metavar="NAME", help="peers to measure (default: all)")
+  add("--checkout", nargs="+", default=[], metavar="DIR", help="of this project, measured beside this one")
   add("--sentences", type=int, default=sys.maxsize, metavar="N", help="of the file, chosen at random (default: all)")
   add("--singly", type=int, default=100, metavar="N", help="sentences, of all lengths, for batch 1 (default 100)")
   add("--sample", type=int, default=200, metavar="N", help="sentences that the best batch is chosen on (default 200)")
@@ -116,17 +125,19 @@ def parse() -> argparse.Namespace:
   return parser.parse_args()
 
 
-def measure_run(workdir: str, programs: dict[str, tuple[str, str]], args: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_run(
+  workdir: str, programs: dict[str, tuple[str, str, Path]], args: argparse.Namespace
+) -> list[dict[str, Any]]:
   """The table's rows for one run folder."""
   with tempfile.TemporaryDirectory() as scratch:
     folder = Path(scratch)
     tokenizer, job = export(workdir, args, folder)
     sides, startup = [], {}
-    for name, (program, python) in programs.items():
+    for name, (program, python, checkout) in programs.items():
       start = time.perf_counter()
       # Of its own, for a first use is one only where nothing is compiled yet.
-      compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"), "JAX_PLATFORMS": args.device}
-      sides.append(Side(name, python, program, folder, **compiled))
+      compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder / f"compiled by {name}"), "JAX_PLATFORMS": args.device}
+      sides.append(Side(name, python, program, folder, checkout=checkout, **compiled))
       startup[name] = time.perf_counter() - start
     # The longest first, so that a part of them, evenly spread, has all shapes that the whole has.
     everything = sorted(range(len(job["sources"])), key=lambda i: -len(job["sources"][i]))
@@ -207,7 +218,10 @@ def spread(sentences: Sequence[int], count: int) -> list[int]:
 
 def enter(sides: Sequence[Side], beam: int, sample: Sequence[int], batches: Sequence[int]) -> list[Entrant]:
   """Each side with the fastest of its settings, ours first."""
-  entrants = [fastest(side.name, side, settings(side.name, beam, batches), sample) for side in sides]
+  entrants = [fastest(OURS, sides[0], settings(OURS, beam, batches), sample)]
+  for side in sides[1:]:
+    same = None if side.name in PEERS else [entrants[0].setting]  # two commits are compared at the same work
+    entrants.append(fastest(side.name, side, same or settings(side.name, beam, batches), sample))
   if beam > 1:
     exact = entrants[0].setting._replace(options={"patience": 0})
     entrants.insert(1, fastest(f"{OURS}, exact search", sides[0], [exact], sample))
@@ -263,6 +277,7 @@ def measure(
       "tokens/s": sum(tokens for _, tokens in outputs[name]) / report.median(seconds[name]),
       "spread": report.spread(seconds[name]),
       "ours is": report.ratio(seconds[name], seconds[OURS]),
+      "95%": report.bounds(seconds[name], seconds[OURS]),
       "equal to ours": sum(a[0] == b[0] for a, b in zip(outputs[name], ours, strict=True)) / len(sentences),
       "first use, s": first_use,
     }
@@ -272,7 +287,7 @@ def measure(
 
 def outcome(entrant: Entrant, translation: Any, tokenizer: Tokenizer) -> tuple[str, int]:
   """A translation's text, and its tokens with EOS."""
-  if entrant.side.name == OURS:
+  if entrant.side.name not in PEERS:
     text, tokens = translation
     return text, tokens
   return tokenizer.decode(translation), len(translation) + 1

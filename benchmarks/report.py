@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import platform
+import random
 import shlex
 import statistics
 import sys
@@ -70,6 +71,14 @@ def spread(values: Sequence[float]) -> float:
 def ratio(values: Sequence[float], others: Sequence[float]) -> float:
   """The median over the rounds of value / other: both are of the same round, and so of the same minute."""
   return statistics.median(value / other for value, other in zip(values, others, strict=True))
+
+
+def bounds(values: Sequence[float], others: Sequence[float]) -> str:
+  """The 95% bounds of `ratio`, by a bootstrap over the rounds."""
+  pairs, draw = list(zip(values, others, strict=True)), random.Random(0)
+  drawn = (zip(*draw.choices(pairs, k=len(pairs)), strict=True) for _ in range(10_000))
+  cuts = statistics.quantiles((ratio(*sample) for sample in drawn), n=40)
+  return f"{cuts[0]:.3f} to {cuts[-1]:.3f}"
 
 
 def finish(program: str, rows: Sequence[Mapping[str, Any]], path: str | None, **more: Any) -> None:

@@ -11,29 +11,47 @@ from typing import Any
 _HERE = Path(__file__).resolve().parent
 
 
+def checkouts(folders: Sequence[str]) -> dict[str, Path]:
+  """Other checkouts of this project to measure beside this one, by the names that the tables give them."""
+  found = {f"ours in {Path(folder).name}": Path(folder).resolve() for folder in folders}
+  if len(found) < len(folders) or not all((path / "benchmarks").is_dir() for path in found.values()):
+    sys.exit("--checkout takes checkouts of this project, in folders of different names")
+  return found
+
+
 class Side:
   """A program in a process of its own, which is idle while another is measured.
 
   Args:
     name: in the table.
     python: the interpreter of its virtual environment.
-    program: `trainers/joey.py` for example.
+    program: `trainers/joey.py` for example, of the benchmarks in `checkout`.
     folder: for exchange; holds `job.json`.
     options: of the program, behind the folder.
     environment: variables that it gets besides this process' own, in which all
       sides have the huge pages that this project's programs ask for, and JAX the
       processor. A peer does not see packages that this process has by its
       PYTHONPATH.
+    checkout: of this project, whose code the program is and imports.
   """
 
   def __init__(
-    self, name: str, python: str, program: str, folder: Path, options: Sequence[str] = (), **environment: str
+    self,
+    name: str,
+    python: str,
+    program: str,
+    folder: Path,
+    options: Sequence[str] = (),
+    *,
+    checkout: Path = _HERE.parent,
+    **environment: str,
   ):
+    benchmarks = checkout / "benchmarks"
     self.name = name
     self._log = folder / f"{name}.log"
     with self._log.open("w") as log:
       self._process = subprocess.Popen(
-        [python, str(_HERE / program), str(folder), *options],
+        [python, str(benchmarks / program), str(folder), *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
@@ -42,7 +60,7 @@ class Side:
           "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
           "JAX_PLATFORMS": "cpu",
           **os.environ,
-          "PYTHONPATH": f"{_HERE}{os.pathsep}{_HERE.parent}",
+          "PYTHONPATH": f"{benchmarks}{os.pathsep}{checkout}",
           **environment,
         },
       )

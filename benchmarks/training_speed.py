@@ -1,6 +1,7 @@
 """Real target tokens a second in training, against JoeyNMT and torch.nn.Transformer, and how near the hardware's limit.
 
     python benchmarks/training_speed.py --data PREFIX [--size tiny base] [--peers DIR] [--json FILE]
+    python benchmarks/training_speed.py --data PREFIX --sides --checkout OTHER --row-lengths 64 --rounds 20
 
 PREFIX.en and PREFIX.de, plain or .xz, are the training text; we learn the vocabulary of 9,700 pieces and all sides
 train on its pieces. "tiny" is configs/multi30k.py (4+4 layers of 128), "base" has the paper's layers of 512, 3+3 of
@@ -23,6 +24,9 @@ What was chosen, and why:
   are off: ours has none there, and they would cost torch its fast attention.
 - Ours is what train.py runs, packed rows and all, for each of --row-lengths; the first of them is compared with peers.
   All sides have the huge pages that train.py asks for.
+
+The second command compares two commits: OTHER is a checkout of this project at another one, and `--sides` alone leaves
+the peers out. "95%" are the bounds of "first side is", by a bootstrap over the rounds.
 
 "loss" is the smoothed cross entropy of the last round's updates, in nats for each target token: all sides learn the
 same task, from random parameters of their own, and after equally many updates should be about equally far.
@@ -48,7 +52,7 @@ from typing import Any
 import peers
 import report
 import text
-from side import Side
+from side import Side, checkouts
 
 from transformer_jax import config_values
 from transformer_jax.config import Config, TrainConfig
@@ -63,9 +67,12 @@ SIZES = {
 }
 
 
+PEERS = {"JoeyNMT": "trainers/joey.py", "torch.nn.Transformer": "trainers/plain_torch.py"}
+
+
 def main() -> None:
   args = parse()
-  torch_python = str(peers.python("JoeyNMT", peers.JOEYNMT, args.peers))  # has torch as well
+  torch_python = str(peers.python("JoeyNMT", peers.JOEYNMT, args.peers)) if args.sides else None  # has torch as well
   rows, padding = [], []
   for size in args.size:
     with tempfile.TemporaryDirectory() as scratch:
@@ -73,9 +80,8 @@ def main() -> None:
       padding = padding or [padding_of(config, tokenizer, row_length) for row_length in args.row_lengths]
       rows += [{"size": size, **row} for row in measure(args, Path(scratch), torch_python)]
   print(report.table(padding) + "\n")
-  report.finish(
-    "training_speed", rows, args.json, padding=padding, peers=peers.versions(Path(torch_python), "torch", "joeynmt")
-  )
+  versions = peers.versions(Path(torch_python), "torch", "joeynmt") if torch_python else {}
+  report.finish("training_speed", rows, args.json, padding=padding, peers=versions)
 
 
 def parse() -> argparse.Namespace:
@@ -90,6 +96,8 @@ def parse() -> argparse.Namespace:
   add("--rounds", type=int, default=7, metavar="N", help="(default 7)")
   add("--steps", type=int, default=5, metavar="N", help="updates a round and side (default 5)")
   add("--warm-up", type=int, default=5, metavar="N", help="updates before the first round (default 5)")
+  add("--sides", nargs="*", default=list(PEERS), choices=PEERS, metavar="NAME", help="peers to measure (default: all)")
+  add("--checkout", nargs="+", default=[], metavar="DIR", help="of this project, measured beside this one")
   add("--compile", action="store_true", help="measure torch behind torch.compile as well; needs a C++ compiler")
   report.add_arguments(parser)
   return parser.parse_args()
@@ -167,19 +175,21 @@ def padding_of(config: Config, tokenizer: Tokenizer, row_length: int) -> dict[st
   }
 
 
-def measure(args: argparse.Namespace, folder: Path, torch_python: str) -> list[dict[str, Any]]:
+def measure(args: argparse.Namespace, folder: Path, torch_python: str | None) -> list[dict[str, Any]]:
   """Rows of the table for one size."""
-  ours, torch = "trainers/ours.py", "trainers/plain_torch.py"
-  trainers = [
-    *(Side(f"ours, rows of {n}", sys.executable, ours, folder, [str(n)]) for n in args.row_lengths),
-    Side("JoeyNMT", torch_python, "trainers/joey.py", folder),
-    Side("torch.nn.Transformer", torch_python, torch, folder),
-    *([Side("torch compiled", torch_python, torch, folder, ["compile"])] if args.compile else []),
+  ours, products = "trainers/ours.py", "trainers/products.py"
+  first = [str(args.row_lengths[0])]
+  trainers = [Side(f"ours, rows of {n}", sys.executable, ours, folder, [str(n)]) for n in args.row_lengths]
+  trainers += [
+    Side(name, sys.executable, ours, folder, first, checkout=checkout)
+    for name, checkout in checkouts(args.checkout).items()
   ]
-  limits = [
-    Side("products, XLA", sys.executable, "trainers/products.py", folder),
-    Side("products, torch", torch_python, "trainers/products.py", folder, ["torch"]),
-  ]
+  limits = [Side("products, XLA", sys.executable, products, folder)]
+  if torch_python:
+    trainers += [Side(name, torch_python, PEERS[name], folder) for name in args.sides]
+    if args.compile:
+      trainers.append(Side("torch compiled", torch_python, PEERS["torch.nn.Transformer"], folder, ["compile"]))
+    limits += [Side("products, torch", torch_python, products, folder, ["torch"])]
   for side in trainers:
     report.progress(f"warming up {side.name}")
     side.ask(steps=args.warm_up)
@@ -220,6 +230,7 @@ def table(
       "spread": report.spread(a_token[name]),
       "target tokens/s": 1 / report.median(a_token[name]),
       "first side is": report.ratio(a_token[name], a_token[reference]),
+      "95%": report.bounds(a_token[name], a_token[reference]),
       "loss": of_side[-1]["loss"],
     }
     for name, of_side in answers.items()
