@@ -18,9 +18,10 @@ from absl import logging
 from transformer_jax import config_values, flags
 from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.config import Config
-from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, open_standard_error
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
 from transformer_jax.garbage import collect_rarely
 from transformer_jax.huge_pages import use_huge_pages
+from transformer_jax.standard_streams import leave_standard_output, open_standard_error
 
 _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
 
@@ -34,11 +35,12 @@ def help_text() -> str:
 def main(argv: list[str]) -> int:
   """Exit status 2 for what the user can mend, 1 where the work failed, one line for both."""
   open_standard_error()
-  if {"-h", "-help", "--help"} & set(argv[1:]):
-    print(help_text())
-    return 0
   logging.set_verbosity(logging.FATAL)  # the libraries have much to say, and say errors that they raise as well
   try:
+    if {"-h", "-help", "--help"} & set(argv[1:]):
+      with writing("standard output"):
+        print(help_text(), flush=True)
+      return 0
     experiment = flags.parse(argv, str(_DEFAULT))
     workdir = experiment.workdir or os.path.join("runs", experiment.name)
     use_compilation_cache()
@@ -53,6 +55,8 @@ def main(argv: list[str]) -> int:
       train(experiment.config, folder)
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)
+  except BrokenPipeError:
+    leave_standard_output()  # nobody reads the scores, as in `2>&1 | head`: the run is done all the same
   except OSError as error:
     return _failed(f"{error}; what was saved before is untouched", RunError.exit_status)
   except Exception as error:
@@ -67,6 +71,7 @@ def main(argv: list[str]) -> int:
 
 
 def _failed(message: str, status: int) -> int:
+  leave_standard_output()
   print(f"train.py: error: {one_line(message)}", file=sys.stderr)
   return status
 

@@ -2,15 +2,15 @@
 
 import argparse
 import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
-from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, open_standard_error, writing
+from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
 from transformer_jax.garbage import collect_rarely
 from transformer_jax.huge_pages import use_huge_pages
+from transformer_jax.standard_streams import leave_standard_output, open_standard_error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,10 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)
   except BrokenPipeError:
-    assert sys.stdout
-    # Nobody reads on, as in `| head`. Python would complain when it flushes standard output at its exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 128 + 13  # as a program that SIGPIPE ends
+    leave_standard_output()
+    return 128 + 13  # nobody reads on, as in `| head`: as a program that SIGPIPE ends
   except OSError as error:
     where = "" if error.filename else "standard output, or a temporary file: "
     return _failed(f"{where}{error}", RunError.exit_status)
@@ -54,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(message: str, status: int) -> int:
+  leave_standard_output()
   print(f"transformer-jax: error: {one_line(message)}", file=sys.stderr)
   return status
 

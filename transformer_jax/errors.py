@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -51,12 +50,6 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
       f"cannot write {os.fspath(path)}: {error.strerror or error}; what was saved before is untouched: "
       "make room, and give the same command again"
     ) from error
-
-
-def open_standard_error() -> None:
-  """Gives a program whose standard error is closed a place for what it says there, so that it is not said elsewhere."""
-  if sys.stderr is None:
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  until the program ends
 
 
 def one_line(message: object, most: int = 1000) -> str:

@@ -99,6 +99,19 @@ def test_a_full_disk_behind_the_output_is_one_sentence(run, translator, workdir,
   )
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_behind_standard_error_costs_no_translation(workdir):
+  """Of a long line it is said that it is translated in parts."""
+  program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", workdir]
+  lines = text(["abc", "abc " * 50, "de"]).encode()
+  expected = subprocess.run(program, input=lines, capture_output=True, check=True)
+  assert b"line 2" in expected.stderr
+  with open("/dev/full", "w") as full:
+    done = subprocess.run(program, input=lines, stdout=subprocess.PIPE, stderr=full)
+  assert (done.returncode, done.stdout) == (0, expected.stdout) and expected.stdout.count(b"\n") == 3
+
+
 def test_ctrl_c_is_quiet(run, translator, workdir, monkeypatch):
   def interrupted(*args, **options):
     raise KeyboardInterrupt

@@ -16,7 +16,7 @@ from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.errors import InputError, RunError, writing
 from transformer_jax.progress import Progress, say
 from transformer_jax.training.metrics import Interval, MetricsLog
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
@@ -160,7 +160,8 @@ class Run:
     if self._config.data.test:
       scores = self._validation.test(self._state.params_for_decoding)
       if parallel.is_main_host():
-        print(scores)
+        with writing("standard output"):
+          print(scores, flush=True)
 
   def close(self) -> None:
     """Leaves no file open and nothing half saved, whatever ended the run."""
