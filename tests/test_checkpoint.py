@@ -11,7 +11,7 @@ import pytest
 import tensorstore
 from etils import epath
 
-from transformer_jax import checkpoint, config_values, run_folder, trained
+from transformer_jax import averaging, checkpoint, config_values, run_folder, trained
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
@@ -81,6 +81,37 @@ def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state
     _, _, params, _ = trained.load_for_decoding(folder)
     jax.tree.map(np.testing.assert_array_equal, params, saved.params_for_decoding)
   assert found["on"] - found["off"] == {"average"} and found["off"] >= {"params", "optimizer"}
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["with sums", "without sums"])
+def test_a_moving_average_that_is_gone_is_damage(state, tmp_path, capfd, older):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=0.9))
+  folder, averaged = epath.Path(tmp_path / "run"), epath.Path(tmp_path / "averaged")
+  run_folder.make_folder(folder, "--workdir")
+  run_folder.begin_run(folder, config, Tokenizer.learn(["a b c " * 7], 265), [])
+  checkpoints = checkpoint.Checkpoints(folder, keep=2)
+  for step in (3, 5):
+    checkpoints.save(
+      at_step(state.replace(average=jax.tree.map(lambda x, step=step: x + step, state.params)), step), None
+    )
+    checkpoints.wait()
+  checkpoints.close()
+  averaging.average(folder, averaged, last=2)
+  folders = [folder / "checkpoints" / str(step) for step in (3, 5)] + [averaged / "checkpoints" / "5"]
+  for each in folders if older else []:
+    (each / "sums").rmtree()
+
+  assert trained.load_for_decoding(folder)[-1] == 5
+  (folder / "checkpoints" / "5" / "average").rmtree()
+  _, _, params, step = trained.load_for_decoding(folder)
+  assert step == 3
+  jax.tree.map(np.testing.assert_array_equal, params, jax.tree.map(lambda x: x + 3, state.params))
+  assert "step 5 is damaged and not used: " in (err := capfd.readouterr().err) and "average" in err and "is gone" in err
+  (folder / "checkpoints" / "3" / "average").rmtree()
+  with pytest.raises(RunError, match=r"every checkpoint in .* is damaged"):
+    trained.load_for_decoding(folder)
+  _, _, params, _ = trained.load_for_decoding(averaged)  # of parameters alone, as it was made
+  jax.tree.map(np.testing.assert_array_equal, params, state.params)
 
 
 def test_a_half_written_checkpoint_is_not_used(state, tmp_path):

@@ -1,12 +1,20 @@
 """What makes a folder that of a run, and where it may be."""
 
+import re
+
+import jax
+import numpy as np
 import pytest
 from etils import epath
 
-from transformer_jax import run_folder
+import train
+from tests.test_checkpoint import CONFIG
+from transformer_jax import checkpoint, run_folder
+from transformer_jax.__main__ import main
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
+from transformer_jax.training.step import abstract_state, init_state
 
 
 def test_checkpoints_of_a_run_without_its_config_are_not_taken_over(tmp_path):
@@ -34,6 +42,54 @@ def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):
   assert run_folder.folder_of("~/runs/x") == epath.Path(tmp_path / "runs" / "x")
   monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
   assert run_folder.folder_of("gs://bucket/~x") == epath.Path("gs://bucket/~x")
+
+
+# Each of the characters that a shell, a URL or a pattern gives a meaning, but for those that are refused.
+ODD = "a*b?c{d}%20%#e]f[g 'h'\"i\"$HOME~&;|:@,=+!^`(j)<k>\n\x01\xfc\u65e5 "
+
+
+@pytest.fixture(scope="module")
+def state():
+  return jax.device_get(init_state(CONFIG))
+
+
+def saved_and_found(folder, state):
+  for again in (False, True):
+    checkpoints = checkpoint.Checkpoints(folder, keep=1)
+    if not again:
+      for step in (3, 5):
+        checkpoints.save(state.replace(step=np.int32(step)), 1.0)
+    else:
+      restored = checkpoints.restore(abstract_state(CONFIG))
+      assert restored is not None
+      jax.tree.map(np.testing.assert_array_equal, restored.state, state.replace(step=np.int32(5)))
+    checkpoints.close()
+  jax.tree.map(np.testing.assert_array_equal, checkpoint.read_params(folder, CONFIG, 5), state.params)
+
+
+def test_a_folder_may_have_an_odd_name(state, tmp_path):
+  saved_and_found(run_folder.folder_of(tmp_path / ODD / "run"), state)
+  assert [path.name for path in tmp_path.iterdir()] == [ODD]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*sorted(set(ODD)), "[]", "a[", "]a", "%5b", "-a", ".a", "a" * 200])
+def test_each_odd_character_may_be_in_a_name(state, tmp_path, name):
+  saved_and_found(run_folder.folder_of(tmp_path / f"{name}b" / name / "run"), state)
+  assert [path.name for path in tmp_path.iterdir()] == [f"{name}b"]
+
+
+@pytest.mark.parametrize("name", ["a[seed=1]", "a\\b", "a[1]/run"])
+def test_names_that_orbax_reads_as_others_are_refused(tmp_path, capfd, monkeypatch, name):
+  monkeypatch.chdir(tmp_path)
+  assert train.main(["train.py", f"--workdir={name}", "--config.train.init_from=/nowhere"]) == 2
+  assert main(["average", "--workdir", "run", "--last", "1", "--output", name]) == 2
+  assert main(["generate", "--prompt", "a", "--workdir", name]) == 2
+  errors = capfd.readouterr().err.splitlines()
+  assert len(errors) == 3
+  for error in errors:
+    assert re.search(r"error: the run folder .* has (\[.*\]|\\) in its path, where .*: choose a path without", error)
+  assert not list(tmp_path.iterdir())
 
 
 def test_a_bucket_that_cannot_be_asked_is_one_sentence(monkeypatch):

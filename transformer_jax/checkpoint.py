@@ -33,7 +33,7 @@ from transformer_jax.progress import say
 from transformer_jax.run_folder import CHECKPOINTS
 from transformer_jax.training.step import Params, TrainState, init_params
 
-LOG, SUMS = "log", "sums"
+AVERAGE, LOG, SUMS = "average", "log", "sums"
 
 
 class Restored(NamedTuple):
@@ -123,7 +123,7 @@ class Checkpoints:
       return None
     _, restored = found
     state = TrainState(
-      restored.optimizer["step"], restored.params, restored.optimizer["moments"], restored.get("average")
+      restored.optimizer["step"], restored.params, restored.optimizer["moments"], restored.get(AVERAGE)
     )
     return Restored(state, jax.tree.map(float, restored.get(LOG)))
 
@@ -226,7 +226,7 @@ def _move_to_damaged(workdir: epath.Path, path: epath.Path, name: str) -> None:
 def _items(state: TrainState) -> dict[str, Any]:
   """The parts of a checkpoint, each of which can be read without the others."""
   items = {"params": state.params, "optimizer": {"step": state.step, "moments": state.optimizer}}
-  return items if state.average is None else items | {"average": state.average}
+  return items if state.average is None else items | {AVERAGE: state.average}
 
 
 @contextlib.contextmanager
@@ -259,6 +259,24 @@ def _say_errors_once() -> None:
       before(unraisable)
 
   sys.unraisablehook = hook
+
+
+def item_to_decode_with(workdir: epath.Path, step: int, config: Config) -> str:
+  """Which item of a checkpoint has the parameters to decode with: their moving average, if it was saved.
+
+  Raises:
+    ValueError: it was saved, and is gone.
+  """
+  folder = workdir / CHECKPOINTS / str(step)
+  if (folder / AVERAGE).exists():
+    return AVERAGE
+  if (folder / SUMS).exists():
+    saved = AVERAGE in untrusted.read_json(folder / SUMS / "metadata")
+  else:  # an older checkpoint; one that `average` wrote has no optimizer
+    saved = config.train.ema_decay > 0 and (folder / "optimizer").exists()
+  if saved:
+    raise ValueError(f"{folder / AVERAGE}, the moving average of the parameters, is gone")
+  return "params"
 
 
 def params_like(workdir: epath.Path, step: int, item: str, config: Config) -> Params:

@@ -26,7 +26,7 @@ def fit(recorded: Any, arrays: dict[str, Any]) -> bool:
 
 def _crc32(x: np.ndarray) -> int:
   header = f"{x.dtype.str} {x.shape} ".encode()
-  return zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8), zlib.crc32(header))
+  return zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8).data, zlib.crc32(header))
 
 
 def _weighted_sum(x: Any) -> int:

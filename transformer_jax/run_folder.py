@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -198,11 +199,22 @@ def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
 
 
 def folder_of(workdir: str | os.PathLike) -> epath.Path:
-  """The path of a run folder, whole, as orbax wants it."""
+  """The path of a run folder, whole, as orbax wants it.
+
+  Raises:
+    InputError: orbax would write the arrays of its checkpoints elsewhere, or it is of a bucket out of reach.
+  """
   if "://" in os.fspath(workdir):
     require_reachable(path := epath.Path(workdir))
     return path
-  return epath.Path(os.path.abspath(os.path.expanduser(workdir)))
+  path = os.path.abspath(os.path.expanduser(workdir))
+  # Parts of a checkpoint are looked for by a pattern, and the library of its arrays reads a backslash as a slash.
+  if found := re.search(r"\\|\[.+\]", path):
+    raise InputError(
+      f"the run folder {path} has {found[0]} in its path, where checkpoints would not be found again: "
+      "choose a path without backslashes and square brackets"
+    )
+  return epath.Path(path)
 
 
 def require_reachable(path: epath.Path) -> None:

@@ -42,7 +42,7 @@ def load_for_decoding(
     )
 
   def read(step: int) -> Params:
-    item = "average" if (folder / run_folder.CHECKPOINTS / str(step) / "average").exists() else "params"
+    item = checkpoint.item_to_decode_with(folder, step, config)
     return checkpoint.read_item(
       folder, step, item, parallel.abstract_on_devices(checkpoint.params_like(folder, step, item, config))
     )
