@@ -180,6 +180,14 @@ def test_memory_of_parameters_and_optimizer():
   assert 0 <= found.optimizer - 2 * found.parameters < 64  # and the counters
 
 
+@pytest.mark.parametrize(("accumulation", "sums"), [(1, 1), (2, 2), (7, 2)])
+def test_micro_batches_need_a_second_sum_of_gradients(accumulation, sums):
+  """That of the micro-batches so far, beside the present one's."""
+  found = plan.memory(with_train(base.get_config(), accumulation=accumulation))
+  assert found.gradients == sums * 63_045_632 * 4
+  assert found.total == sum(dataclasses.astuple(found))
+
+
 def test_devices_and_micro_batches_share_the_rows():
   config = with_train(SMALL, batch_tokens=24 * 31)
   assert plan.rows_at_a_time(config, 1) == 24

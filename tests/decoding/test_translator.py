@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import splitting
 from transformer_jax.decoding import translator as translators
 from transformer_jax.decoding.long_lines import different
@@ -195,6 +196,15 @@ def test_n_best_differ_and_begin_with_the_best(translator, lines, found):
 
 def gnmt(translation, alpha):
   return translation.log_probability / ((5 + translation.tokens) / 6) ** alpha
+
+
+def test_the_configs_kind_of_length_penalty_is_that_of_the_search(translator, lines):
+  decode = dataclasses.replace(translator._config.decode, penalty=LengthPenalty.FAIRSEQ, length_penalty=0.7)
+  config = dataclasses.replace(translator._config, decode=decode)
+  other = Translator(config, translator.params, translator._tokenizer)
+  [best] = other.translate(lines[:1], return_scores=True)
+  assert best.tokens > 1
+  assert best.score == pytest.approx(best.log_probability / best.tokens**0.7)
 
 
 def test_plain_results_are_the_texts(translator, lines, found):

@@ -6,7 +6,9 @@ import logging
 import pytest
 import sacrebleu
 
+from transformer_jax.config import EvaluateConfig
 from transformer_jax.errors import InputError
+from transformer_jax.evaluation import report
 from transformer_jax.evaluation.scores import check_tokenization, score
 
 REFERENCES = ["Ein Mann reitet ein Pferd .", "Zwei Hunde spielen im Schnee .", "Die Frau liest."]
@@ -19,6 +21,20 @@ def test_equals_sacrebleu():
   assert found.chrf == sacrebleu.corpus_chrf(TRANSLATIONS, [REFERENCES]).score
   assert found.sentences == 3
   assert found.exact_match == pytest.approx(1 / 3)
+
+
+def test_words_are_those_of_13a_unless_said_otherwise():
+  """13a leaves German quotation marks at their word, as it knows the punctuation of ASCII alone; `intl` parts them."""
+  reference, translation = ["Der Hund sah „Ihn“ im Park."], ["Der Hund sah „Sie“ im Park."]
+  found = score(translation, reference)
+  # Of 7 words 6 are right, of 6 pairs 4, of 5 triples 2, of 4 quadruples none, for which smoothing counts a half.
+  assert found.bleu == pytest.approx(100 * (6 / 7 * 4 / 6 * 2 / 5 * 1 / 8) ** 0.25)
+  assert found.bleu == sacrebleu.corpus_bleu(translation, [reference], tokenize="13a").score
+  assert abs(found.bleu - sacrebleu.corpus_bleu(translation, [reference], tokenize="intl").score) > 1
+  assert "|tok:13a|" in found.bleu_signature
+  told = report.whole(report.Text(None, translation), report.Text(None, reference))
+  assert told["scores"]["bleu"]["score"] == found.bleu
+  assert EvaluateConfig().tokenize == "13a"
 
 
 @pytest.mark.parametrize("tokenize", ["none", "char", "zh", "intl"])

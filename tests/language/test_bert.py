@@ -10,6 +10,7 @@ import pytest
 
 from tests.language import example
 from tests.model.example import float64, perturbed
+from tests.model.reference import smoothed_loss
 from transformer_jax import parallel
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
@@ -42,10 +43,11 @@ def params():
   return perturbed(init_params(CONFIG))
 
 
-@pytest.mark.parametrize("pre_norm", [False, True])
-def test_losses_are_those_of_numpy(pre_norm):
+@pytest.mark.parametrize(("pre_norm", "smoothing"), [(False, 0.0), (True, 0.0), (False, 0.3)])
+def test_losses_are_those_of_numpy(pre_norm, smoothing):
+  """That of the masked tokens is smoothed, that of the next sentence never is."""
   model = example.options(example.BERT, pre_norm=pre_norm)
-  config = dataclasses.replace(CONFIG, model=model)
+  config = dataclasses.replace(CONFIG, model=model, train=dataclasses.replace(CONFIG.train, label_smoothing=smoothing))
   params, rows = perturbed(init_params(config)), example_rows()
   sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(rows)
   every = jax.jit(jax.vmap(lambda row: outputs(BERT(model), params, row, None)[0]))(rows)
@@ -58,7 +60,7 @@ def test_losses_are_those_of_numpy(pre_norm):
     for place, target in zip(chosen.places[chosen.valid], chosen.targets[chosen.valid], strict=True):
       z = logits[int(place)]
       assert int(target) == row[TOKENS, int(place)]
-      masked_loss.append(np.log(np.exp(z).sum()) - z[int(target)])
+      masked_loss.append(smoothed_loss(z, int(target), smoothing))
       right += np.argmax(z) == int(target)
     next_loss.append(np.log(np.exp(following).sum()) - following[row[LABEL, 0]])
   assert float(sums.tokens) == len(masked_loss) and float(sums.others["next"].tokens) == len(next_loss)

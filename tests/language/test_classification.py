@@ -10,6 +10,7 @@ import pytest
 
 from tests.language import example
 from tests.model.example import float64, perturbed
+from tests.model.reference import smoothed_loss
 from transformer_jax import families, parallel
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
@@ -71,6 +72,20 @@ def test_logits_are_those_of_numpy(tokenizer):
   for each, logits in zip(found, expected, strict=True):
     assert each.probability == pytest.approx(np.exp(logits.max()) / np.exp(logits).sum(), rel=1e-3)
   assert [each.cut for each in found] == [False, True, False, False, False]
+
+
+def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, label_smoothing=0.3))
+  params, labels = perturbed(init_params(config)), [2, 0, 1]
+  rows, _ = classification.sentence_rows(tokenizer, ["ab", "b" * 40, ""], ROW_LENGTH)
+  rows[:, LABEL] = np.array(labels)[:, None]
+  expected = 0.0
+  for row, label in zip(rows, labels, strict=True):
+    tokens = row[TOKENS][row[SIDES] > 0]
+    pooled = example.pooled(MODEL, float64(params["trunk"]), tokens, np.zeros(len(tokens), int))
+    expected += smoothed_loss(example.dense(float64(params["classifier"]), pooled), label, 0.3)
+  sums = jax.jit(lambda rows: classification.batch_sums(config, params, rows, None))(rows)
+  assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
 
 
 def test_classes_that_can_be_told_apart_are_learned(tokenizer):

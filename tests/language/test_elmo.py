@@ -9,6 +9,7 @@ import pytest
 from etils import epath
 
 from tests.model.example import float64, perturbed
+from tests.model.reference import smoothed_loss
 from transformer_jax import checkpoint, run_folder
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
@@ -82,15 +83,16 @@ def test_layers_of_packed_texts_are_those_that_numpy_gives_each_alone(params, la
     start += len(text)
 
 
-def test_the_loss_is_of_the_neighbours_in_the_same_text(params):
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_the_loss_is_of_the_neighbours_in_the_same_text(params, smoothing):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, label_smoothing=smoothing))
   exact, expected, count = float64(params), 0.0, 0
   for text in TEXTS:
     forward, backward = by_numpy(exact, text)[-1] @ exact["embedding"]["table"].T
     for logits, targets in ((forward[:-1], text[1:]), (backward[1:], text[:-1])):
-      log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-      expected -= log_probs[np.arange(len(targets)), targets].sum()
+      expected += sum(smoothed_loss(z, token, smoothing) for z, token in zip(logits, targets, strict=True))
       count += len(targets)
-  sums = jax.jit(lambda rows: batch_sums(CONFIG, params, rows, None))(row_of(TEXTS)[None])
+  sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(row_of(TEXTS)[None])
   assert float(sums.tokens) == count == 2 * (4 + 0 + 4)
   assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
 

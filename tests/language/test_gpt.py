@@ -1,5 +1,7 @@
 """GPT against NumPy, and what makes it a language model: no look ahead, and the same text one token at a time."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from tests.language import example
 from tests.model.example import float64, perturbed
+from tests.model.reference import smoothed_loss
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.language.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
@@ -70,16 +73,17 @@ def test_later_tokens_and_other_texts_change_nothing(logits_of):
   np.testing.assert_array_equal(after[5:], before[5:])
 
 
-def test_loss_is_the_mean_over_the_tokens_of_all_texts(gpt):
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_loss_is_the_mean_over_the_tokens_of_all_texts(gpt, smoothing):
   config, _, params = gpt
+  config = dataclasses.replace(config, train=dataclasses.replace(config.train, label_smoothing=smoothing))
   rows = np.stack([row_of(TEXTS), row_of(TEXTS[:2] + TEXTS[:1])])
   rows[1, SEGMENTS, 9:] = 0
   expected = 0.0
   texts = [*TEXTS, *TEXTS[:2], TEXTS[0][:2]]
   for text in texts:
     logits = example.gpt(config.model, float64(params), np.array([BOS, *text[:-1]]))
-    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    expected -= log_probs[np.arange(len(text)), text].sum()
+    expected += sum(smoothed_loss(z, token, smoothing) for z, token in zip(logits, text, strict=True))
   sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(rows)
   assert float(sums.tokens) == sum(map(len, texts))
   assert float(sums.loss) == pytest.approx(expected, rel=1e-5)

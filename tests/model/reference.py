@@ -20,6 +20,13 @@ def softmax(z: np.ndarray) -> np.ndarray:
   return e / np.sum(e)
 
 
+def smoothed_loss(logits: np.ndarray, target: int, smoothing: float) -> float:
+  """§5.4: -sum_v q_v log p_v of logits `[vocab]`, with q = 1 - eps + eps / V on the target and eps / V elsewhere."""
+  q = np.full(len(logits), smoothing / len(logits))
+  q[target] += 1 - smoothing
+  return -float(np.sum(q * np.log(softmax(logits))))
+
+
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> np.ndarray:
   """Eq. 1, one head, query by query: `[query, d_k]`, `[key, d_k]`, `[key, d_v]` -> `[query, d_v]`."""
   result = np.zeros((len(q), v.shape[1]))

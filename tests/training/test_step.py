@@ -104,6 +104,25 @@ def test_packed_pairs_have_the_loss_that_they_have_alone(params):
     assert float(one) == pytest.approx(float(other), rel=1e-6)
 
 
+@pytest.mark.parametrize("smoothing", [0.1, 0.3])
+def test_an_update_has_the_loss_of_the_configs_label_smoothing(params, smoothing):
+  config = dataclasses.replace(
+    CONFIG,
+    model=dataclasses.replace(CONFIG.model, dropout=0.0),
+    train=dataclasses.replace(CONFIG.train, label_smoothing=smoothing),
+  )
+  expected = sum(
+    reference.smoothed_loss(logits, token, smoothing)
+    for source, target in PAIRS
+    for logits, token in zip(logits_without_padding(params, source, target), target, strict=True)
+  )
+  rows = packed(PAIRS)
+  state = init_state(config).replace(params=params)
+  batch = shares(Batch(rows, np.arange(len(rows), dtype=np.int32)), 1)
+  _, metrics = over(1, functools.partial(train_step, config), out_axes=(None, None))(state, batch)
+  assert float(metrics["sums"].loss) == pytest.approx(expected, rel=1e-5)
+
+
 def over(devices: int, function, out_axes):
   return jax.pmap(
     function, axis_name=parallel.AXIS, in_axes=(None, 0), out_axes=out_axes, devices=jax.devices()[:devices]

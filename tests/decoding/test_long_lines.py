@@ -1,0 +1,24 @@
+"""Translations of a line from those of its parts."""
+
+import pytest
+
+from transformer_jax.config import LengthPenalty
+from transformer_jax.decoding.batch import SearchOptions
+from transformer_jax.decoding.long_lines import Translation, joined
+
+
+def part(text: str, log_probability: float, tokens: int) -> Translation:
+  return Translation(text, log_probability / ((5 + tokens) / 6), log_probability, tokens)
+
+
+def test_translations_of_a_line_in_parts_are_ranked_by_score():
+  """The third is the least probable and has the best score, as it is the longest."""
+  options = SearchOptions(beam_size=3, length_penalty=LengthPenalty.GNMT, alpha=1.0, n_best=3, extra_length=50)
+  first = [part("a", -1.0, 1), part("b", -1.25, 1), part("c", -1.5, 4)]
+  second = [part("d", -1.0, 1), part("e", -1.5, 2), part("f", -1.75, 5)]
+  found = joined([first, second], options)
+  assert [translation.text for translation in found] == ["c f", "a d", "b e"]
+  assert [translation.log_probability for translation in found] == [-3.25, -2.0, -2.75]
+  assert [translation.tokens for translation in found] == [9, 2, 3]
+  # Over (5 + 9) / 6, (5 + 2) / 6 and (5 + 3) / 6.
+  assert [translation.score for translation in found] == pytest.approx([-1.392857, -1.714286, -2.0625], abs=1e-6)
