@@ -9,7 +9,7 @@ import sacrebleu
 from transformer_jax.config import EvaluateConfig
 from transformer_jax.errors import InputError
 from transformer_jax.evaluation import report
-from transformer_jax.evaluation.scores import check_tokenization, score
+from transformer_jax.evaluation.scores import check_tokenization, exact_match_by_group, score
 
 REFERENCES = ["Ein Mann reitet ein Pferd .", "Zwei Hunde spielen im Schnee .", "Die Frau liest."]
 TRANSLATIONS = ["Ein Mann reitet auf einem Pferd .", "zwei Hunde spielen im Schnee .", "Die Frau liest."]
@@ -51,6 +51,13 @@ def test_options_are_sacrebleus_and_in_the_signature(tokenize, lowercase):
 def test_perfect_translations_score_100():
   found = score(REFERENCES, REFERENCES)
   assert (found.bleu, found.chrf, found.exact_match) == (pytest.approx(100), pytest.approx(100), 1)
+
+
+def test_the_exact_match_of_each_group():
+  translations, references = ["a", "b", "c", "d", "e", "f"], ["a", "x", "c", "x", "e", "x"]
+  groups = ["two", "one", "two", "one", "three", "three"]
+  expected = "exact match of two 100.0%, one 0.0%, three 50.0%"
+  assert exact_match_by_group(translations, references, groups) == expected
 
 
 def test_an_empty_translation_counts_as_a_sentence():

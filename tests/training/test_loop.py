@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,9 +20,10 @@ import train as program
 from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import checkpoint, parallel, plan, run_folder, trained
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
-from transformer_jax.data import pipeline
+from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
+from transformer_jax.evaluation.scores import score
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.training import curves, loop
 from transformer_jax.training.held_out import HeldOut
@@ -100,6 +102,28 @@ def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
   assert 0.1 < used < 50  # JAX alone takes hundreds of megabytes
   loop.train(config, epath.Path(tmp_path / "run"))  # nothing is left to do, and nothing to report
   assert "planned: " not in capfd.readouterr().err
+
+
+def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypatch, capfd):
+  split = {"train": range(20, 70), "validation": range(70, 75), "test": [7, 18, 640, 29]}
+  monkeypatch.setattr(numbers, "numbers_of", lambda name: list(split[name]))
+  translations = ["sieben", "achtzehn", "sechshundert", "neunundzwanzig tausend"]
+
+  def first_two_right(self, params, pairs):
+    return score(translations, [reference for _, reference in pairs]), translations
+
+  monkeypatch.setattr(Validation, "translate", first_two_right)
+  config = tiny("train", steps=1)
+  names = {"train": "train", "validation": "", "test": "test", "cache_dir": str(tmp_path), "row_length": 16}
+  config.data = DataConfig(corpus=Corpus.NUMBERS, **names)
+  loop.train(config, epath.Path(tmp_path / "my run"))
+  output = capfd.readouterr()
+  assert (
+    output.out.splitlines()[-1] == "exact match of 1-digit numbers 100.0%, 2-digit numbers 50.0%, 3-digit numbers 0.0%"
+  )
+  invitation = output.err.splitlines()[-1]
+  assert invitation.startswith('try it: echo "forty-two" | ')
+  assert shlex.split(invitation.partition(" | ")[2])[1:] == ["translate", "--workdir", str(tmp_path / "my run")]
 
 
 def test_sigterm_saves(prefix, tmp_path, monkeypatch):

@@ -56,3 +56,21 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
       from transformer_jax.data.tfds import TfdsPairs
 
       return TfdsPairs(data.dataset, which, *languages, data_dir=data.data_dir)
+
+
+def groups_of(data: DataConfig, which: str) -> list[str]:
+  """The group of each pair, by which scores are told apart, as in `3-digit numbers`; empty if a corpus has none."""
+  if data.corpus is not Corpus.NUMBERS:
+    return []
+  from transformer_jax.data.numbers import numbers_of
+
+  return [f"{len(str(number))}-digit numbers" for number in numbers_of(which)]
+
+
+def example_of(data: DataConfig) -> str:
+  """A source sentence with which to try a model of this corpus; empty where only the user knows one."""
+  if data.corpus is not Corpus.NUMBERS:
+    return ""
+  from transformer_jax.data.numbers import in_words
+
+  return in_words(42, data.source_language)

@@ -11,16 +11,18 @@ from transformer_jax.data import fingerprint
 from transformer_jax.errors import InputError
 
 LIMIT = 1_000_000
-# Numbers of each split, in the order in which they are taken. A first run sees no more of them in its five minutes.
-SIZES = {"test": 2_000, "validation": 2_000, "train": 100_000}
+# Pairs of each number of digits in a split. A first run reads no more of them.
+PAIRS = {"test": 400, "validation": 400, "train": 20_000}
+# Of all numbers with as many digits, at most one in so many is held out for a split.
+HELD_OUT = {"test": 5, "validation": 10}
 
 
 class NumberPairs:
-  """Integers from 0 to 999,999 in words.
+  """Integers from 0 to 999,999 in words, as many of one digit as of two, and so on to six.
 
-  All numbers are put in the order of their hashes; `test` is the first 2,000
-  of them, `validation` the next 2,000 and `train` 100,000 more, so that no
-  number is in two splits and each split is spread over the whole range.
+  Nine in ten of all these numbers have six digits, and a model of those need
+  not know the short ones. There are few short ones, so they are repeated, but
+  no number is in two splits. Those of one digit are all in `train`.
 
   Args:
     which: the name of a split.
@@ -33,7 +35,7 @@ class NumberPairs:
   def __init__(self, which: str, source_language: str, target_language: str):
     from num2words import CONVERTER_CLASSES
 
-    if which not in SIZES:
+    if which not in PAIRS:
       raise InputError(
         f"the numbers corpus has no split {which!r}: set config.data.train, config.data.validation and "
         "config.data.test to one of train, validation, test, or config.data.corpus to text to read files"
@@ -55,14 +57,18 @@ class NumberPairs:
 
   def fingerprint(self) -> str:
     """A digest of what determines the text, which is made faster than written out."""
-    return fingerprint.of_values(self._which, self._languages, LIMIT, SIZES, metadata.version("num2words"))
+    return fingerprint.of_values(self._which, self._languages, LIMIT, PAIRS, HELD_OUT, metadata.version("num2words"))
 
 
 def numbers_of(split: str) -> list[int]:
-  """The numbers of a split, in the order of their hashes."""
-  names = list(SIZES)
-  start = sum(SIZES[name] for name in names[: names.index(split)])
-  return _shuffled()[start : start + SIZES[split]]
+  """The numbers of a split, one of each number of digits in turn, repeated where there are too few."""
+  distinct = [numbers for numbers in distinct_numbers(split).values() if numbers]
+  return [numbers[i % len(numbers)] for i in range(PAIRS[split]) for numbers in distinct]
+
+
+def distinct_numbers(split: str) -> dict[int, list[int]]:
+  """The numbers of a split by their digits, each once, in the order of their hashes."""
+  return {digits: numbers[split] for digits, numbers in _splits().items()}
 
 
 # The corpus is read twice, to learn the tokenizer and to pack it.
@@ -98,5 +104,18 @@ def _converter(language: str) -> Any:
 
 
 @functools.cache
-def _shuffled() -> list[int]:
-  return sorted(range(LIMIT), key=lambda number: hashlib.blake2b(b"%d" % number, digest_size=8).digest())
+def _splits() -> dict[int, dict[str, list[int]]]:
+  """The numbers of each split by their digits: first what is held out, then what is trained on."""
+  splits: dict[int, dict[str, list[int]]] = {}
+  for digits in range(1, len(str(LIMIT))):
+    left = _shuffled(range(10 ** (digits - 1) if digits > 1 else 0, 10**digits))
+    held_out = {split: len(left) // share if digits > 1 else 0 for split, share in HELD_OUT.items()}
+    splits[digits] = {}
+    for split, pairs in PAIRS.items():
+      size = min(pairs, held_out.get(split, len(left)))
+      splits[digits][split], left = left[:size], left[size:]
+  return splits
+
+
+def _shuffled(numbers: range) -> list[int]:
+  return sorted(numbers, key=lambda number: hashlib.blake2b(b"%d" % number, digest_size=8).digest())

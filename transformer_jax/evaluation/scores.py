@@ -124,6 +124,14 @@ def exact_match(translations: Sequence[str], references: Sequence[str]) -> float
   return sum(a == b for a, b in zip(translations, references, strict=True)) / len(references)
 
 
+def exact_match_by_group(translations: Sequence[str], references: Sequence[str], groups: Sequence[str]) -> str:
+  """The exact match of each group's pairs, in words; `groups` has the group of each pair."""
+  right: dict[str, list[bool]] = {}
+  for translation, reference, group in zip(translations, references, groups, strict=True):
+    right.setdefault(group, []).append(translation == reference)
+  return "exact match of " + ", ".join(f"{group} {sum(of) / len(of):.1%}" for group, of in right.items())
+
+
 def compound_split_bleu(
   translations: Sequence[str], references: Sequence[str], *, tokenized: bool = False
 ) -> tuple[float, str]:

@@ -1,6 +1,7 @@
 """The training loop: log, evaluate, save, resume, stop."""
 
 import functools
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from etils import epath
 
 from transformer_jax import checkpoint, config_values, families, hosts, parallel, plan, run_folder, trained
 from transformer_jax.config import Config
+from transformer_jax.data.corpus import example_of
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
@@ -64,6 +66,8 @@ def train(config: Config, workdir: epath.Path) -> None:
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(run):
     run.go()
+  if example := example_of(config.data):
+    say(f'try it: echo "{example}" | transformer-jax translate --workdir {shlex.quote(str(workdir))}')
 
 
 def _require_equal_hosts(config: Config) -> None:

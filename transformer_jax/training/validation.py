@@ -5,9 +5,10 @@ from typing import Any
 from transformer_jax import hosts
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
+from transformer_jax.data.corpus import groups_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.evaluation.scores import Scores, check_tokenization, score
+from transformer_jax.evaluation.scores import Scores, check_tokenization, exact_match_by_group, score
 from transformer_jax.progress import say
 from transformer_jax.training.held_out import HeldOut
 from transformer_jax.training.step import Params
@@ -32,6 +33,7 @@ class Validation:
     # What cannot be used is said now, and not after the training.
     check_tokenization(config.evaluate.tokenize)
     self._test = pipeline.read_pairs(data, data.test) if data.test else []
+    self._test_groups = groups_of(data, data.test) if data.test else []
     if data.validation:
       self._held_out = HeldOut(config, data.validation, tokenizer)
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
@@ -44,12 +46,15 @@ class Validation:
       line |= scores.to_dict()
     return line
 
-  def test(self, params: Params) -> Scores:
-    """Scores of all translations of the test set, with samples."""
+  def test(self, params: Params) -> str:
+    """Scores of all translations of the test set, and of each group in it, in words, with samples."""
     scores, translations = self.translate(params, self._test)
     for (source, reference), translation in list(zip(self._test, translations, strict=True))[:SAMPLES]:
       say(f"  {source}\n    translation: {translation}\n    reference:   {reference}")
-    return scores
+    if not self._test_groups:
+      return str(scores)
+    references = [reference for _, reference in self._test]
+    return f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}"
 
   def translate(self, params: Params, pairs: list[tuple[str, str]]) -> tuple[Scores, list[str]]:
     if self._translator is None:
