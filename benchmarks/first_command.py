@@ -1,0 +1,122 @@
+"""What a first run knows: trains configs/numbers.py with several seeds and devices, and asks each run for numbers.
+
+    python benchmarks/first_command.py --runs DIR [--seeds 1 2 3 4 5] [--devices 1 2] [--languages de] [--output DIR]
+        [--KEY=VALUE ...]
+
+Other flags are keys of the config, as in --train.steps=500. The same command goes on where it was stopped.
+
+Each run is asked, by `translate`, for the test set's numbers, which it has not seen, and for all from 0 to 100. OUTPUT
+then has the report of each run (`de-seed-1-devices-2.json`, with all that was wrong) and the table (`table.md`), in
+which `2 to 6 digits` is the mean over the numbers of digits.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import multi30k
+import report
+
+from transformer_jax.data.numbers import distinct_numbers, in_words
+
+UP_TO_100 = "0 to 100"
+
+
+def main() -> None:
+  args, keys = parse()
+  output = Path(args.output)
+  output.mkdir(parents=True, exist_ok=True)
+  for language in args.languages:
+    for seed in args.seeds:
+      for devices in args.devices:
+        whole(language, seed, devices, Path(args.runs), output, keys)
+  results = [json.loads(path.read_text()) for path in sorted(output.glob("*-seed-*-devices-*.json"))]
+  table = report.table([row(result) for result in results])
+  (output / "table.md").write_text(table + "\n")
+  print(table)
+
+
+def parse() -> tuple[argparse.Namespace, list[str]]:
+  parser = argparse.ArgumentParser(description="What a first run knows.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--runs", required=True, metavar="DIR", help="where the run folders are made, or found")
+  add("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5], metavar="N", help="(default 1 to 5)")
+  add("--devices", type=int, nargs="+", default=[1, 2], metavar="N", help="that the processor is split into")
+  add("--languages", nargs="+", default=["de"], metavar="CODE", help="of the translations (default de)")
+  add("--output", default="docs/results/numbers", metavar="DIR", help="for reports and the table")
+  args, rest = parser.parse_known_args()
+  return args, multi30k.overrides(parser, rest)
+
+
+def whole(language: str, seed: int, devices: int, runs: Path, output: Path, keys: list[str]) -> None:
+  """One run from its first update to its last answer; what is done already is not done again."""
+  name = f"{language}-seed-{seed}-devices-{devices}"
+  done = output / f"{name}.json"
+  if done.exists():
+    return
+  report.progress(name)
+  flags = {"data.target_language": language, "train.seed": str(seed)}
+  arguments = [f"--config.{key}" for key in (*(f"{key}={value}" for key, value in flags.items()), *keys)]
+  environment = os.environ | {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
+  began = time.monotonic()
+  run = runs / name
+  program = [sys.executable, str(multi30k.ROOT / "train.py"), f"--workdir={run}", *arguments]
+  subprocess.run(program, check=True, env=environment)
+  seconds = time.monotonic() - began
+  lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+  training = [line for line in lines if line["split"] == "train"]
+  result = {
+    "language": language,
+    "seed": seed,
+    "devices": devices,
+    "keys": keys,
+    "updates": training[-1]["step"],
+    "seconds of updates": sum(line["seconds"] for line in training),
+    "seconds": seconds,
+    "load": os.getloadavg()[2],  # of the last fifteen minutes: other programs make it more than this run's own
+    **asked(run, language, environment),
+    "provenance": json.loads((run / "provenance.json").read_text()),
+  }
+  done.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+def asked(run: Path, language: str, environment: dict[str, str]) -> dict[str, Any]:
+  """The exact match of each group of numbers, and what was wrong."""
+  groups = {str(digits): numbers for digits, numbers in distinct_numbers("test").items() if numbers}
+  groups[UP_TO_100] = list(range(101))
+  numbers = [number for group in groups.values() for number in group]
+  program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", str(run)]
+  lines = "".join(in_words(number, "en") + "\n" for number in numbers)
+  answers = subprocess.run(program, check=True, env=environment, input=lines, stdout=subprocess.PIPE, text=True).stdout
+  answer = dict(zip(numbers, answers.splitlines(), strict=True))
+  wrong = {number: found for number, found in answer.items() if found != in_words(number, language)}
+  return {
+    "exact match": {name: sum(number not in wrong for number in group) / len(group) for name, group in groups.items()},
+    "numbers": {name: len(group) for name, group in groups.items()},
+    "wrong": {str(number): found for number, found in wrong.items()},
+  }
+
+
+def row(result: dict[str, Any]) -> dict[str, Any]:
+  """A row of the table, in percent."""
+  match = result["exact match"]
+  by_digits = {f"{digits} digits": share for digits, share in match.items() if digits != UP_TO_100}
+  shares = {"2 to 6 digits": statistics.mean(by_digits.values()), **by_digits, UP_TO_100: match[UP_TO_100]}
+  return {
+    "to": result["language"],
+    "seed": str(result["seed"]),
+    "devices": str(result["devices"]),
+    **{name: f"{share:.2%}" for name, share in shares.items()},
+    "updates": str(result["updates"]),
+    "minutes of updates": f"{result['seconds of updates'] / 60:.1f}",
+  }
+
+
+if __name__ == "__main__":
+  main()
