@@ -5,7 +5,9 @@
 Without flags it trains the embedded default, configs/numbers.py. The same
 command goes on with a run that was stopped. On several hosts it is called once
 on each; where no platform tells them of each other, --coordinator=HOST:PORT,
---hosts=N and --host=I do (docs/clusters.md).
+--hosts=N and --host=I do (docs/clusters.md). Where a run folder's config.json,
+tokenizer.model or provenance.json is not as it was written, --accept-edits
+takes it as it is.
 """
 
 import os
@@ -52,7 +54,7 @@ def main(argv: list[str]) -> int:
 
     folder = run_folder.folder_of(workdir)
     with hosts.each_needed(), run_folder.alone_in(folder):
-      train(experiment.config, folder)
+      train(experiment.config, folder, accept_edits=experiment.accept_edits)
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)
   except BrokenPipeError:

@@ -24,6 +24,8 @@ from pathlib import Path
 
 from etils import epath
 
+from transformer_jax import digests
+
 NUMBERS = [b"0", b"-1", b"1e999", b"0.5", b"NaN", b"1000000000", b"999999999999999999", b"9" * 5000, b"null", b'"1"']
 FRAGMENTS = [b"[", b"{", b'"', b"\0", b"\xff\xfe", b"\\ud800", b"[" * 100_000, b"\x1b[2J", b"../", b"\n", b"true,"]
 TEXTS = ["", "a b", "  \u2581 \0", "\U0001f600 e\u0301 \u202e", "a" * 3000]
@@ -161,7 +163,8 @@ def main() -> int:
   generator = random.Random(args.seed)
   outcomes: collections.Counter = collections.Counter()
   bad, longest, most, worker = 0, 0.0, 0, Worker()
-  files = [file for file in small_files(args.workdir) if args.only in str(file)]
+  small = small_files(args.workdir)
+  files = [file for file in small if args.only in str(file)]
   with tempfile.TemporaryDirectory() as temporary:
     copy = Path(temporary) / "run"
     shutil.copytree(args.workdir, copy)
@@ -170,8 +173,11 @@ def main() -> int:
       content = (args.workdir / file).read_bytes()
       damaged = mutated(content, generator)
       (copy / file).write_bytes(damaged)
+      if generator.random() < 0.5:  # or nearly all damage ends there
+        (copy / digests.FILE).unlink(missing_ok=True)
       found = worker.load(copy)
-      (copy / file).write_bytes(content)
+      for whole in {file, Path(digests.FILE)} & set(small):
+        shutil.copy(args.workdir / whole, copy / whole)
       right = found["outcome"] in ("loaded", "InputError", "RunError") and found["seconds"] < _MOST_SECONDS
       outcomes[file.name if file.parent.name else str(file), found["outcome"] if right else "WRONG"] += 1
       longest, most = max(longest, found["seconds"]), max(most, found["megabytes"])

@@ -1,5 +1,6 @@
 """What makes a folder that of a run, and where it may be."""
 
+import os
 import re
 
 import jax
@@ -14,6 +15,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
+from transformer_jax.paths import write_atomically, write_new
 from transformer_jax.training.step import abstract_state, init_state
 
 
@@ -42,6 +44,54 @@ def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):
   assert run_folder.folder_of("~/runs/x") == epath.Path(tmp_path / "runs" / "x")
   monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
   assert run_folder.folder_of("gs://bucket/~x") == epath.Path("gs://bucket/~x")
+
+
+@pytest.mark.parametrize(
+  "name", [".config.json.tmp", ".tokenizer.model.tmp", "tensorboard", "metrics.jsonl", "checkpoints", "deep/inside"]
+)
+def test_links_out_of_a_folder_without_a_checkpoint_are_refused(tmp_path, capfd, name):
+  (tmp_path / "own").mkdir()
+  (tmp_path / "own" / "file").write_text("mine")
+  link = tmp_path / "run" / name
+  link.parent.mkdir(parents=True)
+  link.symlink_to(tmp_path / "own" / ("" if name in ("tensorboard", "checkpoints") else "file"))
+  assert train.main(["train.py", f"--workdir={tmp_path / 'run'}", "--config.train.init_from=/nowhere"]) == 2
+  assert f"{link} is a link that leads out of the run folder" in capfd.readouterr().err
+  assert [path.name for path in (tmp_path / "own").iterdir()] == ["file"]
+  assert (tmp_path / "own" / "file").read_text() == "mine"
+
+
+def test_temporary_files_are_no_place_for_links(tmp_path):
+  (tmp_path / "run").mkdir()
+  own = tmp_path / "own"
+  own.write_text("mine")
+  for name in (f".{os.getpid()}.tmp", ".config.json.tmp", ".tokenizer.model.tmp", ".provenance.json.tmp", ".x.tmp"):
+    (tmp_path / "run" / name).symlink_to(own)
+  folder = epath.Path(tmp_path / "run")
+  run_folder.make_folder(folder, "--workdir")
+  run_folder.begin_run(folder, Config(), Tokenizer.learn(["abc ab"] * 5, 265), [])
+  write_atomically(folder / "x", b"theirs")
+  assert own.read_text() == "mine"
+  assert not (tmp_path / "run" / "x").is_symlink()
+  with pytest.raises(FileExistsError):
+    write_new(folder / ".config.json.tmp", b"theirs")
+
+
+def test_what_a_kill_left_half_written_is_deleted(tmp_path, monkeypatch):
+  folder = epath.Path(tmp_path)
+  with monkeypatch.context() as patch:
+    patch.setattr(type(folder), "replace", lambda *_: killed())
+    with pytest.raises(KeyboardInterrupt):
+      write_atomically(folder / "config.json", b"half")
+  assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
+  (tmp_path / "notes.tmp").write_text("mine")
+  run_folder.begin_run(folder, Config(), Tokenizer.learn(["abc ab"] * 5, 265), [])
+  expected = ["SHA256SUMS", "config.json", "notes.tmp", "provenance.json", "tokenizer.model"]
+  assert sorted(path.name for path in tmp_path.iterdir()) == expected
+
+
+def killed():
+  raise KeyboardInterrupt
 
 
 # Each of the characters that a shell, a URL or a pattern gives a meaning, but for those that are refused.

@@ -20,7 +20,7 @@ def run(monkeypatch, capfd, tmp_path):
 
   def run(*argv):
     started = []
-    loop = SimpleNamespace(train=lambda config, workdir: started.append((config, str(workdir))))
+    loop = SimpleNamespace(train=lambda config, workdir, accept_edits: started.append((config, str(workdir))))
     monkeypatch.setitem(sys.modules, "transformer_jax.training.loop", loop)
     monkeypatch.delitem(sys.modules, "config_config", raising=False)  # the config file before
     monkeypatch.setattr(sys, "argv", ["train.py", *argv])  # ml_collections looks for overrides here

@@ -11,14 +11,18 @@ from etils import epath
 
 from transformer_jax import checkpoint, run_folder
 from transformer_jax.config import Config
-from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, require_option
 from transformer_jax.progress import Progress
 from transformer_jax.training.step import Params
 
 
 def average(
-  workdir: str | os.PathLike, output: str | os.PathLike, last: int, minutes: float | None = None
+  workdir: str | os.PathLike,
+  output: str | os.PathLike,
+  last: int,
+  minutes: float | None = None,
+  *,
+  accept_edits: bool = False,
 ) -> list[int]:
   """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
 
@@ -31,6 +35,7 @@ def average(
     output: the folder to write, which must be new or empty.
     last: how many checkpoints.
     minutes: if given, only checkpoints at least so far apart in time are taken, from the newest backwards.
+    accept_edits: files of the run folder that were edited by hand count.
 
   Returns:
     The steps of the checkpoints, newest first.
@@ -42,7 +47,9 @@ def average(
   require_option("last", last, last > 0, "positive")
   require_option("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
   source, target = run_folder.folder_of(workdir), run_folder.folder_of(output)
-  config, tokenizer = run_folder.read_config(source), Tokenizer.load(source / run_folder.TOKENIZER)
+  config = run_folder.read_config(source, accept_edits=accept_edits)
+  tokenizer = run_folder.read_tokenizer(source, accept_edits=accept_edits)
+  history = run_folder.read_provenance(source, accept_edits=accept_edits)
   steps = _enough(source, config, last, minutes)
   if target.is_dir() and any(target.iterdir()):
     held = "a run" if (target / run_folder.CONFIG).exists() else "files"
@@ -55,7 +62,7 @@ def average(
     "time": datetime.now(UTC).isoformat(timespec="seconds"),
     "averaged": {"run": str(source), "steps": steps},
   }
-  run_folder.begin_run(target, config, tokenizer, [*run_folder.read_provenance(source), entry])
+  run_folder.begin_run(target, config, tokenizer, [*history, entry])
   return steps
 
 

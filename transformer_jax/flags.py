@@ -37,12 +37,14 @@ class Experiment(NamedTuple):
     name: of the config file and its argument, as in `table3-B-dk16`; names the run folder by default.
     workdir: the flag --workdir, or None.
     cluster: the flags --coordinator, --hosts and --host.
+    accept_edits: the flag --accept-edits: files of run folders that were edited by hand count.
   """
 
   config: Config
   name: str
   workdir: str | None
   cluster: Cluster
+  accept_edits: bool
 
 
 def parse(argv: Sequence[str], default: str | None) -> Experiment:
@@ -65,6 +67,7 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
   try:
     found = config_flags.DEFINE_config_file("config", default, help_text, values, sys_argv=list(argv))
     workdir = flags.DEFINE_string("workdir", None, "The run folder.", flag_values=values)
+    accept_edits = flags.DEFINE_boolean("accept-edits", False, "Files edited by hand count.", flag_values=values)
     cluster = _define_cluster(values)
     with _neighbours(argv, default):
       rest = values(list(argv))
@@ -87,7 +90,8 @@ def parse(argv: Sequence[str], default: str | None) -> Experiment:
     raise InputError(f"{rest[1]!r} is not a flag: flags begin with --, as in --config.train.steps=1000")
   path, _, argument = file.partition(":")
   name = re.sub(r"[^\w.]+", "-", f"{Path(path).stem}-{argument}").strip("-")
-  return Experiment(chosen, name, workdir.value, _checked(Cluster(*(flag.value for flag in cluster))))
+  checked = _checked(Cluster(*(flag.value for flag in cluster)))
+  return Experiment(chosen, name, workdir.value, checked, accept_edits.value)
 
 
 def _define_cluster(values: flags.FlagValues) -> list[flags.FlagHolder]:

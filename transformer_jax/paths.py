@@ -1,6 +1,8 @@
 """Where the project keeps what it can make again, and how it replaces a file."""
 
 import os
+import re
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +26,27 @@ def write_atomically(path: "epath.Path | Path", content: bytes) -> None:
   Raises:
     RunError: the disk refuses it; the file is as it was.
   """
-  temporary = path.parent / f".{path.name}.tmp"
+  temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
   with writing(path):
     try:
-      temporary.write_bytes(content)
+      write_new(temporary, content)
       temporary.replace(path)
     except OSError:
       temporary.unlink(missing_ok=True)
       raise
+
+
+def write_new(path: "epath.Path | Path", content: bytes) -> None:
+  """Writes a file that must not be there, not even as a link, which would lead to another one."""
+  if "://" in os.fspath(path):  # a bucket, which has no links
+    path.write_bytes(content)
+    return
+  with open(path, "xb") as file:
+    file.write(content)
+
+
+def remove_left_behind(folder: "epath.Path | Path") -> None:
+  """Deletes what `write_atomically` had not renamed yet when its process was killed; nobody may write there now."""
+  for path in folder.iterdir():
+    if re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", path.name):
+      path.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 config.json       the experiment
 tokenizer.model   SentencePiece
 provenance.json   data, versions and machines that the run has seen
+SHA256SUMS        digests of these three, see `digests`
 checkpoints/STEP  see `checkpoint`
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 """
@@ -12,16 +13,17 @@ import fcntl
 import json
 import os
 import re
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 from etils import epath
 
-from transformer_jax import config_values, families, hosts, parallel, untrusted
+from transformer_jax import config_values, digests, families, hosts, parallel, untrusted
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, first_line, require
-from transformer_jax.paths import write_atomically
+from transformer_jax.paths import remove_left_behind, write_new
 
 CONFIG, TOKENIZER, PROVENANCE = "config.json", "tokenizer.model", "provenance.json"
 CHECKPOINTS = "checkpoints"
@@ -34,16 +36,22 @@ _FREE = {
 }
 
 
-def check_run(workdir: epath.Path, config: Config) -> bool:
+def check_run(workdir: epath.Path, config: Config, *, accept_edits: bool = False) -> bool:
   """Whether the folder holds a run already, which must then be one of this config.
 
   A run begins with its first checkpoint: one that failed before, as for want of memory, binds nothing.
 
+  Args:
+    workdir: the run folder.
+    config: to train with.
+    accept_edits: what was edited by hand there counts.
+
   Raises:
-    InputError: the folder cannot be written, it holds averaged parameters, a key differs that may not, or no run can
-      begin with one.
+    InputError: the folder cannot be written, has links to other places or damaged files, it holds averaged parameters,
+      a key differs that may not, or no run can begin with one.
   """
   make_folder(workdir, "--workdir")
+  untrusted.require_own_files(workdir)
   if not _has_checkpoint(workdir):
     _require_new(config)
     return False
@@ -52,8 +60,8 @@ def check_run(workdir: epath.Path, config: Config) -> bool:
       f"{workdir} has checkpoints but no {CONFIG}, so that nothing tells what run they are of: "
       "copy it back, or use another --workdir"
     )
-  begun_with = read_config(workdir)
-  for start in read_provenance(workdir):
+  begun_with = read_config(workdir, accept_edits=accept_edits)
+  for start in read_provenance(workdir, accept_edits=accept_edits):
     if "averaged" in start:
       raise InputError(
         f"{workdir} holds averaged parameters without an optimizer, for decoding only: "
@@ -114,8 +122,8 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
   """
   try:
     workdir.mkdir(parents=True, exist_ok=True)
-    probe = workdir / f".{os.getpid()}.tmp"
-    probe.write_text("")
+    probe = workdir / f".{uuid.uuid4().hex}.tmp"
+    write_new(probe, b"")
     probe.unlink()
   except OSError as error:
     raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
@@ -124,9 +132,13 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
 def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
   """Writes what the run depends on; the config last, as it makes the folder that of a run."""
   if parallel.is_main_host():
-    tokenizer.save(workdir / TOKENIZER)
-    write_atomically(workdir / PROVENANCE, f"{json.dumps(history, indent=2)}\n".encode())
-    write_atomically(workdir / CONFIG, config_values.to_json(config).encode())
+    remove_left_behind(workdir)
+    contents = {
+      TOKENIZER: tokenizer.to_bytes(),
+      PROVENANCE: f"{json.dumps(history, indent=2)}\n".encode(),
+      CONFIG: config_values.to_json(config).encode(),
+    }
+    digests.write(workdir, contents)
 
 
 def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
@@ -144,15 +156,19 @@ def _check_same(old: Config, new: Config, workdir: epath.Path) -> None:
       )
 
 
-def read_config(workdir: epath.Path) -> Config:
+def read_config(workdir: epath.Path, *, accept_edits: bool = False) -> Config:
   """The config of a run, whose folder may come from a stranger.
 
+  Args:
+    workdir: the run folder.
+    accept_edits: what was edited by hand counts.
+
   Raises:
-    InputError: there is none, it is malformed, or the folder has links to other places.
+    InputError: there is none, it is damaged or malformed, or the folder has links to other places.
   """
   untrusted.require_own_files(workdir)
   try:
-    values = untrusted.read_json(workdir / CONFIG)
+    values = _read_json(workdir, CONFIG, accept_edits)
   except FileNotFoundError as error:
     raise InputError(
       f"{workdir} is not a run folder: it has no {CONFIG}; train.py --workdir={workdir} makes one"
@@ -160,17 +176,38 @@ def read_config(workdir: epath.Path) -> Config:
   return config_values.from_dict(values)
 
 
-def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
+def _read_json(workdir: epath.Path, name: str, accept_edits: bool) -> Any:
+  most = untrusted.LARGEST_JSON
+  return untrusted.json_of(workdir / name, lambda: digests.read(workdir, name, most, accept_edits=accept_edits))
+
+
+def read_tokenizer(workdir: epath.Path, *, accept_edits: bool = False) -> Tokenizer:
+  """The vocabulary of a run.
+
+  Args:
+    workdir: the run folder.
+    accept_edits: another one, put there by hand, counts.
+
+  Raises:
+    InputError: there is none, or it is damaged.
+  """
+  return Tokenizer.load(
+    workdir / TOKENIZER, lambda most: digests.read(workdir, TOKENIZER, most, accept_edits=accept_edits)
+  )
+
+
+def read_history(workdir: epath.Path, data: str, *, accept_edits: bool = False) -> list[dict[str, Any]]:
   """What the earlier starts of a run depended on.
 
   Args:
     workdir: the run folder.
     data: the fingerprint of the packed training text.
+    accept_edits: what was edited by hand counts.
 
   Raises:
     InputError: the training text is no longer the one that the run was begun with.
   """
-  history = read_provenance(workdir)
+  history = read_provenance(workdir, accept_edits=accept_edits)
   if not history or "data" not in history[0]:
     raise InputError(f"{workdir / PROVENANCE} does not say with which text the run was begun: use another --workdir")
   if history[0]["data"] != data:
@@ -181,14 +218,14 @@ def read_history(workdir: epath.Path, data: str) -> list[dict[str, Any]]:
   return history
 
 
-def read_provenance(workdir: epath.Path) -> list[dict[str, Any]]:
+def read_provenance(workdir: epath.Path, *, accept_edits: bool = False) -> list[dict[str, Any]]:
   """What a run folder comes from: one entry for each start of training, or for an averaging.
 
   Raises:
-    InputError: the file is malformed.
+    InputError: the file is damaged or malformed.
   """
   path = workdir / PROVENANCE
-  entries = untrusted.read_json(path) if path.exists() else []
+  entries = _read_json(workdir, PROVENANCE, accept_edits) if path.exists() else []
   if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
     raise InputError(f"{path} must be a list of objects")
   for averaged in (entry["averaged"] for entry in entries if "averaged" in entry):

@@ -16,7 +16,7 @@ from transformer_jax.training.step import Params
 
 
 def load_for_decoding(
-  workdir: str | os.PathLike, command: str | None = "translate"
+  workdir: str | os.PathLike, command: str | None = "translate", *, accept_edits: bool = False
 ) -> tuple[Config, Tokenizer, Params, int]:
   """Config, tokenizer, the parameters of the last checkpoint on every local device, and its step.
 
@@ -25,16 +25,17 @@ def load_for_decoding(
   Args:
     workdir: the run folder.
     command: for which its model must be; None for any.
+    accept_edits: files of the folder that were edited by hand count.
 
   Raises:
-    InputError: not a run folder, one of a model for something else, or no finished checkpoint in it.
+    InputError: not a run folder, a damaged one, one of a model for something else, or no finished checkpoint in it.
     RunError: every checkpoint is damaged.
   """
   folder = run_folder.folder_of(workdir)
-  config = run_folder.read_config(folder)
+  config = run_folder.read_config(folder, accept_edits=accept_edits)
   if command is not None:
     families.require_command(config.model, command, folder)
-  tokenizer = Tokenizer.load(folder / run_folder.TOKENIZER)
+  tokenizer = run_folder.read_tokenizer(folder, accept_edits=accept_edits)
   if tokenizer.vocab_size != config.model.vocab_size:
     raise InputError(
       f"{folder / run_folder.TOKENIZER} has {tokenizer.vocab_size} pieces, but {folder / run_folder.CONFIG} says "
@@ -54,8 +55,12 @@ def load_for_decoding(
   return config, tokenizer, params, step
 
 
-def tokenizer_to_begin_with(config: Config) -> Tokenizer:
+def tokenizer_to_begin_with(config: Config, *, accept_edits: bool = False) -> Tokenizer:
   """The vocabulary of a new run: of the run in `config.train.init_from`, of `config.data.tokenizer`, or learned.
+
+  Args:
+    config: of the new run.
+    accept_edits: files of the folder `init_from` that were edited by hand count.
 
   Raises:
     InputError: `init_from` is no run folder, a vocabulary has another size than the model's, or two are given that
@@ -67,8 +72,8 @@ def tokenizer_to_begin_with(config: Config) -> Tokenizer:
       say(f"learning a vocabulary of {size:,} pieces")
     return families.task(config.model).learn_tokenizer(config)
   folder = run_folder.folder_of(workdir)
-  run_folder.read_config(folder)
-  tokenizer = Tokenizer.load(folder / run_folder.TOKENIZER)
+  run_folder.read_config(folder, accept_edits=accept_edits)
+  tokenizer = run_folder.read_tokenizer(folder, accept_edits=accept_edits)
   if tokenizer.vocab_size != size:
     raise InputError(
       f"config.model.vocab_size is {size}, but the run in {workdir} has {tokenizer.vocab_size} pieces: "
@@ -80,7 +85,7 @@ def tokenizer_to_begin_with(config: Config) -> Tokenizer:
   return tokenizer
 
 
-def params_from(config: Config, params: Params) -> Params:
+def params_from(config: Config, params: Params, *, accept_edits: bool = False) -> Params:
   """`params` of a new run, and in their places those of the run in `config.train.init_from` with their name and shape.
 
   A table of positions of which the other run can have learned only the first rows begins with these, again and again:
@@ -93,7 +98,7 @@ def params_from(config: Config, params: Params) -> Params:
     InputError: not a run folder, or there are none such.
   """
   workdir, model = config.train.init_from, config.model
-  other_config, _, others, step = load_for_decoding(workdir, None)
+  other_config, _, others, step = load_for_decoding(workdir, None, accept_edits=accept_edits)
   found = dict(jax.tree_util.tree_leaves_with_path(others))
   new: list[str] = []
   repeated: list[str] = []

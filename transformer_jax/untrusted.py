@@ -9,7 +9,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from etils import epath
@@ -17,7 +17,7 @@ from etils import epath
 from transformer_jax.errors import InputError
 
 # Bytes of a JSON file. The largest are an array's shape for each of some ten thousand.
-_LARGEST_JSON = 1 << 24
+LARGEST_JSON = 1 << 24
 # What compression saves at most on trained parameters, and what needs no such proof.
 _COMPRESSION, _SMALL = 64, 1 << 26
 
@@ -29,10 +29,14 @@ def read_json(path: epath.Path) -> Any:
     FileNotFoundError: there is none.
     InputError: it cannot be read, is too large or not JSON, or has a key twice, NaN, or a number out of range.
   """
+  return json_of(path, lambda: read_bytes(path, LARGEST_JSON))
+
+
+def json_of(path: epath.Path, read: Callable[[], bytes]) -> Any:
+  """`read_json` of what `read` gives, of at most `LARGEST_JSON` bytes."""
   try:
-    content = read_bytes(path, _LARGEST_JSON).decode()
     return json.loads(
-      content, object_pairs_hook=_different, parse_int=_whole, parse_float=_finite, parse_constant=_finite
+      read().decode(), object_pairs_hook=_different, parse_int=_whole, parse_float=_finite, parse_constant=_finite
     )
   except (FileNotFoundError, InputError):
     raise
@@ -109,8 +113,8 @@ def size_on_disk(folder: epath.Path) -> int:
   total = 0
   for path in folder.iterdir():
     size = size_on_disk(path) if path.is_dir() else path.stat().length
-    if size > _LARGEST_JSON and (path.name.startswith("_") or folder.name == "array_metadatas"):
-      raise ValueError(f"{path.name} has more than {_LARGEST_JSON:,} bytes")
+    if size > LARGEST_JSON and (path.name.startswith("_") or folder.name == "array_metadatas"):
+      raise ValueError(f"{path.name} has more than {LARGEST_JSON:,} bytes")
     total += size
   return total
 

@@ -2,6 +2,7 @@
 
 import argparse
 
+from transformer_jax.commands.workdir import add_workdir_arguments
 from transformer_jax.errors import one_line
 
 DESCRIPTION = """\
@@ -12,7 +13,7 @@ config.train.keep checkpoints.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  add_workdir_arguments(parser)
   parser.add_argument("--last", required=True, type=int, metavar="N", help="how many; the paper takes 5, for big 20")
   parser.add_argument(
     "--minutes", type=float, metavar="M", help="take only checkpoints at least M minutes apart, from the newest back"
@@ -28,5 +29,5 @@ def run(args: argparse.Namespace) -> None:
   jax.config.update("jax_platforms", "cpu")
   from transformer_jax.averaging import average
 
-  steps = average(args.workdir, args.output, args.last, args.minutes)
+  steps = average(args.workdir, args.output, args.last, args.minutes, accept_edits=args.accept_edits)
   print(one_line(f"{args.output} holds the mean of the checkpoints of steps {', '.join(map(str, steps))}"))

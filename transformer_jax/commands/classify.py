@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from transformer_jax.commands.workdir import add_workdir_arguments
+
 DESCRIPTION = """\
 Classifies standard input, one sentence a line, with a fine-tuned BERT (configs/bert.py:classify): line i of the output
 is the label of line i of the input, written as the lines come. Of a sentence that is longer than a row only the
@@ -11,7 +13,7 @@ beginning is read, with a warning.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  add_workdir_arguments(parser)
   parser.add_argument("--scores", action="store_true", help="write each label's probability and a tab before it")
 
 
@@ -26,7 +28,7 @@ def run(args: argparse.Namespace) -> None:
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   use_compilation_cache()
-  classifier = Classifier.load(args.workdir)
+  classifier = Classifier.load(args.workdir, accept_edits=args.accept_edits)
   lines = read_lines(source, "standard input")
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for number, found in enumerate(classifier.classify(lines, source.more), 1):

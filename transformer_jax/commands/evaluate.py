@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
   _check_writable(args)
   source, reference = read_texts(args.source, args.reference)
   other = read_as_many(args.compare, args.reference, reference)
-  translator = load(args.workdir)
+  translator = load(args)
   facts = _run_facts(args, translator) if args.report or other else {}
   start = time.monotonic()
   with Progress("line", total=len(source.lines)) as progress:
@@ -86,7 +86,7 @@ def _run_facts(args: argparse.Namespace, translator: "Translator") -> dict[str, 
   from transformer_jax import run_folder
 
   decode = translator.config.decode
-  last = run_folder.read_provenance(run_folder.folder_of(args.workdir))[-1:]
+  last = run_folder.read_provenance(run_folder.folder_of(args.workdir), accept_edits=args.accept_edits)[-1:]
   averaged = [entry["averaged"]["steps"] for entry in last if "averaged" in entry]
   chosen = {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience")}
   return {

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 
+from transformer_jax.commands.workdir import add_workdir_arguments
 from transformer_jax.errors import InputError
 
 DESCRIPTION = """\
@@ -15,8 +16,8 @@ with --json by one JSON object a line. The same seed gives the same text.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add_workdir_arguments(parser)
   add = parser.add_argument
-  add("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
   add("--prompt", metavar="TEXT", help="the beginning, which may be empty (default: standard input)")
   add("--max-tokens", type=int, metavar="N", help="the most tokens to write (default 128, if there is room for them)")
   add("--samples", type=int, default=1, metavar="N", help="how many texts (default 1)")
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
 
   prompt = _standard_input() if args.prompt is None else args.prompt
   use_compilation_cache()
-  samples = Generator.load(args.workdir).generate(
+  samples = Generator.load(args.workdir, accept_edits=args.accept_edits).generate(
     prompt,
     max_tokens=args.max_tokens,
     samples=args.samples,

@@ -3,17 +3,18 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from transformer_jax.commands.workdir import add_workdir_arguments
 from transformer_jax.compilation import use_compilation_cache
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translator
 
 
-def load(workdir: str) -> "Translator":
+def load(args: argparse.Namespace) -> "Translator":
   from transformer_jax.decoding.translator import Translator
 
   use_compilation_cache()
-  return Translator.load(workdir)
+  return Translator.load(args.workdir, accept_edits=args.accept_edits)
 
 
 def search_options(args: argparse.Namespace) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def search_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:
-  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  add_workdir_arguments(parser)
   parser.add_argument("--beam-size", type=int, metavar="N", help="hypotheses kept (default: the run's); 1 is greedy")
   parser.add_argument("--length-penalty", type=float, metavar="A", help="its exponent alpha (default: the run's)")
   parser.add_argument(

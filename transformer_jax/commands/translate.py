@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
 
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
-  translator = load(args.workdir)
+  translator = load(args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for translations in translator.translate_lines(
       read_lines(source, "standard input"),

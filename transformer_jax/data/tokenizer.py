@@ -9,7 +9,7 @@ decoding takes that space away again.
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 
 import sentencepiece
@@ -113,14 +113,18 @@ class Tokenizer:
     return cls(model.getvalue())
 
   @classmethod
-  def load(cls, path: str | PathLike) -> "Tokenizer":
+  def load(cls, path: str | PathLike, read: Callable[[int], bytes] | None = None) -> "Tokenizer":
     """Reads a model.
+
+    Args:
+      path: of the file.
+      read: gives its content, which has at most so many bytes; None opens the file.
 
     Raises:
       InputError: the file is missing or not such a model.
     """
     try:
-      model = read_bytes(epath.Path(path).expanduser(), _LARGEST)
+      model = read(_LARGEST) if read else read_bytes(epath.Path(path).expanduser(), _LARGEST)
     except OSError as error:
       raise InputError(f"cannot read the SentencePiece model {path}: {error.strerror}; check the path") from error
     return cls(model, str(path))

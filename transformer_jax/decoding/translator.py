@@ -74,15 +74,19 @@ class Translator:
     self.params = params
 
   @classmethod
-  def load(cls, workdir: str | os.PathLike) -> "Translator":
+  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Translator":
     """The translator of a run folder, with its last checkpoint.
+
+    Args:
+      workdir: the run folder.
+      accept_edits: files of it that were edited by hand count.
 
     Raises:
       InputError: not a run folder, or no finished checkpoint in it.
     """
     from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
 
-    config, tokenizer, params, step = load_for_decoding(workdir)
+    config, tokenizer, params, step = load_for_decoding(workdir, accept_edits=accept_edits)
     return cls(config, params, tokenizer, step)
 
   @property

@@ -55,15 +55,19 @@ class Classifier:
     self._probabilities = jax.jit(probabilities)
 
   @classmethod
-  def load(cls, workdir: str | os.PathLike) -> "Classifier":
+  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Classifier":
     """The classifier of a run folder, with its last checkpoint.
+
+    Args:
+      workdir: the run folder.
+      accept_edits: files of it that were edited by hand count.
 
     Raises:
       InputError: not the folder of a run of a classifier, or no finished checkpoint in it.
     """
     from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
 
-    config, tokenizer, params, _ = load_for_decoding(workdir, "classify")
+    config, tokenizer, params, _ = load_for_decoding(workdir, "classify", accept_edits=accept_edits)
     return cls(config, params, tokenizer)
 
   def classify(self, sentences: Iterable[str], more: Callable[[float], bool] = lambda seconds: True) -> Iterator[Class]:

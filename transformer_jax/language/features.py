@@ -37,15 +37,21 @@ class Features:
     self._function = jax.jit(lambda params, row: layers(model, params, row, None))
 
   @classmethod
-  def load(cls, workdir: str | os.PathLike) -> "Features":
+  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Features":
     """The features of a run folder, with its last checkpoint.
+
+    Args:
+      workdir: the run folder.
+      accept_edits: files of it that were edited by hand count.
 
     Raises:
       InputError: not the folder of a run of ELMo, or no finished checkpoint in it.
     """
     from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
 
-    config, tokenizer, params, step = load_for_decoding(workdir, "transformer_jax.language.features")
+    config, tokenizer, params, step = load_for_decoding(
+      workdir, "transformer_jax.language.features", accept_edits=accept_edits
+    )
     return cls(config, params, tokenizer, step)
 
   def layers(self, text: str) -> np.ndarray:

@@ -54,15 +54,19 @@ class Generator:
     self._functions: dict[tuple[SamplingOptions, int], Callable] = {}
 
   @classmethod
-  def load(cls, workdir: str | os.PathLike) -> "Generator":
+  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Generator":
     """The generator of a run folder, with its last checkpoint.
+
+    Args:
+      workdir: the run folder.
+      accept_edits: files of it that were edited by hand count.
 
     Raises:
       InputError: not the folder of a run of a language model, or no finished checkpoint in it.
     """
     from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
 
-    config, tokenizer, params, step = load_for_decoding(workdir, "generate")
+    config, tokenizer, params, step = load_for_decoding(workdir, "generate", accept_edits=accept_edits)
     return cls(config, params, tokenizer, step)
 
   def generate(

@@ -25,10 +25,11 @@ from transformer_jax.training.step import TrainState, begin_with, init_state, tr
 from transformer_jax.versions import versions
 
 
-def train(config: Config, workdir: epath.Path) -> None:
+def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) -> None:
   """Trains to `config.train.steps`, from scratch or from the last checkpoint in `workdir`.
 
-  On several hosts each calls it, and `workdir` is that of the main one alone.
+  On several hosts each calls it, and `workdir` is that of the main one alone. With `accept_edits` files of run folders
+  that were edited by hand count.
 
   Raises:
     InputError: the config, the data or the folder cannot be used.
@@ -47,22 +48,25 @@ def train(config: Config, workdir: epath.Path) -> None:
   tokenizer, resumed, content = None, False, b""
   with hosts.together():
     if parallel.is_main_host():
-      resumed = run_folder.check_run(workdir, config)
-      tokenizer = Tokenizer.load(workdir / run_folder.TOKENIZER) if resumed else trained.tokenizer_to_begin_with(config)
+      resumed = run_folder.check_run(workdir, config, accept_edits=accept_edits)
+      if resumed:
+        tokenizer = run_folder.read_tokenizer(workdir, accept_edits=accept_edits)
+      else:
+        tokenizer = trained.tokenizer_to_begin_with(config, accept_edits=accept_edits)
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
   with hosts.together():
     tokenizer = tokenizer or Tokenizer(content)
     packed = families.task(config.model).packed_rows(config, config.data.train, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length, config.data.longest)}")
-    history = run_folder.read_history(workdir, packed.fingerprint) if resumed else []
+    history = run_folder.read_history(workdir, packed.fingerprint, accept_edits=accept_edits) if resumed else []
     texts = _texts(config, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   if resumed and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
     say(f"resuming on {now['machine']} after {before}: equal to rounding, not to the last bit")
-  run = Run(config, workdir, tokenizer, packed)
+  run = Run(config, workdir, tokenizer, packed, accept_edits)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(run):
     run.go()
@@ -91,8 +95,10 @@ def _texts(config: Config, tokenizer: Tokenizer) -> dict[str, str]:
 class Run:
   """This process' part of a run, from its start to its end."""
 
-  def __init__(self, config: Config, workdir: epath.Path, tokenizer: Tokenizer, packed: PackedRows):
-    self._config = config
+  def __init__(
+    self, config: Config, workdir: epath.Path, tokenizer: Tokenizer, packed: PackedRows, accept_edits: bool = False
+  ):
+    self._config, self._accept_edits = config, accept_edits
     with hosts.together():
       self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
       self._validation = families.task(config.model).validation(config, tokenizer)
@@ -129,7 +135,7 @@ class Run:
     params = state.params
     with hosts.together():
       if parallel.is_main_host():
-        params = trained.params_from(self._config, params)
+        params = trained.params_from(self._config, params, accept_edits=self._accept_edits)
     return begin_with(state, parallel.replicate(hosts.from_main(params)))
 
   def go(self) -> None:
