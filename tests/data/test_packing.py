@@ -115,7 +115,7 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
       return super().encode_batch(texts)
 
   pairs = [("a" * 10**6, "b"), ("c", "d" * ROW_LENGTH), ("e", "f")] * 20
-  monkeypatch.setattr(packing, "WINDOW", 64)
+  monkeypatch.setattr(packing, "AT_ONCE", 64 * 1024)
   report = PackingReport()
   assert list(packing.encode_pairs(pairs, Seen(), ROW_LENGTH, report)) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
   assert (report.too_long, report.longest_source) == (40, (1 << 16) + 1)

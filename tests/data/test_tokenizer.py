@@ -110,10 +110,38 @@ def test_the_parts_of_a_text_are_its_words(monkeypatch, text):
 
 
 def test_of_too_many_sentences_takes_an_evenly_spread_part_of_both_sides():
-  assert list(module._spread(map(str, range(7)), 7)) == [str(i) for i in range(7)]
-  numbers = [int(n) for n in module._spread(map(str, range(1000)), 100)]
+  assert list(module._spread(map(str, range(7)), 7, 100)) == [str(i) for i in range(7)]
+  numbers = [int(n) for n in module._spread(map(str, range(1000)), 100, 10**6)]
   assert numbers == list(range(0, 1000, 27))
   assert {n % 2 for n in numbers} == {0, 1}
+
+
+def test_of_too_many_bytes_takes_an_evenly_spread_part_of_both_sides():
+  sentences = ["é" * 50 + f"{n:03d}" for n in range(900)]  # of 103 bytes
+  assert list(module._spread(sentences, 1000, 900 * 103)) == sentences
+  numbers = [int(sentence[-3:]) for sentence in module._spread(sentences, 1000, 900 * 103 - 1)]
+  assert numbers == list(range(0, 900, 3))
+
+
+def test_however_long_its_lines_a_text_is_learned_from_in_bounded_memory():
+  for lines in (["ab " * (1 << 22)] * 43, ["a"] * 97 + ["ab " * (1 << 22)] * 43, ["x", "ab " * (1 << 22), "y"] * 43):
+    assert sum(map(len, module._spread(lines, 2_000_000, module._MOST_BYTES))) <= module._MOST_BYTES == 1 << 28
+
+
+# What SentencePiece takes, which is not Python's memory; the lines are the same object, so that these are not counted.
+MEMORY = """
+import resource, sys
+from transformer_jax.data.tokenizer import Tokenizer
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+Tokenizer.learn(["to be or not to be " * 55_000] * 600, 270)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+@pytest.mark.slow
+def test_six_hundred_lines_of_a_megabyte_take_a_gigabyte():
+  done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+  assert int(done.stdout) < 1300
 
 
 def complaint(action, *parts):

@@ -87,7 +87,7 @@ def test_every_token_is_in_a_row_where_there_is_room():
 
 
 def test_a_document_in_one_array_is_its_lines(monkeypatch):
-  monkeypatch.setattr(pairs, "_LINES", 3)
+  monkeypatch.setattr(pairs, "AT_ONCE", 3 * 1024)
   tokenizer = Tokenizer.learn(["ab abc b"] * 5, 267)
   texts = ["ab abc", "", "b", "ab", "abc ab", "\N{SNOWMAN}", ""]
   lines = pairs.Lines(texts, tokenizer, np.uint16)

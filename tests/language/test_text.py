@@ -11,8 +11,10 @@ from transformer_jax.config import Corpus, DataConfig, Document
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.errors import InputError
 from transformer_jax.language.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
+from transformer_jax.language.pairs import Lines
 from transformer_jax.language.text import (
   PlainText,
+  _paragraphs,
   decode_text,
   encode_documents,
   encode_text,
@@ -74,6 +76,24 @@ def test_tokens_of_documents(tokenizer):
   flat = [int(token) for chunk, _ in chunks for token in chunk]
   assert flat == [token for lines in documents for token in [*encode_text(tokenizer, "\n".join(lines)), EOS]]
   assert sum(ends for _, ends in chunks) == 3
+
+
+def test_lines_are_encoded_and_paragraphs_read_a_few_at_a_time(tokenizer, monkeypatch):
+  encoded, encode = [], Tokenizer.encode_batch
+
+  def noted(self, texts):
+    encoded.append(sum(map(len, texts)))
+    return encode(self, [text[:9] for text in texts])
+
+  monkeypatch.setattr(Tokenizer, "encode_batch", noted)
+  line, count = "to be" * 50_000, 200
+  assert sum(ends for _, ends in encode_documents([[line] * count, [line]], tokenizer)) == 2
+  assert len(Lines([line] * count, tokenizer, np.int32)) == count
+  assert max(encoded) <= (1 << 23) + len(line) < sum(encoded) // 8
+
+  read = []
+  lines = (read.append(number) or "to be" for number in range(1000))
+  assert next(next(_paragraphs(lines))) == "to be" and len(read) == 1
 
 
 @settings(deadline=None)

@@ -19,6 +19,8 @@ SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS = range(4)
 
 # Pairs that are placed together. Larger windows pack no better, smaller ones worse.
 WINDOW = 8192
+# Characters that are encoded together, where a line counts as 1,024 more.
+AT_ONCE = WINDOW * 1024
 # Characters of a sentence that are looked at to count the tokens of one that is too long.
 _CHARACTERS = 1 << 16
 
@@ -82,7 +84,7 @@ def encode_pairs(
   # No piece spells more characters, so that what is cut here is too long all the same.
   most = max(_CHARACTERS, longest * tokenizer.longest_piece)
   cut = ((source[:most], target[:most]) for source, target in sentences)
-  for batch in _batches(cut, WINDOW * 1024, lambda pair: 1024 + len(pair[0]) + len(pair[1])):
+  for batch in gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1])):
     sources = tokenizer.encode_batch([source for source, _ in batch])
     targets = tokenizer.encode_batch([target for _, target in batch])
     for source, target in zip(sources, targets, strict=True):
@@ -111,7 +113,7 @@ def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iter
   Yields:
     `[rows, 4, row_length]`, a window at a time.
   """
-  for window in _batches(pairs, WINDOW):
+  for window in gathered(pairs, WINDOW):
     lengths = np.array([(len(source), len(target)) for source, target in window])
     order = np.argsort(-lengths.max(axis=1), kind="stable")
     row_of = np.empty(len(window), np.int64)
@@ -141,7 +143,7 @@ def _fill(window: list[Pair], row_of: np.ndarray, rows: int, row_length: int, dt
   return packed
 
 
-def _batches(items: Iterable, size: int, weight: Callable[[Any], int] = lambda item: 1) -> Iterator[list]:
+def gathered(items: Iterable, size: int, weight: Callable[[Any], int] = lambda item: 1) -> Iterator[list]:
   """Lists of items that weigh `size` together, or a little more."""
   batch, left = [], size
   for item in items:

@@ -30,6 +30,9 @@ _SPACE = "\u2581"
 _UNLEARNABLE = dict.fromkeys(map(ord, ("\0", "\u2585", _SPACE)), " ")
 # Characters, of up to 4 bytes; what is longer than it was told to expect it drops in silence.
 _LONGEST_PART = 1 << 18
+# Of the text that pieces are learned from; two million sentences of 134 bytes fill it. SentencePiece takes 4 bytes of
+# memory for each byte of a text whose words recur, and 28 where none does: 1 GB and 7.
+_MOST_BYTES = 1 << 28
 # A text that other options than those of `Tokenizer.learn` would change.
 _PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
 
@@ -77,13 +80,16 @@ class Tokenizer:
       )
 
   @classmethod
-  def learn(cls, sentences: Iterable[str], vocab_size: int, most: int = 2_000_000) -> "Tokenizer":
+  def learn(
+    cls, sentences: Iterable[str], vocab_size: int, most: int = 2_000_000, most_bytes: int = _MOST_BYTES
+  ) -> "Tokenizer":
     """Learns the pieces from text; the same text gives the same pieces.
 
     Args:
       sentences: is read once.
       vocab_size: pieces wanted, exactly.
       most: sentences to learn from; of more, an evenly spread part is taken.
+      most_bytes: that they have together; of more, likewise.
 
     Raises:
       InputError: the text is empty, or not enough or too much for so many pieces.
@@ -91,7 +97,7 @@ class Tokenizer:
     model = io.BytesIO()
     try:
       sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(" " + part for text in _spread(sentences, most) for part in _learnable(text)),
+        sentence_iterator=(" " + part for text in _spread(sentences, most, most_bytes) for part in _learnable(text)),
         model_writer=model,
         vocab_size=vocab_size,
         model_type="bpe",
@@ -197,17 +203,25 @@ def _learnable(text: str) -> Iterator[str]:
   yield text
 
 
-def _spread(sentences: Iterable[str], most: int) -> Iterator[str]:
-  """At most `most` of the sentences: every one, or every third, ninth, ... of them."""
-  kept: list[str] = []
+def _spread(sentences: Iterable[str], most: int, most_bytes: int) -> Iterator[str]:
+  """At most so many of the sentences, and bytes of them: every one, or every third, ninth, ... of them."""
+  kept: list[bytes] = []
+  size = 0
   step = 1  # odd, as sources and targets alternate
   for i, sentence in enumerate(sentences):
-    if len(kept) == most and i % step == 0:
+    if i % step:
+      continue
+    text = sentence.encode(errors="surrogatepass")
+    while kept and i % step == 0 and (len(kept) == most or size + len(text) > most_bytes):
       kept = kept[::3]
+      size = sum(map(len, kept))
       step *= 3
     if i % step == 0:
-      kept.append(sentence)
-  return iter(kept)
+      kept.append(text)
+      size += len(text)
+  kept.reverse()
+  while kept:  # what SentencePiece has copied is not kept twice
+    yield kept.pop().decode(errors="surrogatepass")
 
 
 def _explained(error: RuntimeError, vocab_size: int) -> InputError:

@@ -15,6 +15,7 @@ from etils import epath
 from transformer_jax import families
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, pipeline
+from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.text import digest, lines_of
 from transformer_jax.data.tokenizer import Tokenizer
@@ -35,7 +36,6 @@ UNIT = "sentences"
 validation = Validation
 
 _FORMAT = "classes 1"  # of the cached rows; changes when their meaning does
-_AT_ONCE = 4096
 
 
 @dataclass
@@ -101,14 +101,8 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   report, dtype = SentencesReport(), pipeline.row_type(tokenizer.vocab_size)
 
   def pack() -> Iterator[np.ndarray]:
-    waiting: list[tuple[int, str]] = []
-    for example in labelled(path, classes):
-      waiting.append(example)
-      if len(waiting) == _AT_ONCE:
-        yield rows_of(waiting)
-        waiting = []
-    if waiting:
-      yield rows_of(waiting)
+    for examples in gathered(labelled(path, classes), AT_ONCE, lambda example: 1024 + len(example[1])):
+      yield rows_of(examples)
     if not report.rows:
       raise InputError(f"{path} is empty: expected lines LABEL<TAB>SENTENCE")
 

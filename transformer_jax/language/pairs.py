@@ -13,6 +13,7 @@ import numpy as np
 
 from transformer_jax.config import Config, Document
 from transformer_jax.data import fingerprint, pipeline
+from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError
@@ -25,7 +26,6 @@ PARTS = 3
 _FORMAT = "next 2"  # of the cached rows; changes when their meaning does
 _SHORTER = 0.1  # of the rows are made of fewer tokens than fit, so that the model sees short texts too
 _AT_ONCE = 1024  # rows
-_LINES = 8192  # encoded together
 
 Text = Sequence[Sequence[int] | np.ndarray]  # the tokens of a document's lines
 
@@ -100,8 +100,8 @@ class Lines(Sequence[np.ndarray]):
   """A document in little memory: its lines' tokens, without the empty lines, in one array."""
 
   def __init__(self, lines: Iterable[str], tokenizer: Tokenizer, dtype: type):
-    lines, tokens, ends = iter(lines), [np.zeros(0, dtype)], [0]
-    while texts := list(itertools.islice(lines, _LINES)):
+    tokens, ends = [np.zeros(0, dtype)], [0]
+    for texts in gathered(lines, AT_ONCE, lambda line: 1024 + len(line)):
       encoded = [line for line in tokenizer.encode_batch(texts) if line]
       tokens.append(np.fromiter(itertools.chain.from_iterable(encoded), dtype))
       ends += map(len, encoded)

@@ -4,6 +4,7 @@ Each line is encoded by itself, with the tokenizer's piece of a line feed betwee
 same piece at the start of a line as in the middle of it, and nothing of the text is lost.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -11,11 +12,10 @@ from etils import epath
 
 from transformer_jax.config import Corpus, DataConfig, Document
 from transformer_jax.data import fingerprint
+from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.text import digest, lines_of
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.errors import InputError
-
-_LINES = 8192  # encoded together
 
 # A document's tokens as they come; "true" behind the last of them.
 Chunk = tuple[np.ndarray, bool]
@@ -79,15 +79,7 @@ def require_text(data: DataConfig) -> None:
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[Iterator[str]]:
-  paragraph: list[str] = []
-  for line in lines:
-    if line.strip():
-      paragraph.append(line)
-    elif paragraph:
-      yield iter(paragraph)
-      paragraph = []
-  if paragraph:
-    yield iter(paragraph)
+  return (paragraph for blank, paragraph in itertools.groupby(lines, lambda line: not line.strip()) if not blank)
 
 
 def line_feed(tokenizer: Tokenizer) -> int:
@@ -113,22 +105,23 @@ def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer) -> Iterator[Chunk]:
-  """The tokens of documents with an EOS behind each, never more than some thousand lines at once."""
+  """The tokens of documents with an EOS behind each, never more than some millions of characters at once."""
   separator = line_feed(tokenizer)
-  waiting: list[tuple[str, bool, bool]] = []  # each line, whether it is its document's first, and its last
+  for lines in gathered(_marked(documents), AT_ONCE, lambda line: 1024 + len(line[0])):
+    yield from _encoded(lines, tokenizer, separator)
+
+
+def _marked(documents: Iterable[Iterable[str]]) -> Iterator[tuple[str, bool, bool]]:
+  """Each line, whether it is its document's first, and its last."""
   for document in documents:
     first, previous = True, None
     for line in document:
       if previous is not None:
-        waiting.append((previous, first, False))
+        yield previous, first, False
         first = False
       previous = line
-      if len(waiting) >= _LINES:
-        yield from _encoded(waiting, tokenizer, separator)
-        waiting = []
     if previous is not None:
-      waiting.append((previous, first, True))
-  yield from _encoded(waiting, tokenizer, separator)
+      yield previous, first, True
 
 
 def _encoded(lines: list[tuple[str, bool, bool]], tokenizer: Tokenizer, separator: int) -> Iterator[Chunk]:
