@@ -100,6 +100,15 @@ def test_what_is_left_out_is_counted(sentences):
   )
 
 
+def test_a_side_of_spaces_is_an_empty_one():
+  blank = ["", " ", "  \t ", "\u3000", "\xa0 \r"]
+  pairs = [pair for side in blank for pair in ((side, "b"), ("a", side), (side, side), ("a ", " b"))]
+  report = PackingReport()
+  encoded = list(packing.encode_pairs(pairs, Letters(), ROW_LENGTH, report))
+  assert encoded == len(blank) * [([ord("a"), ord(" "), EOS], [ord(" "), ord("b"), EOS])]
+  assert (report.pairs, report.empty, report.too_long) == (len(blank), 3 * len(blank), 0)
+
+
 def test_share_of_padding():
   assert PackingReport(rows=5, source_tokens=30, target_tokens=40).padding(10) == pytest.approx(0.3)
   assert PackingReport().padding(10) == 1

@@ -89,12 +89,12 @@ def test_every_token_is_in_a_row_where_there_is_room():
 def test_a_document_in_one_array_is_its_lines(monkeypatch):
   monkeypatch.setattr(pairs, "AT_ONCE", 3 * 1024)
   tokenizer = Tokenizer.learn(["ab abc b"] * 5, 267)
-  texts = ["ab abc", "", "b", "ab", "abc ab", "\N{SNOWMAN}", ""]
+  texts = ["ab abc", "", "b", "  ", "ab", "abc ab", "\N{SNOWMAN}", "\t "]
   lines = pairs.Lines(texts, tokenizer, np.uint16)
-  expected = [tokenizer.encode(text) for text in texts if text]
+  expected = [tokenizer.encode(text) for text in texts if text.strip()]
   assert [line.tolist() for line in lines] == expected == [line.tolist() for line in lines[0:9]]
   assert [line.tolist() for line in lines[2:4]] == expected[2:4]
-  assert len(pairs.Lines(["", ""], tokenizer, np.uint16)) == 0
+  assert len(pairs.Lines(["", " ", "\t \u3000"], tokenizer, np.uint16)) == 0
 
 
 def test_the_same_documents_give_the_same_rows(rows):

@@ -58,6 +58,14 @@ def test_documents(tmp_path, document, expected):
   assert list(text.lines()) == 2 * [line for line in TEXT.split("\n") if line]
 
 
+@pytest.mark.parametrize("document", Document)
+def test_a_file_of_spaces_is_no_document(tmp_path, document):
+  for name, content in (("a", " \n\n\t\n"), ("b", "to be"), ("c", "")):
+    (tmp_path / name).write_text(content)
+  text = PlainText(";".join(str(tmp_path / name) for name in "abc"), document)
+  assert [list(lines) for lines in text] == [["to be"]]
+
+
 def test_a_missing_file_is_named(tmp_path):
   with pytest.raises(InputError, match=r"nothing\.txt does not exist"):
     PlainText(str(tmp_path / "nothing.txt"), Document.FILE)

@@ -78,12 +78,12 @@ def encode_pairs(
     sentences: source and target sentences.
     tokenizer: of both.
     longest: most tokens of either side, EOS included; longer pairs are counted
-      as `too_long`, pairs with an empty side as `empty`.
+      as `too_long`, pairs with an empty side, or one of spaces alone, as `empty`.
     report: is updated.
   """
   # No piece spells more characters, so that what is cut here is too long all the same.
   most = max(_CHARACTERS, longest * tokenizer.longest_piece)
-  cut = ((source[:most], target[:most]) for source, target in sentences)
+  cut = (tuple(side[:most] if side.strip() else "" for side in pair) for pair in sentences)
   for batch in gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1])):
     sources = tokenizer.encode_batch([source for source, _ in batch])
     targets = tokenizer.encode_batch([target for _, target in batch])

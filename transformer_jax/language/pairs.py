@@ -97,12 +97,13 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
 
 
 class Lines(Sequence[np.ndarray]):
-  """A document in little memory: its lines' tokens, without the empty lines, in one array."""
+  """A document in little memory: its lines' tokens, without the blank lines, in one array."""
 
   def __init__(self, lines: Iterable[str], tokenizer: Tokenizer, dtype: type):
     tokens, ends = [np.zeros(0, dtype)], [0]
-    for texts in gathered(lines, AT_ONCE, lambda line: 1024 + len(line)):
-      encoded = [line for line in tokenizer.encode_batch(texts) if line]
+    not_blank = (line for line in lines if line.strip())
+    for texts in gathered(not_blank, AT_ONCE, lambda line: 1024 + len(line)):
+      encoded = tokenizer.encode_batch(texts)
       tokens.append(np.fromiter(itertools.chain.from_iterable(encoded), dtype))
       ends += map(len, encoded)
     self._tokens, self._ends = np.concatenate(tokens), np.cumsum(ends)

@@ -55,7 +55,8 @@ class PlainText:
     for file in self._files:
       match self._document:
         case Document.FILE:
-          yield lines_of(file)
+          if any(line.strip() for line in lines_of(file)):
+            yield lines_of(file)
         case Document.PARAGRAPH:
           yield from _paragraphs(lines_of(file))
         case Document.LINE:
