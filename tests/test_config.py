@@ -86,6 +86,8 @@ def test_an_integer_is_a_float():
     ("decode", {"length_penalty": -0.1}),
     ("decode", {"patience": -0.5}),
     ("decode", {"extra_length": 0}),
+    ("decode", {"extra_length": 1025}),
+    ("model", {"vocab_size": 2**31}),
     ("decode", {"max_source_length": 1}),
   ],
   ids=lambda value: value if isinstance(value, str) else next(iter(value)),

@@ -40,6 +40,8 @@ class LengthPenalty(enum.Enum):
 
 # More hypotheses, or more tokens of a sentence, are a mistake.
 MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
+# An output goes on for so long where the model has not learned to end it: each token more is a step of the search.
+MOST_EXTRA = 1 << 10
 # A length penalty with a larger alpha is more than float32 holds; the literature's are up to 2.
 MOST_ALPHA = 5
 
@@ -212,9 +214,9 @@ class DecodeConfig:
     alpha = self.length_penalty
     require(0 <= alpha <= MOST_ALPHA, "decode.length_penalty", alpha, f"from 0 to {MOST_ALPHA}")
     require(0 <= self.patience < math.inf, "decode.patience", self.patience, "0 or more")
-    for name, least in (("extra_length", 1), ("max_source_length", 2)):
+    for name, least, most in (("extra_length", 1, MOST_EXTRA), ("max_source_length", 2, MOST_TOKENS)):
       value = getattr(self, name)
-      require(least <= value <= MOST_TOKENS, f"decode.{name}", value, f"from {least} to {MOST_TOKENS}")
+      require(least <= value <= most, f"decode.{name}", value, f"from {least} to {most}")
 
 
 @dataclass
@@ -238,6 +240,8 @@ class Config:
         f"config.train.batch_tokens is {self.train.batch_tokens}, less than one row of "
         f"config.data.row_length = {self.data.row_length} tokens"
       )
+    size = self.model.vocab_size
+    require(size < 1 << 31, "model.vocab_size", size, "below 2 ** 31, as tokens are 32-bit integers")
     even = self.data.row_length % 2 == 0
     require(
       even or not self.model.needs_cudnn,

@@ -272,6 +272,13 @@ def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
   assert ["loss" in line for line in lines] == [True, False, False]
 
 
+@pytest.mark.parametrize("sizes", [{"batch_tokens": 10**12}, {"batch_tokens": 10**6, "accumulation": 10**10}])
+def test_a_batch_that_memory_can_never_hold_is_refused_at_once(prefix, tmp_path, sizes, monkeypatch):
+  monkeypatch.setattr(pipeline, "packed_rows", lambda *_: pytest.fail("the text is packed"))
+  with pytest.raises(InputError, match=rf"^config\.train\.batch_tokens is {sizes['batch_tokens']}: .* GB.* lower it"):
+    loop.train(tiny(prefix, **sizes), epath.Path(tmp_path / "run"))
+
+
 def test_mistakes_of_the_end_are_said_before_the_training(prefix, tmp_path):
   config = tiny(prefix)
   no_test = dataclasses.replace(config, data=dataclasses.replace(config.data, test="/nowhere"))

@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from etils import epath
 
 from transformer_jax import checkpoint, config_values, families, hosts, parallel, plan, run_folder, trained
 from transformer_jax.config import Config
 from transformer_jax.data.corpus import example_of
-from transformer_jax.data.pipeline import Batches
+from transformer_jax.data.pipeline import Batches, row_type
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError, writing
@@ -43,6 +44,7 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
       "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
       f"{parallel.describe()['kind']}: train without it, which computes the same"
     )
+  _require_memory(config)
   if jax.process_count() > 1:
     _require_equal_hosts(config)
   tokenizer, resumed, content = None, False, b""
@@ -72,6 +74,21 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
     run.go()
   if example := example_of(config.data):
     say(f'try it: echo "{example}" | transformer-jax translate --workdir {shlex.quote(str(workdir))}')
+
+
+def _require_memory(config: Config) -> None:
+  """Raises InputError where a batch can never be held: it would be gathered for minutes before memory is exhausted."""
+  rows = plan.rows_at_a_time(config, parallel.device_count())
+  tokens = config.train.accumulation * families.task(config.model).PARTS * row_type(config.model.vocab_size)().itemsize
+  embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
+  size = rows * config.data.row_length * (tokens + embedded) * (jax.local_device_count() if parallel.on_cpu() else 1)
+  memory = parallel.memory()
+  if memory is not None and size > memory:
+    raise InputError(
+      f"config.train.batch_tokens is {config.train.batch_tokens}: its tokens, with the embeddings of one of "
+      f"config.train.accumulation = {config.train.accumulation} parts, take {plan.gigabytes(size)} and more, but there "
+      f"are {plan.gigabytes(memory)}: lower it; `python -m transformer_jax plan` tells what a config needs"
+    )
 
 
 def _require_equal_hosts(config: Config) -> None:
