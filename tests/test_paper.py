@@ -13,13 +13,15 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from transformer_jax import paper
+from tests import broken
+from transformer_jax import paper, parallel
 from transformer_jax.__main__ import main
-from transformer_jax.decoding import beam_search
-from transformer_jax.model import attention, dropout, embedding, masking, positional_encoding, sublayer
-from transformer_jax.paper import examples, report
+from transformer_jax.decoding import beam_search, translator
+from transformer_jax.evaluation import scores
+from transformer_jax.model import attention, dropout, embedding, masking, positional_encoding, sublayer, transformer
+from transformer_jax.paper import examples, report, results
 from transformer_jax.paper.statement import Deviation, Statement
-from transformer_jax.training import loss, optimizer, translation
+from transformer_jax.training import loss, optimizer, step, translation
 
 ROOT = Path(__file__).parent.parent
 STATEMENTS = {statement.check.__name__: statement for statement in paper.STATEMENTS}
@@ -111,40 +113,76 @@ WINDOW = masking.window_mask
 
 
 # What is broken, and the check that must see it.
+CASES = [
+  (attention, "attention_weights", without_scale, "equation_1"),
+  (attention, "attention_weights", without_scale, "scale"),
+  (attention, "attention_weights", without_scale, "encoder"),
+  (masking, "causal_mask", lambda length: jnp.ones((length, length), bool), "causal"),
+  (masking, "causal_mask", lambda length: jnp.tri(length, k=-1, dtype=bool), "whole_model"),
+  (masking, "window_mask", lambda query, key, radius: jnp.ones((query, key), bool), "restricted_attention"),
+  (masking, "window_mask", lambda query, key, radius: WINDOW(query, key, radius - 1), "restricted_attention"),
+  (masking, "segment_mask", lambda q, k: jnp.ones((len(q), len(k)), bool), "packed_pairs_are_alone"),
+  (sublayer.Sublayer, "output", pre_norm, "residual_and_normalisation"),
+  (sublayer, "layer_norm", lambda config: nn.LayerNorm(epsilon=1e-5), "residual_and_normalisation"),
+  (sublayer.Sublayer, "output", on_the_residual, "dropout_comes_before_the_residual"),
+  (embedding, "embed", lambda table, tokens: table[tokens], "embeddings_are_scaled"),
+  (positional_encoding, "sinusoids", another_base, "sinusoids"),
+  (positional_encoding, "sinusoids", another_base, "wavelengths"),
+  (positional_encoding, "sinusoids", another_base, "a_shift_is_linear"),
+  (positional_encoding, "sinusoids", halves, "sinusoids"),
+  (positional_encoding, "sinusoids", lambda p, d: jnp.zeros((*p.shape, d)), "only_positions_know_the_order"),
+  (translation, "decoder_input", lambda target, positions: target, "shifted_right"),
+  (translation, "decoder_input", lambda target, positions: target, "causal"),
+  (optimizer, "inverse_square_root", one_step_late, "equation_3"),
+  (optimizer, "inverse_square_root", one_step_late, "warmup"),
+  (dropout, "dropout", unscaled, "dropout_rate"),
+  (dropout, "dropout", lambda key, x, rate: x, "dropout_comes_before_the_residual"),
+  (loss, "token_sums", without_target, "label_smoothing"),
+  (beam_search, "penalty", lambda kind, alpha, length: length**alpha, "length_penalty"),
+  (beam_search, "penalty", lambda kind, alpha, length: length / 3, "beam_of_four"),
+  (beam_search, "penalty", lambda kind, alpha, length: length / 3, "wide_beam_finds_the_best"),
+  (transformer.Transformer, "_restricted", broken.causal_encoder, "whole_model"),
+  (transformer.Transformer, "encode", broken.unscaled_source, "whole_model"),
+  (attention, "attention_weights", broken.bfloat16_softmax, "precision"),
+  (embedding, "output_logits", broken.bfloat16_logits, "precision"),
+  (sublayer, "layer_norm", broken.bfloat16_statistics, "precision"),
+  (sublayer, "layer_norm", broken.fast_variance, "residual_and_normalisation"),
+  (dropout.Dropout, "make_rng", broken.one_key, "dropouts_differ"),
+  (translation, "decoder_output", broken.no_dropout, "dropout_in_training"),
+  (step, "train_step", broken.dropout_by_step, "dropout_in_training"),
+  (step, "train_step", broken.dropout_by_row, "dropout_in_training"),
+  (translation, "chunked_sums", broken.padding_in_the_loss, "one_update"),
+  (translation, "chunked_sums", broken.no_smoothing, "one_update"),
+  (parallel, "sum_over_devices", broken.mean_of_devices, "one_update"),
+  (step, "_accumulate", broken.mean_of_micro_batches, "one_update"),
+  (optimizer, "optimizer", broken.usual_beta2, "adam"),
+  (transformer, "continue_ancestors", broken.without_parents, "one_token_at_a_time"),
+  (transformer, "continue_ancestors", broken.without_parents, "search_with_the_model"),
+  (transformer.Transformer, "remember", broken.visible_padding, "one_token_at_a_time"),
+  (transformer.Transformer, "remember", broken.visible_padding, "search_with_the_model"),
+  (beam_search, "penalty", broken.without_alpha, "length_penalty"),
+  (beam_search, "penalty", broken.without_alpha, "beam_of_four"),
+  (translator.Translator, "_options", broken.options_without_alpha, "search_with_the_model"),
+  (beam_search, "beam_search", broken.stop_by_present_length().beam_search, "early_end"),
+  (results, "ROWS", broken.row("C-N4", model={"num_layers": 5}), "rows_c"),
+  (results, "ROWS", broken.row("D-drop0.2", model={"dropout": 0.3}), "rows_d"),
+  (results, "ROWS", broken.row("D-ls0.2", train={"label_smoothing": 0.1}), "rows_d"),
+  (results, "ROWS", broken.row("A-h4", train={"steps": 50_000}), "rows_a"),
+  (results, "ROWS", broken.row("big", train={}), "big"),
+  (results, "ROWS", broken.row("base", model={"dropout": 0.0}), "base"),
+  (scores, "_bleu", broken.lower_case, "bleu"),
+  (scores, "_bleu", broken.other_words, "bleu"),
+]
+# Whose checks take seconds.
+HEAVY = ("one_update", "dropout_in_training", "search_with_the_model")
+
+
 @pytest.mark.parametrize(
-  ("module", "name", "broken", "statement"),
-  [
-    (attention, "attention_weights", without_scale, "equation_1"),
-    (attention, "attention_weights", without_scale, "scale"),
-    (attention, "attention_weights", without_scale, "encoder"),
-    (masking, "causal_mask", lambda length: jnp.ones((length, length), bool), "causal"),
-    (masking, "causal_mask", lambda length: jnp.tri(length, k=-1, dtype=bool), "one_token_at_a_time"),
-    (masking, "window_mask", lambda query, key, radius: jnp.ones((query, key), bool), "restricted_attention"),
-    (masking, "window_mask", lambda query, key, radius: WINDOW(query, key, radius - 1), "restricted_attention"),
-    (masking, "segment_mask", lambda q, k: jnp.ones((len(q), len(k)), bool), "packed_pairs_are_alone"),
-    (sublayer.Sublayer, "output", pre_norm, "residual_and_normalisation"),
-    (sublayer, "layer_norm", lambda config: nn.LayerNorm(epsilon=1e-5), "residual_and_normalisation"),
-    (sublayer.Sublayer, "output", on_the_residual, "dropout_comes_before_the_residual"),
-    (embedding, "embed", lambda table, tokens: table[tokens], "embeddings_are_scaled"),
-    (positional_encoding, "sinusoids", another_base, "sinusoids"),
-    (positional_encoding, "sinusoids", another_base, "wavelengths"),
-    (positional_encoding, "sinusoids", another_base, "a_shift_is_linear"),
-    (positional_encoding, "sinusoids", halves, "sinusoids"),
-    (positional_encoding, "sinusoids", lambda p, d: jnp.zeros((*p.shape, d)), "only_positions_know_the_order"),
-    (translation, "decoder_input", lambda target, positions: target, "shifted_right"),
-    (translation, "decoder_input", lambda target, positions: target, "causal"),
-    (optimizer, "inverse_square_root", one_step_late, "equation_3"),
-    (optimizer, "inverse_square_root", one_step_late, "warmup"),
-    (dropout, "dropout", unscaled, "dropout_rate"),
-    (dropout, "dropout", lambda key, x, rate: x, "dropout_comes_before_the_residual"),
-    (loss, "token_sums", without_target, "label_smoothing"),
-    (beam_search, "penalty", lambda kind, alpha, length: length**alpha, "length_penalty"),
-    (beam_search, "penalty", lambda kind, alpha, length: length / 3, "beam_of_four"),
-    (beam_search, "penalty", lambda kind, alpha, length: length / 3, "wide_beam_finds_the_best"),
-  ],
+  ("module", "name", "other", "statement"),
+  [pytest.param(*case, marks=pytest.mark.slow if case[-1] in HEAVY else ()) for case in CASES],
 )
-def test_a_check_fails_where_the_code_is_broken(module, name, broken, statement, monkeypatch):
-  monkeypatch.setattr(module, name, broken)
+def test_a_check_fails_where_the_code_is_broken(module, name, other, statement, monkeypatch):
+  monkeypatch.setattr(module, name, other)
   reason = STATEMENTS[statement].failure()
   assert reason is not None and "\n" not in reason
   assert "Error: " not in reason, "it could not even run"

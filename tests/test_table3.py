@@ -10,6 +10,7 @@ import pytest
 from configs import base, big, table3
 from transformer_jax import config_values, plan
 from transformer_jax.errors import InputError
+from transformer_jax.paper import results
 
 VOCABULARY = 37_000
 DOCS = Path(__file__).parent.parent / "docs" / "table3.md"
@@ -120,6 +121,19 @@ def test_big_is_the_model_of_configs_big():
   row, config = table3.get_config("big"), big.get_config()
   assert row.model == config.model
   assert row.train == dataclasses.replace(config.train, save_every=row.train.save_every, keep=row.train.keep)
+
+
+@pytest.mark.parametrize("row", table3.ROWS)
+def test_a_config_has_the_values_that_the_paper_prints(row):
+  assert results.values(table3.get_config(row)) == results.TABLE_3[row]
+
+
+@pytest.mark.parametrize("direction", ["en-de", "en-fr"])
+def test_base_and_big_have_them_too(direction):
+  """§6.1: the big model for French has another dropout."""
+  of_big = results.TABLE_3["big"] | ({"dropout": 0.1} if direction == "en-fr" else {})
+  assert results.values(base.get_config(direction)) == results.TABLE_3["base"]
+  assert results.values(big.get_config(direction)) == of_big
 
 
 def test_an_unknown_row_is_named():

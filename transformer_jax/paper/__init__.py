@@ -7,7 +7,16 @@ or change an input and look at what changes.
 
 from collections.abc import Iterator
 
-from transformer_jax.paper import architecture, attention, decoding, embedding, results, training, why_self_attention
+from transformer_jax.paper import (
+  architecture,
+  attention,
+  decoding,
+  embedding,
+  results,
+  training,
+  update,
+  why_self_attention,
+)
 from transformer_jax.paper.statement import Statement
 
 
@@ -15,7 +24,7 @@ def _section(statement: Statement) -> list[int]:
   return [int(number) for number in statement.section.split(".")]
 
 
-_THEMES = (architecture, attention, embedding, why_self_attention, training, decoding, results)
+_THEMES = (architecture, attention, embedding, why_self_attention, training, update, decoding, results)
 
 STATEMENTS = sorted((statement for theme in _THEMES for statement in theme.STATEMENTS), key=_section)
 

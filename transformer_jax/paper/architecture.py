@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.config import Config
-from transformer_jax.model import masking
+from transformer_jax.data.tokenizer import PAD
+from transformer_jax.model import attention, embedding, masking
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import Encoder
@@ -37,9 +38,17 @@ from transformer_jax.training import step, translation
 STATEMENTS = Statements()
 
 
-def _after(params: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-  """LayerNorm(x + y)."""
-  return formulas.layer_norm(params["norm"], x + y)
+@STATEMENTS.add(
+  "3",
+  "Figure 1: embeddings and positions, the encoder, the decoder over its own past and the encoder's output, and from "
+  "that the logits of the next token.",
+  code="model/transformer.py: Transformer.__call__",
+  test="tests/model/test_transformer.py::test_logits",
+)
+def whole_model():
+  params = random_like(shapes(TINY))
+  found = row_logits(TINY, params)(row((SOURCE, TARGET)))[: len(TARGET)]  # padding is behind them
+  require_close(found, formulas.transformer(float64(params), SOURCE, TARGET), "the logits of the whole model")
 
 
 @STATEMENTS.add(
@@ -49,21 +58,26 @@ def _after(params: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
   test="tests/model/test_decode_step.py::test_beams_that_change_places_equal_the_whole_path_of_each",
 )
 def one_token_at_a_time():
+  # Three outputs side by side: two begin with the same tokens, and before the last token they change places.
+  outputs, order = [[5, 9, 11, 30], [5, 9, 12, 13], [5, 17, 4, 6]], [2, 0, 1]
+  parents = [[0, 0, 0], [0, 0, 0], [0, 1, 2], order]
 
-  def both_ways(model: Transformer, source: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
-    valid = jnp.ones(len(source), bool)
+  def logits(model: Transformer, source: jax.Array) -> jax.Array:
+    valid = source != PAD
     memory = model.encode(source, jnp.arange(len(source)), masking.padding_mask(valid, valid))
-    cross_mask = jnp.ones((len(target), len(source)), bool)
-    whole = model.decode(target, jnp.arange(len(target)), memory, masking.causal_mask(len(target)), cross_mask)
-    cache, steps = model.start(model.remember(memory, valid), len(target), beams=1), []
-    for position in range(len(target)):
-      hidden, cache = model.decode_step(cache, jnp.int32(position), jnp.array([0]), target[position : position + 1])
-      steps.append(hidden)
-    return whole, jnp.concatenate(steps)
+    cache, steps = model.start(model.remember(memory, valid), max_length=7, beams=3), []
+    for position in range(4):
+      before = [formulas.BEGIN if position == 0 else tokens[position - 1] for tokens in outputs]
+      tokens = jnp.array([before[i] for i in order] if position == 3 else before)
+      hidden, cache = model.decode_step(cache, jnp.int32(position), jnp.array(parents[position]), tokens)
+      steps.append(model.logits(hidden))
+    return jnp.stack(steps)
 
   params = random_like(shapes(SHALLOW))
-  whole, steps = compiled(Transformer(SHALLOW), method=both_ways)(params, np.array(SOURCE), np.array(TARGET[:4]))
-  require_close(steps, whole, "decoding step by step against all steps at once")
+  found = compiled(Transformer(SHALLOW), method=logits)(params, np.array([*SOURCE, PAD, PAD]))
+  expected = np.array([formulas.transformer(float64(params), SOURCE, tokens) for tokens in outputs]).swapaxes(0, 1)
+  require_close(found[:3], expected[:3], "logits of three outputs side by side, token by token")
+  require_close(found[3], expected[3][order], "logits of outputs that changed places")
 
 
 @STATEMENTS.add(
@@ -78,10 +92,7 @@ def encoder():
   params = parameters(Encoder(TINY), x, mask, deterministic=True)
   expected = float64(x)
   for i in range(TINY.num_layers):
-    layer = float64(params)[f"layers_{i}"]
-    attended = formulas.multi_head(layer["attention"], expected, expected, mask)
-    expected = _after(layer["attention_sublayer"], expected, attended)
-    expected = _after(layer["feed_forward_sublayer"], expected, formulas.feed_forward(layer["feed_forward"], expected))
+    expected = formulas.encoder_layer(float64(params)[f"layers_{i}"], expected, mask)
   require_close(compiled(Encoder(TINY), deterministic=True)(params, x, mask), expected, "the encoder's output")
 
 
@@ -97,12 +108,7 @@ def decoder():
   params = parameters(Decoder(TINY), x, memory, causal, cross, deterministic=True)
   expected = float64(x)
   for i in range(TINY.num_layers):
-    layer = float64(params)[f"layers_{i}"]
-    attended = formulas.multi_head(layer["self_attention"], expected, expected, causal)
-    expected = _after(layer["self_sublayer"], expected, attended)
-    attended = formulas.multi_head(layer["cross_attention"], expected, float64(memory), cross)
-    expected = _after(layer["cross_sublayer"], expected, attended)
-    expected = _after(layer["feed_forward_sublayer"], expected, formulas.feed_forward(layer["feed_forward"], expected))
+    expected = formulas.decoder_layer(float64(params)[f"layers_{i}"], expected, float64(memory), causal, cross)
   found = compiled(Decoder(TINY), deterministic=True)(params, x, memory, causal, cross)
   require_close(found, expected, "the decoder's output")
 
@@ -124,7 +130,11 @@ def residual_and_normalisation():
     x = (size * (3 + normal(0, 13, TINY.d_model))).astype(np.float32)
     params = parameters(module, x, f, deterministic=True)
     found = jax.jit(lambda params, x: module.apply({"params": params}, x, f, deterministic=True))(params, x)
-    require_close(found, _after(float64(params), float64(x), f(float64(x))), f"a sub-layer and x of about {size:g}")
+    expected = formulas.layer_norm(float64(params)["norm"], float64(x) + f(float64(x)))
+    require_close(found, expected, f"a sub-layer and x of about {size:g}")
+  x = 3000 + normal(2, 13, TINY.d_model)  # a mean that hides the spread from careless statistics
+  found = jax.jit(lambda x: module.apply({"params": params}, x, jnp.zeros_like, deterministic=True))(x)
+  require_close(found, formulas.layer_norm(float64(params)["norm"], float64(x)), "a sub-layer and x of about 3000")
 
 
 @STATEMENTS.add(
@@ -193,15 +203,34 @@ def initial_values():
 )
 def precision():
   require_equal(ModelConfig().dtype, Dtype.FLOAT32, "the type of products by default")
-  params, logits = random_like(shapes(SHALLOW)), {}
-  for dtype in Dtype:
-    logits[dtype] = row_logits(dataclasses.replace(SHALLOW, dtype=dtype), params)(row((SOURCE, TARGET)))
-    require_equal(logits[dtype].dtype, jnp.float32, f"the type of logits with products in {dtype.value}")
-  scale = float(np.std(logits[Dtype.FLOAT32]))
+  config, params = dataclasses.replace(SHALLOW, dtype=Dtype.BFLOAT16), random_like(shapes(SHALLOW))
+  found = row_logits(config, params)(row((SOURCE, TARGET)))[: len(TARGET)]
+  require_equal(found.dtype, jnp.float32, "the type of logits with products in bfloat16")
+  exact = formulas.transformer(float64(params), SOURCE, TARGET)
   # Seven layers of products that are each rounded to 8 bits.
-  difference = (logits[Dtype.BFLOAT16] - logits[Dtype.FLOAT32]) / scale
-  require_close(difference, np.zeros(difference.shape), "logits in bfloat16, against float32", 0.2)
-  require(float(np.max(np.abs(difference))) > 1e-4, "logits in bfloat16 are those of float32: nothing was rounded")
+  difference = (found - exact) / np.std(exact)
+  require_close(difference, np.zeros(difference.shape), "logits in bfloat16, against float64", 0.2)
+  require(float(np.max(np.abs(difference))) > 1e-4, "logits in bfloat16 are exact: nothing was rounded")
+  _require_float32_inside(config)
+
+
+def _require_float32_inside(config: ModelConfig) -> None:
+  """What is float32 in any case, from operands in bfloat16 to what is found without rounding them again."""
+  query, key = (jnp.asarray(normal(seed, n, 1, 5), jnp.bfloat16) for seed, n in ((0, 11), (1, 13)))
+  weights = attention.attention_weights(query, key, jnp.ones((11, 13), bool))[0]
+  expected = formulas.softmax(float64(query)[:, 0] @ float64(key)[:, 0].T / math.sqrt(5))
+  require_close(weights, expected, "softmax of products in bfloat16", 1e-6)
+
+  hidden, table = (jnp.asarray(normal(seed, n, 22), jnp.bfloat16) for seed, n in ((2, 7), (3, 31)))
+  logits = embedding.output_logits(table, hidden, config.dtype.value)
+  require_close(logits, float64(hidden) @ float64(table).T, "logits of a hidden state in bfloat16", 1e-5)
+
+  x = jnp.asarray(100 + normal(4, 13, config.d_model), jnp.bfloat16)  # the mean has more digits than bfloat16 holds
+  module = Sublayer(config)
+  params = parameters(module, x, jnp.zeros_like, deterministic=True)
+  found = jax.jit(lambda params, x: module.apply({"params": params}, x, jnp.zeros_like, deterministic=True))(params, x)
+  expected = formulas.layer_norm(float64(params)["norm"], float64(x))
+  require_close(found, expected, "layer normalisation in bfloat16", 0.01)  # its output is rounded
 
 
 @STATEMENTS.add(

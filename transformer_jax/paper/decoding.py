@@ -1,23 +1,26 @@
 """§6.1, decoding: beam search and its length penalty, lengths, scores."""
 
+import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax import averaging
-from transformer_jax.config import DecodeConfig, LengthPenalty
+from transformer_jax.config import Config, DecodeConfig, EvaluateConfig, LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import batch, beam_search
-from transformer_jax.evaluation import scores
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.evaluation import report, scores
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import SHALLOW, float64, random_like, shapes
+from transformer_jax.paper.examples import SHALLOW, SOURCE, TARGET, float64, random_like, shapes
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
 
 STATEMENTS = Statements()
@@ -36,6 +39,9 @@ class _Toy:
       probabilities = formulas.softmax(logits)
     shape = (sentences, limit, _VOCABULARY, _VOCABULARY)
     self.log_probs = np.log(np.broadcast_to(probabilities, shape)).astype(np.float32)
+
+  def next(self, sentence: int, tokens: Sequence[int]) -> np.ndarray:
+    return self.log_probs[sentence, len(tokens), (BOS, *tokens)[-1]]
 
   def log_prob(self, sentence: int, tokens: Sequence[int]) -> float:
     before = (BOS, *tokens)
@@ -77,17 +83,26 @@ def _require_found(found: list, expected: list, what: str) -> None:
   require_close([score for score, _ in found], [score for score, _ in expected], f"the scores of {what}")
 
 
-def _plain_beam_search(toy: _Toy, sentence: int, beam_size: int, alpha: float) -> tuple[float, tuple[int, ...]]:
-  """To the last position, with lists."""
-  beam: list[tuple[int, ...]] = [()]
+def _plain_beam_search(
+  log_probs: Callable[[tuple[int, ...]], np.ndarray], limit: int, beam_size: int, alpha: float
+) -> tuple[float, tuple[int, ...]]:
+  """To the last position, with lists; `log_probs` tells log P(next token) behind the tokens so far, `[vocab]`."""
+  beam: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
   finished = []
-  for length in range(1, toy.limit + 1):
-    words = [EOS] if length == toy.limit else [*_WORDS, EOS]
-    extensions = [(*tokens, word) for tokens in beam for word in words]
-    extensions.sort(key=lambda tokens: -toy.log_prob(sentence, tokens))
-    finished += [tokens for tokens in extensions[:beam_size] if tokens[-1] == EOS]
-    beam = [tokens for tokens in extensions if tokens[-1] != EOS][:beam_size]
-  return max(toy.score(sentence, tokens, alpha) for tokens in finished)
+  for length in range(1, limit + 1):
+    extensions = []
+    for log_prob, tokens in beam:
+      of_next = log_probs(tokens)
+      words = [EOS] if length == limit else [word for word in range(len(of_next)) if word not in (PAD, BOS)]
+      extensions += [(log_prob + float(of_next[word]), (*tokens, word)) for word in words]
+    extensions.sort(key=lambda extension: -extension[0])
+    finished += [
+      (log_prob / formulas.length_penalty(length, alpha), tokens)
+      for log_prob, tokens in extensions[:beam_size]
+      if tokens[-1] == EOS
+    ]
+    beam = [extension for extension in extensions if extension[1][-1] != EOS][:beam_size]
+  return max(finished)
 
 
 @STATEMENTS.add(
@@ -99,8 +114,52 @@ def _plain_beam_search(toy: _Toy, sentence: int, beam_size: int, alpha: float) -
 def beam_of_four():
   require_equal(DecodeConfig().beam_size, 4, "the beam size by default")
   toy = _Toy(sentences=5, limit=11)
-  expected = [_plain_beam_search(toy, sentence, 4, 0.6) for sentence in range(5)]
+  expected = [_plain_beam_search(functools.partial(toy.next, sentence), 11, 4, 0.6) for sentence in range(5)]
   _require_found(toy.search(4, 0.6), expected, "what a beam of 4 finds")
+
+
+class _Numbers:
+  """A tokenizer of texts that are the tokens' numbers."""
+
+  longest_piece = 4
+
+  def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    return [[int(word) for word in text.split()] for text in texts]
+
+  def decode(self, tokens: Sequence[int]) -> str:
+    return " ".join(map(str, tokens))
+
+
+@STATEMENTS.add(
+  "6.1",
+  "The probability of a token is the model's, of the input and of the output's tokens so far; the score is that of the "
+  "whole output.",
+  code="decoding/translator.py: Translator",
+  test="tests/decoding/test_batch.py::test_cached_and_padded_equals_uncached_and_alone",
+)
+def search_with_the_model():
+  config = Config(model=SHALLOW, decode=DecodeConfig(extra_length=7, max_source_length=8))
+  params = random_like(shapes(SHALLOW))
+  # Tokens become less alike, and the end so probable that one output is short and others are as long as may be.
+  end = params["target_embedding"]["table"][EOS]
+  norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
+  norm["scale"] *= 3
+  norm["bias"] += 1.6 * end / (end @ end)
+  numbers: Any = _Numbers()
+  sentences = [SOURCE[:-1], SOURCE[2:3], TARGET[:5]]  # of different lengths, so that padding is beside the shorter
+  texts = [numbers.decode(sentence) for sentence in sentences]
+  found = Translator(config, params, numbers).translate(texts, return_scores=True)
+  exact, expected = float64(params), []
+  for sentence in sentences:
+
+    def log_probs(tokens: tuple[int, ...], source: list[int] = [*sentence, EOS]) -> np.ndarray:  # noqa: B006
+      return np.log(formulas.softmax(formulas.transformer(exact, source, [*tokens, PAD])[-1]))
+
+    expected.append(_plain_beam_search(log_probs, len(sentence) + 1 + 7, 4, 0.6))
+  outputs = [numbers.decode(tokens[:-1]) for _, tokens in expected]
+  require_equal([translation.text for translation in found], outputs, "what a beam of 4 finds with the model")
+  scores = [translation.score for translation in found], [score for score, _ in expected]
+  require_close(*scores, "the scores of what a beam of 4 finds with the model")
 
 
 @STATEMENTS.add(
@@ -173,6 +232,17 @@ def early_end():
   require_equal([tokens for _, tokens in found], [(EOS,)] * 2, "outputs of a model that ends at once")
   require_equal(len(steps), 1, "steps of 50")
 
+  # At the first step the end is a little more probable than any word; the best word is then followed by itself.
+  word, length = _WORDS[0], 11
+  probabilities = np.full((1, length, _VOCABULARY, _VOCABULARY), 0.001 / (_VOCABULARY - 1))
+  probabilities[..., word] = 0.999
+  probabilities[0, 0] = 0.3 / (_VOCABULARY - 2)
+  probabilities[0, 0, :, [EOS, word]] = np.array([[0.37], [0.33]])
+  probabilities[0, -1, :, EOS] = 1
+  found = _Toy(1, length, probabilities).search(4, 0.6)
+  expected = [(math.log(0.33 * 0.999**9) / formulas.length_penalty(length, 0.6), (*[word] * 10, EOS))]
+  _require_found(found, expected, "what is found that is less probable at first but longer")
+
 
 @STATEMENTS.add(
   "6.1",
@@ -209,14 +279,26 @@ def _bleu(translations: list[str], references: list[str]) -> float:
   "6.1",
   "Table 2: translations are judged by BLEU.",
   code="evaluation/scores.py: score",
-  test="tests/evaluation/test_scores.py::test_equals_sacrebleu",
+  test="tests/evaluation/test_scores.py::test_words_are_those_of_13a_unless_said_otherwise",
   deviation=Deviation(
-    "sacreBLEU's, of raw text, with a signature that says how it was computed",
+    "sacreBLEU's, of raw text: words are those of `13a`, letters of both cases differ, and a signature says so",
     "the paper does not say how words are found; scores compare only where that is equal",
   ),
 )
 def bleu():
-  references = ["the quick brown fox jumps over the lazy dog", "two men ride a horse in the snow", "a b c d e f"]
-  translations = ["the quick brown fox jumped over the lazy dog", "two men ride horses in the snow", "a b c d"]
-  found = scores.score(translations, references).bleu
-  require_close(found, _bleu(translations, references), "BLEU", 1e-6)
+  require_equal((EvaluateConfig().tokenize, EvaluateConfig().lowercase), ("13a", False), "words and case by default")
+  references = ["The „quick“ brown fox, 3.5 m long, jumps over the lazy Dog.", "Two men ride a horse; it snows."]
+  translations = ["The „slow“ brown fox, 3.5 m long, jumps over the lazy dog.", "two men ride a horse; it snows"]
+  # By hand: punctuation of ASCII is parted, but not in a number; quotation marks that ASCII lacks are not.
+  of_references = [
+    "The „quick“ brown fox , 3.5 m long , jumps over the lazy Dog .",
+    "Two men ride a horse ; it snows .",
+  ]
+  of_translations = [
+    "The „slow“ brown fox , 3.5 m long , jumps over the lazy dog .",
+    "two men ride a horse ; it snows",
+  ]
+  found = scores.score(translations, references)
+  require_close(found.bleu, _bleu(of_translations, of_references), "BLEU", 1e-6)
+  whole = report.whole(report.Text(None, translations), report.Text(None, references))
+  require_close(whole["scores"]["bleu"]["score"], _bleu(of_translations, of_references), "BLEU of a report", 1e-6)

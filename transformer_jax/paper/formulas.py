@@ -4,12 +4,15 @@ Parameters are trees of arrays with the names that the modules give them.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 Params = Any
+Dropout = Callable[[np.ndarray], np.ndarray]
+
+BEGIN = 2  # the token before the first of the target
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
@@ -50,6 +53,64 @@ def sinusoids(positions: Any, d_model: int) -> np.ndarray:
       angle = position / 10_000 ** (2 * i / d_model)
       row[2 * i], row[2 * i + 1] = math.sin(angle), math.cos(angle)
   return table
+
+
+def _unchanged(x: np.ndarray) -> np.ndarray:
+  return x
+
+
+def encoder_layer(params: Params, x: np.ndarray, mask: np.ndarray, dropout: Dropout = _unchanged) -> np.ndarray:
+  """§3.1, Figure 1, left: `[source, model]` -> `[source, model]`."""
+  x = layer_norm(params["attention_sublayer"]["norm"], x + dropout(multi_head(params["attention"], x, x, mask)))
+  return layer_norm(params["feed_forward_sublayer"]["norm"], x + dropout(feed_forward(params["feed_forward"], x)))
+
+
+def decoder_layer(
+  params: Params,
+  x: np.ndarray,
+  memory: np.ndarray,
+  self_mask: np.ndarray,
+  cross_mask: np.ndarray,
+  dropout: Dropout = _unchanged,
+) -> np.ndarray:
+  """§3.1, Figure 1, right: `[target, model]` over memory `[source, model]` -> `[target, model]`."""
+  attended = multi_head(params["self_attention"], x, x, self_mask)
+  x = layer_norm(params["self_sublayer"]["norm"], x + dropout(attended))
+  attended = multi_head(params["cross_attention"], x, memory, cross_mask)
+  x = layer_norm(params["cross_sublayer"]["norm"], x + dropout(attended))
+  return layer_norm(params["feed_forward_sublayer"]["norm"], x + dropout(feed_forward(params["feed_forward"], x)))
+
+
+def transformer(
+  params: Params, source: Sequence[int], target: Sequence[int], dropout: Dropout = _unchanged
+) -> np.ndarray:
+  """Figure 1 for one sentence pair, nothing padded: logits of each target token, `[target, vocab]`.
+
+  `dropout` is called for the sums of embeddings and positions and for each sub-layer, from the encoder's first to the
+  decoder's last.
+  """
+  table = params["target_embedding"]["table"]
+  n, m, d_model = len(source), len(target), table.shape[1]
+
+  def enter(tokens: Sequence[int]) -> np.ndarray:
+    return dropout(table[list(tokens)] * math.sqrt(d_model) + sinusoids(range(len(tokens)), d_model))
+
+  memory = enter(source)
+  for i in range(len(params["encoder"])):
+    memory = encoder_layer(params["encoder"][f"layers_{i}"], memory, np.ones((n, n), bool), dropout)
+  x = enter([BEGIN, *target[:-1]])
+  for i in range(len(params["decoder"])):
+    layer = params["decoder"][f"layers_{i}"]
+    x = decoder_layer(layer, x, memory, np.tri(m, dtype=bool), np.ones((m, n), bool), dropout)
+  return x @ table.T
+
+
+def cross_entropy(logits: np.ndarray, targets: Sequence[int], smoothing: float) -> float:
+  """-sum_v q_v log p_v, summed over the tokens; q is 1 - eps + eps / V on the target and eps / V elsewhere."""
+  tokens, vocab = logits.shape
+  q = np.full((tokens, vocab), smoothing / vocab)
+  q[np.arange(tokens), list(targets)] += 1 - smoothing
+  return -float(np.sum(q * np.log(softmax(logits))))
 
 
 def learning_rate(step: int, d_model: int, warmup_steps: int) -> float:

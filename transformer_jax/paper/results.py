@@ -1,6 +1,7 @@
 """§6.2, the models of Table 3, and the big one of §6.1."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +9,7 @@ import numpy as np
 
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import float64, normal, shapes
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
 from transformer_jax.table3 import ROWS
@@ -16,27 +18,81 @@ from transformer_jax.training import loss, metrics
 STATEMENTS = Statements()
 
 
-def _require_counts(letter: str) -> None:
-  """The parameters of all rows whose names begin so, against the formula of `docs/table3.md`."""
-  for name, row in ROWS.items():
-    if name.startswith(letter):
-      model = ModelConfig(**row.model)
-      found = sum(leaf.size for leaf in jax.tree.leaves(shapes(model)))
-      require_equal(found, _count(**row.model), f"parameters of row {name}")
+_BASE = {
+  "num_layers": 6,
+  "d_model": 512,
+  "d_ff": 2048,
+  "num_heads": 8,
+  "d_k": 64,
+  "d_v": 64,
+  "dropout": 0.1,
+  "label_smoothing": 0.1,
+  "steps": 100_000,
+  "learned_positions": False,
+}
+
+# Every row of Table 3, once more from the paper: what `table3.ROWS` must say. Where a row is empty there, it is base's.
+TABLE_3 = {
+  name: _BASE | changes
+  for name, changes in {
+    "base": {},
+    "A-h1": {"num_heads": 1, "d_k": 512, "d_v": 512},
+    "A-h4": {"num_heads": 4, "d_k": 128, "d_v": 128},
+    "A-h16": {"num_heads": 16, "d_k": 32, "d_v": 32},
+    "A-h32": {"num_heads": 32, "d_k": 16, "d_v": 16},
+    "B-dk16": {"d_k": 16},
+    "B-dk32": {"d_k": 32},
+    "C-N2": {"num_layers": 2},
+    "C-N4": {"num_layers": 4},
+    "C-N8": {"num_layers": 8},
+    "C-d256": {"d_model": 256, "d_k": 32, "d_v": 32},
+    "C-d1024": {"d_model": 1024, "d_k": 128, "d_v": 128},
+    "C-dff1024": {"d_ff": 1024},
+    "C-dff4096": {"d_ff": 4096},
+    "D-drop0.0": {"dropout": 0.0},
+    "D-drop0.2": {"dropout": 0.2},
+    "D-ls0.0": {"label_smoothing": 0.0},
+    "D-ls0.2": {"label_smoothing": 0.2},
+    "E-learned": {"learned_positions": True},
+    "big": {"d_model": 1024, "d_ff": 4096, "num_heads": 16, "dropout": 0.3, "steps": 300_000},
+  }.items()
+}
+
+
+def values(config: Config) -> dict[str, Any]:
+  """The columns of Table 3, of a config of the Transformer."""
+  model: Any = config.model
+  found = {name: getattr(model, name) for name in _BASE if hasattr(model, name)}
+  of_heads = {"d_k": model.head_dim_k, "d_v": model.head_dim_v}
+  return found | of_heads | {name: getattr(config.train, name) for name in ("label_smoothing", "steps")}
+
+
+def _require_rows(letter: str, number: int) -> None:
+  """So many rows have names that begin so, each with the values of the paper and the parameters that they give."""
+  names = [name for name in ROWS if name.startswith(letter)]
+  require_equal(len(names), number, f"rows {letter}")
+  for name in names:
+    row = ROWS[name]
+    model = ModelConfig(**row.model)
+    found = values(Config(model=model, train=TrainConfig(**row.train)))
+    for column, expected in TABLE_3[name].items():
+      require_equal(found[column], expected, f"{column} of row {name}")
+    count = sum(leaf.size for leaf in jax.tree.leaves(shapes(model)))
+    require_equal(count, _count(**TABLE_3[name]), f"parameters of row {name}")
 
 
 def _count(
   *,
-  num_layers: int = 6,
-  d_model: int = 512,
-  d_ff: int = 2048,
-  num_heads: int = 8,
-  d_k: int = 64,
-  d_v: int = 64,
-  learned_positions: bool = False,
-  dropout: float = 0.1,
+  num_layers: int,
+  d_model: int,
+  d_ff: int,
+  num_heads: int,
+  d_k: int,
+  d_v: int,
+  learned_positions: bool,
+  **_: float,
 ) -> int:
-  """V d + N (3 a + 2 f + 10 d) and two tables of 1,024 learned positions; the defaults are the row base."""
+  """V d + N (3 a + 2 f + 10 d) and two tables of 1,024 learned positions, as in `docs/table3.md`."""
   attention = 2 * d_model * num_heads * (d_k + d_v)
   feed_forward = 2 * d_model * d_ff + d_ff + d_model
   positions = 2 * 1024 * d_model if learned_positions else 0
@@ -55,12 +111,9 @@ def _count(
   ),
 )
 def base():
-  model, train = ModelConfig(), TrainConfig()
-  sizes = (model.num_layers, model.d_model, model.d_ff, model.num_heads, model.head_dim_k, model.head_dim_v)
-  require_equal(sizes, (6, 512, 2048, 8, 64, 64), "N, d_model, d_ff, h, d_k, d_v by default")
-  require_equal((model.dropout, train.label_smoothing), (0.1, 0.1), "P_drop and epsilon_ls by default")
-  require_equal(_count(), 63_045_632, "parameters by the formula")
-  _require_counts("base")
+  require_equal(set(ROWS), set(TABLE_3), "rows of Table 3")
+  require_equal(_count(**_BASE), 63_045_632, "parameters by the formula")
+  _require_rows("base", 1)
 
 
 @STATEMENTS.add(
@@ -70,13 +123,10 @@ def base():
   test="tests/test_table3.py::test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b",
 )
 def rows_a():
-  _require_counts("A")
-  for name, row in ROWS.items():
-    if name.startswith("A"):
-      require_equal(_count(**row.model), _count(), f"parameters of row {name}, against base")
-      model = ModelConfig(num_heads=row.model["num_heads"])
-      sizes = model.head_dim_k, model.head_dim_v
-      require_equal(sizes, (row.model["d_k"], row.model["d_v"]), f"d_k and d_v of row {name} where they are not set")
+  _require_rows("A", 4)
+  for heads in (1, 4, 16, 32):
+    model = ModelConfig(num_heads=heads)
+    require_equal((model.head_dim_k, model.head_dim_v), (512 // heads,) * 2, f"d_k and d_v of {heads} heads by default")
 
 
 @STATEMENTS.add(
@@ -86,9 +136,7 @@ def rows_a():
   test="tests/test_table3.py::test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b",
 )
 def rows_b():
-  _require_counts("B")
-  values = [ModelConfig(**row.model).head_dim_v for name, row in ROWS.items() if name.startswith("B")]
-  require_equal(values, [64, 64], "d_v of the rows")
+  _require_rows("B", 2)
 
 
 @STATEMENTS.add(
@@ -98,7 +146,7 @@ def rows_b():
   test="tests/test_table3.py::test_parameters",
 )
 def rows_c():
-  _require_counts("C")
+  _require_rows("C", 7)
 
 
 @STATEMENTS.add(
@@ -108,17 +156,12 @@ def rows_c():
   test="tests/test_table3.py::test_a_row_differs_from_base_by_its_own_fields_only",
 )
 def rows_d():
-  _require_counts("D")
-  logits, targets, valid = (jnp.asarray(x) for x in (normal(0, 11, 13), np.arange(11), np.ones(11, bool)))
-  sums = {}
-  for name, row in ROWS.items():
-    if name.startswith("D"):
-      config = Config(model=ModelConfig(**row.model), train=TrainConfig(**row.train))
-      sums[name] = loss.token_sums(logits, targets, valid, config.train.label_smoothing)
-  plain = sums["D-ls0.0"]
-  require_close(plain.loss, plain.negative_log_likelihood, "the loss without smoothing, against that of the targets")
-  smoothing = [float(sums[name].loss - plain.loss) for name in ("D-drop0.0", "D-ls0.2")]
-  require_close(smoothing[1], 2 * smoothing[0], "what smoothing of 0.2 adds to the loss, against twice that of 0.1")
+  _require_rows("D", 4)
+  logits, targets = normal(0, 11, 13), np.arange(11)
+  for smoothing in (0.0, 0.2):
+    found = loss.token_sums(jnp.asarray(logits), jnp.asarray(targets), jnp.ones(11, bool), smoothing).loss
+    expected = formulas.cross_entropy(float64(logits), targets.tolist(), smoothing)
+    require_close(found / expected, 1, f"the loss with smoothing of {smoothing}, over that of the formula", 1e-5)
 
 
 @STATEMENTS.add(
@@ -128,7 +171,7 @@ def rows_d():
   test="tests/test_table3.py::test_parameters",
 )
 def row_e():
-  _require_counts("E")
+  _require_rows("E", 1)
 
 
 @STATEMENTS.add(
@@ -142,10 +185,8 @@ def row_e():
   ),
 )
 def big():
-  require_equal(_count(**ROWS["big"].model), 214_171_648, "parameters by the formula")
-  _require_counts("big")
-  model = ModelConfig(**ROWS["big"].model)
-  require_equal((model.head_dim_k, model.head_dim_v), (64, 64), "d_k and d_v of the big model")
+  require_equal(_count(**TABLE_3["big"]), 214_171_648, "parameters by the formula")
+  _require_rows("big", 1)
 
 
 @STATEMENTS.add(

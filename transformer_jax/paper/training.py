@@ -89,10 +89,10 @@ def batch_size():
 )
 def packed_pairs_are_alone():
   pairs = [(SOURCE, TARGET), (TARGET[2:], SOURCE[3:]), ([5, 3], [9, 7, 3])]
-  logits_of = row_logits(SHALLOW, random_like(shapes(SHALLOW)))
-  packed, start = logits_of(row(*pairs)), 0
+  params = random_like(shapes(SHALLOW))
+  packed, start = row_logits(SHALLOW, params)(row(*pairs)), 0
   for number, (source, target) in enumerate(sorted(pairs, key=lambda pair: -max(map(len, pair))), 1):
-    alone = logits_of(row((source, target)))[: len(target)]
+    alone = formulas.transformer(float64(params), source, target)
     # In a row the longest pair is the first, as it is placed first.
     require_close(packed[start : start + len(target)], alone, f"the logits of the packed pair {number}, alone")
     start += len(target)

@@ -1,0 +1,152 @@
+"""The code with one thing broken: what the checks of the paper's statements must see."""
+
+import inspect
+import types
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+
+from transformer_jax import parallel
+from transformer_jax.decoding import beam_search as beam_searching
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.evaluation import scores
+from transformer_jax.model import cache
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.table3 import ROWS
+from transformer_jax.training import loss, optimizer, step, translation
+
+# As they are before anything is put in their place.
+_CONTINUE, _REMEMBER, _PENALTY = cache.continue_ancestors, Transformer.remember, beam_searching.penalty
+_CHUNKED_SUMS, _DECODER_OUTPUT, _TRAIN_STEP = loss.chunked_sums, translation.decoder_output, step.train_step
+_SUM, _OPTIMIZER, _BLEU, _OPTIONS = parallel.sum_over_devices, optimizer.optimizer, scores._bleu, Translator._options
+
+
+def rewritten(module: types.ModuleType, old: str, new: str) -> types.ModuleType:
+  """A module with one place of its source changed, for what is inside a function."""
+  source = inspect.getsource(module)
+  assert source.count(old) == 1
+  changed = types.ModuleType(module.__name__)
+  exec(compile(source.replace(old, new), "rewritten", "exec"), changed.__dict__)
+  return changed
+
+
+def causal_encoder(self, mask):
+  """All self-attention sees the past only."""
+  return mask & jnp.tri(len(mask), dtype=bool)
+
+
+def unscaled_source(self, source, positions, mask, *, deterministic=True):
+  x = self._enter(self.target_embedding.table[source] + self.source_positions(positions), deterministic)
+  return self.encoder(x, mask, deterministic=deterministic)
+
+
+def bfloat16_softmax(query, key, mask):
+  scores = jnp.einsum("qhd,khd->hqk", query, key, preferred_element_type=jnp.float32) * query.shape[-1] ** -0.5
+  scores = jnp.where(mask[None], scores, jnp.finfo(jnp.float32).min).astype(jnp.bfloat16)
+  return jnp.where(mask[None], jax.nn.softmax(scores), 0).astype(jnp.float32)
+
+
+def bfloat16_logits(table, hidden, dtype="float32"):
+  return jnp.einsum("...d,vd->...v", hidden.astype(dtype), table.astype(dtype)).astype(jnp.float32)
+
+
+def fast_variance(config):
+  """E[x^2] - E[x]^2, which is nothing where the mean is large."""
+  return nn.LayerNorm(config.layer_norm_epsilon, dtype=config.dtype.value)
+
+
+def bfloat16_statistics(config):
+  return nn.LayerNorm(config.layer_norm_epsilon, dtype=config.dtype.value, force_float32_reductions=False)
+
+
+def one_key(self, name):
+  """The key of the row, without the module's own place."""
+  return self.scope.rngs[name].rng
+
+
+def no_dropout(model, params, row, key):
+  return _DECODER_OUTPUT(model, params, row, None)
+
+
+def dropout_by_step(config, state, batch):
+  return _TRAIN_STEP(config, state, batch._replace(places=0 * batch.places))
+
+
+def dropout_by_row(config, state, batch):
+  return _TRAIN_STEP(config, state.replace(step=0 * state.step), batch)
+
+
+def padding_in_the_loss(logits_of, table, hidden, targets, valid, label_smoothing):
+  return _CHUNKED_SUMS(logits_of, table, hidden, targets, jnp.ones_like(valid), label_smoothing)
+
+
+def no_smoothing(logits_of, table, hidden, targets, valid, label_smoothing):
+  return _CHUNKED_SUMS(logits_of, table, hidden, targets, valid, 0.0)
+
+
+def _mean(gradients: Any, tokens: Any) -> Any:
+  return jax.tree.map(lambda g: g / tokens, gradients)
+
+
+def mean_of_devices(tree):
+  """Of (gradients, sums): the mean of the devices' mean gradients, times all tokens."""
+  if not isinstance(tree, tuple):
+    return _SUM(tree)
+  gradients, sums = tree
+  total = _SUM(sums)
+  means = _SUM(_mean(gradients, sums.tokens))
+  return jax.tree.map(lambda mean: mean / _SUM(jnp.ones(())) * total.tokens, means), total
+
+
+def mean_of_micro_batches(function, batch, parts):
+  found = []
+  for part in range(parts):
+    found.append(function(jax.tree.map(lambda x, part=part: x.reshape(parts, -1, *x.shape[1:])[part], batch)))
+  total = jax.tree.map(lambda *x: sum(x), *(sums for _, sums in found))
+  means = [_mean(gradients, sums.tokens) for gradients, sums in found]
+  return jax.tree.map(lambda *x: sum(x) / parts * total.tokens, *means), total
+
+
+def usual_beta2(config):
+  """Adam's own 0.999."""
+  return optax.chain(
+    optax.scale_by_adam(0.9, 0.999, 1e-9), optax.scale_by_learning_rate(optimizer.learning_rate(config))
+  )
+
+
+def without_parents(ancestors, position, parents):
+  """A hypothesis takes over the past of the one in its own place."""
+  return _CONTINUE(ancestors, position, jnp.arange(len(parents)))
+
+
+def visible_padding(self, memory, source_valid):
+  return _REMEMBER(self, memory, jnp.ones_like(source_valid))
+
+
+def without_alpha(kind, alpha, length):
+  return _PENALTY(kind, 0.0, length)
+
+
+def options_without_alpha(self, beam_size, length_penalty, patience, n_best):
+  return _OPTIONS(self, beam_size, 0.0, patience, n_best)
+
+
+def stop_by_present_length():
+  return rewritten(beam_searching, "limit.astype(jnp.float32))\n    done =", "length.astype(jnp.float32))\n    done =")
+
+
+def row(name, model=None, train=None):
+  """Table 3 with another row."""
+  changes = {"model": model, "train": train}
+  return ROWS | {name: ROWS[name]._replace(**{key: value for key, value in changes.items() if value is not None})}
+
+
+def lower_case(tokenize, lowercase, *, quiet):
+  return _BLEU(tokenize, True, quiet=quiet)
+
+
+def other_words(tokenize, lowercase, *, quiet):
+  return _BLEU("intl", lowercase, quiet=quiet)
