@@ -23,6 +23,8 @@ from transformer_jax.config import Config
 from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
 from transformer_jax.garbage import collect_rarely
 from transformer_jax.huge_pages import use_huge_pages
+from transformer_jax.paths import keep_beside
+from transformer_jax.progress import say
 from transformer_jax.standard_streams import leave_standard_output, open_standard_error
 
 _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
@@ -45,13 +47,16 @@ def main(argv: list[str]) -> int:
       return 0
     experiment = flags.parse(argv, str(_DEFAULT))
     workdir = experiment.workdir or os.path.join("runs", experiment.name)
+    if kept := keep_beside(workdir):
+      say(f"there is no home folder: what later starts can use is kept in {kept}")
     use_compilation_cache()
     from transformer_jax import hosts  # imports JAX, which a mistaken flag need not wait for
 
     hosts.join(*experiment.cluster)
-    from transformer_jax import run_folder
+    from transformer_jax import parallel, run_folder
     from transformer_jax.training.loop import train
 
+    parallel.require_devices()
     folder = run_folder.folder_of(workdir)
     with hosts.each_needed(), run_folder.alone_in(folder):
       train(experiment.config, folder, accept_edits=experiment.accept_edits)

@@ -3,15 +3,19 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from absl import flags
 
 import train
-from transformer_jax import run_folder
+from transformer_jax import paths, run_folder
 from transformer_jax.config import Corpus
+from transformer_jax.errors import InputError
 from transformer_jax.model.config import Dtype
+
+ROOT = str(Path(train.__file__).parent)
 
 
 @pytest.fixture
@@ -156,6 +160,57 @@ def test_the_program_ends_with_that_line_and_status_2(tmp_path):
   done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
   assert (done.returncode, done.stdout) == (2, "")
   assert done.stderr.startswith("train.py: error: config.model.layers is not a key") and done.stderr.count("\n") == 1
+
+
+# As in some containers: no HOME, and a number of a user that no list has.
+HOMELESS = """
+import pwd, sys, train
+from transformer_jax import run_folder
+from transformer_jax.paths import user_cache
+def nobody(number):
+  raise KeyError("getpwuid(): uid not found")
+pwd.getpwuid = nobody
+print(train.main(["train.py", *sys.argv[1:]]), user_cache())
+"""
+
+
+def ended(program, cwd, *, without=(), **environment):
+  own = {name: value for name, value in os.environ.items() if name not in without}
+  return subprocess.run(program, cwd=cwd, capture_output=True, text=True, env=own | environment)
+
+
+def test_without_a_home_the_cache_is_beside_the_run_and_it_is_said(tmp_path):
+  argv = [f"--workdir={tmp_path}/runs/a[1]"]  # which ends before anything is computed
+  without = ("HOME", "XDG_CACHE_HOME", "TRANSFORMER_JAX_CACHE")
+  done = ended([sys.executable, "-c", HOMELESS, *argv], tmp_path, without=without, PYTHONPATH=ROOT)
+  cache = tmp_path / "runs" / "transformer_jax_cache"
+  assert done.stdout == f"2 {cache}\n"
+  said, error = done.stderr.splitlines()
+  assert said.startswith("there is no home folder") and said.endswith(f"kept in {cache}")
+  assert "square brackets" in error
+
+
+def test_without_a_home_the_cache_folder_is_to_be_named(monkeypatch):
+  for name in ("XDG_CACHE_HOME", "TRANSFORMER_JAX_CACHE"):
+    monkeypatch.delenv(name, raising=False)
+  monkeypatch.setattr(Path, "home", lambda: Path("~no-such-user").expanduser())
+  with pytest.raises(InputError, match=r"no home folder.*set TRANSFORMER_JAX_CACHE"):
+    paths.user_cache()
+
+
+def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
+  done = ended([sys.executable, train.__file__, b"--workdir=a\xffb"], tmp_path)
+  assert (done.returncode, done.stdout) == (2, "") and not (tmp_path / "a\udcffb").exists()
+  [error] = done.stderr.splitlines()
+  assert error.startswith("train.py: error: the run folder '") and "a\\udcffb' has a name that is not UTF-8" in error
+
+
+@pytest.mark.parametrize("program", [[train.__file__], ["-m", "transformer_jax", "translate", "--workdir=."]])
+def test_devices_that_are_not_there(tmp_path, program):
+  done = ended([sys.executable, *program], tmp_path, JAX_PLATFORMS="nonsense", PYTHONPATH=ROOT)
+  assert (done.returncode, done.stdout) == (2, "")
+  [error] = done.stderr.splitlines()
+  assert "error: JAX finds no device of JAX_PLATFORMS=nonsense" in error and "unset it" in error
 
 
 def test_help_names_every_key(run):

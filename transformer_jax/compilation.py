@@ -5,6 +5,7 @@ import platform
 import zlib
 from pathlib import Path
 
+from transformer_jax.errors import InputError
 from transformer_jax.paths import user_cache
 
 _CHECKED = "checked"  # a file whose time is that of the last check
@@ -15,18 +16,18 @@ def use_compilation_cache() -> None:
   """Keeps what XLA compiles in the user's cache folder, so that a second start is quick.
 
   Each kind of processor has a folder of its own, as a home directory may be
-  shared by machines that cannot run each other's programs. Where the folder
-  cannot be written, nothing is kept. `JAX_COMPILATION_CACHE_DIR` goes first.
+  shared by machines that cannot run each other's programs. Where there is no
+  folder that can be written, nothing is kept. `JAX_COMPILATION_CACHE_DIR` goes first.
   """
   import jax
 
   if jax.config.values["jax_compilation_cache_dir"] is not None:
     return
-  folder = user_cache() / "compiled" / _processor()
   try:
+    folder = user_cache() / "compiled" / _processor()
     folder.mkdir(parents=True, exist_ok=True)
     delete_damaged(folder)
-  except OSError:
+  except (OSError, InputError):
     return
   jax.config.update("jax_compilation_cache_dir", str(folder))
   jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)

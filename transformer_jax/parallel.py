@@ -16,10 +16,23 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from transformer_jax.errors import InputError
+
 AXIS = "data"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def require_devices() -> None:
+  """Raises InputError where JAX finds none of the devices that it is told to use."""
+  try:
+    jax.local_devices()
+  except (RuntimeError, AssertionError) as error:  # the latter, without a word, for `cuda` where no plugin is
+    asked, reason = os.environ.get("JAX_PLATFORMS", ""), f": {error}" if str(error) else ""
+    raise InputError(
+      f"JAX finds no device of JAX_PLATFORMS={asked}{reason}; unset it, and JAX takes what is there"
+    ) from error
 
 
 def _local_mesh() -> Mesh:

@@ -6,18 +6,51 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer_jax.errors import writing
+from transformer_jax.errors import InputError, writing
 
 if TYPE_CHECKING:  # the command line's help must not wait for it
   from etils import epath
 
 
+_OWN = "TRANSFORMER_JAX_CACHE"
+
+
 def user_cache() -> Path:
-  """`$TRANSFORMER_JAX_CACHE`, or the user's cache folder by the XDG convention."""
-  own = os.environ.get("TRANSFORMER_JAX_CACHE")
-  if own:
+  """`$TRANSFORMER_JAX_CACHE`, or the user's cache folder by the XDG convention.
+
+  Raises:
+    InputError: the user has no home folder, as in some containers.
+  """
+  if own := os.environ.get(_OWN):
     return Path(own)
-  return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "transformer_jax"
+  if xdg := os.environ.get("XDG_CACHE_HOME"):
+    return Path(xdg) / "transformer_jax"
+  try:
+    return Path.home() / ".cache" / "transformer_jax"
+  except RuntimeError as error:
+    raise InputError(f"there is no home folder, and so none for what is kept: set {_OWN} to a folder") from error
+
+
+def keep_beside(workdir: str) -> Path | None:
+  """Has this process keep its cache beside the run folder where the user has no home folder, and tells where."""
+  try:
+    user_cache()
+    return None
+  except InputError:
+    if "://" in workdir:
+      raise
+  folder = Path(os.path.abspath(workdir)).parent / "transformer_jax_cache"
+  os.environ[_OWN] = str(folder)
+  return folder
+
+
+def is_text(path: str) -> bool:
+  """Whether a path can be written as UTF-8; other bytes are surrogates in Python."""
+  try:
+    path.encode()
+  except UnicodeEncodeError:
+    return False
+  return True
 
 
 def write_atomically(path: "epath.Path | Path", content: bytes) -> None:

@@ -23,7 +23,7 @@ from transformer_jax import config_values, digests, families, hosts, parallel, u
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, first_line, require
-from transformer_jax.paths import remove_left_behind, write_new
+from transformer_jax.paths import is_text, remove_left_behind, write_new
 
 CONFIG, TOKENIZER, PROVENANCE = "config.json", "tokenizer.model", "provenance.json"
 CHECKPOINTS = "checkpoints"
@@ -239,12 +239,15 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
   """The path of a run folder, whole, as orbax wants it.
 
   Raises:
-    InputError: orbax would write the arrays of its checkpoints elsewhere, or it is of a bucket out of reach.
+    InputError: orbax cannot write its checkpoints there, or would write them elsewhere, or it is of a bucket out of
+      reach.
   """
   if "://" in os.fspath(workdir):
     require_reachable(path := epath.Path(workdir))
     return path
   path = os.path.abspath(os.path.expanduser(workdir))
+  if not is_text(path):
+    raise InputError(f"the run folder {path!a} has a name that is not UTF-8, as checkpoints ask for: choose another")
   # Parts of a checkpoint are looked for by a pattern, and the library of its arrays reads a backslash as a slash.
   if found := re.search(r"\\|\[.+\]", path):
     raise InputError(

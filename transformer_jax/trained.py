@@ -28,9 +28,11 @@ def load_for_decoding(
     accept_edits: files of the folder that were edited by hand count.
 
   Raises:
-    InputError: not a run folder, a damaged one, one of a model for something else, or no finished checkpoint in it.
+    InputError: not a run folder, a damaged one, one of a model for something else, or no finished checkpoint in it; or
+      JAX finds no device.
     RunError: every checkpoint is damaged.
   """
+  parallel.require_devices()
   folder = run_folder.folder_of(workdir)
   config = run_folder.read_config(folder, accept_edits=accept_edits)
   if command is not None:

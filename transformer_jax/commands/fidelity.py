@@ -22,12 +22,13 @@ def run(args: argparse.Namespace) -> None:
   """`fidelity`: the paper's statements, each with its check."""
   import jax
 
-  from transformer_jax import paper
+  from transformer_jax import paper, parallel
   from transformer_jax.paper import report
 
   if args.markdown:
     print(report.markdown(paper.STATEMENTS), end="")
     return
+  parallel.require_devices()
   use_compilation_cache()
   # The programs are so small that most of the time is the compiler's.
   jax.config.update("jax_disable_most_optimizations", True)
