@@ -3,6 +3,13 @@
 from transformer_jax import Translator
 """
 
+import sys
+
+# `python -m transformer_jax` looks for modules in the folder that it is called in before all others: a stranger's file
+# `json.py` there would be run. (While Python looks for the package, -m stands in the place of the program's name.)
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+  del sys.path[0]
+
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

@@ -1,11 +1,16 @@
 """How any command ends: its help, the user's mistakes, closed streams."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from transformer_jax.__main__ import main
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +64,32 @@ def test_a_mistake_ends_in_one_line_and_status_2(run, workdir, files, argv, mess
   status, out, err = run(*[names.get(argument, argument) for argument in argv])
   assert (status, out) == (2, "")
   assert len(err) == 1 and err[0].startswith("transformer-jax: error: ") and message in err[0]
+
+
+def test_no_module_is_taken_from_the_folder_that_it_is_called_in(tmp_path):
+  names = ("argparse", "json", "numpy", "re", "sacrebleu", "sentencepiece", "tqdm", "typing", "zlib")
+  for name in names:
+    (tmp_path / f"{name}.py").write_text(f"open('{name}.was_run', 'w').close()\nraise SystemExit(9)\n")
+  (tmp_path / "a").write_text("one two three four\n")
+  done = subprocess.run(
+    [sys.executable, "-m", "transformer_jax", "score", "--hypotheses=a", "--reference=a"],
+    cwd=tmp_path,
+    env={**os.environ, "PYTHONPATH": str(ROOT)},
+    capture_output=True,
+    text=True,
+  )
+  assert (done.returncode, done.stderr) == (0, "") and "BLEU" in done.stdout
+  assert not list(tmp_path.glob("*.was_run"))
+
+
+def test_a_checkout_that_is_not_installed_is_run_from_its_own_folder(tmp_path):
+  shutil.copytree(ROOT / "transformer_jax", tmp_path / "transformer_jax", ignore=shutil.ignore_patterns("__pycache__"))
+  error = "raise SystemExit('this is the copy')\n"
+  (tmp_path / "transformer_jax" / "garbage.py").write_text(error)
+  environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+  program = [sys.executable, "-m", "transformer_jax", "--help"]
+  done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
+  assert (done.returncode, done.stdout, done.stderr) == (1, "", "this is the copy\n")
 
 
 def test_help_does_not_wait_for_jax():
