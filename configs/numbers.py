@@ -9,7 +9,7 @@ the machine: docs/results/numbers/README.md.
 What differs from the paper's recipe, and why:
 - numbers of one digit to six are equally frequent (`data/numbers.py`): of all below a million, nine in ten have six;
 - 320 pieces, 256 of them bytes: the letters and a few syllables. With 400, whole words, "fifty" alone, which is not
-  trained on, was "fünf" with the parameters of some updates, up to the last of 600;
+  trained on, was "fünf" with the parameters of some updates, the last of 600 among them;
 - a moving average of the parameters (§6.1 takes the mean of checkpoints): from one update to the next the parameters
   lose some numbers and find others, and their mean does not;
 - no dropout: the text is read less than twice, which is too little to be learned by heart;
@@ -25,7 +25,7 @@ def get_config() -> Config:
     data=DataConfig(corpus=Corpus.NUMBERS, train="train", validation="validation", test="test", row_length=64),
     model=ModelConfig(vocab_size=320, num_layers=2, d_model=128, d_ff=512, num_heads=4, dropout=0.0),
     train=TrainConfig(
-      steps=800,
+      steps=400,
       batch_tokens=4096,
       warmup_steps=200,
       peak_learning_rate=2e-3,
