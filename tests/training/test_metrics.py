@@ -163,6 +163,31 @@ def test_lines_that_were_deleted_between_two_parts_of_a_run_are_missed(tmp_path,
   assert said == "" if missing is None else f"metrics.jsonl has no line of step {missing}," in said
 
 
+@pytest.mark.parametrize("change", ["delete first", "delete", "renumber", "swap", "nothing"])
+def test_lines_that_were_deleted_or_changed_in_the_middle_are_missed(tmp_path, capfd, change):
+  log = MetricsLog(epath.Path(tmp_path), 0, Interval())
+  for step in range(1, 12):
+    log.add(update(1.0))
+    if step in (2, 5, 6, 9, 11):
+      log.flush(step)
+  log.close()
+  lines = (tmp_path / FILE).read_bytes().splitlines(keepends=True)
+  match change:
+    case "delete first":
+      del lines[0]
+    case "delete":
+      del lines[1:3]
+    case "renumber":
+      lines[2] = lines[2].replace(b'"step": 6', b'"step": 7')
+    case "swap":
+      lines[1:3] = lines[2:0:-1]
+  number, before = {"delete first": (1, 0), "delete": (2, 2), "renumber": (3, 5), "swap": (2, 2)}.get(change, (0, 0))
+  capfd.readouterr()
+  log_with(tmp_path, b"".join(lines), 11).close()
+  said = capfd.readouterr().err
+  assert f"line {number} tells of" in said and f"ends with step {before}:" in said if number else said == ""
+
+
 def test_a_deleted_log_begins_anew(tmp_path, capfd):
   log = MetricsLog(epath.Path(tmp_path), 4, Interval())
   assert "has no line of step 4" in capfd.readouterr().err

@@ -216,16 +216,32 @@ def _append(path: epath.Path, text: str) -> None:
 
 
 def _cut_back(path: epath.Path, step: int, logged: int) -> None:
-  """Forgets the lines after `step`, and says so if the line of step `logged` should be there and is not."""
+  """Forgets the lines after `step`, and says so if lines of training up to step `logged` are not there, or changed."""
   # What is behind the last line feed was cut short by a kill.
   lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
   entries = [_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
   kept = [line for line, entry in zip(lines, entries, strict=True) if entry["step"] <= step]
   if path.exists():
     write_atomically(path, b"".join(line + b"\n" for line in kept))
-  last = max((entry["step"] for entry in entries if entry["step"] <= step and entry["split"] == "train"), default=0)
-  if last < logged:
+  trained = [(n, e) for n, e in enumerate(entries, 1) if e["step"] <= step and e["split"] == "train"]
+  if max((entry["step"] for _, entry in trained), default=0) < logged:
     say(f"{path} has no line of step {logged}, which the run had logged: what is missing there stays missing")
+  elif gap := _gap(trained):
+    say(f"{path}, line {gap[0]} {gap[1]}: lines before it were deleted or changed, and stay so")
+
+
+def _gap(trained: list[tuple[int, dict[str, Any]]]) -> tuple[int, str] | None:
+  """The number of the first line of training that does not begin where the one before it ends, and how it differs."""
+  last = 0
+  for number, entry in trained:
+    updates = entry.get("updates")
+    if isinstance(updates, int) and entry["step"] - updates != last:
+      return (
+        number,
+        f"tells of {updates:,} updates up to step {entry['step']}, but the line before ends with step {last}",
+      )
+    last = entry["step"]
+  return None
 
 
 def _parsed(line: bytes, where: str) -> dict[str, Any]:
