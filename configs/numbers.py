@@ -25,7 +25,7 @@ def get_config() -> Config:
     data=DataConfig(corpus=Corpus.NUMBERS, train="train", validation="validation", test="test", row_length=64),
     model=ModelConfig(vocab_size=320, num_layers=2, d_model=128, d_ff=512, num_heads=4, dropout=0.0),
     train=TrainConfig(
-      steps=400,
+      steps=800,
       batch_tokens=4096,
       warmup_steps=200,
       peak_learning_rate=2e-3,
