@@ -7,9 +7,9 @@ import stat
 import threading
 
 import pytest
-from etils import epath
 
 from tests.commands.lines import LINES, text
+from transformer_jax import paths
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score
@@ -62,7 +62,7 @@ def test_translations_that_find_no_room_leave_those_before_them(run, translator,
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
   argv += ["--hypotheses", files / "link"]
   with monkeypatch.context() as patch:
-    patch.setattr(type(epath.Path(files)), "write_bytes", full)
+    patch.setattr(paths, "write_new", full)
     status, out, err = run(*argv)
   assert status == 1 and out.startswith("BLEU") and "what was saved before is untouched" in err[-1]
   assert (files / "out").read_text() == "those before\n"

@@ -319,7 +319,7 @@ def test_what_is_being_saved_is_saved_when_an_error_ends_the_run(prefix, tmp_pat
 
 
 def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
-  def exhausted(config, folder):
+  def exhausted(config, folder, *, accept_edits):
     raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
 
   monkeypatch.setattr(loop, "train", exhausted)
