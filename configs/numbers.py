@@ -3,8 +3,8 @@
 python train.py
 echo "forty-two" | transformer-jax translate --workdir runs/numbers
 
---config.data.target_language=ko, or another language of num2words, is as good. What runs reach, how long they take and
-the machine: docs/results/numbers/README.md.
+--config.data.target_language=ko, or another of num2words, trains for another language. What runs reach:
+docs/results/numbers/README.md.
 
 What differs from the paper's recipe, and why:
 - numbers of one digit to six are equally frequent (`data/numbers.py`): of all below a million, nine in ten have six;
