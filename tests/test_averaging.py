@@ -1,5 +1,6 @@
 """Averaged checkpoints: which are taken, that their mean is what decodes, and each mistake in one sentence."""
 
+import dataclasses
 import datetime
 import json
 import random
@@ -30,7 +31,7 @@ CONFIG = Config(
   train=TrainConfig(keep=5),
   decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
 )
-BEST, *LAST = STEPS = (2, 3, 5, 7, 11, 13)
+BEST, GONE, *LAST = STEPS = (1, 2, 3, 5, 7, 11, 13)
 # Of the last five, when each was finished.
 MINUTES = {BEST: -100.0, 3: 0.0, 5: 9.9, 7: 10.0, 11: 19.5, 13: 20.0}
 LINES = ["abc de", "f ghij ab", "de de"]
@@ -112,6 +113,72 @@ def test_the_folder_says_what_was_averaged(average_of_three, folder):
 def test_the_command_says_which_steps(folder, tmp_path, capfd):
   assert main(["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "two")]) == 0
   assert capfd.readouterr().out == f"{tmp_path / 'two'} holds the mean of the checkpoints of steps 13, 11\n"
+
+
+def saved(folder, params_at, keeps, best):
+  """A run folder in which checkpoints were saved with these `keep`, as a run that is resumed may change it."""
+  config = dataclasses.replace(CONFIG, train=TrainConfig(keep=keeps[-1][0], save_every=1))
+  run_folder.make_folder(folder, "--workdir")
+  run_folder.begin_run(folder, config, Tokenizer.learn(["a b c " * 7], 265), [])
+  state = init_state(CONFIG)
+  for keep, steps in keeps:
+    checkpoints = checkpoint.Checkpoints(folder, keep)
+    for step in steps:
+      checkpoints.save(state.replace(step=np.int32(step)), 1.0 if step == best else 2.0)
+      checkpoints.wait()
+    checkpoints.close()
+  return sorted(int(path.name) for path in (folder / "checkpoints").iterdir())
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["as it is saved", "as it was saved before"])
+def test_the_best_one_is_not_one_of_the_last_when_more_are_kept_later(params_at, tmp_path, older):
+  folder = epath.Path(tmp_path / "run")
+  assert saved(folder, params_at, [(1, range(1, 6)), (5, (6, 7))], best=2) == [2, 5, 6, 7]
+  for path in (folder / "checkpoints").glob("*/previous") if older else []:
+    path.rmtree()
+  with pytest.raises(InputError, match=r"--last is 4, but .* has fewer checkpoints \(steps: 7, 6, 5\)"):
+    averaging.average(folder, tmp_path / "four", 4)
+  assert averaging.average(folder, tmp_path / "three", 3) == [7, 6, 5]
+
+
+def test_the_last_are_those_that_are_there_when_fewer_are_kept_later(params_at, tmp_path):
+  folder = epath.Path(tmp_path / "run")
+  assert saved(folder, params_at, [(3, (2, 4, 5, 9)), (1, ())], best=9) == [4, 5, 9]
+  assert averaging.average(folder, tmp_path / "three", 3) == [9, 5, 4]
+
+
+@pytest.mark.parametrize(
+  ("steps", "keep", "every", "expected"),
+  [
+    ([50, 40, 30], 3, 10, [50, 40, 30]),
+    ([50, 40, 30, 10], 3, 10, [50, 40, 30]),  # one more than are kept: the best
+    ([50, 40, 10], 3, 10, [50, 40]),  # too far away
+    ([50, 45, 40, 30, 20], 5, 5, [50, 45, 40, 30, 20]),  # saved more often since
+    ([50, 45, 40, 30, 10], 5, 5, [50, 45, 40, 30]),
+    ([52, 31, 7], 3, 0, [52, 31, 7]),  # saved at the ends of parts only
+    ([50], 3, 10, [50]),
+    ([], 3, 10, []),
+  ],
+)
+def test_the_last_of_older_runs(tmp_path, steps, keep, every, expected):
+  config = dataclasses.replace(CONFIG, train=TrainConfig(keep=keep, save_every=every))
+  assert list(averaging._saved_in_a_row(epath.Path(tmp_path), config, steps)) == expected
+
+
+def test_a_checkpoint_that_training_deletes_meanwhile_is_no_mistake(folder, tmp_path, monkeypatch, params_at):
+  run = epath.Path(shutil.copytree(folder, tmp_path / "run"))
+  read_params = checkpoint.read_params
+
+  def read(workdir, config, step):
+    if step == 7:
+      (run / "checkpoints" / "7").rmtree()
+      monkeypatch.undo()
+      shutil.copytree(run / "checkpoints" / "13", run / "checkpoints" / "17")
+      (run / "checkpoints" / "17" / "previous" / "metadata").write_text('{"step": 13}')
+    return read_params(workdir, config, step)
+
+  monkeypatch.setattr(checkpoint, "read_params", read)
+  assert averaging.average(run, tmp_path / "average", 3) == [17, 13, 11]
 
 
 def test_a_checkpoint_knows_when_it_was_finished(params_at, tmp_path):

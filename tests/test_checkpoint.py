@@ -2,8 +2,10 @@
 
 import dataclasses
 import gc
+import itertools
 import json
 import shutil
+import threading
 
 import jax
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 import tensorstore
 from etils import epath
 
-from transformer_jax import averaging, checkpoint, config_values, run_folder, trained
+from transformer_jax import averaging, checkpoint, config_values, in_use, run_folder, trained
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.errors import InputError, RunError
@@ -254,6 +256,111 @@ def test_the_sums_of_older_checkpoints_are_read(state, two_steps, tmp_path, capf
   path.write_text(json.dumps({"params": sums | {"target_embedding/table": 1}}))
   assert params_read(folder)[0] == 3
   assert "step 5 is damaged and not used: params holds other numbers than were saved" in capfd.readouterr().err
+
+
+@pytest.fixture
+def replacing(two_steps, tmp_path):
+  """A run with the checkpoint of step 3 alone, and a function that puts one of the next number in its place."""
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+  (folder / "checkpoints" / "5").rmtree()
+
+  def replace():
+    [step] = steps_in(folder)
+    (folder / "checkpoints" / str(step)).rename(folder / "checkpoints" / str(step + 1))
+    return ValueError("a file is gone")
+
+  return folder, replace
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_read_is_no_damage(replacing, capfd):
+  folder, replace = replacing
+
+  def read(step):
+    if step < 5:
+      raise replace()
+    return step
+
+  assert checkpoint.newest_whole(folder, read) == (5, 5)
+  assert capfd.readouterr().err == ""
+
+
+def test_an_older_best_one_is_not_taken_for_one_that_is_replaced(replacing, two_steps, capfd):
+  folder, _ = replacing
+  shutil.copytree(two_steps / "checkpoints" / "3", folder / "checkpoints" / "1")
+
+  def read(step):
+    if step == 3:
+      (folder / "checkpoints" / "3").rename(folder / "checkpoints" / "7")
+      raise ValueError("a file is gone")
+    return step
+
+  assert checkpoint.newest_whole(folder, read) == (7, 7)
+  assert capfd.readouterr().err == ""
+
+
+def test_a_run_that_replaces_its_checkpoints_too_fast_is_not_called_damaged(replacing, monkeypatch, capfd):
+  folder, replace = replacing
+  monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_LOOKS", (0.01,) * 3)
+
+  def read(step):
+    raise replace()
+
+  with pytest.raises(RunError, match=r"no checkpoint in .* could be read, as training replaces them before they are: "):
+    checkpoint.newest_whole(folder, read)
+  assert capfd.readouterr().err == ""
+
+
+def test_while_somebody_reads_nothing_is_deleted(state, tmp_path):
+  folder = epath.Path(tmp_path)
+  checkpoints = checkpoint.Checkpoints(folder, keep=1)
+
+  def save(*steps):
+    for step in steps:
+      checkpoints.save(at_step(state, step), None)
+      checkpoints.wait()
+
+  save(1, 2)
+  assert steps_in(tmp_path) == [2]
+  with in_use.reading(folder / "checkpoints"), in_use.reading(folder / "checkpoints"):
+    save(3, 4)
+    assert steps_in(tmp_path) == [2, 3, 4]
+  save(5)
+  assert steps_in(tmp_path) == [5]
+  assert checkpoint.newest_whole(folder, lambda step: (save(6), step)[1]) == (5, 5)
+  assert steps_in(tmp_path) == [5, 6]
+  checkpoints.close()
+
+
+@leaves_reads_behind
+@pytest.mark.parametrize("reads", [pytest.param(5, id="5"), pytest.param(60, id="60", marks=pytest.mark.slow)])
+def test_a_run_is_read_while_it_saves_all_the_time(state, tmp_path, capfd, reads):
+  folder, ended = epath.Path(tmp_path), threading.Event()
+  run_folder.begin_run(folder, CONFIG, Tokenizer.learn(["a b c " * 7], 265), [])
+  checkpoints = checkpoint.Checkpoints(folder, keep=1)
+  checkpoints.save(at_step(state, 0), None)
+  checkpoints.wait()
+
+  def save() -> None:
+    for step in itertools.count(1):
+      if ended.is_set():
+        return
+      checkpoints.save(at_step(state, step), None)
+      checkpoints.wait()
+
+  writer = threading.Thread(target=save)
+  writer.start()
+  try:
+    steps = []
+    for _ in range(reads):
+      _, _, params, step = trained.load_for_decoding(folder)
+      jax.tree.map(np.testing.assert_array_equal, params, state.params)
+      steps.append(step)
+  finally:
+    ended.set()
+    writer.join()
+    checkpoints.close()
+  assert steps == sorted(steps) and steps[0] < steps[-1]
+  assert "damaged" not in capfd.readouterr().err
 
 
 def test_two_do_not_train_in_one_folder(tmp_path):

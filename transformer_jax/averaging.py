@@ -1,8 +1,9 @@
 """The mean of a run's last checkpoints (§6.1: five of the base model, twenty of the big one)."""
 
+import itertools
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import jax
@@ -26,9 +27,10 @@ def average(
 ) -> list[int]:
   """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
 
-  It decodes as every run folder does, and cannot be trained on. The checkpoint
-  that a run keeps only because it is the best is not one of the last. A moving
-  average that a run keeps is left aside.
+  It decodes as every run folder does, and cannot be trained on. The last are
+  those that were saved last, one after the other, whatever `config.train.keep`
+  was then: the checkpoint that a run keeps only because it is the best is none
+  of them. A moving average that a run keeps is left aside.
 
   Args:
     workdir: the run folder.
@@ -50,13 +52,13 @@ def average(
   config = run_folder.read_config(source, accept_edits=accept_edits)
   tokenizer = run_folder.read_tokenizer(source, accept_edits=accept_edits)
   history = run_folder.read_provenance(source, accept_edits=accept_edits)
-  steps = _enough(source, config, last, minutes)
+  _enough(source, config, last, minutes)
   if target.is_dir() and any(target.iterdir()):
     held = "a run" if (target / run_folder.CONFIG).exists() else "files"
     raise InputError(f"{target} holds {held} already: choose another --output")
   run_folder.make_folder(target, "--output")
 
-  params = mean(_read(source, config, steps))
+  steps, params = _mean_of_last(source, config, last, minutes)
   checkpoint.write_params(target, steps[0], params)
   entry = {
     "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -66,11 +68,23 @@ def average(
   return steps
 
 
+def _mean_of_last(workdir: epath.Path, config: Config, last: int, minutes: float | None) -> tuple[list[int], Params]:
+  """The last steps, and the mean of their parameters; both again where training deletes one of them meanwhile."""
+  for replaced in checkpoint.looks(workdir):
+    steps = _enough(workdir, config, last, minutes)
+    try:
+      return steps, mean(_read(workdir, config, steps))
+    except RunError:
+      if not replaced():
+        raise
+  raise AssertionError("the last look returns or raises")
+
+
 def _enough(workdir: epath.Path, config: Config, last: int, minutes: float | None) -> list[int]:
   """The steps to average, or an InputError that tells which there are."""
   times = checkpoint.finished(workdir)
-  times = dict(list(times.items())[-config.train.keep :])  # an older one is kept as the best
-  steps = chosen(times, last, minutes)
+  in_a_row = _saved_in_a_row(workdir, config, sorted(times, reverse=True))
+  steps = chosen({step: times[step] for step in in_a_row}, last, minutes)
   if len(steps) < last:
     apart = "" if minutes is None else f" at least {minutes:g} minutes apart"
     raise InputError(
@@ -78,6 +92,25 @@ def _enough(workdir: epath.Path, config: Config, last: int, minutes: float | Non
       "ask for fewer; config.train.save_every and config.train.keep say which a run keeps"
     )
   return steps
+
+
+def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -> Sequence[int]:
+  """Of all steps, newest first, those that no deleted one is between: an older one is kept as the best."""
+  for number, (newer, older) in enumerate(itertools.pairwise(steps), 1):
+    try:
+      if checkpoint.saved_before(workdir, newer) != older:
+        return steps[:number]
+    except FileNotFoundError:
+      return _probably_in_a_row(steps, config.train.keep, config.train.save_every)
+  return steps
+
+
+def _probably_in_a_row(steps: Sequence[int], keep: int, every: int) -> Sequence[int]:
+  """The same where older checkpoints do not tell: at most one is kept as the best, and it is the first of all."""
+  if len(steps) > keep:
+    return steps[:keep]
+  *others, oldest = [newer - older for newer, older in itertools.pairwise(steps)] or [0]
+  return steps[:-1] if 0 < every < oldest and oldest > max(others, default=0) else steps
 
 
 def chosen(times: Mapping[int, datetime], last: int, minutes: float | None = None) -> list[int]:

@@ -2,6 +2,7 @@
 
 params, optimizer   the state, and average, the moving one of params, if kept
 sums                checksums of these
+previous            the step of the checkpoint that was saved before
 log                 of what the next line of the log is made so far
 metrics             the validation loss, if it was measured
 """
@@ -13,7 +14,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from logging import getLogger
 from typing import Any, NamedTuple
@@ -25,15 +26,17 @@ from absl import logging
 from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from transformer_jax import config_values, hosts, parallel, untrusted
+from transformer_jax import config_values, hosts, in_use, parallel, untrusted
 from transformer_jax.checksums import checksums, fit
 from transformer_jax.config import Config
-from transformer_jax.errors import RunError, first_line, is_out_of_memory, writing
+from transformer_jax.errors import InputError, RunError, first_line, is_out_of_memory, writing
 from transformer_jax.progress import say
 from transformer_jax.run_folder import CHECKPOINTS
 from transformer_jax.training.step import Params, TrainState, init_params
 
-AVERAGE, LOG, SUMS = "average", "log", "sums"
+AVERAGE, LOG, PREVIOUS, SUMS = "average", "log", "previous", "sums"
+# Training replaces a checkpoint in the time that it takes to write one.
+_SECONDS_BETWEEN_LOOKS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
 class Restored(NamedTuple):
@@ -43,8 +46,19 @@ class Restored(NamedTuple):
   log: Mapping[str, Any] | None
 
 
+class _WhileRead:
+  """A policy of orbax: while somebody reads, nothing is deleted."""
+
+  def __init__(self, folder: epath.Path):
+    self._folder = folder
+
+  def should_preserve(self, checkpoints: Sequence[Any], *, context: Any) -> Sequence[bool]:
+    del context
+    return [in_use.is_read(self._folder)] * len(checkpoints)
+
+
 class Checkpoints:
-  """The checkpoints of a run: the last `keep` and the best by validation loss.
+  """The checkpoints of a run: the last `keep` and the best by validation loss, and all while somebody reads them.
 
   Every host has the whole state, so that the main one alone writes and reads; the others hear from it what it has read.
   """
@@ -54,7 +68,9 @@ class Checkpoints:
       return metrics["validation_loss"]
 
     best = preservation_policy.BestN(get_metric_fn=loss, reverse=True, n=1, keep_checkpoints_without_metrics=False)
-    policy = preservation_policy.AnyPreservationPolicy([preservation_policy.LatestN(keep), best])
+    policy = preservation_policy.AnyPreservationPolicy(
+      [preservation_policy.LatestN(keep), best, _WhileRead(workdir / CHECKPOINTS)]
+    )
     alone = ocp.options.MultiprocessingOptions(primary_host=0, active_processes={0})
     options = ocp.CheckpointManagerOptions(
       preservation_policy=policy, best_fn=loss, best_mode="min", create=False, multiprocessing_options=alone
@@ -84,6 +100,7 @@ class Checkpoints:
     copies = jax.tree.map(np.array, _items(state))  # as the next update reuses the memory
     items: dict[str, Any] = {name: ocp.args.StandardSave(item) for name, item in (copies | numbers).items()}
     items[SUMS] = ocp.args.JsonSave({name: checksums(_by_name(item)) for name, item in copies.items()})
+    items[PREVIOUS] = ocp.args.JsonSave({"step": max(self._manager.all_steps(), default=None)})
     metrics = None if validation_loss is None else {"validation_loss": validation_loss}
     with _saving(self._workdir):
       saved = self._manager.save(step, args=ocp.args.Composite(**items), metrics=metrics)
@@ -159,22 +176,67 @@ def newest_whole(workdir: epath.Path, read: Callable[[int], Any], *, resuming: b
     for cut_short in (workdir / CHECKPOINTS).glob("*.orbax-checkpoint-tmp"):
       say(f"{cut_short} was cut short while it was written, and is deleted")
       cut_short.rmtree()
-  damaged: list[int] = []
+    found, failed = _look(workdir, read)
+  else:
+    found, failed = None, {}
+    for replaced in looks(workdir):
+      found, failed = _look(workdir, read)
+      if not failed or not replaced():
+        break
+  for step, reason in failed.items():
+    say(f"the checkpoint of step {step} is damaged and not used: {reason}")
+  if found is None and failed:
+    raise RunError(f"every checkpoint in {workdir} is damaged, or cannot be read here")
+  if resuming:
+    _set_aside(workdir, list(failed))
+  return found
+
+
+def _look(workdir: epath.Path, read: Callable[[int], Any]) -> tuple[tuple[int, Any] | None, dict[int, str]]:
+  """The newest step that can be read, and what `read` gives of it; why those that are newer cannot be read."""
+  failed: dict[int, str] = {}
   for step in sorted(finished(workdir), reverse=True):
     try:
-      found = step, read(step)
+      return (step, read(step)), failed
     except Exception as error:  # damaged or hostile files can make orbax raise any
       if is_out_of_memory(error):
         raise
-      say(f"the checkpoint of step {step} is damaged and not used: {first_line(error)}")
-      damaged.append(step)
-      continue
-    if resuming:
-      _set_aside(workdir, damaged)
-    return found
-  if damaged:
-    raise RunError(f"every checkpoint in {workdir} is damaged, or cannot be read here")
-  return None
+      failed[step] = first_line(error)
+  return None, failed
+
+
+def looks(workdir: epath.Path) -> Iterator[Callable[[], bool]]:
+  """Several looks at the checkpoints of a run that somebody else may train meanwhile; leave the loop at a good one.
+
+  Yields:
+    A function that says whether checkpoints came or went since the look began, so that what could not be read may be
+    whole in the next look.
+
+  Raises:
+    RunError: from that function, where it was so in every look.
+  """
+  with in_use.reading(workdir / CHECKPOINTS):
+    for seconds in (*_SECONDS_BETWEEN_LOOKS, None):
+      before = _names(workdir)
+
+      def replaced(before: set[str] = before, last: bool = seconds is None) -> bool:
+        if _names(workdir) == before:
+          return False
+        if last:
+          raise RunError(
+            f"no checkpoint in {workdir} could be read, as training replaces them before they are: "
+            "give the same command again, or raise config.train.save_every or config.train.keep"
+          )
+        return True
+
+      yield replaced
+      time.sleep(seconds or 0)
+
+
+def _names(workdir: epath.Path) -> set[str]:
+  """Of the folders of finished checkpoints."""
+  folder = workdir / CHECKPOINTS
+  return {path.name for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
 
 
 def _set_aside_damaged_losses(workdir: epath.Path) -> None:
@@ -298,15 +360,32 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
   Raises:
     RunError: a checkpoint's description says no such thing.
   """
-  if not (workdir / CHECKPOINTS).exists():
+  before = _names(workdir)
+  if not before:
     return {}
   try:
     with _quiet_orbax():
       found = sorted(ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS), key=lambda each: each.step)
       return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in found}
   except Exception as error:  # as damage makes orbax raise it
+    if _names(workdir) != before:  # training deleted one meanwhile
+      return finished(workdir)
     reason = first_line(error)
     raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error
+
+
+def saved_before(workdir: epath.Path, step: int) -> int | None:
+  """The step of the checkpoint that was saved before this one, which may be gone; None where there was none.
+
+  Raises:
+    FileNotFoundError: an older checkpoint, which does not tell.
+    InputError: what tells it is damaged.
+  """
+  path = workdir / CHECKPOINTS / str(step) / PREVIOUS / "metadata"
+  values = untrusted.read_json(path)
+  if not isinstance(values, dict) or not isinstance(values.get("step", ""), int | None):
+    raise InputError(f"{path} does not say which checkpoint was saved before: copy it back, or delete {path.parent}")
+  return values["step"]
 
 
 def read_params(workdir: epath.Path, config: Config, step: int) -> Params:
