@@ -8,8 +8,7 @@ docs/results/numbers/README.md.
 
 What differs from the paper's recipe, and why:
 - numbers of one digit to six are equally frequent (`data/numbers.py`): of all below a million, nine in ten have six;
-- 320 pieces, 256 of them bytes: the letters and a few syllables. With 400, whole words, "fifty" alone, which is not
-  trained on, was "fünf" with the parameters of some updates, the last of 600 among them;
+- 320 pieces, 256 of them bytes: letters and a few syllables. Of whole words some are in no number that is trained on;
 - a moving average of the parameters (§6.1 takes the mean of checkpoints): from one update to the next the parameters
   lose some numbers and find others, and their mean does not;
 - no dropout: the text is read less than twice, which is too little to be learned by heart;

@@ -30,8 +30,8 @@ _SPACE = "\u2581"
 _UNLEARNABLE = dict.fromkeys(map(ord, ("\0", "\u2585", _SPACE)), " ")
 # Characters, of up to 4 bytes; what is longer than it was told to expect it drops in silence.
 _LONGEST_PART = 1 << 18
-# Of the text that pieces are learned from; two million sentences of 134 bytes fill it. SentencePiece takes 4 bytes of
-# memory for each byte of a text whose words recur, and 28 where none does: 1 GB and 7.
+# Of the text that pieces are learned from; two million sentences of 134 bytes fill it. SentencePiece takes several
+# times as much memory, most where no word comes twice.
 _MOST_BYTES = 1 << 28
 # A text that other options than those of `Tokenizer.learn` would change.
 _PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
