@@ -17,22 +17,21 @@ from pathlib import Path
 
 from absl import logging
 
-from transformer_jax import config_values, flags
-from transformer_jax.compilation import use_compilation_cache
-from transformer_jax.config import Config
-from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
-from transformer_jax.garbage import collect_rarely
-from transformer_jax.huge_pages import use_huge_pages
-from transformer_jax.paths import keep_beside
-from transformer_jax.progress import say
-from transformer_jax.standard_streams import leave_standard_output, open_standard_error
+from transformer_jax.config import Config, flags, serialization
+from transformer_jax.runtime.compilation_cache import use_compilation_cache
+from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, writing
+from transformer_jax.runtime.files import keep_beside
+from transformer_jax.runtime.garbage import collect_rarely
+from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 
 _DEFAULT = Path(__file__).resolve().parent / "configs" / "numbers.py"
 
 
 def help_text() -> str:
   """How to call this program, and every key with its default."""
-  keys = [f"  --config.{key}={value}" for key, value in config_values.flat(Config()).items()]
+  keys = [f"  --config.{key}={value}" for key, value in serialization.flat(Config()).items()]
   return "\n".join([__doc__ or "", "Keys, with their defaults before a config file changes them:", *keys])
 
 
@@ -50,13 +49,14 @@ def main(argv: list[str]) -> int:
     if kept := keep_beside(workdir):
       say(f"there is no home folder: what later starts can use is kept in {kept}")
     use_compilation_cache()
-    from transformer_jax import hosts  # imports JAX, which a mistaken flag need not wait for
+    from transformer_jax.runtime import hosts  # imports JAX, which a mistaken flag need not wait for
 
     hosts.join(*experiment.cluster)
-    from transformer_jax import parallel, run_folder
-    from transformer_jax.training.loop import train
+    from transformer_jax.runs import run_folder
+    from transformer_jax.runtime import devices
+    from transformer_jax.trainer.loop import train
 
-    parallel.require_devices()
+    devices.require_devices()
     folder = run_folder.folder_of(workdir)
     with hosts.each_needed(), run_folder.alone_in(folder):
       train(experiment.config, folder, accept_edits=experiment.accept_edits)

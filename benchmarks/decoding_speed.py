@@ -164,7 +164,7 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
   """Writes weights and sentences where every side reads them."""
   import jax
 
-  from transformer_jax.trained import load_for_decoding
+  from transformer_jax.runs.restore import load_for_decoding
 
   config, tokenizer, params, _ = load_for_decoding(workdir)
   require_plain(config, workdir)

@@ -233,8 +233,8 @@ def compare(whole: Path, stopped: Path) -> Iterator[str]:
   import jax
   import numpy as np
 
-  from transformer_jax import checkpoint, run_folder
-  from transformer_jax.training.curves import read_points
+  from transformer_jax.runs import checkpoint, run_folder
+  from transformer_jax.trainer.curves import read_points
   from transformer_jax.training.step import abstract_state
 
   states = []

@@ -21,11 +21,12 @@ import jax.numpy as jnp
 import numpy as np
 from ngram import KneserNey
 
-from transformer_jax import families, trained
+from transformer_jax import registry
+from transformer_jax.data import blocks
 from transformer_jax.data.text import lines_of
-from transformer_jax.huge_pages import use_huge_pages
-from transformer_jax.language import blocks
-from transformer_jax.language.causal import output
+from transformer_jax.runs import restore
+from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.tasks.causal import output
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDERS = range(1, 8)
@@ -56,7 +57,7 @@ def tokens_of(config: Any, tokenizer: Any, path: Path) -> np.ndarray:
 
 def gpt_perplexity(config: Any, params: Any, tokens: np.ndarray) -> float:
   """exp of the mean of -log P, each token but the first ones behind at least half a row of others."""
-  length, model = config.data.row_length, families.module(config.model)
+  length, model = config.data.row_length, registry.module(config.model)
   half = length // 2
   count = max(0, -(-(len(tokens) - length) // half)) + 1
   padded = np.pad(tokens, (0, half * (count - 1) + length - len(tokens)))
@@ -83,7 +84,7 @@ def gpt_perplexity(config: Any, params: Any, tokens: np.ndarray) -> float:
 
 def measure(workdir: Path, paths: dict[str, Path]) -> dict[str, Any]:
   """Both perplexities of a trained run, as JSON values."""
-  config, tokenizer, params, step = trained.load_for_decoding(workdir, "generate")
+  config, tokenizer, params, step = restore.load_for_decoding(workdir, "generate")
   train, test = (tokens_of(config, tokenizer, paths[name]) for name in ("train", "test"))
   params = jax.device_put(params, jax.local_devices()[0])
   gpt = gpt_perplexity(config, params, test)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from transformer_jax.paths import user_cache
+from transformer_jax.runtime.files import user_cache
 
 # What each `pip install` gets, one after the other.
 TORCH = (("torch==2.13.0", "numpy"),)

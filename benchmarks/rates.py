@@ -15,8 +15,7 @@ from pathlib import Path
 import report
 from side import Side
 
-from transformer_jax import config_values, flags
-from transformer_jax.config import Config
+from transformer_jax.config import Config, flags, serialization
 from transformer_jax.data import pipeline
 
 ROUNDS = 7
@@ -68,7 +67,7 @@ def side(name: str, config: Config, folder: Path) -> Side:
   if not vocabulary.exists():
     pipeline.learn_tokenizer(config.data, config.model.vocab_size).save(vocabulary)
   shutil.copy(vocabulary, folder)
-  values = config_values.to_dict(config)
+  values = serialization.to_dict(config)
   values["data"]["cache_dir"] = str(folder)
   (folder / "job.json").write_text(json.dumps({"config": values}))
   return Side(name, sys.executable, "trainers/ours.py", folder, [str(config.data.row_length)])

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from transformer_jax.versions import versions
+from transformer_jax.runtime.versions import versions
 
 # Before any side runs: what else the machine does slows them unequally (OpenMP's threads wait for each other).
 _LOAD_BEFORE = os.getloadavg()[0]

@@ -35,16 +35,16 @@ import jax
 import numpy as np
 import report
 
-from transformer_jax import parallel
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.tokenizer import EOS
 from transformer_jax.decoding.batch import SearchOptions, search
-from transformer_jax.huge_pages import use_huge_pages
 from transformer_jax.model.attention import scaled_dot_product_attention
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.masking import causal_mask
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.huge_pages import use_huge_pages
 from transformer_jax.training.step import init_params, init_state, train_step
 
 MODEL = ModelConfig(vocab_size=8000, num_layers=2, d_model=128, d_ff=512, num_heads=4)
@@ -135,9 +135,9 @@ def training_point(sweep: str, size: int, model: ModelConfig, rows: int, length:
   tokens = np.random.default_rng(0).integers(EOS + 1, model.vocab_size, (rows, 2, length))
   segments = np.ones_like(tokens)
   packed = np.stack([tokens[:, 0], segments[:, 0], tokens[:, 1], segments[:, 1]], axis=1).astype(np.int32)
-  batch = parallel.shard(Batch(packed, np.arange(rows, dtype=np.int32)))
-  step = parallel.over_devices(functools.partial(train_step, config), out_axes=None, donate_state=True)
-  state = [parallel.replicate(init_state(config))]
+  batch = devices.shard(Batch(packed, np.arange(rows, dtype=np.int32)))
+  step = devices.over_devices(functools.partial(train_step, config), out_axes=None, donate_state=True)
+  state = [devices.replicate(init_state(config))]
 
   def run() -> None:
     state[0], _ = jax.block_until_ready(step(state[0], batch))

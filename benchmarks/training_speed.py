@@ -55,8 +55,7 @@ import report
 import text
 from side import Side, checkouts
 
-from transformer_jax import config_values
-from transformer_jax.config import Config, TrainConfig
+from transformer_jax.config import Config, TrainConfig, serialization
 from transformer_jax.data import packing, pipeline
 from transformer_jax.data.packing import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
@@ -116,7 +115,7 @@ def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, 
   tokenizer = pipeline.learn_tokenizer(data, model.vocab_size)
   tokenizer.save(folder / "tokenizer.model")
   job = {
-    "config": config_values.to_dict(config),
+    "config": serialization.to_dict(config),
     "batches": sorted_batches(config, tokenizer),
     "longest": shortest,
     "threads": len(os.sched_getaffinity(0)),

@@ -33,12 +33,12 @@ import numpy as np
 import report
 import text
 
-from transformer_jax import parallel
-from transformer_jax.compilation import use_compilation_cache
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.data import packing, pipeline
-from transformer_jax.huge_pages import use_huge_pages
 from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.compilation_cache import use_compilation_cache
+from transformer_jax.runtime.huge_pages import use_huge_pages
 from transformer_jax.training.step import init_state, train_step
 
 SIZES = {
@@ -51,7 +51,7 @@ SIZES = {
 def main() -> None:
   args = parse()
   use_compilation_cache()
-  report.finish("utilisation", [measure(size, args) for size in args.size], args.json, device=parallel.describe())
+  report.finish("utilisation", [measure(size, args) for size in args.size], args.json, device=devices.describe())
 
 
 def parse() -> argparse.Namespace:
@@ -108,10 +108,10 @@ def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterat
   )
   packed = pipeline.packed_rows(data, data.train, pipeline.learn_tokenizer(data, args.pieces))
   report.progress(packed.report.describe(data.row_length, data.longest))  # what is left out as too long among it
-  multiple = parallel.device_count() * args.accumulation
+  multiple = devices.device_count() * args.accumulation
   batches = pipeline.Batches(packed, args.batch_tokens // args.row_length, config.train.seed, multiple=multiple)
-  state = jax.jit(lambda: init_state(config), out_shardings=parallel.on_all_devices())()
-  step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  state = jax.jit(lambda: init_state(config), out_shardings=devices.on_all_devices())()
+  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
   number = 0
   while True:
     turn = [batches[number + i] for i in range(args.steps)]
@@ -119,7 +119,7 @@ def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterat
     start = time.perf_counter()
     metrics = None
     for batch in turn:
-      before, (state, metrics) = metrics, step(state, parallel.shard(batch))
+      before, (state, metrics) = metrics, step(state, devices.shard(batch))
       jax.block_until_ready(before)  # one step is computed and one more waits, as in train.py
     jax.block_until_ready(metrics)
     seconds = time.perf_counter() - start
@@ -153,7 +153,7 @@ def forward_flops(model: ModelConfig, source: np.ndarray, target: np.ndarray) ->
 
 def product_rate(dtype: Dtype) -> float:
   """Operations a second of square matrix products, of the size that is best for them."""
-  sizes = (1024, 2048, 4096) if parallel.on_cpu() else (4096, 8192, 16384)
+  sizes = (1024, 2048, 4096) if devices.on_cpu() else (4096, 8192, 16384)
   return jax.device_count() * max(_rate(size, jnp.dtype(dtype.value)) for size in sizes)
 
 
@@ -161,7 +161,7 @@ def _rate(size: int, dtype: Any) -> float:
   a = jax.random.normal(jax.random.key(0), (size, size), dtype)
   multiply = jax.jit(jnp.matmul)
   jax.block_until_ready(multiply(a, a))
-  times = max(3, round(2e12 / size**3)) if not parallel.on_cpu() else 3
+  times = max(3, round(2e12 / size**3)) if not devices.on_cpu() else 3
   start = time.perf_counter()
   jax.block_until_ready([multiply(a, a) for _ in range(times)])
   return times * 2 * size**3 / (time.perf_counter() - start)

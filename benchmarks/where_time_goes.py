@@ -20,7 +20,7 @@ from typing import Any
 
 import report
 
-from transformer_jax.huge_pages import use_huge_pages
+from transformer_jax.runtime.huge_pages import use_huge_pages
 
 # The first pattern that the name of an operation has says what it belongs to.
 PARTS = (
@@ -72,20 +72,20 @@ def training(args: argparse.Namespace) -> tuple[Any, Any]:
   import numpy as np
   from training_speed import SIZES
 
-  from transformer_jax import parallel
   from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
   from transformer_jax.data.pipeline import Batch
+  from transformer_jax.runtime import devices
   from transformer_jax.training.step import init_state, train_step
 
   length, rows = args.row_length, args.batch_tokens // args.row_length
   data = DataConfig(corpus=Corpus.TEXT, train="none", row_length=length)
   config = Config(data=data, model=SIZES[args.size], train=TrainConfig(batch_tokens=args.batch_tokens))
-  state = jax.jit(lambda: init_state(config), out_shardings=parallel.on_all_devices())()
-  step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  state = jax.jit(lambda: init_state(config), out_shardings=devices.on_all_devices())()
+  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
   tokens = np.random.default_rng(0).integers(4, config.model.vocab_size, (2, rows, length))
   segments = np.broadcast_to(np.arange(length) // 13 + 1, (rows, length))  # sentences of 13 pieces
   packed = np.stack([tokens[0], segments, tokens[1], segments], axis=1).astype(np.uint16)
-  batch = parallel.shard(Batch(packed, np.arange(rows, dtype=np.int32)))
+  batch = devices.shard(Batch(packed, np.arange(rows, dtype=np.int32)))
   compiled = step.lower(state, batch).compile()
 
   def run() -> None:
@@ -101,25 +101,25 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   import jax
   from etils import epath
 
-  from transformer_jax import parallel
   from transformer_jax.data.text import lines_of
   from transformer_jax.data.tokenizer import EOS, PAD
   from transformer_jax.decoding import batch, buckets
   from transformer_jax.model.transformer import Transformer
-  from transformer_jax.trained import load_for_decoding
+  from transformer_jax.runs.restore import load_for_decoding
+  from transformer_jax.runtime import devices
 
   config, tokenizer, params, _ = load_for_decoding(args.workdir)
   length, decode = buckets.buckets(config.decode.max_source_length)[0], config.decode
   sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(list(lines_of(epath.Path(args.data))))]
-  slots = buckets.rows_at_once(length, decode.extra_length, cpu=parallel.on_cpu())
+  slots = buckets.rows_at_once(length, decode.extra_length, cpu=devices.on_cpu())
   rows = buckets.pad([source for source in sources if len(source) <= length][: 8 * slots], 8 * slots, length, PAD)
   room = buckets.room(length, config.decode.max_source_length, decode.extra_length)
   options = batch.SearchOptions(
     args.beam, decode.penalty, decode.length_penalty, 1, decode.extra_length, patience=1.0, room=room
   )
   function = functools.partial(batch.search, Transformer(config.model), options, slots)
-  search = parallel.over_devices(function, out_axes=0, alone=True)
-  placed, source = parallel.replicate(params), parallel.shard(rows)
+  search = devices.over_devices(function, out_axes=0, alone=True)
+  placed, source = devices.replicate(params), devices.shard(rows)
   return search.lower(placed, source).compile(), lambda: jax.block_until_ready(search(placed, source))
 
 

@@ -15,8 +15,8 @@ Not run here. `python -m transformer_jax plan --config=configs/base.py` has
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
-from transformer_jax.errors import InputError
 from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.runtime.errors import InputError
 
 # By direction: the dataset's name for the pair, and pieces of the vocabulary.
 DIRECTIONS = {"en-de": ("de-en", 37_000), "en-fr": ("fr-en", 32_000)}

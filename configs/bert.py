@@ -19,8 +19,8 @@ sets, 35.5% of the masked pieces of the rest are found (57 minutes of one core o
 import dataclasses
 
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
-from transformer_jax.errors import InputError
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
+from transformer_jax.runtime.errors import InputError
 
 SMALL = BERTConfig(
   vocab_size=2048,

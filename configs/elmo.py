@@ -4,7 +4,7 @@
 
 FILE is plain text as for `configs/gpt.py`. Then, in Python:
 
-    from transformer_jax.language.features import Features
+    from transformer_jax.tasks.features import Features
     Features.load("runs/elmo").features("A man rides a horse.")  # [pieces, 2 * 192]
 
 On the first nine tenths of *War and Peace*, perplexity of a piece, the mean over both directions, is 75.5 on the rest

@@ -10,8 +10,8 @@ larger learning rates; `--config.model.pre_norm=False` is the paper's.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
-from transformer_jax.errors import InputError
 from transformer_jax.language.config import GPTConfig
+from transformer_jax.runtime.errors import InputError
 
 
 def get_config(size: str = "small") -> Config:

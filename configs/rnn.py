@@ -12,9 +12,9 @@ from typing import Any
 
 from configs import multi30k
 from transformer_jax.config import Config
-from transformer_jax.errors import InputError
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
+from transformer_jax.runtime.errors import InputError
 
 # Widths with which a model has about as many parameters as the Transformer of `multi30k.py`, 2.56 million.
 _PLAIN, _BAHDANAU, _LUONG = 212, 220, {Score.DOT: 200, Score.GENERAL: 198, Score.CONCAT: 194}

@@ -4,7 +4,7 @@
     python -m transformer_jax plan --config=configs/table3.py:B-dk16
 
 A row differs from `base.py` by the fields that the table prints for it and by
-nothing else; `transformer_jax/table3.py` has these, and what the paper reports.
+nothing else; `transformer_jax/paper/table3.py` has these, and what the paper reports.
 Not run here.
 """
 
@@ -12,8 +12,8 @@ import dataclasses
 
 from configs import base
 from transformer_jax.config import Config
-from transformer_jax.errors import InputError
-from transformer_jax.table3 import ROWS
+from transformer_jax.paper.table3 import ROWS
+from transformer_jax.runtime.errors import InputError
 
 
 def get_config(row: str = "base") -> Config:

@@ -9,19 +9,20 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from transformer_jax import parallel
 from transformer_jax.decoding import beam_search as beam_searching
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import scores
 from transformer_jax.model import cache
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.table3 import ROWS
-from transformer_jax.training import loss, optimizer, step, translation
+from transformer_jax.paper.table3 import ROWS
+from transformer_jax.runtime import devices
+from transformer_jax.tasks import translation
+from transformer_jax.training import loss, optimizer, step
 
 # As they are before anything is put in their place.
 _CONTINUE, _REMEMBER, _PENALTY = cache.continue_ancestors, Transformer.remember, beam_searching.penalty
 _CHUNKED_SUMS, _DECODER_OUTPUT, _TRAIN_STEP = loss.chunked_sums, translation.decoder_output, step.train_step
-_SUM, _OPTIMIZER, _BLEU, _OPTIONS = parallel.sum_over_devices, optimizer.optimizer, scores._bleu, Translator._options
+_SUM, _OPTIMIZER, _BLEU, _OPTIONS = devices.sum_over_devices, optimizer.optimizer, scores._bleu, Translator._options
 
 
 def rewritten(module: types.ModuleType, old: str, new: str) -> types.ModuleType:

@@ -8,11 +8,11 @@ from typing import Any
 
 from etils import epath
 
-from transformer_jax import checkpoint, run_folder
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.runs import checkpoint, run_folder
 from transformer_jax.training.step import init_state
 
 

@@ -16,11 +16,12 @@ import atheris
 from etils import epath
 
 with atheris.instrument_imports(include=["transformer_jax"]):
-  from transformer_jax import config_values, untrusted
+  from transformer_jax.config import serialization
   from transformer_jax.data.text import read_lines
   from transformer_jax.data.tokenizer import Tokenizer
   from transformer_jax.decoding import splitting
-  from transformer_jax.errors import InputError, one_line
+  from transformer_jax.runtime import untrusted
+  from transformer_jax.runtime.errors import InputError, one_line
 
 TOKENIZER = Tokenizer.learn(["a horse and a dog", "ein Pferd und ein Hund"] * 3, 290)
 FILE = epath.Path(tempfile.mkdtemp()) / "config.json"
@@ -34,8 +35,8 @@ def one_input(data: bytes) -> None:
     check_message(error)
   FILE.write_bytes(data)
   try:
-    config = config_values.from_dict(untrusted.read_json(FILE))
-    assert config_values.from_dict(config_values.to_dict(config)) == config
+    config = serialization.from_dict(untrusted.read_json(FILE))
+    assert serialization.from_dict(serialization.to_dict(config)) == config
   except InputError as error:
     check_message(error)
 

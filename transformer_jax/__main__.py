@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
-from transformer_jax.errors import InputError, RunError, is_out_of_memory, one_line, writing
-from transformer_jax.garbage import collect_rarely
-from transformer_jax.huge_pages import use_huge_pages
-from transformer_jax.standard_streams import leave_standard_output, open_standard_error
+from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, writing
+from transformer_jax.runtime.garbage import collect_rarely
+from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,30 +11,31 @@ from typing import Any
 import jax
 import protocol
 
-from transformer_jax import config_values, parallel
-from transformer_jax.compilation import use_compilation_cache
+from transformer_jax.config import serialization
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.huge_pages import use_huge_pages
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.compilation_cache import use_compilation_cache
+from transformer_jax.runtime.huge_pages import use_huge_pages
 from transformer_jax.training.step import init_state, train_step
 
 
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   use_compilation_cache()
-  config = config_values.from_dict(job["config"])
+  config = serialization.from_dict(job["config"])
   config.data.row_length = int(sys.argv[2])
   packed = pipeline.packed_rows(config.data, config.data.train, Tokenizer.load(folder / "tokenizer.model"))
   rows = config.train.batch_tokens // config.data.row_length
-  batches = pipeline.Batches(packed, rows, config.train.seed, multiple=parallel.device_count())
-  state = jax.jit(lambda: init_state(config), out_shardings=parallel.on_all_devices())()
-  step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  batches = pipeline.Batches(packed, rows, config.train.seed, multiple=devices.device_count())
+  state = jax.jit(lambda: init_state(config), out_shardings=devices.on_all_devices())()
+  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
   in_flight: list[Any] = []
 
   def update(number: int) -> tuple[jax.Array, jax.Array]:
     nonlocal state
-    state, metrics = step(state, parallel.shard(batches[number]))
+    state, metrics = step(state, devices.shard(batches[number]))
     in_flight.append(metrics)
-    if len(in_flight) > parallel.steps_in_flight():
+    if len(in_flight) > devices.steps_in_flight():
       jax.block_until_ready(in_flight.pop(0))
     return metrics["sums"].loss, metrics["sums"].tokens
 

@@ -9,10 +9,10 @@ import threading
 import pytest
 
 from tests.commands.lines import LINES, text
-from transformer_jax import paths
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score
+from transformer_jax.runtime import files as runtime_files
 
 
 def test_evaluate_prints_scores(run, translator, workdir, files):
@@ -62,7 +62,7 @@ def test_translations_that_find_no_room_leave_those_before_them(run, translator,
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
   argv += ["--hypotheses", files / "link"]
   with monkeypatch.context() as patch:
-    patch.setattr(paths, "write_new", full)
+    patch.setattr(runtime_files, "write_new", full)
     status, out, err = run(*argv)
   assert status == 1 and out.startswith("BLEU") and "what was saved before is untouched" in err[-1]
   assert (files / "out").read_text() == "those before\n"

@@ -8,7 +8,7 @@ import pytest
 
 from transformer_jax.commands.streams import Lines, Output, descriptor
 from transformer_jax.data import text
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 
 @pytest.fixture

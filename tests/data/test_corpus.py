@@ -10,7 +10,7 @@ import pytest
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.text import read_lines, repeated
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 TEXT = DataConfig(corpus=Corpus.TEXT)
 PAIRS = [("a b", "x"), ("", "y"), ("c\u2028d\x0b\x85\0 ", " ü\r z\t")]

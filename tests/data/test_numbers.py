@@ -10,7 +10,7 @@ from num2words import num2words
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import numbers
 from transformer_jax.data.corpus import example_of, groups_of, open_corpus
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 SAMPLE = [*range(0, 131), *range(0, 2003, 37), *range(0, 1_000_000, 7919), 80_000, 100_000, 999_999]
 

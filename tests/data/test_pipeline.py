@@ -15,7 +15,7 @@ from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import EOS, Tokenizer
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError, RunError
 
 LINES = [("a bb", "c"), ("dd", "ee ff"), ("", "g"), ("h", "i"), ("much too long for a row", "j")]
 

@@ -13,7 +13,7 @@ from tensorflow_datasets.core.download import extractor
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import tfds as module
 from transformer_jax.data.corpus import open_corpus
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError, RunError
 
 PAIRS = [(f"sentence {i}", f"Satz {i} ü") for i in range(1499)]
 

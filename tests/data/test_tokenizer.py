@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.nasty import LINES
 from transformer_jax.data import tokenizer as module
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError, RunError
 
 SIZE = 337
 WORDS = ["riding", "a", "horse", "reitet", "ein", "Pferd", "über", "grün", "<s>", "</s>", "<pad>", "<0x41>", "말", "12"]
@@ -182,7 +182,7 @@ DAMAGED = """
 import random, sys
 from tests.fuzz_run_folder import TEXTS, mutated
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 model, generator = open(sys.argv[1], "rb").read(), random.Random(0)
 for _ in range(300):

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from transformer_jax import parallel
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding import batch
@@ -17,6 +16,7 @@ from transformer_jax.decoding.beam_search import beam_search
 from transformer_jax.decoding.buckets import pad
 from transformer_jax.model import masking
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.runtime import devices
 
 LENGTH = 11
 OPTIONS = SearchOptions(beam_size=3, length_penalty=LengthPenalty.GNMT, alpha=0.6, n_best=3, extra_length=5)
@@ -112,10 +112,10 @@ def test_probability_of_the_found_is_what_the_search_says(model, params, source,
 
 def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, found):
   """Each has the sentences in another order; the empty one stays behind."""
-  eight = parallel.over_devices(lambda params, source: batch.search(model, OPTIONS, slots, params, source), out_axes=0)
+  eight = devices.over_devices(lambda params, source: batch.search(model, OPTIONS, slots, params, source), out_axes=0)
   orders = [[*np.roll(np.arange(7), i), 7] for i in range(8)]
   sources = np.concatenate([source[order] for order in orders])
-  result = jax.device_get(eight(parallel.replicate(params), parallel.shard(sources)))
+  result = jax.device_get(eight(devices.replicate(params), devices.shard(sources)))
   for i, order in enumerate(orders):
     for a, b in zip(result, found, strict=True):
       np.testing.assert_array_equal(a[i], b[order])

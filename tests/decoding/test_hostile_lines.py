@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests.nasty import PIECES
-from transformer_jax import parallel
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.batch import SearchOptions
-from transformer_jax.errors import InputError
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.step import init_params
 
 LINE_BREAKS = set("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
@@ -66,15 +66,15 @@ def test_what_a_search_needs_is_near_what_the_compiler_takes(length, beams, extr
   params = jax.eval_shape(lambda: init_params(Config(model=config)))
   lowered = search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
   taken = lowered.compile().memory_analysis().temp_size_in_bytes
-  monkeypatch.setattr(parallel, "at_a_time", lambda: 3)
+  monkeypatch.setattr(devices, "at_a_time", lambda: 3)
   for memory, enough in ((3 * taken, False), (6 * taken, True)):
-    monkeypatch.setattr(parallel, "memory", lambda memory=memory: memory)
+    monkeypatch.setattr(devices, "memory", lambda memory=memory: memory)
     jax.clear_caches()
     with contextlib.nullcontext() if enough else pytest.raises(InputError, match="to search for the translations of 2"):
       search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
 
 
 def test_searches_that_memory_cannot_hold_are_refused_before_they_begin(translator, monkeypatch):
-  monkeypatch.setattr(parallel, "memory", lambda: 10_000)
+  monkeypatch.setattr(devices, "memory", lambda: 10_000)
   with pytest.raises(InputError, match=r"to search for the translations of .* takes .* GB, but there are 0\.0"):
     translator.translate(["abc"], beam_size=7)

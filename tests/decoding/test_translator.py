@@ -13,7 +13,7 @@ from transformer_jax.decoding import splitting
 from transformer_jax.decoding import translator as translators
 from transformer_jax.decoding.long_lines import different
 from transformer_jax.decoding.translator import Translation, Translator
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError, RunError
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 from transformer_jax.decoding import windows as module
 from transformer_jax.decoding.windows import require_text, windows
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 
 def gathered(*args):

@@ -7,10 +7,10 @@ import random
 import pytest
 import sacrebleu
 
-from transformer_jax.errors import InputError
 from transformer_jax.evaluation import report
 from transformer_jax.evaluation.report import Text, compare, content_hash, whole
 from transformer_jax.evaluation.scores import compound_split_bleu, split_compounds
+from transformer_jax.runtime.errors import InputError
 
 REFERENCES = ["Ein Mann reitet ein rot-weißes Pferd.", "Zwei Hunde spielen im Schnee.", "Die Frau liest."]
 TRANSLATIONS = ["Ein Mann reitet auf dem rot-weißen Pferd.", "zwei Hunde spielen im Schnee.", "Die Frau liest."]

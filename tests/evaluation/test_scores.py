@@ -7,9 +7,9 @@ import pytest
 import sacrebleu
 
 from transformer_jax.config import EvaluateConfig
-from transformer_jax.errors import InputError
 from transformer_jax.evaluation import report
 from transformer_jax.evaluation.scores import check_tokenization, exact_match_by_group, score
+from transformer_jax.runtime.errors import InputError
 
 REFERENCES = ["Ein Mann reitet ein Pferd .", "Zwei Hunde spielen im Schnee .", "Die Frau liest."]
 TRANSLATIONS = ["Ein Mann reitet auf einem Pferd .", "zwei Hunde spielen im Schnee .", "Die Frau liest."]

@@ -16,10 +16,10 @@ from etils import epath
 
 import train as program
 from tests.example_run import metrics_of
-from transformer_jax import checkpoint
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
-from transformer_jax.config_values import to_json
+from transformer_jax.config.serialization import to_json
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.runs import checkpoint
 from transformer_jax.training.step import abstract_state
 
 

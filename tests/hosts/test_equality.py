@@ -9,7 +9,7 @@ from tests.hosts.processes import assert_equal_to_rounding, tiny, trained
 from transformer_jax.config import Document
 from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.recurrent.config import LuongConfig
-from transformer_jax.training import loop
+from transformer_jax.trainer import loop
 
 
 def test_two_hosts_go_on_with_a_run_of_eight_devices(prefix, tmp_path):

@@ -9,8 +9,8 @@ import jax
 import pytest
 
 from tests.hosts.processes import free_port
-from transformer_jax import hosts
-from transformer_jax.errors import InputError
+from transformer_jax.runtime import hosts
+from transformer_jax.runtime.errors import InputError
 
 
 @pytest.fixture

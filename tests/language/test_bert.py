@@ -11,14 +11,14 @@ import pytest
 from tests.language import example
 from tests.model.example import float64, perturbed
 from tests.model.reference import smoothed_loss
-from transformer_jax import parallel
 from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS, next_sentence_rows
 from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.special_tokens import CLS, FIRST_PIECE, MASK, SEP
 from transformer_jax.language.bert import BERT
-from transformer_jax.language.masked import batch_sums, counts, fixed_key, masked, outputs, predicted
-from transformer_jax.language.pairs import LABEL, SIDES, TOKENS, next_sentence_rows
-from transformer_jax.language.special import CLS, FIRST_PIECE, MASK, SEP
-from transformer_jax.training.metrics import means
+from transformer_jax.runtime import devices
+from transformer_jax.tasks.masked import batch_sums, counts, fixed_key, masked, outputs, predicted
+from transformer_jax.trainer.metrics import means
 from transformer_jax.training.step import init_params, init_state, train_step
 
 ROW_LENGTH, VOCAB, ROWS = 17, 31, 8
@@ -127,18 +127,18 @@ def test_counts_are_known_before_the_losses(params):
   assert float(sums.others["next"].tokens) == float(expected["next"]) == ROWS - 2
 
 
-@pytest.mark.parametrize(("devices", "accumulation"), [(4, 1), (2, 2)])
-def test_the_gradient_is_of_the_sum_of_both_means(devices, accumulation):
+@pytest.mark.parametrize(("count", "accumulation"), [(4, 1), (2, 2)])
+def test_the_gradient_is_of_the_sum_of_both_means(count, accumulation):
   """Rows differ in their masked tokens, and two are empty: means of means would be others."""
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, accumulation=accumulation))
   state, rows = init_state(config), example_rows()
-  batch = Batch(rows.reshape(devices, -1, *rows.shape[1:]), np.arange(ROWS, dtype=np.int32).reshape(devices, -1))
+  batch = Batch(rows.reshape(count, -1, *rows.shape[1:]), np.arange(ROWS, dtype=np.int32).reshape(count, -1))
   step = jax.pmap(
     functools.partial(train_step, config),
-    axis_name=parallel.AXIS,
+    axis_name=devices.AXIS,
     in_axes=(None, 0),
     out_axes=(None, None),
-    devices=jax.devices()[:devices],
+    devices=jax.devices()[:count],
   )
   after, metrics = step(state, batch)
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.language import example
 from tests.model.example import dropout_shapes
-from transformer_jax import families
+from transformer_jax import registry
 from transformer_jax.config import Config, DataConfig
-from transformer_jax.language import bidirectional, causal, classification, masked
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
+from transformer_jax.tasks import bidirectional, causal, classification, masked
 from transformer_jax.training.step import init_params
 
 LENGTH = 13
@@ -37,6 +37,6 @@ ONE_SENTENCE = np.array([[5] * LENGTH, [1] * LENGTH, [0] * LENGTH])
 def test_dropout_is_where_the_paper_says(config, forward, row, expected):
   params = jax.eval_shape(lambda: init_params(Config(data=DataConfig(row_length=LENGTH), model=config)))
   params = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), params)
-  model = families.module(config)
+  model = registry.module(config)
   assert dropout_shapes(lambda: forward(model, params, jnp.array(row), jax.random.key(0))) == expected
   assert dropout_shapes(lambda: forward(model, params, jnp.array(row), None)) == []

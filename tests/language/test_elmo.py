@@ -10,14 +10,14 @@ from etils import epath
 
 from tests.model.example import float64, perturbed
 from tests.model.reference import smoothed_loss
-from transformer_jax import checkpoint, run_folder
 from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.data.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.language.bidirectional import batch_sums, layers
-from transformer_jax.language.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.language.elmo import ELMo, Mix, mix
-from transformer_jax.language.features import Features
+from transformer_jax.runs import checkpoint, run_folder
+from transformer_jax.tasks.bidirectional import batch_sums, layers
+from transformer_jax.tasks.features import Features
 from transformer_jax.training.step import init_params, init_state
 
 ROW_LENGTH, VOCAB, MODEL = 13, 31, 11

@@ -11,10 +11,10 @@ from tests.language import example
 from tests.model.example import float64, perturbed
 from tests.model.reference import smoothed_loss
 from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.data.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
 from transformer_jax.data.tokenizer import BOS
-from transformer_jax.language.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
-from transformer_jax.language.causal import batch_sums, output
 from transformer_jax.language.gpt import GPT
+from transformer_jax.tasks.causal import batch_sums, output
 from transformer_jax.training.step import init_params
 
 ROW_LENGTH = 13

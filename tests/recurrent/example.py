@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax import families
+from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.model.config import AnyModelConfig
@@ -35,7 +35,7 @@ def example(name: str, **changes: Any) -> tuple[Any, Any]:
   generator = np.random.default_rng(0)
   shapes = jax.eval_shape(lambda: init_params(Config(model=config)))
   params = jax.tree.map(lambda x: jnp.asarray(0.4 * generator.standard_normal(x.shape), x.dtype), shapes)
-  return families.module(config), params
+  return registry.module(config), params
 
 
 def pairs() -> list[tuple[np.ndarray, np.ndarray]]:

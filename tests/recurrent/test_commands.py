@@ -10,12 +10,13 @@ import pytest
 from etils import epath
 
 from configs import multi30k, rnn
-from transformer_jax import checkpoint, plan, run_folder, trained
 from transformer_jax.__main__ import main
+from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
-from transformer_jax.errors import InputError
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
-from transformer_jax.training import loop
+from transformer_jax.runs import checkpoint, restore, run_folder
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.trainer import loop
 from transformer_jax.training.step import abstract_state
 
 KINDS = ("plain", "reversed", "bahdanau", "luong-dot", "luong-general", "luong-concat")
@@ -92,7 +93,7 @@ def test_each_trains_resumes_averages_translates_and_evaluates(kind, prefix, tmp
 def test_a_run_of_another_family_is_refused(prefix, tmp_path):
   folder = epath.Path(tmp_path / "run")
   folder.mkdir()
-  run_folder.begin_run(folder, tiny("plain", prefix), trained.tokenizer_to_begin_with(tiny("plain", prefix)), [])
+  run_folder.begin_run(folder, tiny("plain", prefix), restore.tokenizer_to_begin_with(tiny("plain", prefix)), [])
   (folder / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
   with pytest.raises(
     InputError, match=r"the config is of a bahdanau model, but the run in .* of a seq2seq: use another"

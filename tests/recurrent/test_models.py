@@ -20,8 +20,8 @@ from transformer_jax.model import masking
 from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.lstm import State
 from transformer_jax.recurrent.stack import Stack
+from transformer_jax.tasks.translation import batch_sums, decoder_output
 from transformer_jax.training.step import init_params
-from transformer_jax.training.translation import batch_sums, decoder_output
 
 BEAMS, TARGET = 3, 5
 

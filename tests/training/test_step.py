@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from tests.model import reference
 from tests.model.example import float64, perturbed
-from transformer_jax import parallel
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, PackingReport, pack
 from transformer_jax.data.pipeline import Batch, Batches, PackedRows
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.runtime import devices
+from transformer_jax.tasks.translation import batch_sums, decoder_input, decoder_output, segment_positions
 from transformer_jax.training.step import eval_step, init_params, init_state, train_step
-from transformer_jax.training.translation import batch_sums, decoder_input, decoder_output, segment_positions
 
 ROW_LENGTH, VOCAB, ROWS, STEPS = 13, 31, 5, 10
 CONFIG = Config(
@@ -123,10 +123,8 @@ def test_an_update_has_the_loss_of_the_configs_label_smoothing(params, smoothing
   assert float(metrics["sums"].loss) == pytest.approx(expected, rel=1e-5)
 
 
-def over(devices: int, function, out_axes):
-  return jax.pmap(
-    function, axis_name=parallel.AXIS, in_axes=(None, 0), out_axes=out_axes, devices=jax.devices()[:devices]
-  )
+def over(count: int, function, out_axes):
+  return jax.pmap(function, axis_name=devices.AXIS, in_axes=(None, 0), out_axes=out_axes, devices=jax.devices()[:count])
 
 
 def shares(batch: Batch, devices: int) -> Batch:
@@ -291,7 +289,7 @@ def test_without_a_moving_average_the_state_has_no_more_arrays(one_device):
 def test_the_state_with_a_moving_average_can_be_donated():
   """No two of its arrays share memory at the start."""
   config = with_moving_average(0.9)
-  state = jax.jit(lambda: init_state(config), out_shardings=parallel.on_all_devices())()
-  step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  state = jax.jit(lambda: init_state(config), out_shardings=devices.on_all_devices())()
+  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
   new, _ = step(state, shares(Batch(packed(copying_pairs(60))[:8], np.arange(8, dtype=np.int32)), 8))
   assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves(state.average))

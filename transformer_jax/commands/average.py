@@ -3,7 +3,7 @@
 import argparse
 
 from transformer_jax.commands.workdir import add_workdir_arguments
-from transformer_jax.errors import one_line
+from transformer_jax.runtime.errors import one_line
 
 DESCRIPTION = """\
 Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a run folder with
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> None:
 
   # Averaging needs no accelerator, which may be busy with the training of this very run.
   jax.config.update("jax_platforms", "cpu")
-  from transformer_jax.averaging import average
+  from transformer_jax.runs.averaging import average
 
   steps = average(args.workdir, args.output, args.last, args.minutes, accept_edits=args.accept_edits)
   print(one_line(f"{args.output} holds the mean of the checkpoints of steps {', '.join(map(str, steps))}"))

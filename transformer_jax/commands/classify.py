@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
   """`classify`: the class of each line of standard input."""
   from transformer_jax.commands.streams import Lines, Output, descriptor
-  from transformer_jax.compilation import use_compilation_cache
   from transformer_jax.data.text import read_lines
-  from transformer_jax.language.classifier import Classifier
-  from transformer_jax.progress import Progress, say
+  from transformer_jax.runtime.compilation_cache import use_compilation_cache
+  from transformer_jax.runtime.progress import Progress, say
+  from transformer_jax.tasks.classifier import Classifier
 
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")

@@ -16,8 +16,8 @@ from transformer_jax.commands.score import (
   read_texts,
 )
 from transformer_jax.commands.search import add_search_arguments, load, search_options
-from transformer_jax.errors import InputError, writing
-from transformer_jax.paths import write_atomically
+from transformer_jax.runtime.errors import InputError, writing
+from transformer_jax.runtime.files import write_atomically
 
 if TYPE_CHECKING:
   from etils import epath
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   """`evaluate`: a file's translations against their references."""
-  from transformer_jax.progress import Progress, say
+  from transformer_jax.runtime.progress import Progress, say
 
   check_scores(args)
   _check_writable(args)
@@ -83,7 +83,7 @@ def _print_scores(args: argparse.Namespace, reference: "Text", translations: lis
 
 def _run_facts(args: argparse.Namespace, translator: "Translator") -> dict[str, Any]:
   """Which parameters and which search made the translations."""
-  from transformer_jax import run_folder
+  from transformer_jax.runs import run_folder
 
   decode = translator.config.decode
   last = run_folder.read_provenance(run_folder.folder_of(args.workdir), accept_edits=args.accept_edits)[-1:]
@@ -102,7 +102,7 @@ def _check_writable(args: argparse.Namespace) -> None:
   """Before the work is done whose result goes there."""
   from etils import epath
 
-  from transformer_jax import run_folder
+  from transformer_jax.runs import run_folder
 
   if not args.hypotheses:
     return

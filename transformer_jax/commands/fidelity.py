@@ -3,8 +3,8 @@
 import argparse
 import json
 
-from transformer_jax.compilation import use_compilation_cache
-from transformer_jax.errors import RunError
+from transformer_jax.runtime.compilation_cache import use_compilation_cache
+from transformer_jax.runtime.errors import RunError
 
 DESCRIPTION = """\
 Checks what the paper says, statement by statement: prints each one that this code implements, where in the code, the
@@ -22,13 +22,14 @@ def run(args: argparse.Namespace) -> None:
   """`fidelity`: the paper's statements, each with its check."""
   import jax
 
-  from transformer_jax import paper, parallel
+  from transformer_jax import paper
   from transformer_jax.paper import report
+  from transformer_jax.runtime import devices
 
   if args.markdown:
     print(report.markdown(paper.STATEMENTS), end="")
     return
-  parallel.require_devices()
+  devices.require_devices()
   use_compilation_cache()
   # The programs are so small that most of the time is the compiler's.
   jax.config.update("jax_disable_most_optimizations", True)

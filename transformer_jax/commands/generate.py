@@ -6,7 +6,7 @@ import re
 import sys
 
 from transformer_jax.commands.workdir import add_workdir_arguments
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
 Continues a text with a language model that train.py made (configs/gpt.py): the prompt is that of --prompt, or standard
@@ -42,9 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   """`generate`: what a language model writes behind a prompt."""
-  from transformer_jax.compilation import use_compilation_cache
-  from transformer_jax.language.generator import Generator
-  from transformer_jax.progress import say
+  from transformer_jax.decoding.generator import Generator
+  from transformer_jax.runtime.compilation_cache import use_compilation_cache
+  from transformer_jax.runtime.progress import say
 
   prompt = _standard_input() if args.prompt is None else args.prompt
   use_compilation_cache()

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
 Tells before anything runs what a config needs: parameters by part, memory of a device, floating-point operations, time
@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   """`plan`: what a config needs, from shapes."""
-  from transformer_jax import flags, plan, plan_text
-  from transformer_jax.config import Corpus
+  from transformer_jax.analysis import plan, plan_report
+  from transformer_jax.config import Corpus, flags
 
   config = flags.parse(["plan", f"--config={args.config}", *args.overrides], None).config
   if args.devices < 1 or (args.rate is not None and not args.rate > 0):
@@ -42,4 +42,4 @@ def run(args: argparse.Namespace) -> None:
       found["data"] = {"not_measured": f"as {error}"}
   else:
     found["data"] = {"not_measured": "which --data does"}
-  print(json.dumps(found) if args.json else plan_text.text(found))
+  print(json.dumps(found) if args.json else plan_report.text(found))

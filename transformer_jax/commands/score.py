@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
   from transformer_jax.evaluation.report import Text

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands.workdir import add_workdir_arguments
-from transformer_jax.compilation import use_compilation_cache
+from transformer_jax.runtime.compilation_cache import use_compilation_cache
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translator

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from transformer_jax.data.text import LONGEST_LINE
-from transformer_jax.errors import InputError, writing
+from transformer_jax.runtime.errors import InputError, writing
 
 _BLOCK = 1 << 16
 _IN_MEMORY = 1 << 24

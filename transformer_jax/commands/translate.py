@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> None:
   """`translate`: standard input to standard output."""
   from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import read_lines
-  from transformer_jax.progress import Progress, say
+  from transformer_jax.runtime.progress import Progress, say
 
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")

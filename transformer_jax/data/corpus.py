@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from transformer_jax.config import Corpus, DataConfig
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 
 class SentencePairs(Protocol):

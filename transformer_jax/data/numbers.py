@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from transformer_jax.data import fingerprint
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 LIMIT = 1_000_000
 # Pairs of each number of digits in a split. A first run reads no more of them.

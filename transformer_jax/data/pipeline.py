@@ -17,7 +17,7 @@ from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 _FORMAT = 1  # of the cached rows; changes when their meaning does
 

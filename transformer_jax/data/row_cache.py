@@ -18,9 +18,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from transformer_jax.config import DataConfig
-from transformer_jax.errors import InputError, RunError
-from transformer_jax.paths import user_cache
-from transformer_jax.progress import Progress, say
+from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.files import user_cache
+from transformer_jax.runtime.progress import Progress, say
 
 _ROWS, _REPORT = "rows.bin", "report.json"
 _BLOCK = 1 << 20

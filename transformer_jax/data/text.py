@@ -15,7 +15,7 @@ from typing import Protocol, cast
 from etils import epath
 
 from transformer_jax.data import fingerprint
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 # Bytes of a line, with its end. What is longer is no text, and memory might not hold it.

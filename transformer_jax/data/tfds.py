@@ -11,7 +11,7 @@ from typing import Any
 from etils import epath
 
 from transformer_jax.data import fingerprint
-from transformer_jax.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError, RunError
 
 # Examples read at once; one at a time takes longer.
 _CHUNK = 1024

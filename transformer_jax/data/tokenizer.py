@@ -15,9 +15,9 @@ from os import PathLike
 import sentencepiece
 from etils import epath
 
-from transformer_jax.errors import InputError
-from transformer_jax.paths import write_atomically
-from transformer_jax.untrusted import read_bytes
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.untrusted import read_bytes
 
 PAD, UNK, BOS, EOS = range(4)
 

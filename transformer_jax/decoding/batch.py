@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import jaxpr_as_fun
 
-from transformer_jax import operations, parallel
+from transformer_jax.analysis import operations
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, PAD
 from transformer_jax.decoding.beam_search import Hypotheses, beam_search
-from transformer_jax.errors import InputError
 from transformer_jax.model import masking
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError
 
 Params = Any
 
@@ -102,7 +103,7 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
 
 def _require_memory(size: int, what: str) -> None:
   """Raises InputError, when the search is compiled, if as many as there are at a time need more than there is."""
-  size, memory = parallel.at_a_time() * size, parallel.memory()
+  size, memory = devices.at_a_time() * size, devices.memory()
   if memory is not None and size > memory:
     raise InputError(
       f"to search for the translations of {what} takes {size / 1e9:,.1f} GB, but there are {memory / 1e9:,.1f}: "

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
-from transformer_jax.decoding.top_k import top_k
+from transformer_jax.ops.top_k import top_k
 
 # step(cache, positions, parents, tokens) -> (log-probabilities, cache); see `beam_search`.
 Step = Callable[[Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]

@@ -9,7 +9,7 @@ from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding import splitting
 from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.decoding.beam_search import penalty
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 
 class Long(enum.Enum):

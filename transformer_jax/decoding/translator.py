@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import jax
 
-from transformer_jax import families, parallel
-from transformer_jax.config import MOST_ALPHA, MOST_BEAMS, Config
+from transformer_jax import registry
+from transformer_jax.config import Config
+from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS
 from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines
@@ -22,7 +23,8 @@ from transformer_jax.decoding.batch import SearchOptions
 from transformer_jax.decoding.beam_search import OUTGROWN
 from transformer_jax.decoding.long_lines import Long, Translation
 from transformer_jax.decoding.windows import require_text, windows
-from transformer_jax.errors import InputError, RunError, require_option
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError, RunError, require_option
 
 # Everything that ends a line somewhere: bytes of the vocabulary can spell any of them.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -67,10 +69,10 @@ class Translator:
   def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
     self._config = config
     self.step = step
-    self._model = families.module(config.model)
+    self._model = registry.module(config.model)
     self._tokenizer = tokenizer
     self._searches: dict[tuple[SearchOptions, int], Callable] = {}
-    self._score = parallel.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)
+    self._score = devices.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)
     self.params = params
 
   @classmethod
@@ -84,7 +86,7 @@ class Translator:
     Raises:
       InputError: not a run folder, or no finished checkpoint in it.
     """
-    from transformer_jax.trained import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax.runs.restore import load_for_decoding  # imports orbax, which takes seconds
 
     config, tokenizer, params, step = load_for_decoding(workdir, accept_edits=accept_edits)
     return cls(config, params, tokenizer, step)
@@ -101,7 +103,7 @@ class Translator:
 
   @params.setter
   def params(self, params: Any) -> None:
-    self._params = parallel.replicate(params)
+    self._params = devices.replicate(params)
 
   def translate(
     self,
@@ -225,12 +227,12 @@ class Translator:
           "(config.decode.max_source_length + config.decode.extra_length): split it"
         )
     log_probs = [0.0] * len(pairs)
-    devices = jax.local_device_count()
+    count = jax.local_device_count()
     for index, rows, length in buckets.batches(
-      lengths, longest, lambda length: devices * self._slots(length, 0, batch_size)
+      lengths, longest, lambda length: count * self._slots(length, 0, batch_size)
     ):
       batch = [buckets.pad([side[i] for i in index], rows, length, PAD) for side in (sources, targets)]
-      found = jax.device_get(self._score(self._params, parallel.shard(tuple(batch)))).reshape(-1)
+      found = jax.device_get(self._score(self._params, devices.shard(tuple(batch)))).reshape(-1)
       for i, log_prob in zip(index, found, strict=False):
         if not math.isfinite(log_prob):
           raise RunError(_NOT_FINITE)
@@ -281,14 +283,14 @@ class Translator:
 
     A source whose translation outgrows its bucket's room is searched for again in a larger bucket.
     """
-    devices, longest = jax.local_device_count(), self._config.decode.max_source_length
+    count, longest = jax.local_device_count(), self._config.decode.max_source_length
 
     def translate(batch: buckets.Batch) -> tuple[list[int], list[list[Translation] | None]]:
       source = buckets.pad([sources[numbers[i]] for i in batch.members], batch.rows, batch.length, PAD)
-      source = source.reshape(-1, devices, batch.length).swapaxes(0, 1)  # dealt out: each device has as many as another
+      source = source.reshape(-1, count, batch.length).swapaxes(0, 1)  # dealt out: each device has as many as another
       with_room = dataclasses.replace(options, room=self._room(options, batch.length))
       function = self._search_function(with_room, slots(batch.length))
-      by_device = jax.device_get(function(self._params, parallel.shard(source.reshape(batch.rows, batch.length))))
+      by_device = jax.device_get(function(self._params, devices.shard(source.reshape(batch.rows, batch.length))))
       hypotheses = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
       rows = range(len(batch.members))
       return batch.members, [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in rows]
@@ -301,9 +303,9 @@ class Translator:
     while numbers:
       outgrown = []
       batches = buckets.batches(
-        lengths, longest, lambda length: devices * slots(length), queue=_queue(), at_a_time=parallel.at_a_time()
+        lengths, longest, lambda length: count * slots(length), queue=_queue(), at_a_time=devices.at_a_time()
       )
-      for members, translations in parallel.at_once(translate, batches):
+      for members, translations in devices.at_once(translate, batches):
         for i, translation in zip((numbers[member] for member in members), translations, strict=True):
           if translation is None:
             outgrown.append(i)
@@ -323,12 +325,12 @@ class Translator:
 
   def _slots(self, length: int, room: int, batch_size: int | None) -> int:
     """Sentences of a bucket that a device decodes side by side, with room for so many more tokens of an output."""
-    return batch_size or buckets.rows_at_once(length, room, cpu=parallel.on_cpu())
+    return batch_size or buckets.rows_at_once(length, room, cpu=devices.on_cpu())
 
   def _search_function(self, options: SearchOptions, slots: int) -> Callable:
     if (options, slots) not in self._searches:
       function = functools.partial(programs.search, self._model, options, slots)
-      self._searches[options, slots] = parallel.over_devices(function, out_axes=0, alone=True)
+      self._searches[options, slots] = devices.over_devices(function, out_axes=0, alone=True)
     return self._searches[options, slots]
 
   def _texts(self, hypotheses: programs.Hypotheses) -> list[Translation] | None:
@@ -350,4 +352,4 @@ class Translator:
 
 
 def _queue() -> int:
-  return _QUEUE_ON_CPU if parallel.on_cpu() else _QUEUE
+  return _QUEUE_ON_CPU if devices.on_cpu() else _QUEUE

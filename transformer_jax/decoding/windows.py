@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 # Of a window, less those of its last line.
 _CHARACTERS = 1 << 21

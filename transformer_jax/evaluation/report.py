@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from transformer_jax.evaluation import scores
-from transformer_jax.versions import versions
+from transformer_jax.runtime.versions import versions
 
 # Koehn 2004 took so many, and sacreBLEU does.
 RESAMPLES = 1000

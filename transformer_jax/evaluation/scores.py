@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from transformer_jax.errors import InputError
+from transformer_jax.runtime.errors import InputError
 
 MOST_WORDS_FOR_TER = 1000  # of a line
 

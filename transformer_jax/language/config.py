@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from transformer_jax.errors import InputError, require
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype, ModelConfig
+from transformer_jax.runtime.errors import InputError, require
 
 
 @dataclass(unsafe_hash=True)

@@ -7,9 +7,9 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.model import product
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
+from transformer_jax.ops import shared_matmul
 
 
 def _unchanged(weights: jax.Array) -> jax.Array:
@@ -98,7 +98,7 @@ class MultiHeadAttention(nn.Module):
         use_bias=config.attention_bias,
         kernel_init=nn.initializers.glorot_uniform(),
         dtype=config.dtype.value,
-        dot_general=product.dot_general,
+        dot_general=shared_matmul.dot_general,
       )
 
     self.query = projection((config.num_heads, config.head_dim_k))

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from transformer_jax.errors import InputError, require
+from transformer_jax.runtime.errors import InputError, require
 
 _WIDEST_FUSED_HEAD = 128  # that every GPU with the kernel can
 

@@ -5,8 +5,8 @@ import functools
 import flax.linen as nn
 import jax
 
-from transformer_jax.model import product
 from transformer_jax.model.config import Activation, ModelConfig
+from transformer_jax.ops import shared_matmul
 
 ACTIVATIONS = {
   Activation.RELU: nn.relu,
@@ -34,6 +34,6 @@ class FeedForward(nn.Module):
       features,
       kernel_init=nn.initializers.glorot_uniform(),
       dtype=self.config.dtype.value,
-      dot_general=product.dot_general,
+      dot_general=shared_matmul.dot_general,
       name=name,
     )

@@ -33,7 +33,8 @@ from transformer_jax.paper.examples import (
   shapes,
 )
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
-from transformer_jax.training import step, translation
+from transformer_jax.tasks import translation
+from transformer_jax.training import step
 
 STATEMENTS = Statements()
 

@@ -45,7 +45,7 @@ def equation_1():
   "3.2.1",
   "Products of queries and keys of unit variance have the variance d_k, which the scale brings back to 1.",
   code="model/attention.py: attention_weights",
-  test="tests/test_lecture.py::test_the_variance_of_a_product_is_d_k",
+  test="tests/paper/test_lecture.py::test_the_variance_of_a_product_is_d_k",
 )
 def scale():
   for d_k in (8, 512):

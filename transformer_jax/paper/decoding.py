@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax import averaging
 from transformer_jax.config import Config, DecodeConfig, EvaluateConfig, LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import batch, beam_search
@@ -22,6 +21,7 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import SHALLOW, SOURCE, TARGET, float64, random_like, shapes
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
+from transformer_jax.runs import averaging
 
 STATEMENTS = Statements()
 
@@ -248,7 +248,7 @@ def early_end():
   "6.1",
   "The models are the mean of the last checkpoints, written every ten minutes: 5 of the base model, 20 of the big one.",
   code="averaging.py: average",
-  test="tests/test_averaging.py::test_the_mean_of_the_last_checkpoints_is_what_decodes",
+  test="tests/runs/test_averaging.py::test_the_mean_of_the_last_checkpoints_is_what_decodes",
 )
 def averaged_checkpoints():
   start = datetime(2017, 6, 12)

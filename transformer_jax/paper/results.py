@@ -12,8 +12,9 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import float64, normal, shapes
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
-from transformer_jax.table3 import ROWS
-from transformer_jax.training import loss, metrics
+from transformer_jax.paper.table3 import ROWS
+from transformer_jax.trainer import metrics
+from transformer_jax.training import loss
 
 STATEMENTS = Statements()
 
@@ -104,7 +105,7 @@ def _count(
   "Table 3, base: N = 6, d_model = 512, d_ff = 2048, h = 8, d_k = d_v = 64, P_drop = epsilon_ls = 0.1; 65 million "
   "parameters.",
   code="model/config.py: ModelConfig",
-  test="tests/test_table3.py::test_parameters",
+  test="tests/paper/test_table3.py::test_parameters",
   deviation=Deviation(
     "63,045,632 parameters, with 37,000 pieces",
     "no one vocabulary gives all counts that the table prints (`docs/table3.md`)",
@@ -120,7 +121,7 @@ def base():
   "6.2",
   "Table 3, rows A: 1, 4, 16 or 32 heads, of d_k = d_v = 512 / h so that the cost stays the same.",
   code="model/config.py: ModelConfig.num_heads",
-  test="tests/test_table3.py::test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b",
+  test="tests/paper/test_table3.py::test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b",
 )
 def rows_a():
   _require_rows("A", 4)
@@ -133,7 +134,7 @@ def rows_a():
   "6.2",
   "Table 3, rows B: keys of d_k = 16 or 32; values stay as wide.",
   code="model/config.py: ModelConfig.d_k",
-  test="tests/test_table3.py::test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b",
+  test="tests/paper/test_table3.py::test_heads_share_the_width_in_rows_a_and_keep_it_in_rows_b",
 )
 def rows_b():
   _require_rows("B", 2)
@@ -143,7 +144,7 @@ def rows_b():
   "6.2",
   "Table 3, rows C: 2, 4 or 8 layers; d_model = 256 or 1024; d_ff = 1024 or 4096.",
   code="model/config.py: ModelConfig.num_layers",
-  test="tests/test_table3.py::test_parameters",
+  test="tests/paper/test_table3.py::test_parameters",
 )
 def rows_c():
   _require_rows("C", 7)
@@ -153,7 +154,7 @@ def rows_c():
   "6.2",
   "Table 3, rows D: P_drop of 0 or 0.2, label smoothing of 0 or 0.2.",
   code="config.py: TrainConfig.label_smoothing",
-  test="tests/test_table3.py::test_a_row_differs_from_base_by_its_own_fields_only",
+  test="tests/paper/test_table3.py::test_a_row_differs_from_base_by_its_own_fields_only",
 )
 def rows_d():
   _require_rows("D", 4)
@@ -168,7 +169,7 @@ def rows_d():
   "6.2",
   "Table 3, row E: learned positional embeddings in place of sinusoids.",
   code="model/config.py: ModelConfig.learned_positions",
-  test="tests/test_table3.py::test_parameters",
+  test="tests/paper/test_table3.py::test_parameters",
 )
 def row_e():
   _require_rows("E", 1)
@@ -178,7 +179,7 @@ def row_e():
   "6.2",
   "Table 3, big: d_model = 1024, d_ff = 4096, h = 16, P_drop = 0.3, 300,000 steps; 213 million parameters.",
   code="model/config.py: ModelConfig",
-  test="tests/test_table3.py::test_big_is_the_model_of_configs_big",
+  test="tests/paper/test_table3.py::test_big_is_the_model_of_configs_big",
   deviation=Deviation(
     "214,171,648 parameters, with 37,000 pieces",
     "no one vocabulary gives all counts that the table prints (`docs/table3.md`)",

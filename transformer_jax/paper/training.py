@@ -63,7 +63,7 @@ def shared_vocabulary():
   "5.1",
   "A batch has about 25,000 source tokens and 25,000 target tokens.",
   code="config.py: TrainConfig.batch_tokens",
-  test="tests/test_config.py::test_the_models_of_the_paper",
+  test="tests/config/test_config.py::test_the_models_of_the_paper",
   deviation=Deviation("places are counted, padding included", "one shape; packing leaves little padding"),
 )
 def batch_size():
@@ -102,7 +102,7 @@ def packed_pairs_are_alone():
   "5.2",
   "The base model is trained for 100,000 steps.",
   code="config.py: TrainConfig.steps",
-  test="tests/test_config.py::test_the_models_of_the_paper",
+  test="tests/config/test_config.py::test_the_models_of_the_paper",
 )
 def steps():
   require_equal(TrainConfig().steps, 100_000, "steps by default")

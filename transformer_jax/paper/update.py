@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax import parallel
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.model import dropout
@@ -30,7 +29,9 @@ from transformer_jax.paper.examples import (
   shapes,
 )
 from transformer_jax.paper.statement import Statements, require, require_close, require_equal
-from transformer_jax.training import optimizer, step, translation
+from transformer_jax.runtime import devices
+from transformer_jax.tasks import translation
+from transformer_jax.training import optimizer, step
 
 STATEMENTS = Statements()
 
@@ -74,7 +75,7 @@ def _slope(params: Any, number: int, direction: np.ndarray) -> float:
 def one_update():
   config, params = _config(SHALLOW, rows=4, accumulation=2), random_like(shapes(SHALLOW))
   # Two devices of two micro-batches, without needing two devices; each row is mostly padding.
-  update = jax.jit(parallel.op_by_op(functools.partial(step.train_step, config)))
+  update = jax.jit(devices.op_by_op(functools.partial(step.train_step, config)))
   batch = Batch(np.stack([row(pair) for pair in _PAIRS]).reshape(2, 2, 4, -1), np.arange(4).reshape(2, 2))
   after, metrics = jax.device_get(update(_state(config, params), batch))
   sums, exact = metrics["sums"], float64(params)
@@ -147,7 +148,7 @@ def dropout_in_training():
   rows = np.stack([row((SOURCE, TARGET))] * 2)
 
   @jax.jit
-  @parallel.op_by_op
+  @devices.op_by_op
   def loss_of(state: step.TrainState, batch: Batch) -> jax.Array:
     sums = step.train_step(config, state, batch)[1]["sums"]
     return sums.loss / sums.tokens

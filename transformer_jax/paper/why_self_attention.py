@@ -4,8 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from transformer_jax import operations
-from transformer_jax.layers import table1
+from transformer_jax.analysis import operations
 from transformer_jax.paper.examples import (
   SHALLOW,
   SOURCE,
@@ -18,6 +17,7 @@ from transformer_jax.paper.examples import (
   shapes,
 )
 from transformer_jax.paper.statement import Deviation, Statements, require, require_equal
+from transformer_jax.paper.table1 import table
 
 STATEMENTS = Statements()
 
@@ -27,14 +27,14 @@ STATEMENTS = Statements()
   "Table 1: a layer of self-attention takes O(n^2 d) operations, a recurrent one O(n d^2), a convolutional one "
   "O(k n d^2), self-attention restricted to a neighbourhood of size r O(r n d).",
   code="layers/table1.py: ROWS",
-  test="tests/layers/test_table1.py::test_products_are_those_of_the_formula",
+  test="tests/paper/table1/test_table1.py::test_products_are_those_of_the_formula",
   deviation=Deviation(
     "the projections of Q, K, V and of the output, 8 n d^2 operations more, are counted apart",
     "Table 1 leaves them out; `docs/table1.md` has both",
   ),
 )
 def complexity():
-  sizes = table1.Sizes(n=24, d=128, k=3, r=6)
+  sizes = table.Sizes(n=24, d=128, k=3, r=6)
   growths = {  # with twice the n, d, k or r
     "self-attention": {"n": 4, "d": 2, "k": 1, "r": 1},
     "recurrent": {"n": 2, "d": 4, "k": 1, "r": 1},
@@ -42,7 +42,7 @@ def complexity():
     "restricted self-attention": {"n": 2, "d": 2, "k": 1, "r": 2},
   }
   for name, growth in growths.items():
-    kind = table1.ROWS[name]
+    kind = table.ROWS[name]
     once = operations.products(kind.traced(sizes))
     for size, expected in growth.items():
       twice = operations.products(kind.traced(sizes._replace(**{size: 2 * getattr(sizes, size)})))
@@ -53,11 +53,11 @@ def complexity():
   "4",
   "Table 1: in a recurrent layer O(n) operations wait for one another, in the others O(1).",
   code="layers/table1.py: ROWS",
-  test="tests/layers/test_table1.py::test_only_the_recurrence_waits_for_each_position",
+  test="tests/paper/table1/test_table1.py::test_only_the_recurrence_waits_for_each_position",
 )
 def sequential_operations():
-  for name, kind in table1.ROWS.items():
-    counts = [operations.sequential(kind.traced(table1.Sizes(n, d=8))) for n in (17, 34, 51)]
+  for name, kind in table.ROWS.items():
+    counts = [operations.sequential(kind.traced(table.Sizes(n, d=8))) for n in (17, 34, 51)]
     steps = counts[1] - counts[0]
     require_equal(counts[2] - counts[1], steps, f"growth of the longest chain of {name} with each 17 positions")
     require((steps >= 17) == (name == "recurrent") and (steps == 0) == (name != "recurrent"), f"{name}: {counts}")
@@ -68,10 +68,10 @@ def sequential_operations():
   "Table 1: the longest path between two of n positions is 1 layer of self-attention, O(n) steps of a recurrence, "
   "O(n / k) layers of convolutions or O(log_k n) of dilated ones, O(n / r) of restricted self-attention.",
   code="layers/reach.py: path_length",
-  test="tests/layers/test_table1.py::test_path_lengths_are_those_of_the_formula",
+  test="tests/paper/table1/test_table1.py::test_path_lengths_are_those_of_the_formula",
 )
 def path_lengths():
-  found = {name: path.found for name, path in table1.path_lengths(n=8, k=3, r=2).items()}
+  found = {name: path.found for name, path in table.path_lengths(n=8, k=3, r=2).items()}
   # A convolution reaches one position to either side, dilated ones 3 and then 9 back.
   expected = {
     "self-attention": 1,

@@ -8,8 +8,8 @@ architecture.
 import enum
 from dataclasses import dataclass
 
-from transformer_jax.errors import require
 from transformer_jax.model.config import AnyModelConfig, Dtype
+from transformer_jax.runtime.errors import require
 
 
 class Score(enum.Enum):

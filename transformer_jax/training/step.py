@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from transformer_jax import families, parallel
+from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch
+from transformer_jax.runtime import devices
 from transformer_jax.training.loss import Sums, joint_loss
 from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer, updates_made
 
@@ -47,7 +48,7 @@ def random_key(config: Config) -> jax.Array:
 def init_params(config: Config) -> Params:
   """Random parameters from `config.train.seed`."""
   params_key, _ = jax.random.split(random_key(config))
-  return families.task(config.model).init_params(config, params_key)
+  return registry.task(config.model).init_params(config, params_key)
 
 
 def init_state(config: Config) -> TrainState:
@@ -79,8 +80,8 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   """
   _, dropout_key = jax.random.split(random_key(config))
   step_key = jax.random.fold_in(dropout_key, state.step)
-  task = families.task(config.model)
-  counts = parallel.sum_over_devices(task.counts(config, batch.rows))
+  task = registry.task(config.model)
+  counts = devices.sum_over_devices(task.counts(config, batch.rows))
 
   def loss(params: Params, batch: Batch) -> tuple[jax.Array, Sums]:
     keys = jax.vmap(lambda place: jax.random.fold_in(step_key, place))(batch.places)
@@ -90,7 +91,7 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   def of_micro_batch(batch: Batch) -> tuple[Params, Sums]:
     return jax.grad(loss, has_aux=True)(state.params, batch)
 
-  gradients, sums = parallel.sum_over_devices(_accumulate(of_micro_batch, batch, config.train.accumulation))
+  gradients, sums = devices.sum_over_devices(_accumulate(of_micro_batch, batch, config.train.accumulation))
   gradients = jax.tree.map(lambda g: g / jnp.maximum(sums.tokens, 1), gradients)
   updates, optimizer_state = optimizer(config).update(gradients, state.optimizer, state.params)
   norm = optax.tree.norm(gradients)
@@ -115,7 +116,7 @@ def _where(condition: jax.Array, a: TrainState, b: TrainState) -> TrainState:
 
 def eval_step(config: Config, params: Params, batch: Batch) -> Sums:
   """Loss and counts of a batch without dropout; runs inside `parallel.over_devices`."""
-  return parallel.sum_over_devices(families.task(config.model).batch_sums(config, params, batch.rows, None))
+  return devices.sum_over_devices(registry.task(config.model).batch_sums(config, params, batch.rows, None))
 
 
 def _accumulate(function: Callable[[Batch], Any], batch: Batch, parts: int) -> Any:

@@ -1,0 +1,315 @@
+"""Plans: shapes and formulas beside what JAX counts and what the compiler allocates."""
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from configs import base, big, multi30k, rnn
+from transformer_jax.__main__ import main
+from transformer_jax.analysis import plan
+from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.data.pipeline import Batch
+from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.training.step import init_params, init_state, train_step
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SMALL = Config(
+  data=DataConfig(row_length=31),
+  model=ModelConfig(vocab_size=997, num_layers=3, d_model=38, d_ff=101, num_heads=2, d_k=11, d_v=7, dropout=0.1),
+  train=TrainConfig(batch_tokens=13 * 31),
+)
+
+
+def with_train(config, **changes):
+  return dataclasses.replace(config, train=dataclasses.replace(config.train, **changes))
+
+
+def with_model(config, **changes):
+  return dataclasses.replace(config, model=dataclasses.replace(config.model, **changes))
+
+
+# Parameters.
+
+
+@pytest.mark.parametrize(
+  "changes", [{}, {"pre_norm": True, "attention_bias": True}, {"share_embeddings": False, "share_logits": False}]
+)
+def test_parts_add_up_to_what_is_initialised(changes):
+  config = with_model(SMALL, **changes)
+  parts = plan.parameters(config)
+  total = parts.pop("total")
+  params = init_params(config)
+  assert sum(parts.values()) == total == sum(leaf.size for leaf in jax.tree.leaves(params))
+
+
+def test_parts_of_base():
+  parts = plan.parameters(base.get_config())
+  assert parts == {
+    "embeddings": 37_000 * 512,
+    "encoder: attention": 6 * 4 * 512**2,
+    "encoder: feed-forward": 6 * (2 * 512 * 2048 + 512 + 2048),
+    "encoder: layer normalisation": 6 * 2 * 1024,
+    "decoder: self-attention": 6 * 4 * 512**2,
+    "decoder: cross-attention": 6 * 4 * 512**2,
+    "decoder: feed-forward": 6 * (2 * 512 * 2048 + 512 + 2048),
+    "decoder: layer normalisation": 6 * 3 * 1024,
+    "total": 63_045_632,
+  }
+
+
+# Operations.
+
+
+def transformer_flops(model: ModelConfig, length: int) -> int:
+  """By formula: of the forward pass' matrix products, for one row of `length` source and `length` target positions."""
+  d, heads = model.d_model, model.num_heads
+  widths = heads * (model.head_dim_k + model.head_dim_v)  # of a token's queries and head outputs, or keys and values
+  projections = 2 * length * d * (2 * widths)
+  scores_and_means = 2 * length * length * widths
+  feed_forward = 2 * length * d * model.d_ff * 2
+  encoder_layer = projections + scores_and_means + feed_forward
+  decoder_layer = 2 * (projections + scores_and_means) + feed_forward
+  return model.num_layers * (encoder_layer + decoder_layer) + 2 * length * d * model.vocab_size
+
+
+@pytest.mark.parametrize("window", [None, 5])
+def test_operations_are_those_of_the_formula(window):
+  """Backward, each product has two of its size: one for either operand's gradient."""
+  config = with_model(SMALL, attention_window=window)
+  assert plan.flops(config).step == 3 * 13 * transformer_flops(config.model, 31)
+
+
+def recurrent(kind):
+  config = rnn.get_config(kind)
+  model = dataclasses.replace(config.model, vocab_size=997, d_model=38, hidden_size=53, dropout=0.1)
+  return dataclasses.replace(
+    config, model=model, data=DataConfig(row_length=31), train=TrainConfig(batch_tokens=13 * 31)
+  )
+
+
+def test_parts_of_a_recurrent_model():
+  d, h = 38, 53
+  lstms = 4 * h * (d + h + 1) + 4 * h * (h + h + 1)
+  assert plan.parameters(recurrent("luong-general")) == {
+    "attention": h * h + 2 * h * d,
+    "embeddings": 997 * d,
+    "input feeding": d * 4 * h,
+    "encoder: lstm": lstms,
+    "decoder: lstm": lstms,
+    "total": h * h + 2 * h * d + 997 * d + 4 * d * h + 2 * lstms,
+  }
+
+
+def test_operations_of_a_recurrent_model():
+  """By formula, forward: gates of 2 + 2 LSTMs, the projection to d_model and the output layer."""
+  d, h, length = 38, 53, 31
+  gates = 2 * 4 * h * ((d + h) + (h + h))
+  forward = 13 * length * 2 * (gates + h * d + d * 997)
+  assert plan.flops(recurrent("plain")).step == 3 * forward
+
+
+def test_operations_of_base_are_near_6_n_d():
+  found = plan.flops(base.get_config())
+  assert found.six_n_d == 6 * 63_045_632 * 25_088
+  assert found.six_n_d * 100_000 == pytest.approx(9.5e17, rel=0.01)
+  assert 1 < found.step / found.six_n_d < 1.2  # attention's own products, at rows of 256, come on top
+
+
+# Memory.
+
+
+TINY = Config(
+  data=DataConfig(row_length=61),
+  model=ModelConfig(vocab_size=2003, num_layers=2, d_model=128, d_ff=256, num_heads=4, dropout=0.3),
+  train=TrainConfig(batch_tokens=60 * 61),
+)
+
+
+@pytest.mark.parametrize(
+  "config",
+  [
+    TINY,
+    with_model(with_train(TINY, accumulation=4), num_layers=1, pre_norm=True, d_ff=509, dropout=0.0),
+    with_model(dataclasses.replace(TINY, data=DataConfig(row_length=239)), num_layers=1, d_k=19),
+    recurrent("luong-general"),
+    pytest.param(recurrent("plain"), marks=pytest.mark.slow),
+    pytest.param(recurrent("bahdanau"), marks=pytest.mark.slow),
+  ],
+  ids=["tiny", "accumulation", "long rows", "luong", "plain", "bahdanau"],
+)
+def test_memory_is_just_above_what_the_compiler_allocates(config):
+  rows = plan.rows_at_a_time(config, 1) * config.train.accumulation
+  state = jax.eval_shape(lambda: init_state(config))
+  batch = Batch(
+    jax.ShapeDtypeStruct((1, rows, 4, config.data.row_length), np.uint16), jax.ShapeDtypeStruct((1, rows), np.int32)
+  )
+  step = jax.pmap(
+    functools.partial(train_step, config),
+    axis_name=devices.AXIS,
+    in_axes=(None, 0),
+    out_axes=(None, None),
+    donate_argnums=(0,),
+    devices=jax.local_devices()[:1],
+  )
+  compiled = step.lower(state, batch).compile().memory_analysis()
+  allocated = compiled.argument_size_in_bytes + compiled.temp_size_in_bytes
+  assert allocated < plan.memory(config).total < 1.4 * allocated
+
+
+def test_memory_grows_with_the_rows_in_a_line():
+  config = with_train(SMALL, batch_tokens=256 * 31)  # whole chunks of the loss
+  more = with_train(SMALL, batch_tokens=768 * 31)
+  for one in (config, more):
+    assert plan.memory(one).activations == plan._kept(one, plan.rows_at_a_time(one, 1))
+
+
+def test_fused_attention_is_planned_as_plain_attention_without_a_gpu():
+  config = with_model(dataclasses.replace(TINY, data=DataConfig(row_length=62)), dtype=Dtype.BFLOAT16)
+  assert plan.whole(with_model(config, fused_attention=True)) == plan.whole(config)
+
+
+def test_memory_of_parameters_and_optimizer():
+  found = plan.memory(base.get_config())
+  assert found.parameters == found.gradients == 63_045_632 * 4
+  assert 0 <= found.optimizer - 2 * found.parameters < 64  # and the counters
+
+
+@pytest.mark.parametrize(("accumulation", "sums"), [(1, 1), (2, 2), (7, 2)])
+def test_micro_batches_need_a_second_sum_of_gradients(accumulation, sums):
+  """That of the micro-batches so far, beside the present one's."""
+  found = plan.memory(with_train(base.get_config(), accumulation=accumulation))
+  assert found.gradients == sums * 63_045_632 * 4
+  assert found.total == sum(dataclasses.astuple(found))
+
+
+def test_devices_and_micro_batches_share_the_rows():
+  config = with_train(SMALL, batch_tokens=24 * 31)
+  assert plan.rows_at_a_time(config, 1) == 24
+  assert plan.rows_at_a_time(config, 4) == 6
+  assert plan.rows_at_a_time(with_train(config, accumulation=3), 4) == 2
+  assert plan.rows_at_a_time(config, 7) == 4  # filled up
+
+
+# The paper's batch in the memory at hand.
+
+
+@pytest.mark.parametrize(("make", "devices"), [(base.get_config, 1), (big.get_config, 8)], ids=["base", "big"])
+def test_fit_gives_the_papers_batch(make, devices):
+  budget = 16 * 10**9
+  fitted = plan.fit(make(), budget, devices)
+  assert abs(fitted.train.batch_tokens - 25_000) <= devices * fitted.data.row_length
+  assert plan.memory(fitted, devices).total <= budget
+  if fitted.train.accumulation > 1:
+    fewer = with_train(fitted, accumulation=fitted.train.accumulation - 1)
+    assert plan.memory(fewer, devices).total > budget
+
+
+def test_fit_says_when_nothing_fits():
+  with pytest.raises(InputError, match=r"the model does not fit in 0\.50 GB: .* alone take [1-9]"):
+    plan.fit(base.get_config(), 500 * 10**6)
+
+
+def test_fit_with_short_rows():
+  config = multi30k.get_config()
+  config = dataclasses.replace(config, data=dataclasses.replace(config.data, row_length=32))
+  assert plan.fit(config, 10**9).data.row_length == 32
+
+
+def test_rows_longer_than_a_usual_batch():
+  config = multi30k.get_config()
+  config = dataclasses.replace(
+    config, data=dataclasses.replace(config.data, row_length=32768), train=TrainConfig(batch_tokens=65536)
+  )
+  assert plan.flops(config).step > plan.flops(multi30k.get_config()).step
+
+
+@pytest.mark.parametrize(
+  ("text", "size"),
+  [("16GB", 16 * 10**9), ("16GiB", 2**34), ("512MB", 512 * 10**6), ("2e9", 2 * 10**9), ("1.5 G", 1.5e9)],
+)
+def test_sizes_of_memory(text, size):
+  assert plan.in_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1..2GB", "16 bananas", "0", "0.5", "1e400", "1e999GB", "1e300 TB"])
+def test_what_is_no_size_of_memory(text):
+  with pytest.raises(InputError, match="is not a size of memory: write it as 16GB"):
+    plan.in_bytes(text)
+
+
+# The command.
+
+
+def test_the_command_on_a_row_of_table_3(capsys):
+  status = main(["plan", f"--config={CONFIGS}/table3.py:B-dk16", "--json", "--devices=8", "--rate=50e12"])
+  found = json.loads(capsys.readouterr().out)
+  assert status == 0
+  assert found["parameters"]["total"] == 55_967_744
+  assert found["memory"]["total"] == sum(
+    found["memory"][part] for part in ("parameters", "optimizer", "gradients", "activations", "working")
+  )
+  assert found["time"]["recipe"] == pytest.approx(found["flops"]["recipe"] / (8 * 50e12))
+  assert "not_measured" in found["data"]  # that of TensorFlow Datasets is read only when asked for
+  assert found["table_2"] is None
+
+
+def test_the_command_reads_for_a_person(capsys):
+  assert main(["plan", f"--config={CONFIGS}/big.py", "--fit=16GB"]) == 0
+  out = capsys.readouterr().out
+  assert "214,171,648" in out
+  assert "Table 2 has 2.3e+19 for big: not operations done but device time,\n  84 hours of 8 P100 at 9.5 TFLOP/s" in out
+  assert "--config.train.accumulation=" in out
+
+
+def test_the_command_packs_the_text(capsys, tmp_path):
+  for language, word in (("en", "one two three"), ("de", "eins zwei drei")):
+    (tmp_path / f"t.{language}").write_text("".join(f"{word} {i}\n" for i in range(200)) + f"{'long ' * 50}\n\n")
+  flags = [
+    f"--config={CONFIGS}/multi30k.py",
+    f"--config.data.train={tmp_path}/t",
+    "--config.model.vocab_size=300",
+    f"--config.data.cache_dir={tmp_path}",
+    "--config.data.row_length=32",
+    "--config.train.batch_tokens=320",
+    "--config.train.steps=40",
+  ]
+  assert main(["plan", *flags, "--json"]) == 0
+  data = json.loads(capsys.readouterr().out)["data"]
+  assert (data["pairs"], data["too_long"], data["empty"]) == (200, 1, 1)
+  assert data["steps_per_epoch"] == data["rows"] / 10
+  assert data["epochs"] == 400 / data["rows"]
+  assert data["padding"] == pytest.approx(1 - (data["source_tokens"] + data["target_tokens"]) / (2 * 32 * data["rows"]))
+
+
+def test_text_that_is_not_there_is_said(capsys):
+  assert main(["plan", f"--config={CONFIGS}/multi30k.py"]) == 0
+  assert (
+    "data: not measured, as the text corpus to read has an empty name: set config.data.train" in capsys.readouterr().out
+  )
+
+
+@pytest.mark.parametrize(
+  ("argv", "message"),
+  [
+    (["--config=nowhere.py"], "nowhere.py"),
+    ([f"--config={CONFIGS}/table3.py:B-dk8"], "'B-dk8' is not a row of Table 3"),
+    ([f"--config={CONFIGS}/base.py", "--config.model.nothing=3"], "config.model.nothing is not a key"),
+    ([f"--config={CONFIGS}/base.py", "--fit=much"], "'much' is not a size of memory"),
+    ([f"--config={CONFIGS}/base.py", "--fit=100MB"], "the model does not fit in 0.10 GB"),
+    ([f"--config={CONFIGS}/base.py", "--devices=0"], "--devices and --rate must be positive"),
+    ([f"--config={CONFIGS}/base.py", "--rte=3"], "unrecognized arguments: --rte=3"),
+    ([], "--config"),
+  ],
+)
+def test_a_mistake_ends_in_one_line_and_status_2(capsys, argv, message):
+  assert main(["plan", *argv]) == 2
+  [line] = capsys.readouterr().err.splitlines()
+  assert line.startswith("transformer-jax: error: ")
+  assert message in line

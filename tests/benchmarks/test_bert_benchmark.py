@@ -1,0 +1,47 @@
+"""The baseline and the choice of sentences of benchmarks/bert.py."""
+
+import importlib
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+TAUGHT = {"sea": ["a ship and a Wave", "the wave"], "land": ["a tree", "the hill and the tree"]}
+ASKED = {"sea": ["Wave hill wave", "a lamp"], "land": ["hill ship tree", "the ship the ship"]}
+
+
+@pytest.fixture
+def bert(monkeypatch):
+  monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+  yield importlib.import_module("bert")
+  for name in ("bert", "kneser_ney", "ngram", "report"):
+    del sys.modules[name]
+
+
+def test_naive_bayes_is_that_of_exact_fractions(bert):
+  def probability(name, sentence):
+    seen = " ".join(TAUGHT[name]).lower().split()
+    kinds = {word for sentences in TAUGHT.values() for word in " ".join(sentences).lower().split()}
+    product = Fraction(1)
+    for word in sentence.lower().split():
+      product *= Fraction(seen.count(word) + 1, len(seen) + len(kinds))
+    return product
+
+  right = [
+    probability(name, sentence) > max(probability(other, sentence) for other in TAUGHT if other != name)
+    for name, sentences in ASKED.items()
+    for sentence in sentences
+  ]
+  assert True in right and False in right
+  assert bert.naive_bayes(TAUGHT, ASKED) == sum(right) / len(right)
+
+
+def test_no_sentence_is_both_taught_and_asked(bert, tmp_path):
+  lines = [f"sentence number {i % 7} of a text" for i in range(29)] + ["too short", "with a\ttab in the middle"]
+  path = tmp_path / "text"
+  path.write_text("\n".join(lines) + "\n")
+  taught, asked = bert.chosen({"x": str(path)}, 3, 4)
+  assert (len(taught["x"]), len(asked["x"])) == (3, 4)
+  assert sorted(taught["x"] + asked["x"]) == sorted(set(lines[:7]))
+  assert bert.chosen({"x": str(path)}, 3, 4) == (taught, asked)

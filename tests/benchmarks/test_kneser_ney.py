@@ -1,0 +1,43 @@
+"""The perplexity of GPT that the n-gram models are compared with, token by token in NumPy."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.language import example
+from tests.model.example import float64, perturbed
+from transformer_jax.config import Config, DataConfig
+from transformer_jax.data.tokenizer import BOS
+from transformer_jax.training.step import init_params
+
+LENGTH, HALF = 10, 5
+CONFIG = Config(data=DataConfig(row_length=LENGTH), model=example.options(example.GPT, max_positions=LENGTH))
+
+
+@pytest.fixture(scope="module")
+def params():
+  return perturbed(init_params(CONFIG))
+
+
+@pytest.fixture
+def gpt_perplexity(monkeypatch):
+  monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+  yield importlib.import_module("kneser_ney").gpt_perplexity
+  for name in ("kneser_ney", "ngram"):
+    del sys.modules[name]
+
+
+@pytest.mark.parametrize("tokens", [7, LENGTH, LENGTH + 1, 3 * HALF, 211])
+def test_each_token_is_scored_once_behind_at_least_half_a_row(gpt_perplexity, params, tokens):
+  text = np.random.default_rng(tokens).integers(4, CONFIG.model.vocab_size, tokens)
+  total = 0.0
+  for start in range(0, tokens, HALF):  # of rows that overlap by half
+    row = text[start : start + LENGTH]
+    logits = example.gpt(CONFIG.model, float64(params), np.array([BOS, *row[:-1]]))
+    log_p = logits - np.log(np.sum(np.exp(logits), axis=1, keepdims=True))
+    fresh = range(HALF if start else 0, len(row))
+    total += sum(log_p[place, row[place]] for place in fresh)
+  assert gpt_perplexity(CONFIG, params, text) == pytest.approx(np.exp(-total / tokens), rel=1e-6)

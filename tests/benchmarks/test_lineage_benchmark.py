@@ -1,0 +1,64 @@
+"""What benchmarks/lineage.py makes of its runs: groups of lengths, rates, and which results belong together."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_jax.evaluation.scores import score
+
+
+@pytest.fixture
+def lineage(monkeypatch):
+  monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+  before = set(sys.modules)
+  yield importlib.import_module("lineage")
+  for name in {"lineage", "multi30k", "rates", "report", "side"} - before:
+    del sys.modules[name]
+
+
+def test_seeds_take_turns(lineage):
+  chosen = ["plain", "luong-dot", "transformer"]
+  assert [f"{model}-{seed}" for model, seed in lineage.runs(chosen)] == [
+    "plain-1", "luong-dot-1", "transformer-1", "plain-2", "transformer-2", "plain-3", "transformer-3"
+  ]  # fmt: skip
+
+
+def test_each_sentence_is_in_the_group_of_its_length(lineage):
+  lengths = [1, 7, 8, 10, 11, 13, 14, 16, 17, 90]
+  sources = [" ".join(["a"] * n) for n in lengths]
+  references = [f"b c d e f g{n}" for n in lengths]
+  hypotheses = [text if n % 2 else "b c d x y z" for n, text in zip(lengths, references, strict=True)]
+  groups = lineage.by_length([sources, references, hypotheses])
+  assert [group["sentences"] for group in groups] == [2] * 5
+  assert lineage.group_names() == ["up to 7", "8 to 10", "11 to 13", "14 to 16", "from 17"]
+  for i, group in enumerate(groups):
+    part = slice(2 * i, 2 * i + 2)
+    assert group["bleu"] == score(hypotheses[part], references[part], tokenize="none", lowercase=True).bleu
+
+
+def test_results_of_other_settings_or_rates_are_refused(lineage, tmp_path):
+  result = {
+    "model": "plain",
+    "seed": 1,
+    "minutes": 24.0,
+    "keys": ["a.b=1", "train.steps=7"],
+    "seconds_of_an_update": 0.5,
+  }
+  (tmp_path / "plain-1.json").write_text(json.dumps(result))
+  assert lineage.finished(tmp_path, 24.0, ["a.b=1"], {"plain": 0.5}) == [result]
+  for minutes, keys, seconds in ((23.0, ["a.b=1"], 0.5), (24.0, [], 0.5), (24.0, ["a.b=1"], 0.6)):
+    with pytest.raises(SystemExit, match="choose another --output"):
+      lineage.finished(tmp_path, minutes, keys, {"plain": seconds})
+
+
+def test_an_update_takes_the_first_ones_time_times_the_median_ratio(lineage, tmp_path):
+  """Of rounds of which the third met a machine half as quick."""
+  rates, file = sys.modules["rates"], tmp_path / "rates.json"
+  rounds = {"plain": [1.0, 2.0, 4.0], "transformer": [1.5, 2.0, 8.0]}
+  file.write_text(json.dumps({"keys": [], "seconds_of_an_update": rounds}))
+  assert rates.measured({"plain": [], "transformer": []}, [], file) == {"plain": 2.0, "transformer": 3.0}
+  with pytest.raises(SystemExit, match="choose another folder"):
+    rates.measured({"plain": []}, ["a.b=1"], file)

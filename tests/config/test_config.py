@@ -1,0 +1,222 @@
+import dataclasses
+import importlib.util
+import inspect
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from transformer_jax.config import (
+  Config,
+  Corpus,
+  DataConfig,
+  DecodeConfig,
+  EvaluateConfig,
+  LengthPenalty,
+  TrainConfig,
+  serialization,
+)
+from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.runtime.errors import InputError
+
+FILES = sorted((Path(__file__).parents[2] / "configs").glob("*.py"))
+
+
+def test_json_gives_the_same_config_back():
+  config = Config(
+    data=DataConfig(corpus=Corpus.TEXT, train="a;b*2", row_length=64, max_length=50),
+    model=ModelConfig(d_k=5, d_v=7, num_heads=3, dtype=Dtype.BFLOAT16, learned_positions=True),
+    train=TrainConfig(peak_learning_rate=1e-3, batch_tokens=64),
+    decode=DecodeConfig(penalty=LengthPenalty.FAIRSEQ),
+    evaluate=EvaluateConfig(tokenize="none", lowercase=True),
+  )
+  text = serialization.to_json(config)
+  assert text.endswith("}\n")
+  assert serialization.from_dict(json.loads(text)) == config
+  assert serialization.validated(config) == config and serialization.validated(config) is not config
+
+
+def test_missing_keys_have_their_defaults():
+  assert serialization.from_dict({}) == Config()
+  assert serialization.from_dict({"model": {"d_model": 64}}) == Config(model=ModelConfig(d_model=64))
+
+
+@pytest.mark.parametrize(
+  ("values", "message"),
+  [
+    ({"nope": 1}, "config.nope is not a key; config has data, debug, decode, evaluate, model, train"),
+    ({"model": {"layers": 1}}, "config.model.layers is not a key; config.model has activation, "),
+    ({"model": 3}, "config.model is 3, but must be a group of keys"),
+    ({"model": {"num_layers": 2.0}}, "config.model.num_layers is 2.0, but must be int"),
+    ({"model": {"num_layers": True}}, "config.model.num_layers is True, but must be int"),
+    ({"model": {"num_layers": None}}, "config.model.num_layers is None, but must be int"),
+    ({"model": {"dropout": "0.1"}}, "config.model.dropout is '0.1', but must be float"),
+    ({"model": {"pre_norm": 1}}, "config.model.pre_norm is 1, but must be bool"),
+    ({"model": {"d_k": "x"}}, "config.model.d_k is 'x', but must be int or null"),
+    ({"model": {"dtype": "float16"}}, "config.model.dtype is 'float16', but must be one of float32, bfloat16"),
+    ({"data": {"corpus": "moon"}}, "config.data.corpus is 'moon', but must be one of numbers, text, tfds"),
+    ({"data": {"train": 3}}, "config.data.train is 3, but must be str"),
+  ],
+)
+def test_unknown_keys_and_wrong_types_are_named(values, message):
+  with pytest.raises(InputError, match="^" + re.escape(message)):
+    serialization.from_dict(values)
+
+
+def test_an_integer_is_a_float():
+  dropout = serialization.from_dict({"model": {"dropout": 0}}).model.dropout
+  assert dropout == 0.0 and type(dropout) is float
+
+
+@pytest.mark.parametrize(
+  ("group", "values"),
+  [
+    *[("model", {name: 0}) for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions")],
+    ("model", {"d_k": 0}),
+    ("model", {"d_v": -1}),
+    ("model", {"attention_window": 0}),
+    ("model", {"d_model": 15, "num_heads": 3}),
+    ("model", {"dropout": 1.0}),
+    ("model", {"attention_dropout": -0.1}),
+    ("data", {"row_length": 1}),
+    ("data", {"dataset": "", "corpus": "tfds"}),
+    ("data", {"source_language": ""}),
+    ("data", {"target_language": ""}),
+    ("data", {"target_language": "en"}),
+    *[("train", {name: 0}) for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep")],
+    *[("train", {name: -1}) for name in ("save_every", "seed")],
+    *[("evaluate", {name: -1}) for name in ("every", "sentences")],
+    *[("train", {name: 1.0}) for name in ("beta1", "beta2", "label_smoothing", "ema_decay")],
+    ("train", {"epsilon": 0.0}),
+    ("train", {"peak_learning_rate": 0.0}),
+    ("decode", {"beam_size": 0}),
+    ("decode", {"length_penalty": -0.1}),
+    ("decode", {"patience": -0.5}),
+    ("decode", {"extra_length": 0}),
+    ("decode", {"extra_length": 1025}),
+    ("model", {"vocab_size": 2**31}),
+    ("decode", {"max_source_length": 1}),
+  ],
+  ids=lambda value: value if isinstance(value, str) else next(iter(value)),
+)
+def test_a_value_out_of_range_is_named(group, values):
+  key, value = next(iter(values.items()))
+  with pytest.raises(InputError, match=rf"^config\.{group}\.{key} is {value!r}, but must be [^\n]+$"):
+    serialization.from_dict({group: values})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize(
+  ("group", "key"),
+  [
+    ("model", "dropout"),
+    ("train", "ema_decay"),
+    ("train", "epsilon"),
+    ("train", "peak_learning_rate"),
+    ("decode", "length_penalty"),
+    ("decode", "patience"),
+  ],
+)
+def test_no_key_takes_what_is_not_a_number(group, key, value):
+  with pytest.raises(InputError, match=rf"^config\.{group}\.{key} is "):
+    serialization.from_dict({group: {key: value}})
+
+
+@pytest.mark.parametrize(
+  ("values", "keys"),
+  [
+    ({"model": {"num_heads": 3}}, ["model.num_heads", "model.d_model", "model.d_k"]),
+    ({"model": {"num_heads": 3, "d_k": 5}}, ["model.num_heads", "model.d_model", "model.d_v"]),
+    ({"data": {"max_length": 129}}, ["data.row_length", "data.max_length"]),
+    ({"train": {"batch_tokens": 127}}, ["train.batch_tokens", "data.row_length"]),
+    (
+      {"model": {"learned_positions": True, "max_positions": 305}},
+      ["model.max_positions", "decode.max_source_length", "decode.extra_length"],
+    ),
+    (
+      {"model": {"learned_positions": True, "max_positions": 400}, "data": {"row_length": 401}},
+      ["model.max_positions", "data.row_length"],
+    ),
+    *[
+      (
+        {"model": {"fused_attention": True, "dtype": "bfloat16"} | model, "data": {"row_length": 64} | data},
+        ["model.fused_attention", key],
+      )
+      for model, data, key in [
+        ({"dtype": "float32"}, {}, "model.dtype"),
+        ({"attention_dropout": 0.1}, {}, "model.attention_dropout"),
+        ({"d_k": 60, "d_v": 60}, {}, "model.d_k"),
+        ({"d_k": 136, "d_v": 136}, {}, "model.d_k"),
+        ({"d_v": 72}, {}, "model.d_v"),
+        ({}, {"row_length": 63}, "data.row_length"),
+      ]
+    ],
+  ],
+)
+def test_an_impossible_combination_names_all_its_keys(values, keys):
+  with pytest.raises(InputError) as caught:
+    serialization.from_dict(values)
+  assert all(f"{key}" in str(caught.value) for key in keys) and "\n" not in str(caught.value)
+
+
+def test_heads_must_divide_only_what_is_not_set():
+  config = ModelConfig(num_heads=3, d_k=5, d_v=7)
+  assert (config.head_dim_k, config.head_dim_v) == (5, 7)
+  assert (ModelConfig().head_dim_k, ModelConfig(d_v=32).head_dim_v) == (64, 32)
+
+
+def test_a_change_made_later_is_checked_too():
+  config = Config()
+  config.model.num_heads = 7
+  with pytest.raises(InputError, match=r"config\.model\.num_heads is 7"):
+    serialization.validated(config)
+
+
+def test_the_model_config_is_hashable_by_value():
+  assert hash(ModelConfig()) == hash(ModelConfig()) != hash(ModelConfig(d_ff=7))
+
+
+def test_keys_of_flags():
+  serialization.require_key("model.num_layers")
+  for path, message in (
+    ("model.layers", "config.model.layers is not a key"),
+    ("modle.num_layers", "config.modle is not a key; config has data, debug, decode, evaluate, model, train"),
+    ("model.num_layers.x", "config.model.num_layers.x is not a key; config.model.num_layers has none"),
+  ):
+    with pytest.raises(InputError, match="^" + re.escape(message)):
+      serialization.require_key(path)
+
+
+@pytest.mark.parametrize("cls", [DataConfig, ModelConfig, TrainConfig, DecodeConfig, EvaluateConfig])
+def test_every_key_is_documented(cls):
+  for field in dataclasses.fields(cls):
+    assert re.search(rf"^  ([\w, ]+, )?{field.name}(, [\w, ]+)?:", inspect.getdoc(cls) or "", re.MULTILINE), field.name
+
+
+def config_of(path):
+  spec = importlib.util.spec_from_file_location(path.stem, path)
+  assert spec is not None and spec.loader is not None
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  assert "python train.py" in module.__doc__
+  return module.get_config()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_config_files(path):
+  config = config_of(path)
+  assert serialization.validated(config) == config
+
+
+@pytest.mark.parametrize(
+  ("name", "sizes", "steps"),
+  [("base", (6, 512, 2048, 8, 0.1), 100_000), ("big", (6, 1024, 4096, 16, 0.3), 300_000)],
+)
+def test_the_models_of_the_paper(name, sizes, steps):
+  config = config_of(next(path for path in FILES if path.stem == name))
+  model, train, decode = config.model, config.train, config.decode
+  assert (model.num_layers, model.d_model, model.d_ff, model.num_heads, model.dropout) == sizes  # Table 3
+  assert (model.vocab_size, train.steps, train.warmup_steps, train.label_smoothing) == (37_000, steps, 4000, 0.1)
+  assert abs(train.batch_tokens - 25_000) < 256  # §5.1
+  assert (decode.beam_size, decode.length_penalty, decode.extra_length) == (4, 0.6, 50)  # §6.1

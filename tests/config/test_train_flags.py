@@ -1,0 +1,221 @@
+"""The flags of train.py: what they set, and one line for each mistake. Nothing is trained here."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from absl import flags
+
+import train
+from transformer_jax.config import Corpus
+from transformer_jax.model.config import Dtype
+from transformer_jax.runs import run_folder
+from transformer_jax.runtime import files
+from transformer_jax.runtime.errors import InputError
+
+ROOT = str(Path(train.__file__).parent)
+
+
+@pytest.fixture
+def run(monkeypatch, capfd, tmp_path):
+  """Calls train.py: (status, what would be trained, lines on stderr)."""
+
+  def run(*argv):
+    started = []
+    loop = SimpleNamespace(train=lambda config, workdir, accept_edits: started.append((config, str(workdir))))
+    monkeypatch.setitem(sys.modules, "transformer_jax.trainer.loop", loop)
+    monkeypatch.delitem(sys.modules, "config_config", raising=False)  # the config file before
+    monkeypatch.setattr(sys, "argv", ["train.py", *argv])  # ml_collections looks for overrides here
+    monkeypatch.chdir(tmp_path)
+    before = set(flags.FLAGS)
+    try:
+      status = train.main(sys.argv)
+    finally:
+      for name in set(flags.FLAGS) - before:
+        delattr(flags.FLAGS, name)
+      flags.FLAGS.unparse_flags()
+    out, err = capfd.readouterr()
+    return status, started, out, err.splitlines()
+
+  return run
+
+
+def test_without_flags_it_trains_the_default(run, tmp_path):
+  status, [(config, workdir)], _, errors = run()
+  assert (status, errors, config.data.corpus) == (0, [], Corpus.NUMBERS)
+  assert workdir == str(tmp_path / "runs" / "numbers")
+
+
+def test_a_config_file_and_overrides(run, tmp_path):
+  file = os.path.join(os.path.dirname(train.__file__), "configs", "multi30k.py")
+  status, [(config, workdir)], _, errors = run(
+    f"--config={file}",
+    "--workdir=here",
+    "--config.data.train=PREFIX",
+    "--config.model.num_layers=3",
+    "--config.model.d_k=5",
+    "--config.model.dtype=bfloat16",
+    "--config.train.label_smoothing=0.2",
+    "--config.train.peak_learning_rate=0.001",
+    "--config.model.pre_norm",
+  )
+  assert (status, errors, workdir) == (0, [], str(tmp_path / "here"))
+  assert (config.data.train, config.model.num_layers, config.model.d_k) == ("PREFIX", 3, 5)
+  assert (config.model.dtype, config.model.pre_norm) == (Dtype.BFLOAT16, True)
+  assert (config.train.label_smoothing, config.train.peak_learning_rate) == (0.2, 0.001)
+
+
+def test_a_run_folder_may_be_in_the_cloud(run, monkeypatch):
+  monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
+  _, [(_, workdir)], _, _ = run("--workdir=gs://bucket/runs/x")
+  assert workdir == "gs://bucket/runs/x"
+
+
+def test_an_argument_of_a_config_file_is_part_of_the_run_folder(run, tmp_path):
+  file = tmp_path / "mine.py"
+  file.write_text(
+    "from transformer_jax.config import Config, TrainConfig\n"
+    "def get_config(steps): return Config(train=TrainConfig(steps=len(steps)))\n"
+  )
+  status, [(config, workdir)], _, _ = run(f"--config={file}:rows/17: B")
+  assert (status, config.train.steps, workdir) == (0, 10, str(tmp_path / "runs" / "mine-rows-17-B"))
+
+
+@pytest.mark.parametrize(
+  ("argv", "words"),
+  [
+    (["--config.model.layers=2"], ["config.model.layers", "num_layers"]),
+    (["--config.modle.num_layers=2"], ["config.modle", "model"]),
+    (["--config.model.num_layers=two"], ["config.model.num_layers", "two"]),
+    (["--config.model.num_layers=2.5"], ["config.model.num_layers", "2.5"]),
+    (["--config.model.num_layers="], ["config.model.num_layers"]),
+    (["--config.model.num_layers"], ["config.model.num_layers"]),
+    (["--config.model.dropout=much"], ["config.model.dropout", "much"]),
+    (["--config.model.pre_norm=maybe"], ["config.model.pre_norm", "maybe"]),
+    (["--config.model.dtype=float16"], ["config.model.dtype", "float16"]),
+    (["--config.data.corpus=moon"], ["config.data.corpus", "moon"]),
+    (["--config.model.num_heads=3"], ["config.model.num_heads", "config.model.d_model"]),
+    (["--config.data.max_length=999"], ["config.data.max_length", "config.data.row_length"]),
+    (["--config.train.steps=0"], ["config.train.steps", "positive"]),
+    (["--config.train.batch_tokens=5"], ["config.train.batch_tokens", "config.data.row_length"]),
+    (["--config.model=3"], ["config.model", "group"]),
+    (["--config=configs/nope.py"], ["configs/nope.py"]),
+    (["--config=."], ["--config"]),
+    (["--workdri=x"], ["workdri"]),
+    (["--workdir"], ["workdir"]),
+    (["configs/base.py"], ["configs/base.py", "not a flag"]),
+    (["--config.train.steps", "5", "6"], ["'6'", "not a flag"]),
+    (["--hosts=2"], ["--coordinator and --host is missing"]),
+    (["--coordinator=localhost:1"], ["--hosts and --host is missing"]),
+    (["--hosts=two"], ["hosts", "two"]),
+    (["--hosts=0"], ["--hosts is 0", "positive"]),
+    (["--coordinator=a:1", "--hosts=2", "--host=2"], ["--host is 2", "from 0 to 1"]),
+    (["--coordinator=a:1", "--hosts=2", "--host=-1"], ["--host is -1", "from 0 to 1"]),
+    (["--coordinator=a", "--hosts=2", "--host=1"], ["--coordinator is 'a'", "HOST:PORT"]),
+    (["--coordinator=a:70000", "--hosts=2", "--host=1"], ["--coordinator is 'a:70000'", "HOST:PORT"]),
+  ],
+  ids=lambda value: " ".join(value),
+)
+def test_a_mistake_is_one_line(run, argv, words):
+  assert_one_line(run(*argv), words)
+
+
+IMPORT = "from transformer_jax.config import *\n"
+
+
+@pytest.mark.parametrize(
+  ("text", "words"),
+  [
+    ("def get_config(:\n", ["mine.py, line 1", "SyntaxError"]),
+    ("import nonesuch\n", ["nonesuch"]),
+    ("x = 1\n", ["get_config"]),
+    ("def get_config(): return 1 / 0\n", ["division by zero"]),
+    ("def get_config(): return {'model': 1}\n", ["mine.py", "Config of transformer_jax.config"]),
+    (
+      f"{IMPORT}def get_config(): return Config(model=ModelConfig(num_heads=3))\n",
+      ["mine.py", "config.model.num_heads"],
+    ),
+    (f"{IMPORT}def get_config(): return Config(modle=1)\n", ["mine.py", "modle"]),
+  ],
+  ids=["syntax", "import", "no-get_config", "raises", "no-Config", "impossible", "unknown-key"],
+)
+def test_a_mistake_in_a_config_file_is_one_line(run, tmp_path, text, words):
+  (tmp_path / "mine.py").write_text(text)
+  assert_one_line(run("--config=mine.py"), ["--config", *words])
+
+
+def assert_one_line(result, words):
+  status, started, out, errors = result
+  assert (status, started, out) == (2, [], "")
+  assert len(errors) == 1 and errors[0].startswith("train.py: error: ")
+  assert "Traceback" not in errors[0] and len(errors[0]) < 500
+  for word in words:
+    assert word in errors[0]
+
+
+def test_the_program_ends_with_that_line_and_status_2(tmp_path):
+  program = [sys.executable, train.__file__, "--config.model.layers=2"]
+  done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+  assert (done.returncode, done.stdout) == (2, "")
+  assert done.stderr.startswith("train.py: error: config.model.layers is not a key") and done.stderr.count("\n") == 1
+
+
+# As in some containers: no HOME, and a number of a user that no list has.
+HOMELESS = """
+import pwd, sys, train
+from transformer_jax import run_folder
+from transformer_jax.runtime.files import user_cache
+def nobody(number):
+  raise KeyError("getpwuid(): uid not found")
+pwd.getpwuid = nobody
+print(train.main(["train.py", *sys.argv[1:]]), user_cache())
+"""
+
+
+def ended(program, cwd, *, without=(), **environment):
+  own = {name: value for name, value in os.environ.items() if name not in without}
+  return subprocess.run(program, cwd=cwd, capture_output=True, text=True, env=own | environment)
+
+
+def test_without_a_home_the_cache_is_beside_the_run_and_it_is_said(tmp_path):
+  argv = [f"--workdir={tmp_path}/runs/a[1]"]  # which ends before anything is computed
+  without = ("HOME", "XDG_CACHE_HOME", "TRANSFORMER_JAX_CACHE")
+  done = ended([sys.executable, "-c", HOMELESS, *argv], tmp_path, without=without, PYTHONPATH=ROOT)
+  cache = tmp_path / "runs" / "transformer_jax_cache"
+  assert done.stdout == f"2 {cache}\n"
+  said, error = done.stderr.splitlines()
+  assert said.startswith("there is no home folder") and said.endswith(f"kept in {cache}")
+  assert "square brackets" in error
+
+
+def test_without_a_home_the_cache_folder_is_to_be_named(monkeypatch):
+  for name in ("XDG_CACHE_HOME", "TRANSFORMER_JAX_CACHE"):
+    monkeypatch.delenv(name, raising=False)
+  monkeypatch.setattr(Path, "home", lambda: Path("~no-such-user").expanduser())
+  with pytest.raises(InputError, match=r"no home folder.*set TRANSFORMER_JAX_CACHE"):
+    files.user_cache()
+
+
+def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
+  done = ended([sys.executable, train.__file__, b"--workdir=a\xffb"], tmp_path)
+  assert (done.returncode, done.stdout) == (2, "") and not (tmp_path / "a\udcffb").exists()
+  [error] = done.stderr.splitlines()
+  assert error.startswith("train.py: error: the run folder '") and "a\\udcffb' has a name that is not UTF-8" in error
+
+
+@pytest.mark.parametrize("program", [[train.__file__], ["-m", "transformer_jax", "translate", "--workdir=."]])
+def test_devices_that_are_not_there(tmp_path, program):
+  done = ended([sys.executable, *program], tmp_path, JAX_PLATFORMS="nonsense", PYTHONPATH=ROOT)
+  assert (done.returncode, done.stdout) == (2, "")
+  [error] = done.stderr.splitlines()
+  assert "error: JAX finds no device of JAX_PLATFORMS=nonsense" in error and "unset it" in error
+
+
+def test_help_names_every_key(run):
+  status, started, out, errors = run("--help")
+  assert (status, started, errors) == (0, [], [])
+  for words in ("python train.py", "--config.model.num_layers=6", "--config.data.corpus=numbers"):
+    assert words in out

@@ -1,0 +1,110 @@
+"""Rows of two texts: every line is somewhere, what is said to follow does, and as often it does not."""
+
+import numpy as np
+import pytest
+
+from transformer_jax.data import next_sentence
+from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS, next_sentence_rows
+from transformer_jax.data.special_tokens import CLS, SEP
+from transformer_jax.data.tokenizer import Tokenizer
+
+SEPARATOR, ROW_LENGTH = 4, 29
+
+
+def documents(count: int = 60) -> list[list[list[int]]]:
+  """Lines whose tokens are all different numbers, so that each is known by them."""
+  generator, number, found = np.random.default_rng(0), 10, []
+  for _ in range(count):
+    document = []
+    for _ in range(generator.integers(1, 9)):
+      length = int(generator.integers(1, 8))
+      document.append(list(range(number, number + length)))
+      number += length
+    found.append(document)
+  return found
+
+
+def sides_of(row: np.ndarray) -> tuple[list[int], list[int]]:
+  """The two texts of a row, with the signs around them checked."""
+  whole = row[TOKENS][row[SIDES] > 0].tolist()
+  first = row[TOKENS][row[SIDES] == 1].tolist()
+  assert whole[0] == CLS and whole[-1] == SEP and first[-1] == SEP
+  assert not np.any(row[TOKENS][len(whole) :]) and not np.any(row[SIDES][len(whole) :])
+  return first[1:-1], whole[len(first) : -1]
+
+
+@pytest.fixture(scope="module")
+def rows():
+  return list(next_sentence_rows(documents(), ROW_LENGTH, SEPARATOR))
+
+
+def test_the_second_text_follows_where_the_label_says_so(rows):
+  whose = {token: number for number, document in enumerate(documents()) for line in document for token in line}
+  for row, cut in rows:
+    assert len(set(row[LABEL].tolist())) == 1
+    first, second = ([token for token in side if token != SEPARATOR] for side in sides_of(row))
+    if row[LABEL, 0]:
+      assert second[0] > first[-1] if cut else second[0] == first[-1] + 1
+      assert whose[second[0]] == whose[first[-1]]
+    else:
+      assert whose[second[0]] != whose[first[0]]
+    assert len({whose[token] for token in first}) == len({whose[token] for token in second}) == 1
+
+
+@pytest.mark.parametrize("longest", [2, 7, ROW_LENGTH, 3 * ROW_LENGTH])
+def test_as_often_as_not_the_second_text_follows(longest):
+  """Also where one line fills a row; documents are long, as a lone last line is followed by nothing."""
+  generator = np.random.default_rng(longest)
+  documents = [[[5] * int(generator.integers(1, longest + 1)) for _ in range(700)] for _ in range(3)]
+  labels = [row[LABEL, 0] for row, _ in next_sentence_rows(documents, ROW_LENGTH, SEPARATOR)]
+  deviation = 0.5 / np.sqrt(len(labels))
+  assert np.mean(labels) == pytest.approx(0.5, abs=4 * deviation) and deviation < 0.04
+
+
+def test_every_token_is_in_a_row_as_itself_unless_it_was_cut(rows):
+  """As A, or as a B that follows: random ones come on top."""
+  own = [
+    token
+    for row, _ in rows
+    for text in (sides_of(row) if row[LABEL, 0] else sides_of(row)[:1])
+    for token in text
+    if token != SEPARATOR
+  ]
+  every = [token for document in documents() for line in document for token in line]
+  assert len(own) == len(set(own)) and set(own) <= set(every)
+  # What was cut was cut from A or from a B that follows, or with it a sign between two lines, or from another B.
+  assert len(every) - len(own) <= sum(cut for _, cut in rows)
+
+
+def test_every_token_is_in_a_row_where_there_is_room():
+  """Lines of 2 tokens: rows are filled to the last but never over, but for what a random B adds."""
+  documents = [[[10 * d + 2 * i, 10 * d + 2 * i + 1] for i in range(5)] for d in range(1, 40)]
+  rows = list(next_sentence_rows(documents, 101, SEPARATOR))
+  own = [t for row, _ in rows for text in (sides_of(row) if row[LABEL, 0] else sides_of(row)[:1]) for t in text]
+  own = [token for token in own if token != SEPARATOR]
+  assert sum(cut for _, cut in rows) == 0
+  assert sorted(own) == [token for document in documents for line in document for token in line]
+
+
+def test_a_document_in_one_array_is_its_lines(monkeypatch):
+  monkeypatch.setattr(next_sentence, "AT_ONCE", 3 * 1024)
+  tokenizer = Tokenizer.learn(["ab abc b"] * 5, 267)
+  texts = ["ab abc", "", "b", "  ", "ab", "abc ab", "\N{SNOWMAN}", "\t "]
+  lines = next_sentence.Lines(texts, tokenizer, np.uint16)
+  expected = [tokenizer.encode(text) for text in texts if text.strip()]
+  assert [line.tolist() for line in lines] == expected == [line.tolist() for line in lines[0:9]]
+  assert [line.tolist() for line in lines[2:4]] == expected[2:4]
+  assert len(next_sentence.Lines(["", " ", "\t \u3000"], tokenizer, np.uint16)) == 0
+
+
+def test_the_same_documents_give_the_same_rows(rows):
+  for (one, _), (other, _) in zip(rows, next_sentence_rows(documents(), ROW_LENGTH, SEPARATOR), strict=True):
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("only", [[[[7] * 50]], [[[8], [9]]], [[[5, 6]]]])
+def test_a_single_document_of_any_size(only):
+  for row, cut in next_sentence_rows(only, ROW_LENGTH, SEPARATOR):
+    first, second = sides_of(row)
+    assert first and second and len(first) + len(second) <= ROW_LENGTH - 3
+    assert (cut > 0) == (len(only[0][0]) == 50)

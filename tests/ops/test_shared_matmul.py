@@ -1,0 +1,94 @@
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.model.example import normal
+from transformer_jax.analysis import operations
+from transformer_jax.ops import shared_matmul
+from transformer_jax.ops.shared_matmul import shared_product
+
+MANY, MORE, N, K, M = 3, 2, 11, 5, 7
+
+
+def test_it_is_the_product():
+  x, matrix = normal(1, N, K), normal(2, K, M)
+  expected = x.astype(np.float64) @ matrix
+  np.testing.assert_allclose(shared_product(x, matrix), expected, atol=1e-6)
+  np.testing.assert_allclose(jax.jit(shared_product)(x, matrix), expected, atol=1e-6)
+  low = shared_product(jnp.asarray(x, jnp.bfloat16), jnp.asarray(matrix, jnp.bfloat16))
+  assert low.dtype == jnp.bfloat16
+  np.testing.assert_allclose(low.astype(jnp.float32), expected, atol=0.03 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+  ("x_shape", "matrix_shape", "axes"),
+  [
+    ((MANY, N, K), (K, M), (0, None)),
+    ((N, MANY, K), (K, M), (1, None)),
+    ((N, K, MANY), (K, M), (2, None)),
+    ((N, K), (MANY, K, M), (None, 0)),
+    ((MANY, N, K), (K, M, MANY), (0, 2)),
+  ],
+)
+def test_under_vmap_it_is_the_product_of_each_and_has_its_gradients(x_shape, matrix_shape, axes):
+  x, matrix, into = normal(1, *x_shape), normal(2, *matrix_shape), normal(3, MANY, N, M)
+
+  def value_and_gradients(function):
+    def loss(x, matrix):
+      return jnp.sum(into * jax.vmap(function, axes)(x, matrix))
+
+    return jax.vmap(function, axes)(x, matrix), *jax.grad(loss, (0, 1))(x, matrix)
+
+  for found, expected in zip(value_and_gradients(shared_product), value_and_gradients(jnp.matmul), strict=True):
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_gradients_of_a_sum_over_mapped_rows_are_those_of_numpy():
+  x, matrix, into = normal(1, MORE, MANY, N, K), normal(2, K, M), normal(3, MORE, MANY, N, M)
+
+  def loss(x, matrix):
+    return jnp.sum(into * jax.vmap(jax.vmap(shared_product, (0, None)), (0, None))(x, matrix))
+
+  by_x, by_matrix = jax.jit(jax.grad(loss, (0, 1)))(x, matrix)
+  np.testing.assert_allclose(by_x, into @ matrix.T, atol=1e-5)
+  np.testing.assert_allclose(by_matrix, x.reshape(-1, K).T @ into.reshape(-1, M), atol=1e-4)
+
+
+def test_forward_second_and_recomputed_derivatives():
+  x, matrix = normal(1, N, K), normal(2, K, M)
+
+  def energy(product, matrix):
+    return jnp.sum(jnp.tanh(shared_matmul(x, matrix)) ** 2)
+
+  for transform in (jax.jacfwd, jax.hessian, lambda f: jax.grad(jax.checkpoint(f))):
+    found, expected = (transform(functools.partial(energy, p))(matrix) for p in (shared_product, jnp.matmul))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_a_batch_is_one_product_of_two_matrices_forward_and_by_each_of_them():
+  """What it is for: no sum over two axes, whose operand XLA on a CPU would have to turn."""
+  x, matrix = jnp.zeros((MANY, N, K)), jnp.zeros((K, M))
+
+  def loss(x, matrix):
+    return jnp.sum(jnp.sin(jax.vmap(shared_product, (0, None))(x, matrix)))
+
+  traced = jax.make_jaxpr(jax.grad(loss, (0, 1)))(x, matrix).jaxpr
+  products = [e for e in traced.eqns if e.primitive.name in ("shared_product", "dot_general")]
+  assert [[v.aval.shape for v in e.invars] for e in products] == [
+    [(MANY * N, K), (K, M)],
+    [(MANY * N, K), (MANY * N, M)],
+    [(MANY * N, M), (M, K)],
+  ]
+  assert operations.products(traced) == 3 * 2 * MANY * N * K * M
+
+
+@pytest.mark.parametrize(("axes", "kernel"), [((1,), (K, M)), ((1, 2), (K, 2, M)), ((1,), (K, 2, M))])
+def test_of_flax_dense_layers(axes, kernel):
+  x = normal(1, N, *kernel[: len(axes)])
+  dimensions = (axes, tuple(range(len(axes)))), ((), ())
+  found = shared_matmul.dot_general(x, normal(2, *kernel), dimensions)
+  np.testing.assert_allclose(found, jax.lax.dot_general(x, normal(2, *kernel), dimensions), atol=1e-5)

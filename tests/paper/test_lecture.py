@@ -1,0 +1,260 @@
+"""The worked examples of teaching material on the Transformer, with the right values; `docs/lecture.md` lists them.
+
+Those on positions are in `test_lecture_positions.py`.
+"""
+
+import functools
+import math
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import test_lecture_positions
+from tests.model.example import CONFIG, SOURCE, normal, options, perturbed
+from transformer_jax.analysis import operations
+from transformer_jax.config import Config
+from transformer_jax.model.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.encoder import Encoder
+from transformer_jax.model.masking import causal_mask
+from transformer_jax.model.positional_encoding import sinusoids
+from transformer_jax.model.sublayer import layer_norm
+from transformer_jax.training.schedule import inverse_square_root
+from transformer_jax.training.step import init_params
+
+DOCS = Path(__file__).parents[2] / "docs" / "lecture.md"
+
+
+def test_the_table_names_every_test():
+  ours = {"test_lecture": globals(), "test_lecture_positions": vars(test_lecture_positions)}
+  tests = {f"{file}.py::{name}" for file, names in ours.items() for name in names if name.startswith("test_")}
+  tests -= {"test_lecture.py::test_the_table_names_every_test", "test_lecture.py::test_lecture_positions"}
+  assert set(re.findall(r"test_\w+\.py::test_\w+", DOCS.read_text())) == tests
+
+
+# Attention.
+
+
+def one_head(query, key, mask=None):
+  """Weights `[query, key]` of queries `[query, d_k]` and keys `[key, d_k]`."""
+  mask = np.ones((len(query), len(key)), bool) if mask is None else mask
+  return np.asarray(attention_weights(jnp.float32(query)[:, None], jnp.float32(key)[:, None], mask)[0])
+
+
+def test_scores_of_112_and_96():
+  query, key = np.ones((1, 64)), np.array([[1.75] * 64, [1.5] * 64])
+  np.testing.assert_array_equal(query @ key.T, [[112, 96]])
+  np.testing.assert_array_equal(query @ key.T / math.sqrt(64), [[14, 12]])
+  np.testing.assert_allclose(one_head(query, key), [[0.8808, 0.1192]], atol=5e-5)
+  # Without the scale the second key would be lost: e^-16.
+  np.testing.assert_allclose(one_head(math.sqrt(64) * query, key), [[1, 1.125e-7]], atol=1e-9, rtol=2e-7)
+
+
+FOUR_WORDS = np.array([[8, 4, 12, 0], [4, 8, 0, 12], [0, 4, 8, 16], [4, 4, 4, 4]])
+
+
+def weights_of_scores(scores, mask):
+  """Of queries and keys with d_k = 16 whose products are `scores`."""
+  query, key = np.pad(scores, ((0, 0), (0, 12))), np.eye(4, 16)
+  np.testing.assert_array_equal(query @ key.T, scores)
+  return one_head(query, key, mask)
+
+
+def test_causal_mask_of_four_words():
+  weights = weights_of_scores(FOUR_WORDS, causal_mask(4))
+  written_out = [[1, 0, 0, 0], [0.2689, 0.7311, 0, 0], [0.0900, 0.2447, 0.6652, 0], [0.25, 0.25, 0.25, 0.25]]
+  np.testing.assert_allclose(weights, written_out, atol=5e-5)
+  exponentials = np.exp(np.where(np.tri(4, dtype=bool), FOUR_WORDS / 4, -np.inf))
+  np.testing.assert_allclose(weights, exponentials / exponentials.sum(axis=1, keepdims=True), rtol=1e-6)
+  np.testing.assert_array_equal(weights[0], [1, 0, 0, 0])
+  np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-6)
+
+
+def test_scores_of_later_words_do_not_matter():
+  later = FOUR_WORDS + np.triu(np.full((4, 4), 1000), 1)
+  np.testing.assert_array_equal(weights_of_scores(later, causal_mask(4)), weights_of_scores(FOUR_WORDS, causal_mask(4)))
+  free = np.ones((4, 4), bool)
+  assert not np.allclose(weights_of_scores(later, free), weights_of_scores(FOUR_WORDS, free))
+
+
+def test_the_output_is_the_weighted_mean_of_the_values():
+  d_k, value = 16, normal(0, 3, 1, 5)
+  query = math.sqrt(d_k) * np.pad(np.log([0.2, 0.7, 0.1]), (0, 13))[None, None]
+  key, mask = np.eye(3, d_k)[:, None], np.ones((1, 3), bool)
+  result = scaled_dot_product_attention(jnp.float32(query), jnp.float32(key), value, mask)
+  np.testing.assert_allclose(result, 0.2 * value[:1] + 0.7 * value[1:2] + 0.1 * value[2:], atol=1e-6)
+
+
+# Why the products are scaled.
+
+DRAWS = {
+  "normal": (lambda generator, shape: generator.standard_normal(shape), 3),
+  "uniform": (lambda generator, shape: generator.uniform(-math.sqrt(3), math.sqrt(3), shape), 9 / 5),
+}
+
+
+@pytest.mark.parametrize("d_k", [3, 64, 512])
+@pytest.mark.parametrize("parts", DRAWS)
+def test_the_variance_of_a_product_is_d_k(parts, d_k):
+  draw, fourth_moment = DRAWS[parts]
+  samples = 5003
+  q, k, other = draw(np.random.default_rng(d_k), (3, samples, d_k))
+  products = np.sum(q * k, axis=1)
+  # A sample variance errs by Var sqrt((kurtosis - 1) / samples); one part's product has kurtosis fourth_moment^2.
+  relative_error = math.sqrt((2 + (fourth_moment**2 - 3) / d_k) / samples)
+  assert products.var() == pytest.approx(d_k, rel=4 * relative_error)
+  if parts == "normal":
+    # The scaled scores have variance 1, so that two of them differ by one of 2: log y_1 / y_2. A sample is a head.
+    weights = attention_weights(jnp.float32(q)[None], jnp.float32([k, other]), np.ones((1, 2), bool))
+    ratios = np.log(np.asarray(weights, np.float64)[:, 0])
+    assert (ratios[:, 0] - ratios[:, 1]).var() == pytest.approx(2, rel=4 * relative_error)
+
+
+def test_jacobian_of_the_softmax():
+  n, scores = 5, normal(0, 5)
+  key, mask = jnp.eye(n)[:, None], np.ones((1, n), bool)  # with these keys the products are the query itself
+
+  def softmax(scores):
+    return attention_weights(math.sqrt(n) * scores[None, None], key, mask)[0, 0]
+
+  jacobian = jax.jacobian(softmax)(scores)
+  y = np.exp(scores) / np.sum(np.exp(scores))
+  for i in range(n):
+    for j in range(n):
+      assert jacobian[i, j] == pytest.approx(y[i] * (1 - y[i]) if i == j else -y[i] * y[j], abs=1e-6)
+
+
+# The mean of the largest entry of the Jacobian with the scale and without, and for how many it is then below 0.001.
+@pytest.mark.parametrize(("keys", "scaled", "unscaled", "lost"), [(10, 0.205, 0.035, 0.59), (64, 0.093, 0.054, 0.46)])
+def test_without_the_scale_many_gradients_are_nearly_gone(keys, scaled, unscaled, lost):
+  d_k, samples = 512, 503
+  generator = np.random.default_rng(0)
+  query, key = (generator.standard_normal((n, samples, d_k), np.float32) for n in (1, keys))  # a sample is a head
+
+  def largest(factor):
+    """Of each sample; it is on the diagonal, as y_j <= 1 - y_i."""
+    y = np.asarray(attention_weights(np.float32(factor) * query, key, np.ones((1, keys), bool)))
+    return np.max(y * (1 - y), axis=(1, 2))
+
+  with_scale, without = largest(1), largest(math.sqrt(d_k))
+  assert with_scale.mean() == pytest.approx(scaled, abs=0.006)  # four standard errors, here and below
+  assert without.mean() == pytest.approx(unscaled, abs=0.015)
+  assert not np.any(with_scale < 0.001)
+  assert np.mean(without < 0.001) == pytest.approx(lost, abs=0.09)
+
+
+# The model.
+
+
+def test_without_positions_the_encoder_is_permutation_equivariant():
+  encoder, x, mask = Encoder(CONFIG), normal(0, SOURCE, CONFIG.d_model), np.ones((SOURCE, SOURCE), bool)
+  encode_with = jax.jit(functools.partial(encoder.apply, deterministic=True))
+  params = perturbed(jax.jit(functools.partial(encoder.init, deterministic=True))(jax.random.key(0), x, mask))
+
+  def encode(x):
+    return np.asarray(encode_with(params, x, mask))
+
+  order = np.random.default_rng(1).permutation(SOURCE)
+  np.testing.assert_allclose(encode(x[order]), encode(x)[order], atol=2e-5)
+  positions = np.asarray(sinusoids(jnp.arange(SOURCE), CONFIG.d_model))
+  assert np.max(np.abs(encode(x[order] + positions) - encode(x + positions)[order])) > 0.1
+
+
+def normalise(x, params=None):
+  return np.asarray(layer_norm(CONFIG).apply(params or layer_norm(CONFIG).init(jax.random.key(0), x), x))
+
+
+def test_layer_norm_ignores_the_scale_of_its_input():
+  x = normal(0, SOURCE, CONFIG.d_model)
+  x = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+  np.testing.assert_allclose(normalise(1000 * x), normalise(x), atol=1e-5)
+  np.testing.assert_allclose(normalise(0.1 * x), normalise(x), atol=5e-4)
+  np.testing.assert_allclose(normalise(-x), -normalise(x), atol=1e-6)
+  # Not where the variance is as small as epsilon, 1e-6.
+  np.testing.assert_allclose(normalise(0.001 * x), x / math.sqrt(2), atol=1e-5)
+
+
+def test_layer_norm_ignores_the_rest_of_the_batch():
+  x = normal(0, 3, SOURCE, CONFIG.d_model)
+  params = perturbed(layer_norm(CONFIG).init(jax.random.key(0), x))
+  changed = 10 * normal(1, *x.shape)
+  changed[1, 5] = x[1, 5]
+  np.testing.assert_array_equal(normalise(changed, params)[1, 5], normalise(x, params)[1, 5])
+
+
+# Sizes.
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 5, 6])
+def test_operations_do_not_depend_on_the_number_of_heads(heads):
+  d, query, key = 30, 11, 13
+  module = MultiHeadAttention(options(d_model=d, num_heads=heads, d_k=None, d_v=None))
+  inputs = normal(0, query, d), normal(1, key, d), np.ones((query, key), bool)
+  params = jax.eval_shape(lambda: module.init(jax.random.key(0), *inputs, deterministic=True))
+  traced = jax.make_jaxpr(lambda params: module.apply(params, *inputs, deterministic=True))(params)
+  projections, scores_and_means = (2 * query + 2 * key) * d * d, 2 * query * key * d
+  assert operations.products(traced.jaxpr) == 2 * (projections + scores_and_means)
+  # The softmax's do: it has a row for each head and query.
+  parts = (jnp.zeros((length, heads, d // heads)) for length in (query, key))
+  assert jax.eval_shape(attention_weights, *parts, inputs[-1]).size == heads * query * key
+
+
+@pytest.mark.parametrize("heads", [1, 4, 8, 16, 32])
+def test_parameters_do_not_depend_on_the_number_of_heads(heads):
+  params = jax.eval_shape(lambda: init_params(Config(model=ModelConfig(num_heads=heads))))
+  assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 44_101_632 + 37_000 * 512
+
+
+@pytest.fixture(scope="module")
+def base():
+  """The sizes of the base model's parameters, by path."""
+  model = ModelConfig(vocab_size=37_000, num_layers=6, d_model=512, d_ff=2048, num_heads=8)
+  params = jax.eval_shape(lambda: init_params(Config(model=model)))
+  leaves = jax.tree_util.tree_leaves_with_path(params)
+  return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf.size for path, leaf in leaves}
+
+
+def size(base, pattern):
+  return sum(size for path, size in base.items() if re.search(pattern, path))
+
+
+def test_parameters_of_the_projections_of_queries_keys_and_values(base):
+  assert size(base, "^encoder/.*/(query|key|value)/kernel$") == 6 * 3 * 512 * 512 == 4_718_592
+  assert size(base, "^decoder/.*/(query|key|value)/kernel$") == 6 * 2 * 3 * 512 * 512 == 9_437_184
+
+
+def test_parameters_of_the_feed_forward_layers(base):
+  for side in ("encoder", "decoder"):
+    assert size(base, f"^{side}/.*/feed_forward/.*/kernel$") == 6 * 2 * 512 * 2048 == 12_582_912
+
+
+def test_parameters_that_such_counts_leave_out(base):
+  assert size(base, "^encoder/.*/output/kernel$") == 6 * 512 * 512 == 1_572_864
+  assert size(base, "^decoder/.*/output/kernel$") == 6 * 2 * 512 * 512 == 3_145_728
+  assert size(base, "/feed_forward/.*/bias$") == 2 * 6 * (2048 + 512) == 30_720
+  assert size(base, "/norm/(scale|bias)$") == 6 * (2 + 3) * 2 * 512 == 30_720
+
+
+def test_parameters_without_embeddings(base):
+  counted = 4_718_592 + 9_437_184 + 2 * 12_582_912
+  assert counted == 39_321_600
+  left_out = 1_572_864 + 3_145_728 + 30_720 + 30_720
+  assert size(base, "^(encoder|decoder)/") == counted + left_out == 44_101_632
+  assert sum(base.values()) == 44_101_632 + 37_000 * 512
+
+
+# Training.
+
+
+def test_the_learning_rate_of_base_peaks_at_step_4000():
+  rates = np.asarray(inverse_square_root(512, 4000)(jnp.arange(20_000)))  # of steps 1, 2, ...
+  assert rates[4000 - 1] == pytest.approx(6.98771e-4, rel=1e-6)
+  assert rates[4000 - 1] == pytest.approx((512 * 4000) ** -0.5, rel=1e-6)
+  assert np.all(np.diff(rates[:4000]) > 0)
+  assert np.all(np.diff(rates[3999:]) < 0)
+  assert rates[1000 - 1] == pytest.approx(6.98771e-4 / 4, rel=1e-6)  # in a line with the step
+  assert rates[16_000 - 1] == pytest.approx(6.98771e-4 / 2, rel=1e-6)  # with its inverse square root

@@ -1,0 +1,427 @@
+"""Checkpoints: which are kept, and that what is restored is what was saved."""
+
+import dataclasses
+import gc
+import itertools
+import json
+import shutil
+import threading
+
+import jax
+import numpy as np
+import pytest
+import tensorstore
+from etils import epath
+
+from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.runs import averaging, checkpoint, in_use, restore, run_folder
+from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.files import write_atomically
+from transformer_jax.training.step import abstract_state, init_state
+
+CONFIG = Config(
+  data=DataConfig(row_length=16),
+  model=ModelConfig(vocab_size=265, num_layers=1, d_model=6, d_ff=7, num_heads=2),
+  train=TrainConfig(batch_tokens=64),
+)
+
+
+@pytest.fixture(scope="module")
+def state():
+  return jax.device_get(init_state(CONFIG))
+
+
+def at_step(state, step):
+  return state.replace(step=np.int32(step))
+
+
+def steps_in(workdir):
+  return sorted(int(path.name) for path in (workdir / "checkpoints").iterdir() if path.name.isdigit())
+
+
+def test_the_last_and_the_best_are_kept_over_restarts(state, tmp_path):
+  losses = {1: 3.0, 2: 1.0, 3: 2.0, 4: None, 5: 1.5}
+  for part in ([1, 2, 3], [4, 5]):
+    checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
+    for step in part:
+      checkpoints.save(at_step(state, step), losses[step])
+    checkpoints.wait()
+    checkpoints.close()
+  assert steps_in(tmp_path) == [2, 4, 5]
+
+
+def test_what_is_restored_is_what_was_saved(state, tmp_path):
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
+  assert checkpoints.restore(abstract_state(CONFIG)) is None
+  checkpoints.save(at_step(state, 3), None)
+  checkpoints.wait()
+  restored = checkpoints.restore(abstract_state(CONFIG)).state
+  assert int(restored.step) == 3
+  assert all(len(x.sharding.device_set) == jax.local_device_count() for x in jax.tree.leaves(restored))
+  jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, 3))
+  checkpoints.close()
+
+
+def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state, tmp_path):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=0.9))
+  average = jax.tree.map(lambda x: x + 1, state.params)
+  found = {}
+  for name, saved, its_config in (("off", state, CONFIG), ("on", state.replace(average=average), config)):
+    folder = epath.Path(tmp_path / name)
+    run_folder.make_folder(folder, "--workdir")
+    run_folder.begin_run(folder, its_config, Tokenizer.learn(["a b c " * 7], 265), [])
+    checkpoints = checkpoint.Checkpoints(folder, keep=2)
+    checkpoints.save(at_step(saved, 3), None)
+    checkpoints.wait()
+    jax.tree.map(
+      np.testing.assert_array_equal, checkpoints.restore(abstract_state(its_config)).state, at_step(saved, 3)
+    )
+    checkpoints.close()
+    found[name] = {path.name for path in (folder / "checkpoints" / "3").iterdir() if path.is_dir()}
+    _, _, params, _ = restore.load_for_decoding(folder)
+    jax.tree.map(np.testing.assert_array_equal, params, saved.params_for_decoding)
+  assert found["on"] - found["off"] == {"average"} and found["off"] >= {"params", "optimizer"}
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["with sums", "without sums"])
+def test_a_moving_average_that_is_gone_is_damage(state, tmp_path, capfd, older):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=0.9))
+  folder, averaged = epath.Path(tmp_path / "run"), epath.Path(tmp_path / "averaged")
+  run_folder.make_folder(folder, "--workdir")
+  run_folder.begin_run(folder, config, Tokenizer.learn(["a b c " * 7], 265), [])
+  checkpoints = checkpoint.Checkpoints(folder, keep=2)
+  for step in (3, 5):
+    checkpoints.save(
+      at_step(state.replace(average=jax.tree.map(lambda x, step=step: x + step, state.params)), step), None
+    )
+    checkpoints.wait()
+  checkpoints.close()
+  averaging.average(folder, averaged, last=2)
+  folders = [folder / "checkpoints" / str(step) for step in (3, 5)] + [averaged / "checkpoints" / "5"]
+  for each in folders if older else []:
+    (each / "sums").rmtree()
+
+  assert restore.load_for_decoding(folder)[-1] == 5
+  (folder / "checkpoints" / "5" / "average").rmtree()
+  _, _, params, step = restore.load_for_decoding(folder)
+  assert step == 3
+  jax.tree.map(np.testing.assert_array_equal, params, jax.tree.map(lambda x: x + 3, state.params))
+  assert "step 5 is damaged and not used: " in (err := capfd.readouterr().err) and "average" in err and "is gone" in err
+  (folder / "checkpoints" / "3" / "average").rmtree()
+  with pytest.raises(RunError, match=r"every checkpoint in .* is damaged"):
+    restore.load_for_decoding(folder)
+  _, _, params, _ = restore.load_for_decoding(averaged)  # of parameters alone, as it was made
+  jax.tree.map(np.testing.assert_array_equal, params, state.params)
+
+
+def test_a_half_written_checkpoint_is_not_used(state, tmp_path):
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
+  checkpoints.save(at_step(state, 3), None)
+  checkpoints.wait()
+  checkpoints.close()
+  half = tmp_path / "checkpoints" / "4.orbax-checkpoint-tmp"
+  half.mkdir()
+  checkpoint.read_params(epath.Path(tmp_path), CONFIG, 3)
+  assert half.exists()  # only who trains on may know that nobody writes it
+  assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract_state(CONFIG)).state.step) == 3
+  assert not half.exists()
+
+
+def test_a_damaged_validation_loss_costs_no_checkpoint(state, tmp_path, capfd):
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=1)
+  for step in (3, 5):
+    checkpoints.save(at_step(state, step), float(step))
+    checkpoints.wait()
+  checkpoints.close()
+  for number, damage in enumerate(
+    [b"", b"{xx", b"\xff", b"[" * 100_000, b"[1]", b"3", b'{"valhdation_loss": 3.0}', b'{"validation_loss": "x"}']
+  ):
+    folder = epath.Path(tmp_path / str(number))
+    shutil.copytree(tmp_path / "run", folder)
+    (folder / "checkpoints" / "3" / "metrics" / "metrics").write_bytes(damage)  # the best one until now
+    checkpoint.read_params(folder, CONFIG, 3)
+    again = checkpoint.Checkpoints(folder, keep=1)
+    assert "counts as one without a validation loss" in capfd.readouterr().err
+    assert int(again.restore(abstract_state(CONFIG)).state.step) == 5
+    again.save(at_step(state, 7), None)
+    again.wait()
+    again.close()
+    assert steps_in(folder) == [5, 7]
+
+
+# Where one array cannot be read, orbax leaves the reading of the others behind, which Python says when it finds them.
+leaves_reads_behind = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def files_of(checkpoint_folder):
+  return sorted(path for path in checkpoint_folder.rglob("*") if path.is_file() and path.stat().st_size)
+
+
+@pytest.fixture(scope="module")
+def two_steps(state, tmp_path_factory):
+  """A folder with the checkpoints of steps 3 and 5."""
+  folder = tmp_path_factory.mktemp("two_steps")
+  checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=2)
+  for step in (3, 5):
+    checkpoints.save(at_step(state, step), None)
+    checkpoints.wait()
+  checkpoints.close()
+  return folder
+
+
+def flip_a_bit(file):
+  content = bytearray(file.read_bytes())
+  content[len(content) // 2] ^= 1
+  file.write_bytes(content)
+
+
+@leaves_reads_behind
+@pytest.mark.parametrize("damage", [flip_a_bit, lambda file: file.unlink()], ids=["a bit flipped", "deleted"])
+def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_steps, tmp_path, capfd, damage):
+  names = [file.relative_to(two_steps) for file in files_of(two_steps / "checkpoints" / "5")]
+  assert len(names) > 10
+  older = 0
+  for number, name in enumerate(names):
+    folder = tmp_path / str(number)
+    shutil.copytree(two_steps, folder)
+    damage(folder / name)
+    checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=2)
+    restored = checkpoints.restore(abstract_state(CONFIG)).state
+    found = int(restored.step)
+    jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, found))
+    assert ("the checkpoint of step 5 is damaged" in capfd.readouterr().err) == (found == 3), name
+    if found == 3:
+      older += 1
+      assert len(list((folder / "damaged").iterdir())) == 1
+      checkpoints.save(at_step(state, 5), None)  # the run gets there again
+      checkpoints.wait()
+      assert int(checkpoints.restore(abstract_state(CONFIG)).state.step) == 5
+    checkpoints.close()
+  assert older >= 4
+  gc.collect()  # now, and not in another test
+
+
+@leaves_reads_behind
+def test_when_all_are_damaged_that_is_said(two_steps, tmp_path):
+  shutil.copytree(two_steps, tmp_path / "run")
+  for step in ("3", "5"):
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / step / "params" / "d")
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=2)
+  with pytest.raises(RunError, match=r"every checkpoint in .* is damaged"):
+    checkpoints.restore(abstract_state(CONFIG))
+  checkpoints.close()
+  assert steps_in(tmp_path / "run") == [3, 5]  # for whoever can still read them
+  gc.collect()
+
+
+def negate(folder, item, name):
+  """Every number of an array of a checkpoint with the other sign, where orbax and its own sums see nothing."""
+  spec = {
+    "driver": "zarr",
+    "kvstore": {"driver": "ocdbt", "base": f"file://{folder}/{item}/", "path": f"{name.replace('/', '.')}/"},
+  }
+  array = tensorstore.open(spec).result()
+  array.write(-array.read().result()).result()
+
+
+def older_sum(x):
+  bits = [int(number) for number in np.frombuffer(np.asarray(x).tobytes(), np.uint32)]
+  return sum((2 * i + 1) * number for i, number in enumerate(bits)) % 2**32
+
+
+def params_read(folder):
+  return checkpoint.newest_whole(folder, lambda step: checkpoint.read_params(folder, CONFIG, step))
+
+
+def test_a_negated_matrix_is_damage(state, two_steps, tmp_path, capfd):
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+  negate(folder / "checkpoints" / "5", "params", "target_embedding/table")
+  step, params = params_read(folder)
+  assert step == 3
+  jax.tree.map(np.testing.assert_array_equal, params, state.params)
+  assert "step 5 is damaged and not used: params holds other numbers than were saved" in capfd.readouterr().err
+
+
+def test_the_sums_of_older_checkpoints_are_read(state, two_steps, tmp_path, capfd):
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+  path = folder / "checkpoints" / "5" / "sums" / "metadata"
+  sums = {
+    "/".join(key.key for key in place): older_sum(x) for place, x in jax.tree_util.tree_leaves_with_path(state.params)
+  }
+  assert json.loads(path.read_text())["params"].keys() == sums.keys()
+  path.write_text(json.dumps({"params": sums}))
+  assert params_read(folder)[0] == 5
+  path.write_text(json.dumps({"params": sums | {"target_embedding/table": 1}}))
+  assert params_read(folder)[0] == 3
+  assert "step 5 is damaged and not used: params holds other numbers than were saved" in capfd.readouterr().err
+
+
+@pytest.fixture
+def replacing(two_steps, tmp_path):
+  """A run with the checkpoint of step 3 alone, and a function that puts one of the next number in its place."""
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+  (folder / "checkpoints" / "5").rmtree()
+
+  def replace():
+    [step] = steps_in(folder)
+    (folder / "checkpoints" / str(step)).rename(folder / "checkpoints" / str(step + 1))
+    return ValueError("a file is gone")
+
+  return folder, replace
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_read_is_no_damage(replacing, capfd):
+  folder, replace = replacing
+
+  def read(step):
+    if step < 5:
+      raise replace()
+    return step
+
+  assert checkpoint.newest_whole(folder, read) == (5, 5)
+  assert capfd.readouterr().err == ""
+
+
+def test_an_older_best_one_is_not_taken_for_one_that_is_replaced(replacing, two_steps, capfd):
+  folder, _ = replacing
+  shutil.copytree(two_steps / "checkpoints" / "3", folder / "checkpoints" / "1")
+
+  def read(step):
+    if step == 3:
+      (folder / "checkpoints" / "3").rename(folder / "checkpoints" / "7")
+      raise ValueError("a file is gone")
+    return step
+
+  assert checkpoint.newest_whole(folder, read) == (7, 7)
+  assert capfd.readouterr().err == ""
+
+
+def test_a_run_that_replaces_its_checkpoints_too_fast_is_not_called_damaged(replacing, monkeypatch, capfd):
+  folder, replace = replacing
+  monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_LOOKS", (0.01,) * 3)
+
+  def read(step):
+    raise replace()
+
+  with pytest.raises(RunError, match=r"no checkpoint in .* could be read, as training replaces them before they are: "):
+    checkpoint.newest_whole(folder, read)
+  assert capfd.readouterr().err == ""
+
+
+def test_while_somebody_reads_nothing_is_deleted(state, tmp_path):
+  folder = epath.Path(tmp_path)
+  checkpoints = checkpoint.Checkpoints(folder, keep=1)
+
+  def save(*steps):
+    for step in steps:
+      checkpoints.save(at_step(state, step), None)
+      checkpoints.wait()
+
+  save(1, 2)
+  assert steps_in(tmp_path) == [2]
+  with in_use.reading(folder / "checkpoints"), in_use.reading(folder / "checkpoints"):
+    save(3, 4)
+    assert steps_in(tmp_path) == [2, 3, 4]
+  save(5)
+  assert steps_in(tmp_path) == [5]
+  assert checkpoint.newest_whole(folder, lambda step: (save(6), step)[1]) == (5, 5)
+  assert steps_in(tmp_path) == [5, 6]
+  checkpoints.close()
+
+
+@leaves_reads_behind
+@pytest.mark.parametrize("reads", [pytest.param(5, id="5"), pytest.param(60, id="60", marks=pytest.mark.slow)])
+def test_a_run_is_read_while_it_saves_all_the_time(state, tmp_path, capfd, reads):
+  folder, ended = epath.Path(tmp_path), threading.Event()
+  run_folder.begin_run(folder, CONFIG, Tokenizer.learn(["a b c " * 7], 265), [])
+  checkpoints = checkpoint.Checkpoints(folder, keep=1)
+  checkpoints.save(at_step(state, 0), None)
+  checkpoints.wait()
+
+  def save() -> None:
+    for step in itertools.count(1):
+      if ended.is_set():
+        return
+      checkpoints.save(at_step(state, step), None)
+      checkpoints.wait()
+
+  writer = threading.Thread(target=save)
+  writer.start()
+  try:
+    steps = []
+    for _ in range(reads):
+      _, _, params, step = restore.load_for_decoding(folder)
+      jax.tree.map(np.testing.assert_array_equal, params, state.params)
+      steps.append(step)
+  finally:
+    ended.set()
+    writer.join()
+    checkpoints.close()
+  assert steps == sorted(steps) and steps[0] < steps[-1]
+  assert "damaged" not in capfd.readouterr().err
+
+
+def test_two_do_not_train_in_one_folder(tmp_path):
+  workdir = epath.Path(tmp_path / "run")
+  with run_folder.alone_in(workdir):
+    with pytest.raises(InputError, match=f"another process trains in {workdir}"), run_folder.alone_in(workdir):
+      pass
+    with run_folder.alone_in(epath.Path(tmp_path / "other")):
+      pass
+  with run_folder.alone_in(workdir):
+    pass
+
+
+def test_files_are_replaced_as_a_whole(tmp_path):
+  path = tmp_path / "file"
+  write_atomically(path, b"one")
+  write_atomically(path, b"two")
+  assert path.read_text() == "two"
+  assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"modle": {}}', '{"model": {"d_model": "wide"}}', "[]"])
+def test_a_malformed_config_is_one_sentence(tmp_path, text):
+  (tmp_path / run_folder.CONFIG).write_text(text)
+  with pytest.raises(InputError) as raised:
+    run_folder.read_config(epath.Path(tmp_path))
+  assert "\n" not in str(raised.value)
+  assert "config" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+  ("text", "message"),
+  [
+    ("[{", "cannot be read"),
+    ("\xff", "cannot be read"),
+    ("3", "a list of objects"),
+    ("[3]", "a list of objects"),
+    ('[{"averaged": 3}]', "averaged"),
+  ],
+)
+def test_a_malformed_provenance_is_one_sentence(tmp_path, text, message):
+  workdir = epath.Path(tmp_path)
+  (tmp_path / run_folder.PROVENANCE).write_bytes(text.encode("latin1"))
+  with pytest.raises(InputError, match=f"provenance.json .*{message}"):
+    run_folder.read_provenance(workdir)
+
+
+def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
+  with pytest.raises(InputError, match="does not say with which text"):
+    run_folder.read_history(epath.Path(tmp_path), "a digest")
+
+
+def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
+  workdir = epath.Path(tmp_path)
+  assert not run_folder.check_run(workdir, CONFIG)
+  (workdir / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
+  (workdir / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
+  values = serialization.to_dict(CONFIG)
+  values["train"]["steps"] = 7
+  values["decode"]["beam_size"] = 2
+  assert run_folder.check_run(workdir, serialization.from_dict(values))
+  values["train"]["seed"] = 1
+  with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
+    run_folder.check_run(workdir, serialization.from_dict(values))

@@ -1,0 +1,151 @@
+"""What makes a folder that of a run, and where it may be."""
+
+import os
+import re
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+import train
+from tests.test_checkpoint import CONFIG
+from transformer_jax.__main__ import main
+from transformer_jax.config import Config, TrainConfig
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runs import checkpoint, run_folder
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import write_atomically, write_new
+from transformer_jax.training.step import abstract_state, init_state
+
+
+def test_checkpoints_of_a_run_without_its_config_are_not_taken_over(tmp_path):
+  (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+  assert not run_folder.check_run(epath.Path(tmp_path / "run"), Config())
+  (tmp_path / "run" / "checkpoints" / "2").mkdir()
+  with pytest.raises(
+    InputError, match=r"has checkpoints but no config\.json.*: copy it back, or use another --workdir"
+  ):
+    run_folder.check_run(epath.Path(tmp_path / "run"), Config())
+  assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["checkpoints"]
+
+
+def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(tmp_path):
+  folder, config = epath.Path(tmp_path / "run"), Config(train=TrainConfig(seed=2**32))
+  with pytest.raises(InputError, match=r"config\.train\.seed is 4294967296"):
+    run_folder.check_run(folder, config)
+  run_folder.begin_run(folder, config, Tokenizer.learn(["abc ab"] * 5, 265), [])
+  (folder / "checkpoints" / "2").mkdir(parents=True)
+  assert run_folder.check_run(folder, config)
+
+
+def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):
+  monkeypatch.setenv("HOME", str(tmp_path))
+  assert run_folder.folder_of("~/runs/x") == epath.Path(tmp_path / "runs" / "x")
+  monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
+  assert run_folder.folder_of("gs://bucket/~x") == epath.Path("gs://bucket/~x")
+
+
+@pytest.mark.parametrize(
+  "name", [".config.json.tmp", ".tokenizer.model.tmp", "tensorboard", "metrics.jsonl", "checkpoints", "deep/inside"]
+)
+def test_links_out_of_a_folder_without_a_checkpoint_are_refused(tmp_path, capfd, name):
+  (tmp_path / "own").mkdir()
+  (tmp_path / "own" / "file").write_text("mine")
+  link = tmp_path / "run" / name
+  link.parent.mkdir(parents=True)
+  link.symlink_to(tmp_path / "own" / ("" if name in ("tensorboard", "checkpoints") else "file"))
+  assert train.main(["train.py", f"--workdir={tmp_path / 'run'}", "--config.train.init_from=/nowhere"]) == 2
+  assert f"{link} is a link that leads out of the run folder" in capfd.readouterr().err
+  assert [path.name for path in (tmp_path / "own").iterdir()] == ["file"]
+  assert (tmp_path / "own" / "file").read_text() == "mine"
+
+
+def test_temporary_files_are_no_place_for_links(tmp_path):
+  (tmp_path / "run").mkdir()
+  own = tmp_path / "own"
+  own.write_text("mine")
+  for name in (f".{os.getpid()}.tmp", ".config.json.tmp", ".tokenizer.model.tmp", ".provenance.json.tmp", ".x.tmp"):
+    (tmp_path / "run" / name).symlink_to(own)
+  folder = epath.Path(tmp_path / "run")
+  run_folder.make_folder(folder, "--workdir")
+  run_folder.begin_run(folder, Config(), Tokenizer.learn(["abc ab"] * 5, 265), [])
+  write_atomically(folder / "x", b"theirs")
+  assert own.read_text() == "mine"
+  assert not (tmp_path / "run" / "x").is_symlink()
+  with pytest.raises(FileExistsError):
+    write_new(folder / ".config.json.tmp", b"theirs")
+
+
+def test_what_a_kill_left_half_written_is_deleted(tmp_path, monkeypatch):
+  folder = epath.Path(tmp_path)
+  with monkeypatch.context() as patch:
+    patch.setattr(type(folder), "replace", lambda *_: killed())
+    with pytest.raises(KeyboardInterrupt):
+      write_atomically(folder / "config.json", b"half")
+  assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
+  (tmp_path / "notes.tmp").write_text("mine")
+  run_folder.begin_run(folder, Config(), Tokenizer.learn(["abc ab"] * 5, 265), [])
+  expected = ["SHA256SUMS", "config.json", "notes.tmp", "provenance.json", "tokenizer.model"]
+  assert sorted(path.name for path in tmp_path.iterdir()) == expected
+
+
+def killed():
+  raise KeyboardInterrupt
+
+
+# Each of the characters that a shell, a URL or a pattern gives a meaning, but for those that are refused.
+ODD = "a*b?c{d}%20%#e]f[g 'h'\"i\"$HOME~&;|:@,=+!^`(j)<k>\n\x01\xfc\u65e5 "
+
+
+@pytest.fixture(scope="module")
+def state():
+  return jax.device_get(init_state(CONFIG))
+
+
+def saved_and_found(folder, state):
+  for again in (False, True):
+    checkpoints = checkpoint.Checkpoints(folder, keep=1)
+    if not again:
+      for step in (3, 5):
+        checkpoints.save(state.replace(step=np.int32(step)), 1.0)
+    else:
+      restored = checkpoints.restore(abstract_state(CONFIG))
+      assert restored is not None
+      jax.tree.map(np.testing.assert_array_equal, restored.state, state.replace(step=np.int32(5)))
+    checkpoints.close()
+  jax.tree.map(np.testing.assert_array_equal, checkpoint.read_params(folder, CONFIG, 5), state.params)
+
+
+def test_a_folder_may_have_an_odd_name(state, tmp_path):
+  saved_and_found(run_folder.folder_of(tmp_path / ODD / "run"), state)
+  assert [path.name for path in tmp_path.iterdir()] == [ODD]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*sorted(set(ODD)), "[]", "a[", "]a", "%5b", "-a", ".a", "a" * 200])
+def test_each_odd_character_may_be_in_a_name(state, tmp_path, name):
+  saved_and_found(run_folder.folder_of(tmp_path / f"{name}b" / name / "run"), state)
+  assert [path.name for path in tmp_path.iterdir()] == [f"{name}b"]
+
+
+@pytest.mark.parametrize("name", ["a[seed=1]", "a\\b", "a[1]/run"])
+def test_names_that_orbax_reads_as_others_are_refused(tmp_path, capfd, monkeypatch, name):
+  monkeypatch.chdir(tmp_path)
+  assert train.main(["train.py", f"--workdir={name}", "--config.train.init_from=/nowhere"]) == 2
+  assert main(["average", "--workdir", "run", "--last", "1", "--output", name]) == 2
+  assert main(["generate", "--prompt", "a", "--workdir", name]) == 2
+  errors = capfd.readouterr().err.splitlines()
+  assert len(errors) == 3
+  for error in errors:
+    assert re.search(r"error: the run folder .* has (\[.*\]|\\) in its path, where .*: choose a path without", error)
+  assert not list(tmp_path.iterdir())
+
+
+def test_a_bucket_that_cannot_be_asked_is_one_sentence(monkeypatch):
+  def exists(path):
+    raise ImportError("no library for gs://\nand more")
+
+  monkeypatch.setattr(type(epath.Path("gs://bucket")), "exists", exists)
+  with pytest.raises(InputError, match=r"cannot reach gs://bucket/run: no library for gs://; for gs:// install etils"):
+    run_folder.folder_of("gs://bucket/run")

@@ -1,0 +1,63 @@
+"""The compilation cache: used on a second start, and rid of what a kill has cut short."""
+
+import os
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+from transformer_jax.runtime.compilation_cache import delete_damaged
+
+PROGRAM = """
+import jax, jax.numpy as jnp
+from transformer_jax.runtime.compilation_cache import use_compilation_cache
+use_compilation_cache()
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+print(jax.jit(lambda x: jnp.sin(x) @ x)(jnp.eye(3)).sum())
+"""
+
+
+def start(cache, **environment):
+  own = {"TRANSFORMER_JAX_CACHE": str(cache), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "", "JAX_COMPILATION_CACHE_DIR": ""}
+  result = subprocess.run(
+    [sys.executable, "-W", "error", "-c", PROGRAM],
+    env={key: value for key, value in {**os.environ, **own, **environment}.items() if value},
+    capture_output=True,
+    text=True,
+    check=True,
+  )
+  return result.stdout, result.stderr
+
+
+def entries(cache):
+  return {path: path.stat().st_mtime_ns for path in cache.glob("compiled/*/*-cache")}
+
+
+def test_what_is_compiled_is_kept_and_what_is_damaged_is_made_again(tmp_path):
+  first, _ = start(tmp_path)
+  compiled = entries(tmp_path)
+  assert compiled
+  assert start(tmp_path) == (first, "")
+  assert entries(tmp_path) == compiled
+  for path in compiled:
+    path.write_bytes(path.read_bytes()[:100])
+  assert start(tmp_path) == (first, "")
+  assert entries(tmp_path).keys() == compiled.keys()
+  assert all(path.stat().st_size > 100 for path in compiled)
+
+
+def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
+  (tmp_path / "file").write_text("")
+  out, errors = start(tmp_path / "file")
+  assert out and not errors
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-1], lambda whole: whole[:1], lambda whole: b""])
+def test_only_damaged_entries_are_deleted(tmp_path, damage):
+  whole = zlib.compress(b"program" * 1000)
+  (tmp_path / "a-cache").write_bytes(whole)
+  (tmp_path / "b-cache").write_bytes(damage(whole))
+  (tmp_path / "c-cache").write_bytes(b"\x28\xb5\x2f\xfd not of zlib")
+  delete_damaged(tmp_path)
+  assert sorted(path.name for path in tmp_path.glob("*-cache")) == ["a-cache", "c-cache"]

@@ -1,0 +1,152 @@
+"""Work in threads; that eight devices compute what one does is shown where something is computed."""
+
+import os
+import threading
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from transformer_jax.runtime import devices
+
+
+@pytest.fixture
+def workers(monkeypatch):
+  """Makes the machine seem to be another one; returns how many items it takes at once."""
+
+  def machine(kind):
+    monkeypatch.setattr(devices, "on_cpu", lambda: kind != "accelerator")
+    monkeypatch.setattr(devices.jax, "local_device_count", lambda: 8 if kind == "several devices of a CPU" else 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(3)), raising=False)
+    return {"accelerator": 2, "CPU": 3, "several devices of a CPU": 1}[kind]
+
+  return machine
+
+
+MACHINES = ["accelerator", "CPU", "several devices of a CPU"]
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_at_once_takes_as_many_items_as_suit_the_machine(kind, workers):
+  count = workers(kind)
+  all_at_work = threading.Barrier(count)
+  at_work, most, lock = 0, 0, threading.Lock()
+
+  def function(item):
+    nonlocal at_work, most
+    with lock:
+      at_work += 1
+      most = max(most, at_work)
+    all_at_work.wait(timeout=60)
+    with lock:
+      at_work -= 1
+    return item
+
+  assert list(devices.at_once(function, range(4 * count))) == list(range(4 * count))
+  assert most == count
+
+
+def test_results_keep_their_order(workers):
+  """The second item is done before the first."""
+  workers("CPU")
+  second = threading.Event()
+
+  def function(item):
+    if item == 0:
+      assert second.wait(timeout=60)
+    if item == 1:
+      second.set()
+    return item * 10
+
+  assert list(devices.at_once(function, iter(range(7)))) == [0, 10, 20, 30, 40, 50, 60]
+  assert list(devices.at_once(function, [])) == []
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_what_the_function_raises_comes_after_the_results_before_it(kind, workers):
+  workers(kind)
+
+  def function(item):
+    if item == 4:
+      raise KeyError("four")
+    return item
+
+  results = []
+  with pytest.raises(KeyError, match="four"):
+    for result in devices.at_once(function, range(9)):
+      results.append(result)
+  assert results == [0, 1, 2, 3]
+
+
+def test_who_leaves_early_does_not_wait_for_all(workers):
+  workers("CPU")
+  called, left = [], threading.Event()
+
+  def function(item):
+    called.append(item)
+    if item > 0:
+      assert left.wait(timeout=60)
+    return item
+
+  found = devices.at_once(function, range(100))
+  assert next(found) == 0
+  threading.Timer(0.5, left.set).start()
+  found.close()
+  assert len(called) < 100
+
+
+def test_what_is_compiled_meanwhile_is_not_compiled_again():
+  traces, compilations = 0, []
+
+  def function(state, batch):
+    nonlocal traces
+    traces += 1
+    total = devices.sum_over_devices(jnp.sum(batch))
+    return state + total, total
+
+  def count(event, seconds, **more):
+    if event == "/jax/core/compile/backend_compile_duration" and counting:
+      compilations.append(more)
+
+  jax.monitoring.register_event_duration_secs_listener(count)
+  step = devices.over_devices(function, out_axes=(None, None), donate_state=True)
+  batch = devices.shard(np.arange(16.0, dtype=np.float32))
+  state = devices.replicate(np.float32(3))
+  counting = True
+  with devices.compiled_meanwhile(step, jax.ShapeDtypeStruct((), np.float32), batch):
+    pass
+  assert (traces, len(compilations)) == (1, 1)
+  assert [float(x) for x in step(state, batch)] == [123, 120]
+  counting = False
+  assert (traces, len(compilations)) == (1, 1)
+
+
+def test_what_cannot_be_compiled_is_said():
+  def function(state, batch):
+    raise ValueError("no such product")
+
+  step = devices.over_devices(function, out_axes=None)
+  with (
+    pytest.raises(ValueError, match="no such product"),
+    devices.compiled_meanwhile(step, np.float32(3), devices.shard(np.zeros(8))),
+  ):
+    pass
+
+
+@pytest.mark.parametrize(
+  ("platform", "version", "capability", "fits"),
+  [
+    ("gpu", "PJRT C API\ncuda 12090", "9.0", True),
+    ("gpu", "PJRT C API\ncuda 13000", "10.3", True),
+    ("gpu", "PJRT C API\ncuda 12090", "7.5", False),
+    ("gpu", "PJRT C API\nrocm 60000", "gfx942", False),
+    ("cpu", "cpu", None, False),
+  ],
+)
+def test_which_devices_have_cudnns_kernel_in_bfloat16(monkeypatch, platform, version, capability, fits):
+  client = SimpleNamespace(platform_version=version)
+  device = SimpleNamespace(platform=platform, client=client, compute_capability=capability)
+  monkeypatch.setattr(jax, "local_devices", lambda: [device])
+  assert devices.has_cudnn() == fits

@@ -1,0 +1,109 @@
+"""Classes of sentences: the logits against NumPy, the names that belong to them, and that they are learned."""
+
+import dataclasses
+import functools
+import random
+
+import jax
+import numpy as np
+import pytest
+
+from tests.language import example
+from tests.model.example import float64, perturbed
+from tests.model.reference import smoothed_loss
+from transformer_jax import registry
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS
+from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.special_tokens import CLS, SEP
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.language.config import BERTClassifierConfig
+from transformer_jax.runtime import devices
+from transformer_jax.tasks import classification
+from transformer_jax.tasks.classifier import Classifier
+from transformer_jax.training.step import init_params, init_state, train_step
+
+ROW_LENGTH, LABELS = 11, ("long", "short", "empty")
+MODEL = BERTClassifierConfig(
+  **dataclasses.asdict(example.options(example.BERT, vocab_size=270)), labels=",".join(LABELS)
+)
+CONFIG = Config(
+  data=DataConfig(corpus=Corpus.TEXT, row_length=ROW_LENGTH),
+  model=MODEL,
+  train=TrainConfig(
+    batch_tokens=24 * ROW_LENGTH, warmup_steps=20, peak_learning_rate=3e-3, label_smoothing=0.0, log_every=1
+  ),
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+  return Tokenizer.learn(["a", "b", "abba"] * 3, 270)
+
+
+def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):
+  monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path))
+  (tmp_path / "labels.tsv").write_text("short\ta\nempty\t\nlong\t" + "b" * 40 + "\n")
+  found = classification.packed_rows(CONFIG, str(tmp_path / "labels.tsv"), tokenizer)
+  rows = np.asarray(found.rows[:])
+  assert rows[:, LABEL].tolist() == [[LABELS.index(name)] * ROW_LENGTH for name in ("short", "empty", "long")]
+  for row, sentence in zip(rows, ("a", "", "b" * 40), strict=True):
+    whole = [CLS, *tokenizer.encode(sentence)[: ROW_LENGTH - 2], SEP]
+    padding = [0] * (ROW_LENGTH - len(whole))
+    assert row[TOKENS].tolist() == whole + padding
+    assert row[SIDES].tolist() == [1] * len(whole) + padding
+  assert found.report.cut == 1
+
+
+def test_logits_are_those_of_numpy(tokenizer):
+  """Of a row with padding and of a full one; and the class that is named is the most probable."""
+  params = perturbed(init_params(CONFIG))
+  exact, sentences = float64(params), ["ab", "b" * 40, "", "ba", "aab b"]
+  rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
+  model, expected = registry.module(MODEL), []
+  forward = jax.jit(lambda row: classification.logits(model, params, row, None))
+  for row in rows:
+    tokens = row[TOKENS][row[SIDES] > 0]
+    pooled = example.pooled(MODEL, exact["trunk"], tokens, np.zeros(len(tokens), int))
+    expected.append(example.dense(exact["classifier"], pooled))
+    np.testing.assert_allclose(forward(row), expected[-1], atol=1e-4)
+  best = [LABELS[int(np.argmax(logits))] for logits in expected]
+  found = list(Classifier(CONFIG, params, tokenizer).classify(sentences))
+  assert [each.label for each in found] == best
+  for each, logits in zip(found, expected, strict=True):
+    assert each.probability == pytest.approx(np.exp(logits.max()) / np.exp(logits).sum(), rel=1e-3)
+  assert [each.cut for each in found] == [False, True, False, False, False]
+
+
+def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, label_smoothing=0.3))
+  params, labels = perturbed(init_params(config)), [2, 0, 1]
+  rows, _ = classification.sentence_rows(tokenizer, ["ab", "b" * 40, ""], ROW_LENGTH)
+  rows[:, LABEL] = np.array(labels)[:, None]
+  expected = 0.0
+  for row, label in zip(rows, labels, strict=True):
+    tokens = row[TOKENS][row[SIDES] > 0]
+    pooled = example.pooled(MODEL, float64(params["trunk"]), tokens, np.zeros(len(tokens), int))
+    expected += smoothed_loss(example.dense(float64(params["classifier"]), pooled), label, 0.3)
+  sums = jax.jit(lambda rows: classification.batch_sums(config, params, rows, None))(rows)
+  assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
+
+
+def test_classes_that_can_be_told_apart_are_learned(tokenizer):
+  generator = random.Random(0)
+  sentences = ["".join(generator.choices("ab", k=generator.choice([0, 1, 2, 7, 8]))) for _ in range(24)]
+  names = ["empty" if not text else "short" if len(text) < 3 else "long" for text in sentences]
+  rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
+  rows[:, LABEL] = np.array([LABELS.index(name) for name in names])[:, None]
+  state, batch = init_state(CONFIG), Batch(rows[None], np.arange(len(rows), dtype=np.int32)[None])
+  step = jax.pmap(
+    functools.partial(train_step, CONFIG),
+    axis_name=devices.AXIS,
+    in_axes=(None, 0),
+    out_axes=(None, None),
+    devices=jax.devices()[:1],
+  )
+  for _ in range(100):
+    state, _ = step(state, batch)
+  found = Classifier(CONFIG, jax.device_get(state.params), tokenizer).classify(sentences)
+  assert [each.label for each in found] == names

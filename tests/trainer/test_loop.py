@@ -1,0 +1,365 @@
+"""The loop: what a run leaves behind, and that a run in parts equals a run in one."""
+
+import dataclasses
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+import train as program
+from tests.example_run import TIMING, metrics_of, write_corpus
+from transformer_jax.analysis import plan
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
+from transformer_jax.data import numbers, pipeline
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.evaluation.scores import score
+from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.runs import checkpoint, restore, run_folder
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.tasks.evaluator import HeldOut
+from transformer_jax.tasks.validation import Validation
+from transformer_jax.trainer import curves, loop
+from transformer_jax.training.step import abstract_state, init_params
+
+
+@pytest.fixture
+def prefix(tmp_path):
+  return write_corpus(tmp_path)
+
+
+def tiny(prefix: str, **train) -> Config:
+  defaults = {"steps": 6, "batch_tokens": 128, "warmup_steps": 3, "log_every": 2, "save_every": 2, "keep": 2}
+  return Config(
+    data=DataConfig(corpus=Corpus.TEXT, train=prefix, validation=prefix, row_length=16),
+    model=ModelConfig(vocab_size=290, num_layers=1, d_model=8, d_ff=16, num_heads=2, dropout=0.1),
+    train=TrainConfig(**{**defaults, **train}),
+    evaluate=EvaluateConfig(every=3, sentences=2),
+    decode=DecodeConfig(beam_size=1, max_source_length=16, extra_length=3),
+  )
+
+
+def state_of(workdir: Path, config: Config):
+  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config))
+  assert restored is not None
+  return jax.device_get(restored.state)
+
+
+def assert_same_bits(a, b) -> None:
+  jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+@pytest.mark.parametrize("ema_decay", [0.0, 0.9])
+def test_a_run_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd, ema_decay):
+  whole, parts = tmp_path / "whole", tmp_path / "parts"
+  loop.train(tiny(prefix, ema_decay=ema_decay), epath.Path(whole))
+  loop.train(tiny(prefix, ema_decay=ema_decay, steps=4), epath.Path(parts))
+  loop.train(tiny(prefix, ema_decay=ema_decay), epath.Path(parts))
+  assert "resuming after step 4" in capfd.readouterr().err
+  expected = state_of(whole, tiny(prefix, ema_decay=ema_decay))
+  assert int(expected.step) == 6
+  assert_same_bits(state_of(parts, tiny(prefix, ema_decay=ema_decay)), expected)
+  train = [line for line in metrics_of(whole) if line["split"] == "train"]
+  assert [line["step"] for line in train] == [2, 4, 6]
+  assert [line for line in metrics_of(parts) if line["split"] == "train"] == train
+  validation = [line for line in metrics_of(whole) if line["split"] == "validation"]
+  assert [line["step"] for line in validation] == [3, 6]
+  assert {"loss", "perplexity", "bleu", "bleu_signature"} <= validation[0].keys()
+
+
+def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, monkeypatch):
+  config = tiny(prefix, ema_decay=0.9)
+  config.data.test = prefix
+  tested = []
+  monkeypatch.setattr(Validation, "test", lambda self, params: tested.append(jax.device_get(params)))
+  loop.train(config, epath.Path(tmp_path))
+  state = state_of(tmp_path, config)
+  _, tokenizer, params, _ = restore.load_for_decoding(tmp_path)
+  assert_same_bits(jax.device_get(params), state.average)
+  assert_same_bits(tested[0], state.average)
+  validation = Validation(config, tokenizer)
+  of_average, of_params = (
+    validation.measure(devices.replicate(params))["loss"] for params in (state.average, state.params)
+  )
+  assert metrics_of(tmp_path)[-1]["loss"] == of_average != of_params
+
+
+def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
+  config = tiny(prefix)
+  loop.train(config, epath.Path(tmp_path / "run"))
+  [line] = [line for line in capfd.readouterr().err.splitlines() if line.startswith("planned: ")]
+  assert f"{6 * plan.flops(config).step:.3g} operations in 6 updates" in line
+  assert f"{plan.gigabytes(plan.memory(config, jax.device_count()).total)} on a device" in line
+  used = float(re.search(r"([\d.]+) GB in the process$", line)[1])
+  assert 0.1 < used < 50  # JAX alone takes hundreds of megabytes
+  loop.train(config, epath.Path(tmp_path / "run"))  # nothing is left to do, and nothing to report
+  assert "planned: " not in capfd.readouterr().err
+
+
+def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypatch, capfd):
+  split = {"train": range(20, 70), "validation": range(70, 75), "test": [7, 18, 640, 29]}
+  monkeypatch.setattr(numbers, "numbers_of", lambda name: list(split[name]))
+  translations = ["sieben", "achtzehn", "sechshundert", "neunundzwanzig tausend"]
+
+  def first_two_right(self, params, pairs):
+    return score(translations, [reference for _, reference in pairs]), translations
+
+  monkeypatch.setattr(Validation, "translate", first_two_right)
+  config = tiny("train", steps=1)
+  names = {"train": "train", "validation": "", "test": "test", "cache_dir": str(tmp_path), "row_length": 16}
+  config.data = DataConfig(corpus=Corpus.NUMBERS, **names)
+  loop.train(config, epath.Path(tmp_path / "my run"))
+  output = capfd.readouterr()
+  assert (
+    output.out.splitlines()[-1] == "exact match of 1-digit numbers 100.0%, 2-digit numbers 50.0%, 3-digit numbers 0.0%"
+  )
+  invitation = output.err.splitlines()[-1]
+  assert invitation.startswith('try it: echo "forty-two" | ')
+  assert shlex.split(invitation.partition(" | ")[2])[1:] == ["translate", "--workdir", str(tmp_path / "my run")]
+
+
+def test_sigterm_saves(prefix, tmp_path, monkeypatch):
+  update = loop.Run._update
+
+  def interrupted(self, step):
+    update(self, step)
+    if step == 3:
+      os.kill(os.getpid(), signal.SIGTERM)
+
+  before = signal.getsignal(signal.SIGTERM)
+  monkeypatch.setattr(loop.Run, "_update", interrupted)
+  with pytest.raises(SystemExit) as stopped:
+    loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
+  assert stopped.value.code == 143
+  assert signal.getsignal(signal.SIGTERM) is before
+  assert int(state_of(tmp_path / "run", tiny(prefix)).step) == 3
+
+
+class Killed(BaseException):
+  """Ends the loop as if the process were gone."""
+
+
+def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp_path, monkeypatch):
+  """Lines of the log, checkpoints and validations coincide rarely, and stops with none of them."""
+  config = tiny(prefix, steps=13, log_every=3, save_every=4)
+  config.evaluate.every = 5
+  loop.train(config, epath.Path(tmp_path / "whole"))
+  update, measure = loop.Run._update, Validation.measure
+  stops = {6: "kill", 7: "SIGTERM", 10: "SIGINT in validation"}
+
+  def stopped_after(self, step):
+    update(self, step)
+    if stops.get(step) == "kill":
+      self._close()
+      del stops[step]
+      raise Killed
+    if stops.get(step) == "SIGTERM":
+      del stops[step]
+      signal.raise_signal(signal.SIGTERM)
+
+  def stopped_in_validation(self, params):
+    if list(stops) == [10]:
+      del stops[10]
+      signal.raise_signal(signal.SIGINT)
+    return measure(self, params)
+
+  monkeypatch.setattr(loop.Run, "_update", stopped_after)
+  monkeypatch.setattr(Validation, "measure", stopped_in_validation)
+  for end, status, saved in ((Killed, None, 4), (SystemExit, 143, 7), (SystemExit, 130, 10)):
+    with pytest.raises(end) as raised:
+      loop.train(config, epath.Path(tmp_path / "parts"))
+    assert getattr(raised.value, "code", None) == status
+    assert max(checkpoint.finished(epath.Path(tmp_path / "parts"))) == saved
+  loop.train(config, epath.Path(tmp_path / "parts"))
+  assert not stops
+  lines = metrics_of(tmp_path / "whole")
+  assert [(line["step"], line["updates"]) for line in lines if line["split"] == "train"] == [
+    *((step, 3) for step in (3, 6, 9, 12)),
+    (13, 1),
+  ]
+  assert [line["step"] for line in lines if line["split"] == "validation"] == [5, 10, 13]
+  assert metrics_of(tmp_path / "parts") == lines
+  assert_same_bits(state_of(tmp_path / "parts", config), state_of(tmp_path / "whole", config))
+  whole, parts = (curves.read_points(tmp_path / name / "tensorboard") for name in ("whole", "parts"))
+  assert [step for step, _ in whole["train/loss"]] == [3, 6, 9, 12, 13]
+  assert all(parts[name] == whole[name] for name in whole if name.split("/")[1] not in TIMING)
+
+
+def test_a_finished_run_stays_as_it_is(prefix, tmp_path):
+  config = tiny(prefix, steps=2)
+  loop.train(config, epath.Path(tmp_path / "run"))
+  before = metrics_of(tmp_path / "run")
+  loop.train(config, epath.Path(tmp_path / "run"))
+  assert metrics_of(tmp_path / "run") == before
+
+
+@pytest.mark.slow
+def test_faults_at_any_moment_lose_nothing(tmp_path):
+  """In processes of their own, which are really killed; the long form is the program's own default."""
+  program = Path(__file__).parents[2] / "benchmarks" / "kills.py"
+  command = [sys.executable, str(program), "--kills=3", "--signals=8", f"--json={tmp_path / 'kills.json'}"]
+  subprocess.run(command, check=True)
+  faults = json.loads((tmp_path / "kills.json").read_text())["faults"]
+  assert len(faults) == 11
+  assert len({fault["step"] for fault in faults}) > 3  # the run went on between them
+
+
+def test_a_config_that_no_longer_fits_names_its_key(prefix, tmp_path):
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
+  other = dataclasses.replace(tiny(prefix), model=dataclasses.replace(tiny(prefix).model, d_ff=32))
+  with pytest.raises(InputError, match=r"config\.model\.d_ff is 32, but the run in .* was begun with 16"):
+    loop.train(other, epath.Path(tmp_path))
+
+
+def test_another_text_is_refused(prefix, tmp_path):
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
+  for language in ("en", "de"):
+    with open(f"{prefix}.{language}", "a") as file:
+      file.write("elf\n")
+  with pytest.raises(InputError, match=r"config\.data\.train now gives another text"):
+    loop.train(tiny(prefix), epath.Path(tmp_path))
+
+
+def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp_path):
+  folder, config = epath.Path(tmp_path / "run"), tiny(prefix, batch_tokens=64, steps=2)
+  (folder / "checkpoints").mkdir(parents=True)
+  run_folder.begin_run(folder, tiny(prefix), Tokenizer.learn(["abc ab"] * 5, 265), [{"data": "another text"}])
+  loop.train(config, folder)
+  assert run_folder.read_config(folder) == config and len(run_folder.read_provenance(folder)) == 1
+  assert [line["step"] for line in metrics_of(folder) if line["split"] == "train"] == [2]
+
+
+def test_a_start_that_failed_binds_nothing(prefix, tmp_path):
+  with pytest.raises(InputError, match=r"config\.model\.vocab_size is 99999"):
+    wrong = dataclasses.replace(tiny(prefix).model, vocab_size=99999)
+    loop.train(dataclasses.replace(tiny(prefix), model=wrong), epath.Path(tmp_path / "run"))
+  with pytest.raises(InputError, match="is not a run folder"):
+    restore.load_for_decoding(tmp_path / "run")
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
+
+
+def test_a_folder_that_cannot_be_written_is_refused(prefix, tmp_path):
+  (tmp_path / "file").write_text("")
+  with pytest.raises(InputError, match=r"run folder .* cannot be written"):
+    loop.train(tiny(prefix), epath.Path(tmp_path / "file" / "run"))
+
+
+def packed_rows(config):
+  tokenizer = pipeline.learn_tokenizer(config.data, config.model.vocab_size)
+  return pipeline.packed_rows(config.data, config.data.train, tokenizer)
+
+
+def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
+  config = tiny(prefix, peak_learning_rate=1e38, steps=40, max_skipped=3)
+  config = dataclasses.replace(config, evaluate=EvaluateConfig(every=0))
+  message = r"no numbers in the updates of steps 2 to 6, .* the batch of step 2 has rows"
+  with pytest.raises(RunError, match=message) as error:
+    loop.train(config, epath.Path(tmp_path))
+  rows = loop.Batches(packed_rows(config), 8, config.train.seed).rows_of(1)
+  assert f"has rows {', '.join(map(str, rows))} of" in str(error.value)
+  state = state_of(tmp_path, config)
+  assert all(np.isfinite(x).all() for x in jax.tree.leaves(state))
+  lines = metrics_of(tmp_path)
+  assert [(line["step"], line["updates"], line["skipped"]) for line in lines] == [(2, 2, 1), (4, 2, 2), (6, 2, 2)]
+  assert ["loss" in line for line in lines] == [True, False, False]
+
+
+@pytest.mark.parametrize("sizes", [{"batch_tokens": 10**12}, {"batch_tokens": 10**6, "accumulation": 10**10}])
+def test_a_batch_that_memory_can_never_hold_is_refused_at_once(prefix, tmp_path, sizes, monkeypatch):
+  monkeypatch.setattr(pipeline, "packed_rows", lambda *_: pytest.fail("the text is packed"))
+  with pytest.raises(InputError, match=rf"^config\.train\.batch_tokens is {sizes['batch_tokens']}: .* GB.* lower it"):
+    loop.train(tiny(prefix, **sizes), epath.Path(tmp_path / "run"))
+
+
+def test_mistakes_of_the_end_are_said_before_the_training(prefix, tmp_path):
+  config = tiny(prefix)
+  no_test = dataclasses.replace(config, data=dataclasses.replace(config.data, test="/nowhere"))
+  tokenize = dataclasses.replace(config, evaluate=dataclasses.replace(config.evaluate, tokenize="13b"))
+  seed = tiny(prefix, seed=2**32)
+  for wrong, message in (
+    (no_test, "/nowhere"),
+    (tokenize, "'13b' is not a tokenisation"),
+    (seed, "seed is 4294967296, but must be below"),
+  ):
+    with pytest.raises(InputError, match=message):
+      loop.train(wrong, epath.Path(tmp_path / "run"))
+  assert not list(tmp_path.glob("run/checkpoints/*"))
+
+
+def test_validation_takes_no_more_rows_at_a_time_than_an_update(prefix, monkeypatch):
+  """With micro-batches, of which memory holds one; the result is the same."""
+  shapes, means = [], []
+  shard = devices.shard
+  monkeypatch.setattr(devices, "shard", lambda batch: (shapes.append(batch.rows.shape), shard(batch))[1])
+  for accumulation in (1, 4):
+    config = tiny(prefix, batch_tokens=64 * 16, accumulation=accumulation)
+    tokenizer = pipeline.learn_tokenizer(config.data, 290)
+    means.append(HeldOut(config, prefix, tokenizer).means(devices.replicate(init_params(config))))
+  assert {shape[0] for shape in shapes} == {64, 16}
+  assert means[0] == pytest.approx(means[1], rel=1e-6)
+
+
+def test_what_is_being_saved_is_saved_when_an_error_ends_the_run(prefix, tmp_path, monkeypatch):
+  def fails(*arguments):
+    raise InputError("as it happens")
+
+  monkeypatch.setattr(Validation, "measure", fails)
+  with pytest.raises(InputError, match="as it happens"):
+    loop.train(tiny(prefix), epath.Path(tmp_path))
+  assert int(state_of(tmp_path, tiny(prefix)).step) == 2
+  assert not list((tmp_path / "checkpoints").glob("*tmp*"))
+
+
+def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
+  def exhausted(config, folder, *, accept_edits):
+    raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
+
+  monkeypatch.setattr(loop, "train", exhausted)
+  assert program.main(["train.py", f"--workdir={tmp_path / 'run'}"]) == 1
+  [line] = capfd.readouterr().err.splitlines()
+  assert line.startswith("train.py: error: memory is exhausted: raise config.train.accumulation")
+
+
+def test_debug_says_where_it_comes_from(prefix, tmp_path):
+  config = dataclasses.replace(tiny(prefix, peak_learning_rate=1e38, steps=40), debug=True)
+  try:
+    with pytest.raises(FloatingPointError, match="nan"):
+      loop.train(config, epath.Path(tmp_path))
+    assert not (tmp_path / "metrics.jsonl").exists()  # at once, before the first line of the log
+  finally:
+    jax.config.update("jax_debug_nans", False)
+
+
+def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
+  with pytest.raises(InputError, match="is not a run folder"):
+    restore.load_for_decoding(tmp_path / "nowhere")
+  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
+  config, tokenizer, params, _ = restore.load_for_decoding(tmp_path / "run")
+  assert config == tiny(prefix, steps=2)
+  assert tokenizer.vocab_size == 290
+  assert_same_bits(jax.device_get(params), state_of(tmp_path / "run", config).params)
+  shutil.rmtree(tmp_path / "run" / "checkpoints")
+  with pytest.raises(InputError, match="no finished checkpoint"):
+    restore.load_for_decoding(tmp_path / "run")
+
+
+def test_fused_attention_is_refused_where_there_is_no_gpu_for_it(prefix, tmp_path):
+  config = tiny(prefix)
+  config.model = ModelConfig(
+    **{**vars(config.model), "d_k": 8, "d_v": 8, "dtype": Dtype.BFLOAT16, "fused_attention": True}
+  )
+  with pytest.raises(
+    InputError, match=r"^config\.model\.fused_attention needs an NVIDIA GPU of .*, and the devices here are cpu"
+  ):
+    loop.train(config, epath.Path(tmp_path / "run"))
+  assert not (tmp_path / "run").exists()

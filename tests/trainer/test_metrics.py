@@ -1,0 +1,208 @@
+"""The log: what is read back when a run goes on."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.trainer.curves import Curves, read_points
+from transformer_jax.trainer.metrics import FILE, Interval, MetricsLog, _append
+from transformer_jax.training.loss import Sums
+
+
+def update(loss: float, *, skipped: bool = False) -> dict:
+  """An update's metrics, as `train_step` returns them."""
+  sums = Sums(*(0.0 if skipped else value for value in (loss, loss / 2, 3.0, 7.0)))
+  return {"sums": sums, "skipped": skipped, "gradient_norm": loss + 1, "learning_rate": loss + 2}
+
+
+def lines_of(folder) -> list[dict]:
+  return [json.loads(line) for line in (folder / FILE).read_text().split("\n")[:-1]]
+
+
+def test_an_interval_adds_up_what_was_not_skipped():
+  interval = Interval()
+  for metrics in (update(2.0), update(5.0), update(9.0, skipped=True), update(11.0, skipped=True)):
+    interval.add(metrics)
+  interval.seconds = 4.0
+  assert interval.line() == {
+    "loss": 0.5,
+    "perplexity": np.exp(0.25),
+    "accuracy": 6 / 14,
+    "gradient_norm": 6.0,
+    "learning_rate": 13.0,
+    "updates": 4,
+    "skipped": 2,
+    "target_tokens": 14.0,
+    "seconds": 4.0,
+    "tokens_per_second": 3.5,
+  }
+  assert interval.skipped_in_a_row == 2
+
+
+def test_the_longest_row_of_skipped_updates_is_known_wherever_it_ended(tmp_path):
+  """Over a line of the log, and with a good update behind it."""
+  log = MetricsLog(epath.Path(tmp_path), 0, Interval())
+  found = []
+  for step, skipped in enumerate([0, 1, 1, 1, 1, 0, 1, 0, 0], 1):
+    log.add(update(1.0, skipped=bool(skipped)))
+    if step % 3 == 0:
+      log.flush(step)
+      found.append(log.most_skipped)
+  log.close()
+  assert found == [(2, 3), (2, 5), (7, 7)]
+
+
+def test_a_place_where_nothing_can_be_appended_has_every_line():
+  files = {}
+
+  class Remote:
+    """What a bucket does with a file: it is written as a whole, or not at all."""
+
+    def __fspath__(self):
+      return "gs://bucket/metrics.jsonl"
+
+    def exists(self):
+      return "file" in files
+
+    def read_text(self):
+      return files["file"]
+
+    def write_text(self, text):
+      files["file"] = text
+
+    def open(self, mode):
+      raise AssertionError(f"opened in the mode {mode}")
+
+  for line in ("a\n", "b\n", "c\n"):
+    _append(Remote(), line)
+  assert files["file"] == "a\nb\nc\n"
+
+
+def test_an_interval_in_which_all_was_skipped_has_no_means():
+  interval = Interval(seconds=1.0)
+  interval.add(update(np.nan, skipped=True))
+  assert interval.line().keys() & {"loss", "perplexity", "accuracy", "gradient_norm"} == set()
+
+
+def test_an_interval_goes_on_where_a_checkpoint_has_it():
+  whole, part = Interval(), Interval()
+  updates = [update(1 / 3), update(1 / 7, skipped=True), update(1 / 11)]
+  for metrics in updates:
+    whole.add(metrics)
+  part.add(updates[0])
+  saved = jax.tree.map(np.float64, part.to_dict())
+  part = Interval.from_dict(saved)
+  for metrics in updates[1:]:
+    part.add(metrics)
+  assert part == whole
+  assert isinstance(part.updates, int)
+
+
+def test_so_does_one_with_several_losses():
+  def with_another(loss):
+    metrics = update(loss)
+    return metrics | {"sums": metrics["sums"].replace(others={"next": update(2 * loss)["sums"]})}
+
+  part = Interval()
+  part.add(with_another(1.0))
+  part = Interval.from_dict(jax.tree.map(np.float64, part.to_dict()))
+  part.add(with_another(3.0))
+  part.seconds = 1.0
+  line = part.line()
+  assert (line["loss"], line["next_loss"]) == (4 / 14, 8 / 14)
+
+
+def log_with(folder, text: bytes, step: int, updates: int = 0) -> MetricsLog:
+  (folder / FILE).write_bytes(text)
+  return MetricsLog(epath.Path(folder), step, Interval(updates=updates))
+
+
+def line(step: int) -> bytes:
+  return json.dumps({"step": step, "split": "train"}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+  "bad", [b"{", b"", b"3", b"[]", b'{"split": "train"}', b'{"step": "x", "split": "train"}', b"\xff", b"[" * 100_000]
+)
+def test_a_malformed_line_is_one_sentence_and_nothing_is_changed(tmp_path, bad):
+  text = line(1) + bad + b"\n" + line(3)
+  with pytest.raises(InputError, match=r"metrics\.jsonl, line 2 is no line of the log: delete it") as raised:
+    log_with(tmp_path, text, 3)
+  assert "\n" not in str(raised.value)
+  assert (tmp_path / FILE).read_bytes() == text
+
+
+@pytest.mark.parametrize("behind", [b"", b'{"step": 3, "spl', b'{"step": 3, "split": "train"}'])
+def test_a_line_without_its_end_was_cut_short_and_is_dropped(tmp_path, behind):
+  log_with(tmp_path, line(1) + line(2) + behind, 2).close()
+  assert (tmp_path / FILE).read_bytes() == line(1) + line(2)
+
+
+def test_lines_after_the_checkpoint_are_forgotten(tmp_path):
+  log_with(tmp_path, line(2) + line(4) + line(5), 4).close()
+  assert [entry["step"] for entry in lines_of(tmp_path)] == [2, 4]
+
+
+@pytest.mark.parametrize(
+  ("text", "step", "updates", "missing"),
+  [
+    (line(3) + line(6), 7, 1, None),  # the checkpoint of step 7 has one update since the line of step 6
+    (line(3), 7, 1, 6),
+    (b"", 7, 1, 6),
+    (line(3) + line(6) + line(9), 7, 1, None),
+    (b"", 2, 2, None),  # stopped before the first line
+  ],
+)
+def test_lines_that_were_deleted_between_two_parts_of_a_run_are_missed(tmp_path, capfd, text, step, updates, missing):
+  log_with(tmp_path, text, step, updates).close()
+  said = capfd.readouterr().err
+  assert said == "" if missing is None else f"metrics.jsonl has no line of step {missing}," in said
+
+
+@pytest.mark.parametrize("change", ["delete first", "delete", "renumber", "swap", "nothing"])
+def test_lines_that_were_deleted_or_changed_in_the_middle_are_missed(tmp_path, capfd, change):
+  log = MetricsLog(epath.Path(tmp_path), 0, Interval())
+  for step in range(1, 12):
+    log.add(update(1.0))
+    if step in (2, 5, 6, 9, 11):
+      log.flush(step)
+  log.close()
+  lines = (tmp_path / FILE).read_bytes().splitlines(keepends=True)
+  match change:
+    case "delete first":
+      del lines[0]
+    case "delete":
+      del lines[1:3]
+    case "renumber":
+      lines[2] = lines[2].replace(b'"step": 6', b'"step": 7')
+    case "swap":
+      lines[1:3] = lines[2:0:-1]
+  number, before = {"delete first": (1, 0), "delete": (2, 2), "renumber": (3, 5), "swap": (2, 2)}.get(change, (0, 0))
+  capfd.readouterr()
+  log_with(tmp_path, b"".join(lines), 11).close()
+  said = capfd.readouterr().err
+  assert f"line {number} tells of" in said and f"ends with step {before}:" in said if number else said == ""
+
+
+def test_a_deleted_log_begins_anew(tmp_path, capfd):
+  log = MetricsLog(epath.Path(tmp_path), 4, Interval())
+  assert "has no line of step 4" in capfd.readouterr().err
+  log.add(update(1.0))
+  log.flush(5)
+  log.close()
+  assert [entry["step"] for entry in lines_of(tmp_path)] == [5]
+
+
+def test_curves_have_each_point_once(tmp_path):
+  for first, last in ((0, 5), (3, 4), (3, 7)):  # two starts from the checkpoint of step 3
+    curves = Curves(epath.Path(tmp_path), first)
+    for step in range(first + 1, last + 1):
+      curves.add(step, "train", {"loss": step / 2, "name": "a string is no point"})
+    curves.close()
+  for file in sorted(tmp_path.iterdir())[-1:]:
+    file.write_bytes(file.read_bytes()[:-3])  # as a kill leaves it
+  assert read_points(tmp_path) == {"train/loss": [(step, step / 2) for step in range(1, 7)]}

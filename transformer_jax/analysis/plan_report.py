@@ -1,0 +1,83 @@
+"""A plan as a person reads it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from transformer_jax.analysis.plan import gigabytes
+
+# Table 2's training costs are device time: 8 P100 at 9.5 TFLOP/s, base for 12 hours and big for 3.5 days.
+_P100S, _P100_RATE = 8, 9.5e12
+_TABLE_2 = {"base": (3.3e18, 12.0), "big": (2.3e19, 84.0)}
+
+# What a packing report may have, and its name.
+_COUNTS = {
+  "pairs": "pairs",
+  "too_long": "pairs skipped, too long",
+  "empty": "pairs skipped, with an empty side",
+  "documents": "documents",
+  "rows": "rows",
+  "tokens": "tokens",
+  "next": "rows whose second text is the next",
+  "cut": "cut, as too long for a row",
+}
+
+
+def text(plan: dict[str, Any]) -> str:
+  """The lines of `python -m transformer_jax plan`, of what it prints with --json."""
+  return "\n".join([*_parameters(plan), *_memory(plan), *_operations(plan), *_time(plan), *_data(plan), *_fit(plan)])
+
+
+def _parameters(plan: dict[str, Any]) -> Iterator[str]:
+  yield "parameters"
+  for part, count in plan["parameters"].items():
+    yield f"  {part:<36} {count:>14,}"
+
+
+def _memory(plan: dict[str, Any]) -> Iterator[str]:
+  memory = plan["memory"]
+  rows = f"{memory['rows_at_a_time']} rows of {plan['row_length']} at a time"
+  yield f"memory on each of {plan['devices']} devices, {rows}"
+  for part in ("parameters", "optimizer", "gradients", "activations", "working", "total"):
+    yield f"  {part:<36} {gigabytes(memory[part]):>14}"
+
+
+def _operations(plan: dict[str, Any]) -> Iterator[str]:
+  flops, steps = plan["flops"], plan["steps"]
+  yield f"floating-point operations, of a step and of {steps:,} steps"
+  yield f"  {'matrix products, padding included':<36} {flops['step']:>14.3g} {flops['recipe']:>10.3g}"
+  yield f"  {'6 N D, the usual estimate':<36} {flops['six_n_d']:>14.3g} {flops['six_n_d_recipe']:>10.3g}"
+  if plan["table_2"]:
+    cost, hours = _TABLE_2[plan["table_2"]]
+    yield f"  Table 2 has {cost:.2g} for {plan['table_2']}: not operations done but device time,"
+    yield f"  {hours:g} hours of {_P100S} P100 at 9.5 TFLOP/s, which is {_P100S * _P100_RATE * hours * 3600:.3g}"
+
+
+def _time(plan: dict[str, Any]) -> Iterator[str]:
+  if plan["time"]:
+    time = plan["time"]
+    yield f"time at {time['rate']:.3g} operations/s on each of {plan['devices']} devices"
+    yield f"  {'a step':<36} {time['step']:>12,.3f} s"
+    yield f"  {'the whole run':<36} {time['recipe'] / 3600:>12,.2f} h"
+
+
+def _data(plan: dict[str, Any]) -> Iterator[str]:
+  data = plan["data"]
+  if "not_measured" in data:
+    yield f"data: not measured, {data['not_measured']}"
+    return
+  yield "data"
+  for key, name in _COUNTS.items():
+    if key in data:
+      yield f"  {name:<36} {data[key]:>14,}"
+  if "source_tokens" in data:
+    yield f"  {'source and target tokens':<36} {data['source_tokens']:>14,} {data['target_tokens']:>14,}"
+  yield f"  {'padding':<36} {data['padding']:>14.1%}"
+  yield f"  {'steps an epoch':<36} {data['steps_per_epoch']:>14,.1f}"
+  yield f"  {'epochs of the whole run':<36} {data['epochs']:>14,.1f}"
+
+
+def _fit(plan: dict[str, Any]) -> Iterator[str]:
+  if plan["fit"]:
+    fit = plan["fit"]
+    yield f"the paper's batch in {gigabytes(fit['budget'])} on each device, of which it takes {gigabytes(fit['total'])}"
+    yield "  " + " ".join(f"--config.{key}={value}" for key, value in fit["flags"].items())

@@ -1,0 +1,259 @@
+"""Typed configuration of an experiment, validated where it is made.
+
+A file in `configs/` returns a `Config`; command-line flags write into it
+(`--config.model.num_layers=2`), which is why the dataclasses are mutable and
+why `config_values.validated` rebuilds the whole tree afterwards: only then do
+the checks in `__post_init__` see the final values. From there on nobody writes
+into it, so that `ModelConfig` serves as a hashable attribute of the modules.
+"""
+
+import enum
+import math
+from dataclasses import dataclass, field
+
+from transformer_jax.model.config import AnyModelConfig, ModelConfig
+from transformer_jax.runtime.errors import InputError, require
+
+
+class Corpus(enum.Enum):
+  """Where sentence pairs come from."""
+
+  NUMBERS = "numbers"
+  TEXT = "text"
+  TFDS = "tfds"
+
+
+class Document(enum.Enum):
+  """What of plain text belongs together: no model sees from one document into another."""
+
+  FILE = "file"
+  PARAGRAPH = "paragraph"
+  LINE = "line"
+
+
+class LengthPenalty(enum.Enum):
+  """How a hypothesis' log-probability becomes its score (see `decoding/beam_search.py`)."""
+
+  GNMT = "gnmt"
+  FAIRSEQ = "fairseq"
+
+
+# More hypotheses, or more tokens of a sentence, are a mistake.
+MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
+# An output goes on for so long where the model has not learned to end it: each token more is a step of the search.
+MOST_EXTRA = 1 << 10
+# A length penalty with a larger alpha is more than float32 holds; the literature's are up to 2.
+MOST_ALPHA = 5
+
+
+@dataclass
+class DataConfig:
+  """Where sentence pairs, or plain text, come from and how they are laid out in rows.
+
+  Attributes:
+    corpus: `numbers` (embedded), `text` (files) or `tfds` (TensorFlow Datasets).
+    document: what a document is in the plain text of one language: a `file`, a
+      `paragraph` between blank lines, or a `line`; sentence pairs have none.
+    source_language, target_language: language codes; for `text` they are the
+      endings of `PREFIX.en` and `PREFIX.de`.
+    train, validation, test: for `text` a prefix or `SOURCE,TARGET`, several
+      separated by `;`, each with an optional `*WEIGHT` (how often an epoch
+      reads it); for `tfds` and `numbers` the name of a split. An empty
+      validation or test is left out.
+    dataset: the TFDS name, such as `wmt14_translate/de-en`.
+    data_dir: TFDS' folder; empty is its own default.
+    row_length: tokens of a packed row, on each side.
+    max_length: longest sentence allowed in training, in tokens with its EOS;
+      0 is `row_length`. Longer pairs are skipped, counted and reported.
+    tokenizer: a SentencePiece model to use; empty learns one from `train`.
+    cache_dir: where packed rows are kept; empty is the user's cache folder.
+  """
+
+  corpus: Corpus = Corpus.NUMBERS
+  document: Document = Document.FILE
+  source_language: str = "en"
+  target_language: str = "de"
+  train: str = "train"
+  validation: str = "validation"
+  test: str = ""
+  dataset: str = ""
+  data_dir: str = ""
+  row_length: int = 128
+  max_length: int = 0
+  tokenizer: str = ""
+  cache_dir: str = ""
+
+  def __post_init__(self):
+    require(self.row_length > 1, "data.row_length", self.row_length, "at least 2")
+    if not 0 <= self.max_length <= self.row_length:
+      raise InputError(
+        f"config.data.row_length is {self.row_length}, shorter than the longest sentence allowed, "
+        f"config.data.max_length = {self.max_length}: raise the one or lower the other"
+      )
+    require(self.corpus is not Corpus.TFDS or bool(self.dataset), "data.dataset", self.dataset, "the name of a dataset")
+    for key in ("source_language", "target_language"):
+      language = getattr(self, key)
+      require(bool(language) and language.isprintable(), f"data.{key}", language, "a language code")
+    require(
+      self.source_language != self.target_language,
+      "data.target_language",
+      self.target_language,
+      "another language than the source's",
+    )
+
+  @property
+  def longest(self) -> int:
+    """The longest sentence allowed, in tokens with its EOS."""
+    return self.max_length or self.row_length
+
+
+@dataclass
+class TrainConfig:
+  """The recipe of §5.
+
+  Attributes:
+    steps: updates in the whole run.
+    batch_tokens: tokens of a batch on each side, padding included; a batch is
+      `batch_tokens // row_length` rows over all devices and hosts.
+    accumulation: micro-batches that a batch is computed in, to save memory;
+      the result is the same.
+    warmup_steps: of eq. 3.
+    peak_learning_rate: the rate at `warmup_steps`; None is eq. 3's own,
+      (d_model * warmup_steps) ** -0.5.
+    beta1, beta2, epsilon: Adam's.
+    label_smoothing: epsilon_ls.
+    ema_decay: of an exponential moving average of the parameters (see
+      `training/optimizer.py`), which validation, the test and decoding then use
+      in place of the parameters; 0 keeps none.
+    max_skipped: an update whose loss or gradients are no numbers is skipped;
+      more than so many in a row end the run.
+    seed: of parameters, dropout and the order of rows.
+    init_from: a run folder whose vocabulary and last parameters this run begins
+      with, where they have the same names and shapes; empty begins with random ones.
+    log_every: steps between two lines of the log.
+    save_every: steps between two checkpoints; 0 is only at the end.
+    keep: last checkpoints kept; the best by validation loss is kept besides.
+  """
+
+  steps: int = 100_000
+  batch_tokens: int = 25_000
+  accumulation: int = 1
+  warmup_steps: int = 4000
+  peak_learning_rate: float | None = None
+  beta1: float = 0.9
+  beta2: float = 0.98
+  epsilon: float = 1e-9
+  label_smoothing: float = 0.1
+  ema_decay: float = 0.0
+  max_skipped: int = 10
+  seed: int = 0
+  init_from: str = ""
+  log_every: int = 100
+  save_every: int = 1000
+  keep: int = 3
+
+  def __post_init__(self):
+    for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
+      require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
+    for name in ("save_every", "max_skipped"):
+      require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
+    for name in ("beta1", "beta2", "label_smoothing", "ema_decay"):
+      require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
+    require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
+    require(self.seed >= 0, "train.seed", self.seed, "0 or more")
+    rate = self.peak_learning_rate
+    require(rate is None or 0 < rate < math.inf, "train.peak_learning_rate", rate, "positive or None")
+
+
+@dataclass
+class EvaluateConfig:
+  """How translations are scored, while training and by `evaluate`.
+
+  Attributes:
+    every: steps between two evaluations on the validation set; 0 is only at the end.
+    sentences: validation sentences translated at each; the loss is of all.
+    tokenize: sacreBLEU's tokenisation; `none` for text that is tokenised already.
+    lowercase: whether letters of both cases are equal.
+  """
+
+  every: int = 1000
+  sentences: int = 500
+  tokenize: str = "13a"
+  lowercase: bool = False
+
+  def __post_init__(self):
+    for name in ("every", "sentences"):
+      require(getattr(self, name) >= 0, f"evaluate.{name}", getattr(self, name), "0 or more")
+
+
+@dataclass
+class DecodeConfig:
+  """How translations are searched for (§6.1).
+
+  Attributes:
+    beam_size: hypotheses kept; 1 is greedy.
+    length_penalty: alpha.
+    penalty: `gnmt`, ((5 + |Y|) / 6) ** alpha, or `fairseq`, |Y| ** alpha.
+    patience: a sentence is done when so many times `beam_size` hypotheses have
+      ended (1 is fairseq's rule); 0 is when nothing better is possible any more,
+      which takes longer.
+    extra_length: an output has at most the input's tokens and this many.
+    max_source_length: longest input, in tokens with its EOS, translated in one
+      piece; a longer one is translated in parts, with a warning.
+  """
+
+  beam_size: int = 4
+  length_penalty: float = 0.6
+  penalty: LengthPenalty = LengthPenalty.GNMT
+  patience: float = 0.0
+  extra_length: int = 50
+  max_source_length: int = 256
+
+  def __post_init__(self):
+    require(0 < self.beam_size <= MOST_BEAMS, "decode.beam_size", self.beam_size, f"from 1 to {MOST_BEAMS}")
+    alpha = self.length_penalty
+    require(0 <= alpha <= MOST_ALPHA, "decode.length_penalty", alpha, f"from 0 to {MOST_ALPHA}")
+    require(0 <= self.patience < math.inf, "decode.patience", self.patience, "0 or more")
+    for name, least, most in (("extra_length", 1, MOST_EXTRA), ("max_source_length", 2, MOST_TOKENS)):
+      value = getattr(self, name)
+      require(least <= value <= most, f"decode.{name}", value, f"from {least} to {most}")
+
+
+@dataclass
+class Config:
+  """One experiment.
+
+  Attributes:
+    debug: stop at the first NaN, with a traceback to where it was computed; slow.
+  """
+
+  data: DataConfig = field(default_factory=DataConfig)
+  model: AnyModelConfig = field(default_factory=ModelConfig)
+  train: TrainConfig = field(default_factory=TrainConfig)
+  decode: DecodeConfig = field(default_factory=DecodeConfig)
+  evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+  debug: bool = False
+
+  def __post_init__(self):
+    if self.train.batch_tokens < self.data.row_length:
+      raise InputError(
+        f"config.train.batch_tokens is {self.train.batch_tokens}, less than one row of "
+        f"config.data.row_length = {self.data.row_length} tokens"
+      )
+    size = self.model.vocab_size
+    require(size < 1 << 31, "model.vocab_size", size, "below 2 ** 31, as tokens are 32-bit integers")
+    even = self.data.row_length % 2 == 0
+    require(
+      even or not self.model.needs_cudnn,
+      "data.row_length",
+      self.data.row_length,
+      "even with config.model.fused_attention",
+    )
+    longest = {"data.row_length": self.data.row_length}
+    if self.model.translates:
+      decode = self.decode
+      longest["decode.max_source_length + decode.extra_length"] = decode.max_source_length + decode.extra_length
+    most = self.model.most_positions
+    for key, needed in longest.items():
+      if most is not None and most < needed:
+        raise InputError(f"config.model.max_positions is {most}, less than config.{key} = {needed}")

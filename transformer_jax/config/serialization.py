@@ -1,0 +1,129 @@
+"""A config as plain values: JSON, keys of the command line, and back, where every value is checked."""
+
+import dataclasses
+import enum
+import json
+import reprlib
+import types
+import typing
+from typing import Any
+
+from transformer_jax import registry
+from transformer_jax.config import Config
+from transformer_jax.model.config import AnyModelConfig
+from transformer_jax.runtime.errors import InputError
+
+_short = reprlib.Repr()  # of a value that may be of any size and depth
+_short.maxstring = _short.maxother = 80
+
+_FAMILY = "family"  # the key that names the dataclass of `model`: in JSON only, not on the command line
+
+
+def require_key(path: str, config: Config | None = None) -> None:
+  """Raises InputError unless `path`, such as `model.num_layers`, is a key: of this config, or of any model's."""
+  known: Any = Config
+  seen = "config"
+  for name in path.split("."):
+    hints = _hints(known)
+    if name not in hints:
+      raise _unknown(seen, name, hints)
+    known, seen = hints[name], f"{seen}.{name}"
+    if known is AnyModelConfig and config:
+      known = type(config.model)
+  if _hints(known):
+    raise InputError(f"{seen} is a group of keys: set one of {', '.join(sorted(_hints(known)))}")
+
+
+def _hints(known: Any) -> dict[str, Any]:
+  """The keys of a group with their types."""
+  if known is AnyModelConfig:
+    return {key: hint for name in registry.FAMILIES for key, hint in _hints(registry.config_class(name)).items()}
+  if not dataclasses.is_dataclass(known):
+    return {}
+  hints = typing.get_type_hints(known)
+  return {f.name: hints[f.name] for f in dataclasses.fields(known)}
+
+
+def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
+  key = f"{path}.{name}" if name.isidentifier() and len(name) < 80 else _short.repr(name)
+  return InputError(f"{key} is not a key; {path} has {', '.join(sorted(known)) or 'none'}")
+
+
+def validated(config: Config) -> Config:
+  """The same config, rebuilt so that every check runs on the values it has now."""
+  return from_dict(to_dict(config))
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+  """The config as JSON values: an enum becomes its value."""
+  family = {_FAMILY: registry.name_of(config)} if isinstance(config, AnyModelConfig) else {}
+  return family | {
+    f.name: to_dict(value)
+    if dataclasses.is_dataclass(value)
+    else value.value
+    if isinstance(value, enum.Enum)
+    else value
+    for f in dataclasses.fields(config)
+    for value in [getattr(config, f.name)]
+  }
+
+
+def flat(config: Config) -> dict[str, Any]:
+  """The keys as on the command line, such as `model.num_layers`, with their JSON values."""
+  return {
+    name: value
+    for group, values in to_dict(config).items()
+    for name, value in (
+      {f"{group}.{key}": value for key, value in values.items() if key != _FAMILY}
+      if isinstance(values, dict)
+      else {group: values}
+    ).items()
+  }
+
+
+def from_dict(values: dict[str, Any]) -> Config:
+  """The inverse of `to_dict`.
+
+  Raises:
+    InputError: an unknown key or a value of the wrong type; the message names it.
+  """
+  return _build(Config, values, "config")
+
+
+def to_json(config: Config) -> str:
+  return json.dumps(to_dict(config), indent=2) + "\n"
+
+
+def _build(cls: type, values: Any, path: str) -> Any:
+  if not isinstance(values, dict):
+    raise InputError(f"{path} is {_short.repr(values)}, but must be a group of keys")
+  hints = _hints(cls)
+  for name in values:
+    if name not in hints:
+      raise _unknown(path, name, hints)
+  return cls(**{name: _convert(hints[name], value, f"{path}.{name}") for name, value in values.items()})
+
+
+def _convert(hint: Any, value: Any, path: str) -> Any:
+  """`value` as the type `hint`, where nothing is lost by it."""
+  if hint is AnyModelConfig and isinstance(value, dict):
+    # A run folder of before there were families is of the first one.
+    hint = registry.config_class(value.get(_FAMILY, next(iter(registry.FAMILIES))))
+    value = {key: inner for key, inner in value.items() if key != _FAMILY}
+  if dataclasses.is_dataclass(hint) or hint is AnyModelConfig:
+    return _build(typing.cast(type, hint), value, path)
+  allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+  for kind in allowed:
+    if isinstance(kind, type) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
+      return kind(value)
+    if kind is float and type(value) in (int, float):
+      return float(value)
+    if type(value) is kind:
+      return value
+  names = " or ".join(
+    "one of " + ", ".join(member.value for member in kind)
+    if issubclass(kind, enum.Enum)
+    else str(kind.__name__).replace("NoneType", "null")
+    for kind in allowed
+  )
+  raise InputError(f"{path} is {_short.repr(value)}, but must be {names}")

@@ -1,0 +1,101 @@
+"""Contiguous blocks of text as packed rows: `[2, row_length]`, tokens and segments.
+
+Documents follow one another without a gap. Those that share a row are told apart by segments, numbered from 1 in each
+row, and one that does not end with its row goes on in the next, as a segment of its own. Segment 0 is padding, which
+only the last row has.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_jax.config import Config
+from transformer_jax.data import fingerprint, pipeline
+from transformer_jax.data.documents import Chunk, encode_documents, open_text
+from transformer_jax.data.row_cache import PackedRows, cached_rows
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runtime.errors import InputError
+
+TOKENS, SEGMENTS = range(2)
+PARTS = 2
+
+_FORMAT = "blocks 1"  # of the cached rows; changes when their meaning does
+
+
+@dataclass
+class BlocksReport:
+  """What became of the text; `tokens` has each document's EOS."""
+
+  documents: int = 0
+  tokens: int = 0
+  rows: int = 0
+
+  @property
+  def size(self) -> str:
+    return f"{self.tokens:,} tokens of {self.documents:,} documents"
+
+  def padding(self, row_length: int) -> float:
+    """The share of positions that hold no token."""
+    return 1 - self.tokens / max(1, self.rows * row_length)
+
+  def describe(self, row_length: int, longest: int) -> str:
+    return f"{self.size}, in {self.rows:,} rows of {row_length}"
+
+  def left_out(self, longest: int) -> str:
+    """Nothing ever is."""
+    return ""
+
+
+def learn_tokenizer(config: Config) -> Tokenizer:
+  """The vocabulary of the training text, or the one that `config.data.tokenizer` names."""
+  if config.data.tokenizer:
+    return pipeline.chosen_tokenizer(config.data.tokenizer, config.model.vocab_size)
+  return Tokenizer.learn(open_text(config.data, config.data.train).lines(), config.model.vocab_size)
+
+
+def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
+  """The text `which` in blocks, made at the first call and read from the cache after it.
+
+  Raises:
+    InputError: there is no text, or the cache cannot be written.
+  """
+  data = config.data
+  text = open_text(data, which)
+  content = fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
+  report, dtype = BlocksReport(), pipeline.row_type(tokenizer.vocab_size)
+
+  def pack() -> Iterator[np.ndarray]:
+    yield from pack_blocks(encode_documents(text, tokenizer), data.row_length, report, dtype)
+    if not report.rows:
+      raise InputError(f"{which} is empty: there is nothing to read")
+
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
+
+
+def pack_blocks(
+  chunks: Iterable[Chunk], row_length: int, report: BlocksReport, dtype: type = np.int32
+) -> Iterator[np.ndarray]:
+  """Rows `[rows, 2, row_length]` of the documents' tokens, counted in `report`."""
+  tokens, documents = np.zeros(0, np.int64), np.zeros(0, np.int64)
+  for chunk, ends in chunks:
+    tokens = np.concatenate([tokens, chunk])
+    documents = np.concatenate([documents, np.full(len(chunk), report.documents)])
+    report.documents += ends
+    report.tokens += len(chunk)
+    whole = len(tokens) - len(tokens) % row_length
+    if whole:
+      yield _rows(tokens[:whole], documents[:whole], row_length, report, dtype)
+    tokens, documents = tokens[whole:], documents[whole:]
+  if len(tokens):
+    missing = row_length - len(tokens)
+    rows = _rows(np.pad(tokens, (0, missing)), np.pad(documents, (0, missing)), row_length, report, dtype)
+    rows[-1, SEGMENTS, -missing:] = 0
+    yield rows
+
+
+def _rows(tokens: np.ndarray, documents: np.ndarray, row_length: int, report: BlocksReport, dtype: type) -> np.ndarray:
+  tokens, documents = tokens.reshape(-1, row_length), documents.reshape(-1, row_length)
+  new = np.diff(documents, axis=1, prepend=documents[:, :1]) != 0
+  report.rows += len(tokens)
+  return np.stack([tokens, 1 + np.cumsum(new, axis=1)], axis=1).astype(dtype)

@@ -1,0 +1,146 @@
+"""Plain text of one language: documents, their tokens, and back.
+
+Each line is encoded by itself, with the tokenizer's piece of a line feed between two lines, so that a word has the
+same piece at the start of a line as in the middle of it, and nothing of the text is lost.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from etils import epath
+
+from transformer_jax.config import Corpus, DataConfig, Document
+from transformer_jax.data import fingerprint
+from transformer_jax.data.packing import AT_ONCE, gathered
+from transformer_jax.data.text import digest, lines_of
+from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.runtime.errors import InputError
+
+# A document's tokens as they come; "true" behind the last of them.
+Chunk = tuple[np.ndarray, bool]
+
+
+class PlainText:
+  """Text files, read one after another as documents.
+
+  Args:
+    which: files separated by `;`, UTF-8, each as it is or compressed (`.gz`, `.xz`).
+    document: what a document is: a whole file, a paragraph between blank lines, or a line.
+
+  Raises:
+    InputError: a file is missing.
+  """
+
+  def __init__(self, which: str, document: Document):
+    self.name = which
+    self._document = document
+    self._files = [epath.Path(part.strip()).expanduser() for part in which.split(";") if part.strip()]
+    if not self._files:
+      raise InputError("the text to read has an empty name: set config.data.train to a file")
+    for file in self._files:
+      if not file.exists():
+        raise InputError(f"{file} does not exist: check the path")
+
+  def fingerprint(self) -> str:
+    """A digest of the files' bytes as they are on disk, and of what a document is."""
+    return fingerprint.of_values([digest(file) for file in self._files], self._document.value)
+
+  def lines(self) -> Iterator[str]:
+    """All lines that are not blank."""
+    return (line for document in self for line in document if line.strip())
+
+  def __iter__(self) -> Iterator[Iterator[str]]:
+    """The lines of each document, to be read in turn; there is no blank document."""
+    for file in self._files:
+      match self._document:
+        case Document.FILE:
+          if any(line.strip() for line in lines_of(file)):
+            yield lines_of(file)
+        case Document.PARAGRAPH:
+          yield from _paragraphs(lines_of(file))
+        case Document.LINE:
+          yield from (iter([line]) for line in lines_of(file) if line.strip())
+
+
+def open_text(data: DataConfig, which: str) -> PlainText:
+  """The text `which`, as `data.train` names one.
+
+  Raises:
+    InputError: a file is missing, or `data.corpus` says that it is no text file.
+  """
+  require_text(data)
+  return PlainText(which, data.document)
+
+
+def require_text(data: DataConfig) -> None:
+  """That the corpus is text files, as no other has anything for a language model to read."""
+  if data.corpus is not Corpus.TEXT:
+    raise InputError(f"config.data.corpus is {data.corpus.value!r}, but a language model reads files: set it to text")
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[Iterator[str]]:
+  return (paragraph for blank, paragraph in itertools.groupby(lines, lambda line: not line.strip()) if not blank)
+
+
+def line_feed(tokenizer: Tokenizer) -> int:
+  """The piece that stands for a line feed."""
+  return tokenizer.encode("\n")[-1]
+
+
+def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
+  """A text's tokens, without BOS and EOS: `decode_text` gives it back."""
+  return join_lines(tokenizer.encode_batch(text.split("\n")), line_feed(tokenizer))
+
+
+def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+  """The inverse of `encode_text`; whatever the numbers, this is a text."""
+  lines: list[list[int]] = [[]]
+  separator = line_feed(tokenizer)
+  for token in ids:
+    if token == separator:
+      lines.append([])
+    else:
+      lines[-1].append(token)
+  return "\n".join(map(tokenizer.decode, lines))
+
+
+def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer) -> Iterator[Chunk]:
+  """The tokens of documents with an EOS behind each, never more than some millions of characters at once."""
+  separator = line_feed(tokenizer)
+  for lines in gathered(_marked(documents), AT_ONCE, lambda line: 1024 + len(line[0])):
+    yield from _encoded(lines, tokenizer, separator)
+
+
+def _marked(documents: Iterable[Iterable[str]]) -> Iterator[tuple[str, bool, bool]]:
+  """Each line, whether it is its document's first, and its last."""
+  for document in documents:
+    first, previous = True, None
+    for line in document:
+      if previous is not None:
+        yield previous, first, False
+        first = False
+      previous = line
+    if previous is not None:
+      yield previous, first, True
+
+
+def _encoded(lines: list[tuple[str, bool, bool]], tokenizer: Tokenizer, separator: int) -> Iterator[Chunk]:
+  tokens: list[int] = []
+  for (_, first, last), encoded in zip(lines, tokenizer.encode_batch([line for line, _, _ in lines]), strict=True):
+    if not first:
+      tokens.append(separator)
+    tokens += encoded
+    if last:
+      yield np.array([*tokens, EOS]), True
+      tokens = []
+  if tokens:
+    yield np.array(tokens), False
+
+
+def join_lines(lines: Iterable[Sequence[int] | np.ndarray], separator: int) -> list[int]:
+  """The tokens of a text from those of its lines."""
+  joined: list[int] = []
+  for number, line in enumerate(lines):
+    joined.extend(line if number == 0 else [separator, *line])
+  return joined

@@ -1,0 +1,187 @@
+"""Two texts in a row, of which the second follows the first or is from elsewhere (Devlin et al. 2019, §3.1 and A.1).
+
+A row is [CLS] A [SEP] B [SEP] in three arrays: tokens, sides (1 for A, 2 for B, 0 for padding), and the label, at
+every position: 1 where B follows A, else 0.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from transformer_jax.config import Config, Document
+from transformer_jax.data import fingerprint, pipeline
+from transformer_jax.data.documents import join_lines, line_feed, open_text
+from transformer_jax.data.packing import AT_ONCE, gathered
+from transformer_jax.data.row_cache import PackedRows, cached_rows
+from transformer_jax.data.special_tokens import CLS, SEP
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runtime.errors import InputError
+
+TOKENS, SIDES, LABEL = range(3)
+PARTS = 3
+
+_FORMAT = "next 2"  # of the cached rows; changes when their meaning does
+_SHORTER = 0.1  # of the rows are made of fewer tokens than fit, so that the model sees short texts too
+_AT_ONCE = 1024  # rows
+
+Text = Sequence[Sequence[int] | np.ndarray]  # the tokens of a document's lines
+
+
+@dataclass
+class PairsReport:
+  """What became of the text; `tokens` has the special ones, `cut` are those that had no room."""
+
+  documents: int = 0
+  tokens: int = 0
+  cut: int = 0
+  rows: int = 0
+  next: int = 0
+
+  @property
+  def size(self) -> str:
+    return f"{self.rows:,} pairs of texts, of which {self.next:,} follow one another, of {self.documents:,} documents"
+
+  def padding(self, row_length: int) -> float:
+    """The share of positions that hold no token."""
+    return 1 - self.tokens / max(1, self.rows * row_length)
+
+  def describe(self, row_length: int, longest: int) -> str:
+    return f"{self.size}, in rows of {row_length}, {self.padding(row_length):.1%} padding{self.left_out(longest)}"
+
+  def left_out(self, longest: int) -> str:
+    """What had no room, as the end of a sentence."""
+    return f"; {self.cut:,} tokens cut off texts too long for their row" if self.cut else ""
+
+
+def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
+  """The text `which` as pairs, made at the first call and read from the cache after it.
+
+  Raises:
+    InputError: there is no text, rows are too short, or the cache cannot be written.
+  """
+  data = config.data
+  if data.row_length < 8:
+    raise InputError(f"config.data.row_length is {data.row_length}, but two texts and three signs need at least 8")
+  text = open_text(data, which)
+  content = fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
+  report, dtype = PairsReport(), pipeline.row_type(tokenizer.vocab_size)
+
+  def pack() -> Iterator[np.ndarray]:
+    documents = [document for lines in text if len(document := Lines(lines, tokenizer, dtype))]
+    if not documents:
+      raise InputError(f"{which} is empty: there is nothing to read")
+    if max(map(len, documents)) < 2:
+      raise InputError(
+        f"no document of {which} has two lines, of which one could follow the other: config.data.document is "
+        f"{data.document.value!r}, set it to {Document.FILE.value!r} or {Document.PARAGRAPH.value!r}, "
+        "or give a text with more lines"
+      )
+    report.documents = len(documents)
+    rows = []
+    for row, cut in next_sentence_rows(documents, data.row_length, line_feed(tokenizer)):
+      report.cut += cut
+      report.rows += 1
+      report.tokens += int(np.sum(row[SIDES] > 0))
+      report.next += int(row[LABEL, 0])
+      rows.append(row)
+      if len(rows) == _AT_ONCE:
+        yield np.stack(rows).astype(dtype)
+        rows = []
+    if rows:
+      yield np.stack(rows).astype(dtype)
+
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
+
+
+class Lines(Sequence[np.ndarray]):
+  """A document in little memory: its lines' tokens, without the blank lines, in one array."""
+
+  def __init__(self, lines: Iterable[str], tokenizer: Tokenizer, dtype: type):
+    tokens, ends = [np.zeros(0, dtype)], [0]
+    not_blank = (line for line in lines if line.strip())
+    for texts in gathered(not_blank, AT_ONCE, lambda line: 1024 + len(line)):
+      encoded = tokenizer.encode_batch(texts)
+      tokens.append(np.fromiter(itertools.chain.from_iterable(encoded), dtype))
+      ends += map(len, encoded)
+    self._tokens, self._ends = np.concatenate(tokens), np.cumsum(ends)
+
+  def __len__(self) -> int:
+    return len(self._ends) - 1
+
+  def __getitem__(self, index: Any) -> Any:
+    if isinstance(index, slice):
+      return [self[i] for i in range(*index.indices(len(self)))]
+    return self._tokens[self._ends[index] : self._ends[index + 1]]
+
+
+def next_sentence_rows(documents: Sequence[Text], row_length: int, separator: int) -> Iterator[tuple[np.ndarray, int]]:
+  """Rows of pairs, `[3, row_length]` each, and how many tokens had no room in each.
+
+  A document's lines are taken until a row is full, two at least. A random part of
+  them is A; B is the rest, or as often the lines at a random place of another
+  document, and then the rest begins the next row. Where one line is left, B is from
+  elsewhere. The same documents give the same rows.
+
+  Args:
+    documents: of each its lines' tokens; no line is empty.
+    row_length: tokens of a row.
+    separator: the piece between two lines of a text.
+  """
+  generator = np.random.default_rng(0)
+  room = row_length - 3
+  for number, document in enumerate(documents):
+    start = 0
+    while start < len(document):
+      target = room if generator.random() >= _SHORTER else int(generator.integers(2, room + 1))
+      end = max(_end(document, start, target), min(start + 2, len(document)))
+      middle = end if end - start == 1 else int(generator.integers(start + 1, end))
+      first = join_lines(document[start:middle], separator)
+      follows = middle < end and generator.random() < 0.5
+      if follows:
+        second = join_lines(document[middle:end], separator)
+      else:
+        second = join_lines(_elsewhere(documents, number, max(1, target - len(first)), generator), separator)
+      cut = max(0, len(first) + len(second) - room)
+      yield _row(*_cut(first, second, room, generator), follows, row_length), cut
+      start = end if follows else middle
+
+
+def _end(document: Text, start: int, target: int) -> int:
+  """Behind the lines from `start` on that have so many tokens, the signs between them included, or behind the last."""
+  end, size = start + 1, len(document[start])
+  while end < len(document) and size < target:
+    size += 1 + len(document[end])
+    end += 1
+  return end
+
+
+def _elsewhere(documents: Sequence[Text], number: int, target: int, generator: np.random.Generator) -> Text:
+  """Lines at a random place of another document, or of the only one."""
+  other = int(generator.integers(len(documents) - 1)) if len(documents) > 1 else number
+  document = documents[other + (other >= number and len(documents) > 1)]
+  start = int(generator.integers(len(document)))
+  return document[start : _end(document, start, target)]
+
+
+def _cut(first: list[int], second: list[int], room: int, generator: np.random.Generator) -> tuple[list[int], list[int]]:
+  """Shortens the longer one, at either end, until both fit."""
+  first_start, first_end, second_start, second_end = 0, len(first), 0, len(second)
+  while (first_end - first_start) + (second_end - second_start) > room:
+    front = int(generator.random() < 0.5)
+    if first_end - first_start > second_end - second_start:
+      first_start, first_end = first_start + front, first_end - 1 + front
+    else:
+      second_start, second_end = second_start + front, second_end - 1 + front
+  return first[first_start:first_end], second[second_start:second_end]
+
+
+def _row(first: list[int], second: list[int], follows: bool, row_length: int) -> np.ndarray:
+  row = np.zeros((PARTS, row_length), np.int64)
+  border, end = len(first) + 2, len(first) + len(second) + 3
+  row[TOKENS, :end] = [CLS, *first, SEP, *second, SEP]
+  row[SIDES, :border], row[SIDES, border:end] = 1, 2
+  row[LABEL] = follows
+  return row

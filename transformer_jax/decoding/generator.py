@@ -1,0 +1,149 @@
+"""Text that a trained language model writes: the command line and the Python API."""
+
+import functools
+import logging
+import math
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from transformer_jax import registry
+from transformer_jax.config import Config
+from transformer_jax.data.documents import decode_text, encode_text
+from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.decoding.sampling import SamplingOptions, sample
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError, require_option
+
+_GRAIN = 64  # lengths are compiled in multiples of this
+_MOST = 128  # tokens of a text, where nobody says how many
+_log = logging.getLogger(__name__)
+
+
+class Sample(NamedTuple):
+  """A text that was written behind a prompt.
+
+  Attributes:
+    text: without the prompt.
+    tokens: of the text, with its EOS if it has one.
+    ended: whether the model ended the text; otherwise it has as many tokens as were allowed.
+  """
+
+  text: str
+  tokens: int
+  ended: bool
+
+
+class Generator:
+  """Writes on with a trained model.
+
+  Args:
+    config: of the run.
+    params: the model's parameters.
+    tokenizer: of the run.
+    step: of the checkpoint, if the parameters come from one.
+  """
+
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
+    self.config, self.step = config, step
+    self._params = jax.device_put(params, jax.local_devices()[0])
+    self._tokenizer = tokenizer
+    self._model = registry.module(config.model)
+    self._functions: dict[tuple[SamplingOptions, int], Callable] = {}
+
+  @classmethod
+  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Generator":
+    """The generator of a run folder, with its last checkpoint.
+
+    Args:
+      workdir: the run folder.
+      accept_edits: files of it that were edited by hand count.
+
+    Raises:
+      InputError: not the folder of a run of a language model, or no finished checkpoint in it.
+    """
+    from transformer_jax.runs.restore import load_for_decoding  # imports orbax, which takes seconds
+
+    config, tokenizer, params, step = load_for_decoding(workdir, "generate", accept_edits=accept_edits)
+    return cls(config, params, tokenizer, step)
+
+  def generate(
+    self,
+    prompt: str = "",
+    *,
+    max_tokens: int | None = None,
+    samples: int = 1,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    warn: Callable[[str], object] = _log.warning,
+  ) -> list[Sample]:
+    """Continues a text.
+
+    Each sample depends on the arguments and its own number alone, not on how many there are.
+
+    Args:
+      prompt: what the text begins with; may be empty.
+      max_tokens: the most to write; None is 128, or fewer where the model's table of positions ends before.
+      samples: texts wanted.
+      temperature, top_k, top_p: as in `SamplingOptions`.
+      seed: of the random choices.
+      warn: is told if the text can go on where no row of the training did; texts shorter than a row, as lines are, may
+        have taught fewer positions.
+
+    Raises:
+      InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
+    """
+    require_option("max_tokens", max_tokens, max_tokens is None or max_tokens > 0, "positive")
+    require_option("samples", samples, samples > 0, "positive")
+    require_option("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
+    require_option("top_k", top_k, top_k >= 0, "0 or more")
+    require_option("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
+    require_option("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
+    try:
+      prompt.encode()
+    except UnicodeEncodeError as error:
+      raise InputError(f"the prompt is not text: character {error.start + 1} is half of one") from error
+    tokens = encode_text(self._tokenizer, prompt)
+    whole, most = self._whole(len(tokens), max_tokens), self.config.model.most_positions
+    if whole > self.config.data.row_length:
+      warn(
+        f"prompt and text can have {whole} tokens, but the model has read at most config.data.row_length = "
+        f"{self.config.data.row_length} at a time: it does not know how a text goes on after them"
+      )
+    length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
+    function = self._function(SamplingOptions(temperature, top_k, top_p), length)
+    padded = np.zeros(length, np.int32)
+    padded[: len(tokens)] = tokens
+    key = jax.random.key(seed)
+    size = np.int32(len(tokens)), np.int32(whole)
+
+    def write(number: int) -> Sample:
+      found, count = jax.device_get(function(self._params, padded, size, jax.random.fold_in(key, number)))
+      written = found[:count].tolist()
+      text = decode_text(self._tokenizer, written)[len(prompt) :]
+      return Sample(text, int(count) - len(tokens), written[-1] == EOS)
+
+    return list(devices.at_once(write, range(samples)))
+
+  def _whole(self, prompt: int, wanted: int | None) -> int:
+    """Tokens of the prompt and of what is written behind it, at most."""
+    most = self.config.model.most_positions
+    if most is None:
+      return prompt + (wanted or _MOST)
+    room = most - prompt
+    if room < (wanted or 1):
+      raise InputError(
+        f"the prompt has {prompt} tokens, and {wanted or 'some'} more are wanted, but the model has "
+        f"config.model.max_positions = {most}: shorten the prompt{f', or ask for at most {room}' if room > 0 else ''}"
+      )
+    return prompt + (wanted or min(_MOST, room))
+
+  def _function(self, options: SamplingOptions, length: int) -> Callable:
+    if (options, length) not in self._functions:
+      self._functions[options, length] = jax.jit(functools.partial(sample, self._model, options, length))
+    return self._functions[options, length]

@@ -1,0 +1,1 @@
+"""The run folder: what training leaves and decoding reads."""

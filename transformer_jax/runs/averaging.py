@@ -1,0 +1,153 @@
+"""The mean of a run's last checkpoints (§6.1: five of the base model, twenty of the big one)."""
+
+import itertools
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+import jax
+import numpy as np
+from etils import epath
+
+from transformer_jax.config import Config
+from transformer_jax.runs import checkpoint, run_folder
+from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, require_option
+from transformer_jax.runtime.progress import Progress
+from transformer_jax.training.step import Params
+
+
+def average(
+  workdir: str | os.PathLike,
+  output: str | os.PathLike,
+  last: int,
+  minutes: float | None = None,
+  *,
+  accept_edits: bool = False,
+) -> list[int]:
+  """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
+
+  It decodes as every run folder does, and cannot be trained on. The last are
+  those that were saved last, one after the other, whatever `config.train.keep`
+  was then: the checkpoint that a run keeps only because it is the best is none
+  of them. A moving average that a run keeps is left aside.
+
+  Args:
+    workdir: the run folder.
+    output: the folder to write, which must be new or empty.
+    last: how many checkpoints.
+    minutes: if given, only checkpoints at least so far apart in time are taken, from the newest backwards.
+    accept_edits: files of the run folder that were edited by hand count.
+
+  Returns:
+    The steps of the checkpoints, newest first.
+
+  Raises:
+    InputError: not a run folder, not enough checkpoints in it, or the output cannot be used.
+    RunError: a checkpoint cannot be read, or the disk is full.
+  """
+  require_option("last", last, last > 0, "positive")
+  require_option("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
+  source, target = run_folder.folder_of(workdir), run_folder.folder_of(output)
+  config = run_folder.read_config(source, accept_edits=accept_edits)
+  tokenizer = run_folder.read_tokenizer(source, accept_edits=accept_edits)
+  history = run_folder.read_provenance(source, accept_edits=accept_edits)
+  _enough(source, config, last, minutes)
+  if target.is_dir() and any(target.iterdir()):
+    held = "a run" if (target / run_folder.CONFIG).exists() else "files"
+    raise InputError(f"{target} holds {held} already: choose another --output")
+  run_folder.make_folder(target, "--output")
+
+  steps, params = _mean_of_last(source, config, last, minutes)
+  checkpoint.write_params(target, steps[0], params)
+  entry = {
+    "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    "averaged": {"run": str(source), "steps": steps},
+  }
+  run_folder.begin_run(target, config, tokenizer, [*history, entry])
+  return steps
+
+
+def _mean_of_last(workdir: epath.Path, config: Config, last: int, minutes: float | None) -> tuple[list[int], Params]:
+  """The last steps, and the mean of their parameters; both again where training deletes one of them meanwhile."""
+  for replaced in checkpoint.looks(workdir):
+    steps = _enough(workdir, config, last, minutes)
+    try:
+      return steps, mean(_read(workdir, config, steps))
+    except RunError:
+      if not replaced():
+        raise
+  raise AssertionError("the last look returns or raises")
+
+
+def _enough(workdir: epath.Path, config: Config, last: int, minutes: float | None) -> list[int]:
+  """The steps to average, or an InputError that tells which there are."""
+  times = checkpoint.finished(workdir)
+  in_a_row = _saved_in_a_row(workdir, config, sorted(times, reverse=True))
+  steps = chosen({step: times[step] for step in in_a_row}, last, minutes)
+  if len(steps) < last:
+    apart = "" if minutes is None else f" at least {minutes:g} minutes apart"
+    raise InputError(
+      f"--last is {last}, but {workdir} has fewer checkpoints{apart} (steps: {', '.join(map(str, steps)) or 'none'}): "
+      "ask for fewer; config.train.save_every and config.train.keep say which a run keeps"
+    )
+  return steps
+
+
+def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -> Sequence[int]:
+  """Of all steps, newest first, those that no deleted one is between: an older one is kept as the best."""
+  for number, (newer, older) in enumerate(itertools.pairwise(steps), 1):
+    try:
+      if checkpoint.saved_before(workdir, newer) != older:
+        return steps[:number]
+    except FileNotFoundError:
+      return _probably_in_a_row(steps, config.train.keep, config.train.save_every)
+  return steps
+
+
+def _probably_in_a_row(steps: Sequence[int], keep: int, every: int) -> Sequence[int]:
+  """The same where older checkpoints do not tell: at most one is kept as the best, and it is the first of all."""
+  if len(steps) > keep:
+    return steps[:keep]
+  *others, oldest = [newer - older for newer, older in itertools.pairwise(steps)] or [0]
+  return steps[:-1] if 0 < every < oldest and oldest > max(others, default=0) else steps
+
+
+def chosen(times: Mapping[int, datetime], last: int, minutes: float | None = None) -> list[int]:
+  """The newest `last` steps or fewer, newest first, each at least `minutes` older than the one before it.
+
+  Args:
+    times: when the checkpoint of each step was finished.
+    last: how many are wanted.
+    minutes: None takes every step.
+  """
+  steps: list[int] = []
+  for step in sorted(times, reverse=True):
+    if minutes is None or not steps or (times[steps[-1]] - times[step]).total_seconds() >= 60 * minutes:
+      steps.append(step)
+  return steps[:last]
+
+
+def _read(workdir: epath.Path, config: Config, steps: list[int]) -> Iterator[Params]:
+  with Progress("checkpoint", total=len(steps)) as progress:
+    for step in steps:
+      try:
+        yield checkpoint.read_params(workdir, config, step)
+      except Exception as error:  # damaged files can make orbax raise any
+        if is_out_of_memory(error):
+          raise
+        raise RunError(f"the checkpoint of step {step} in {workdir} cannot be read: {one_line(error, 200)}") from error
+      progress.update(1)
+
+
+def mean(trees: Iterable[Params]) -> Params:
+  """The mean of parameters: summed in float64, rounded once to float32, with one of `trees` in memory at a time."""
+  total, count = None, 0
+  for tree in trees:
+    if total is None:
+      total = jax.tree.map(lambda x: np.array(x, np.float64), tree)
+    else:
+      jax.tree.map(lambda a, x: np.add(a, x, out=a), total, tree)
+    count += 1
+    del tree  # before the next is read
+  return jax.tree.map(lambda a: np.float32(a / count), total)

@@ -1,0 +1,87 @@
+"""SHA256SUMS: the digests of a run folder's own small files, by which damage to them is seen.
+
+`sha256sum --check SHA256SUMS` reads them too. A folder without that file, as older versions made it, is believed.
+"""
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Mapping
+
+from etils import epath
+
+from transformer_jax.runtime import untrusted
+from transformer_jax.runtime.errors import InputError, writing
+from transformer_jax.runtime.files import write_atomically
+
+FILE = "SHA256SUMS"
+
+_LARGEST = 1 << 16  # bytes
+_LINE = re.compile(r"([0-9a-f]{64})  ([\w.]+)")
+_SECONDS_BETWEEN_LOOKS = (0.05, 0.1, 0.2, 0.4)
+
+
+def write(workdir: epath.Path, contents: Mapping[str, bytes]) -> None:
+  """Replaces files of a run folder, in their order, and their digests.
+
+  Until all are written each may be what it was or what it will be, so that a kill in between is no damage.
+
+  Raises:
+    RunError: the disk refuses it.
+  """
+  after = [f"{_digest(content)}  {name}\n" for name, content in contents.items()]
+  with writing(workdir / FILE):
+    before = [f"{_digest(path.read_bytes())}  {name}\n" for name in contents if (path := workdir / name).exists()]
+  write_atomically(workdir / FILE, "".join(dict.fromkeys(before + after)).encode())
+  for name, content in contents.items():
+    write_atomically(workdir / name, content)
+  write_atomically(workdir / FILE, "".join(after).encode())
+
+
+def read(workdir: epath.Path, name: str, most: int, *, accept_edits: bool = False) -> bytes:
+  """The content of a file that `write` wrote.
+
+  Args:
+    workdir: the run folder.
+    name: of the file.
+    most: bytes that it may have.
+    accept_edits: do not look at the digests.
+
+  Raises:
+    OSError: it cannot be read.
+    InputError: it is too large, or not what was written.
+  """
+  content = untrusted.read_bytes(workdir / name, most)
+  if accept_edits or _is_as_written(workdir, name, content):
+    return content
+  for seconds in _SECONDS_BETWEEN_LOOKS:  # who goes on training there replaces file and digest one after the other
+    time.sleep(seconds)
+    content = untrusted.read_bytes(workdir / name, most)
+    if _is_as_written(workdir, name, content):
+      return content
+  raise InputError(
+    f"{workdir / name} is not the file whose digest is in {FILE}: it was damaged, or edited by hand; "
+    "copy it back, or, if it is as you want it, give --accept-edits (in Python accept_edits=True)"
+  )
+
+
+def _is_as_written(workdir: epath.Path, name: str, content: bytes) -> bool:
+  path = workdir / FILE
+  try:
+    lines = untrusted.read_bytes(path, _LARGEST).decode(errors="replace").splitlines()
+  except FileNotFoundError:
+    return True
+  except OSError as error:
+    raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror or error}") from error
+  for number, line in enumerate(lines, 1):
+    if not _LINE.fullmatch(line):
+      raise InputError(
+        f"{path}, line {number}, is no digest of a file, so that the file was damaged: copy it back, or, "
+        "if the other files are as you want them, give --accept-edits (in Python accept_edits=True)"
+      )
+  return f"{_digest(content)}  {name}" in lines
+
+
+def _digest(content: bytes) -> str:
+  return hashlib.sha256(content).hexdigest()

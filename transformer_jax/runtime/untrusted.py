@@ -1,0 +1,143 @@
+"""Run folders may come from strangers: what they say is looked at before it is believed.
+
+Nothing in a run folder is a program, and no library is used that would run one.
+Here is what keeps it from taking the memory, the time or the other files of
+whoever opens it.
+"""
+
+import json
+import math
+import os
+import stat
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from etils import epath
+
+from transformer_jax.runtime.errors import InputError
+
+# Bytes of a JSON file. The largest are an array's shape for each of some ten thousand.
+LARGEST_JSON = 1 << 24
+# What compression saves at most on trained parameters, and what needs no such proof.
+_COMPRESSION, _SMALL = 64, 1 << 26
+
+
+def read_json(path: epath.Path) -> Any:
+  """The values of a JSON file.
+
+  Raises:
+    FileNotFoundError: there is none.
+    InputError: it cannot be read, is too large or not JSON, or has a key twice, NaN, or a number out of range.
+  """
+  return json_of(path, lambda: read_bytes(path, LARGEST_JSON))
+
+
+def json_of(path: epath.Path, read: Callable[[], bytes]) -> Any:
+  """`read_json` of what `read` gives, of at most `LARGEST_JSON` bytes."""
+  try:
+    return json.loads(
+      read().decode(), object_pairs_hook=_different, parse_int=_whole, parse_float=_finite, parse_constant=_finite
+    )
+  except (FileNotFoundError, InputError):
+    raise
+  except RecursionError as error:
+    raise InputError(f"{path} cannot be read: it has groups in groups without end") from error
+  except (OSError, ValueError) as error:
+    raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def read_bytes(path: epath.Path, most: int) -> bytes:
+  """A file's content.
+
+  Raises:
+    OSError: it cannot be read.
+    InputError: it has more than `most` bytes.
+  """
+  with path.open("rb") as file:
+    content = file.read(most + 1)
+  if len(content) > most:
+    raise InputError(f"{path} has more than {most:,} bytes, which is not what such a file holds")
+  return content
+
+
+def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+  values = dict(pairs)
+  if len(values) < len(pairs):
+    names = [name for name, _ in pairs]
+    raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!a} is there twice")
+  return values
+
+
+def _whole(digits: str) -> int:
+  if len(digits) > 19:
+    raise ValueError(f"{digits[:19]}... is a number of {len(digits)} digits")
+  return int(digits)
+
+
+def _finite(number: str) -> float:
+  if not math.isfinite(float(number)):
+    raise ValueError(f"{number[:19]} is no finite number")
+  return float(number)
+
+
+def require_own_files(folder: epath.Path) -> None:
+  """Raises InputError if the folder has a link that leads out of it, or what is neither file nor folder.
+
+  Such a link could make a reader read, and training write, any file of theirs;
+  a pipe would be waited for without end. A link to the folder itself is fine.
+  """
+  if "://" in os.fspath(folder):
+    return
+  root = os.path.realpath(folder)
+  for where, folders, files in os.walk(folder):
+    for path in (os.path.join(where, name) for name in (*folders, *files)):
+      try:
+        mode = os.lstat(path).st_mode
+      except FileNotFoundError:
+        continue  # who trains there moves files
+      if stat.S_ISLNK(mode) and os.path.commonpath([root, os.path.realpath(path)]) != root:
+        raise InputError(f"{path} is a link that leads out of the run folder: put a copy in its place")
+      if not (stat.S_ISLNK(mode) or stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(f"{path} is neither a file nor a folder: remove it")
+
+
+def require_layers(model: Mapping[str, Any], arrays: int) -> None:
+  """Raises ValueError if a config's model has more layers than a checkpoint has arrays; to make them takes long."""
+  for name, value in model.items():
+    if "layers" in name and isinstance(value, int) and value > arrays:
+      raise ValueError(f"config.model.{name} is {value}, but the checkpoint has only {arrays} arrays")
+
+
+def size_on_disk(folder: epath.Path) -> int:
+  """Bytes of all files of an item of a checkpoint; a ValueError names one that is too large to describe it."""
+  total = 0
+  for path in folder.iterdir():
+    size = size_on_disk(path) if path.is_dir() else path.stat().length
+    if size > LARGEST_JSON and (path.name.startswith("_") or folder.name == "array_metadatas"):
+      raise ValueError(f"{path.name} has more than {LARGEST_JSON:,} bytes")
+    total += size
+  return total
+
+
+def require_arrays(expected: Mapping[str, Any], found: Mapping[str, Any], size_on_disk: int) -> None:
+  """Raises ValueError unless a checkpoint's arrays are those of the model, and its files as large as they must be.
+
+  Args:
+    expected: the shape and dtype of each array by its name.
+    found: the same of the checkpoint, as the arrays' own headers have them, and `storage.chunk_shape`.
+    size_on_disk: bytes of all their files.
+  """
+  if expected.keys() != found.keys():
+    name = min(expected.keys() ^ found.keys())
+    raise ValueError(f"{name} is only in the {'model' if name in expected else 'checkpoint'}")
+  size = 0
+  for name, array in expected.items():
+    shape, dtype = tuple(found[name].shape), found[name].dtype
+    if shape != array.shape or dtype != array.dtype:
+      raise ValueError(f"{name} has shape {shape} and type {dtype}, but the model's {array.shape} and {array.dtype}")
+    chunk = tuple(found[name].storage.chunk_shape)
+    if len(chunk) != len(shape) or any(part > whole for part, whole in zip(chunk, shape, strict=True)):
+      raise ValueError(f"{name} has shape {shape}, but is stored in parts of {chunk}")
+    size += array.size * array.dtype.itemsize
+  if size > max(_SMALL, _COMPRESSION * size_on_disk):
+    raise ValueError(f"its arrays would take {size:,} bytes, but its files have only {size_on_disk:,}")

@@ -1,0 +1,96 @@
+"""Classes of sentences by a fine-tuned BERT: the command line and the Python API."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax import registry
+from transformer_jax.config import Config
+from transformer_jax.data.next_sentence import PARTS
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.windows import windows
+from transformer_jax.tasks.classification import logits, sentence_rows
+
+_ROWS = 32  # computed together; fewer are filled up, so that there is one shape
+
+
+class Class(NamedTuple):
+  """The class of a sentence.
+
+  Attributes:
+    label: its name.
+    probability: that the model gives it.
+    cut: whether only the sentence's beginning was read.
+  """
+
+  label: str
+  probability: float
+  cut: bool
+
+
+class Classifier:
+  """Tells classes of sentences apart with a trained model.
+
+  Args:
+    config: of the run.
+    params: the model's parameters.
+    tokenizer: of the run.
+  """
+
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer):
+    self.config = config
+    self._params = jax.device_put(params, jax.local_devices()[0])
+    self._tokenizer = tokenizer
+    model: Any = config.model
+    self.classes: list[str] = model.classes
+    module = registry.module(model)
+
+    def probabilities(params: Any, rows: jax.Array) -> jax.Array:
+      return jax.nn.softmax(jax.vmap(lambda row: logits(module, params, row, None))(rows))
+
+    self._probabilities = jax.jit(probabilities)
+
+  @classmethod
+  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Classifier":
+    """The classifier of a run folder, with its last checkpoint.
+
+    Args:
+      workdir: the run folder.
+      accept_edits: files of it that were edited by hand count.
+
+    Raises:
+      InputError: not the folder of a run of a classifier, or no finished checkpoint in it.
+    """
+    from transformer_jax.runs.restore import load_for_decoding  # imports orbax, which takes seconds
+
+    config, tokenizer, params, _ = load_for_decoding(workdir, "classify", accept_edits=accept_edits)
+    return cls(config, params, tokenizer)
+
+  def classify(self, sentences: Iterable[str], more: Callable[[float], bool] = lambda seconds: True) -> Iterator[Class]:
+    """The class of each sentence, as they come.
+
+    Args:
+      sentences: each a line.
+      more: whether another sentence, or the end, can be had within so many seconds; what is there is not kept waiting.
+
+    Raises:
+      InputError: a sentence is no text; those before it were yielded.
+    """
+    for some, error in windows(sentences, _ROWS, more):
+      if some:
+        yield from self._classes(some)
+      if error is not None:
+        raise error
+
+  def _classes(self, sentences: list[str]) -> Iterator[Class]:
+    length = self.config.data.row_length
+    rows = np.zeros((_ROWS, PARTS, length), np.int32)
+    rows[: len(sentences)], cut = sentence_rows(self._tokenizer, sentences, length)
+    found = jax.device_get(self._probabilities(self._params, jnp.asarray(rows)))
+    for probabilities, was_cut in zip(found, cut, strict=False):  # the rows behind are there for the shape alone
+      best = int(np.argmax(probabilities))
+      yield Class(self.classes[best], float(probabilities[best]), was_cut)

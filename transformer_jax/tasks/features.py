@@ -1,0 +1,68 @@
+"""Features of texts by a trained ELMo, for models of other tasks."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax import registry
+from transformer_jax.config import Config
+from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS
+from transformer_jax.data.documents import encode_text
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.language.elmo import mix
+from transformer_jax.tasks.bidirectional import layers
+
+_GRAIN = 64  # lengths are compiled in multiples of this
+
+
+class Features:
+  """What a trained ELMo makes of texts.
+
+  Args:
+    config: of the run.
+    params: the model's parameters.
+    tokenizer: of the run.
+    step: of the checkpoint, if the parameters come from one.
+  """
+
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
+    self.config, self.step = config, step
+    self._params = jax.device_put(params, jax.local_devices()[0])
+    self._tokenizer = tokenizer
+    model = registry.module(config.model)
+    self._function = jax.jit(lambda params, row: layers(model, params, row, None))
+
+  @classmethod
+  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Features":
+    """The features of a run folder, with its last checkpoint.
+
+    Args:
+      workdir: the run folder.
+      accept_edits: files of it that were edited by hand count.
+
+    Raises:
+      InputError: not the folder of a run of ELMo, or no finished checkpoint in it.
+    """
+    from transformer_jax.runs.restore import load_for_decoding  # imports orbax, which takes seconds
+
+    config, tokenizer, params, step = load_for_decoding(
+      workdir, "transformer_jax.tasks.features", accept_edits=accept_edits
+    )
+    return cls(config, params, tokenizer, step)
+
+  def layers(self, text: str) -> np.ndarray:
+    """Of each piece of a text all layers, both directions side by side: `[layers + 1, pieces, 2 model]`."""
+    tokens = encode_text(self._tokenizer, text)
+    row = np.zeros((PARTS, max(1, -(-len(tokens) // _GRAIN)) * _GRAIN), np.int32)
+    row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
+    found = np.asarray(self._function(self._params, row))[:, :, : len(tokens)]
+    return np.concatenate([found[:, 0], found[:, 1]], axis=-1)
+
+  def features(self, text: str, weights: Sequence[float] | None = None, gamma: float = 1.0) -> np.ndarray:
+    """The mixed layers (`elmo.mix`), by default their mean: `[pieces, 2 model]`."""
+    found = jnp.asarray(self.layers(text))
+    return np.asarray(mix(found, jnp.zeros(len(found)) if weights is None else jnp.asarray(weights), gamma))

@@ -1,0 +1,130 @@
+"""The two tasks by which BERT is pre-trained: masked tokens and next sentences (Devlin et al. 2019, §3.1).
+
+Masks are drawn anew at each step, from the key of the step and the row, where the authors' code draws ten for each
+row before training; validation has fixed ones.
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from transformer_jax import registry
+from transformer_jax.config import Config
+from transformer_jax.data.blocks import learn_tokenizer
+from transformer_jax.data.next_sentence import LABEL, PARTS, SIDES, TOKENS, packed_rows
+from transformer_jax.data.special_tokens import CLS, FIRST_PIECE, MASK, SEP
+from transformer_jax.model import masking
+from transformer_jax.model.embedding import output_logits
+from transformer_jax.tasks.language_validation import Validation
+from transformer_jax.training.loss import Sums, chunked_sums, token_sums
+
+__all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
+
+Params = Any
+
+UNIT = "masked tokens"
+
+validation = Validation
+
+SHARE = 0.15  # of a row's tokens are predicted
+HIDDEN, REPLACED = 0.8, 0.1  # of these have [MASK] or a random token in their place; the rest stays
+
+
+class Masked(NamedTuple):
+  """A row whose tokens are to be predicted.
+
+  Attributes:
+    tokens: `[length]`, what the model sees.
+    places: `[masked]`, the predicted positions, all different.
+    targets: `[masked]`, what was there.
+    valid: `[masked]`, false at places that are not predicted.
+  """
+
+  tokens: jax.Array
+  places: jax.Array
+  targets: jax.Array
+  valid: jax.Array
+
+
+def predicted(row: jax.Array) -> tuple[jax.Array, jax.Array]:
+  """Which tokens of a row `[3, length]` may be predicted, `[length]`, and how many are: 15%, at least 1."""
+  tokens = row[TOKENS]
+  may = (row[SIDES] > 0) & (tokens != CLS) & (tokens != SEP)
+  available = jnp.sum(may)
+  return may, jnp.minimum(available, jnp.maximum(1, jnp.round(SHARE * available).astype(jnp.int32)))
+
+
+def masked(row: jax.Array, key: jax.Array, vocab_size: int) -> Masked:
+  """Chooses tokens and hides them: 80% behind [MASK], 10% behind a random piece, 10% not at all."""
+  place_key, kind_key, piece_key = jax.random.split(key, 3)
+  tokens = row[TOKENS]
+  may, count = predicted(row)
+  most = max(1, round(SHARE * len(tokens)))
+  _, places = jax.lax.top_k(jnp.where(may, jax.random.uniform(place_key, tokens.shape), -1), most)
+  targets, valid = tokens[places], jnp.arange(most) < count
+  kind = jax.random.uniform(kind_key, (most,))
+  pieces = jax.random.randint(piece_key, (most,), FIRST_PIECE, vocab_size, tokens.dtype)
+  shown = jnp.where(kind < HIDDEN, MASK, jnp.where(kind < HIDDEN + REPLACED, pieces, targets))
+  return Masked(tokens.at[places].set(jnp.where(valid, shown, targets)), places, targets, valid)
+
+
+def fixed_key(row: jax.Array) -> jax.Array:
+  """A key that a row `[3, length]` always has, wherever it stands."""
+  weights = 2 * jnp.arange(row.shape[1], dtype=jnp.uint32) + 1
+  return jax.random.fold_in(jax.random.key(0, impl="threefry2x32"), jnp.sum(row[TOKENS].astype(jnp.uint32) * weights))
+
+
+def init_params(config: Config, key: jax.Array) -> Params:
+  """Random parameters of the config's model."""
+  model: Any = registry.module(config.model)
+  tokens = jnp.zeros(2, jnp.int32)
+  return model.init(key, tokens, tokens, jnp.ones((2, 2), bool), tokens)["params"]
+
+
+def outputs(model: Any, params: Params, row: jax.Array, key: jax.Array | None) -> tuple[Masked, jax.Array, jax.Array]:
+  """The masks of one row `[3, row_length]`, and what the model makes of them; without a key there is no dropout."""
+  row = row.astype(jnp.int32)
+  mask_key, dropout_key = jax.random.split(fixed_key(row) if key is None else key)
+  chosen = masked(row, mask_key, model.config.vocab_size)
+  features, next_logits = model.apply(
+    {"params": params},
+    chosen.tokens,
+    jnp.maximum(row[SIDES] - 1, 0),
+    masking.padding_mask(row[SIDES] > 0, row[SIDES] > 0),
+    chosen.places,
+    deterministic=key is None,
+    rngs=None if key is None else {"dropout": dropout_key},
+  )
+  return chosen, features, next_logits
+
+
+def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
+  """Losses and counts of rows `[rows, 3, row_length]`: of the masked tokens, and of the `next` sentence."""
+  model: Any = registry.module(config.model)
+  in_axes = (0, None if keys is None else 0)
+  chosen, features, next_logits = jax.vmap(lambda row, key: outputs(model, params, row, key), in_axes)(rows, keys)
+  features = features.reshape(-1, features.shape[-1])
+  table, bias = model.apply({"params": params}, method="output")
+  sums = chunked_sums(
+    functools.partial(output_logits, dtype=config.model.dtype.value),
+    # The bias is the table's column for a feature that is always 1.
+    jnp.concatenate([table, bias[:, None]], axis=1),
+    jnp.concatenate([features, jnp.ones((len(features), 1), features.dtype)], axis=1),
+    chosen.targets.reshape(-1),
+    chosen.valid.reshape(-1),
+    config.train.label_smoothing,
+  )
+  real = jnp.any(rows[:, SIDES] > 0, axis=1)
+  of_next = token_sums(next_logits, rows[:, LABEL, 0].astype(jnp.int32), real, 0.0)
+  return dataclasses.replace(sums, others={"next": of_next})
+
+
+def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
+  """How many tokens are masked, and how many rows have a next sentence."""
+  return {
+    "tokens": jnp.sum(jax.vmap(lambda row: predicted(row)[1])(rows)),
+    "next": jnp.sum(jnp.any(rows[:, SIDES] > 0, axis=1)),
+  }

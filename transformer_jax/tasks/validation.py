@@ -1,0 +1,68 @@
+"""Validation loss and translations while training, by the same path as everywhere."""
+
+from typing import Any
+
+from transformer_jax.config import Config
+from transformer_jax.data import pipeline
+from transformer_jax.data.corpus import groups_of
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.evaluation.scores import Scores, check_tokenization, exact_match_by_group, score
+from transformer_jax.runtime import hosts
+from transformer_jax.runtime.progress import say
+from transformer_jax.tasks.evaluator import HeldOut
+from transformer_jax.training.step import Params
+
+SAMPLES = 3
+
+
+class Validation:
+  """Held-out sentence pairs of a run, and what measures on them.
+
+  Attributes:
+    shown: what of a measurement the log shows beside loss and perplexity.
+  """
+
+  shown = ("bleu", "chrf", "exact_match")
+
+  def __init__(self, config: Config, tokenizer: Tokenizer):
+    self._config = config
+    self._tokenizer = tokenizer
+    self._translator: Translator | None = None
+    data = config.data
+    # What cannot be used is said now, and not after the training.
+    check_tokenization(config.evaluate.tokenize)
+    self._test = pipeline.read_pairs(data, data.test) if data.test else []
+    self._test_groups = groups_of(data, data.test) if data.test else []
+    if data.validation:
+      self._held_out = HeldOut(config, data.validation, tokenizer)
+      self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
+
+  def measure(self, params: Params) -> dict[str, Any]:
+    """Loss, perplexity and accuracy of the whole validation set, and scores of its first translations."""
+    line: dict[str, Any] = self._held_out.means(params)
+    if self._pairs:
+      scores, _ = self.translate(params, self._pairs)
+      line |= scores.to_dict()
+    return line
+
+  def test(self, params: Params) -> str:
+    """Scores of all translations of the test set, and of each group in it, in words, with samples."""
+    scores, translations = self.translate(params, self._test)
+    for (source, reference), translation in list(zip(self._test, translations, strict=True))[:SAMPLES]:
+      say(f"  {source}\n    translation: {translation}\n    reference:   {reference}")
+    if not self._test_groups:
+      return str(scores)
+    references = [reference for _, reference in self._test]
+    return f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}"
+
+  def translate(self, params: Params, pairs: list[tuple[str, str]]) -> tuple[Scores, list[str]]:
+    if self._translator is None:
+      self._translator = Translator(self._config, params, self._tokenizer)
+    self._translator.params = params
+    with hosts.together():
+      mine = self._translator.translate([source for source, _ in hosts.share(pairs)])
+    translations = hosts.concatenated(mine)
+    evaluate = self._config.evaluate
+    references = [reference for _, reference in pairs]
+    return score(translations, references, tokenize=evaluate.tokenize, lowercase=evaluate.lowercase), translations

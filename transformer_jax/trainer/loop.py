@@ -1,0 +1,297 @@
+"""The training loop: log, evaluate, save, resume, stop."""
+
+import functools
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from etils import epath
+
+from transformer_jax import registry
+from transformer_jax.analysis import plan
+from transformer_jax.config import Config, serialization
+from transformer_jax.data.corpus import example_of
+from transformer_jax.data.pipeline import Batches, row_type
+from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runs import checkpoint, restore, run_folder
+from transformer_jax.runtime import devices, hosts
+from transformer_jax.runtime.errors import InputError, RunError, writing
+from transformer_jax.runtime.progress import Progress, say
+from transformer_jax.runtime.versions import versions
+from transformer_jax.trainer.metrics import Interval, MetricsLog
+from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
+
+
+def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) -> None:
+  """Trains to `config.train.steps`, from scratch or from the last checkpoint in `workdir`.
+
+  On several hosts each calls it, and `workdir` is that of the main one alone. With `accept_edits` files of run folders
+  that were edited by hand count.
+
+  Raises:
+    InputError: the config, the data or the folder cannot be used.
+    RunError: the loss is no longer a number, or the disk is full.
+    FloatingPointError: with `config.debug`, where the first such number was computed.
+    SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
+  """
+  jax.config.update("jax_debug_nans", config.debug)
+  if config.model.needs_cudnn and not devices.has_cudnn():
+    raise InputError(
+      "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
+      f"{devices.describe()['kind']}: train without it, which computes the same"
+    )
+  _require_memory(config)
+  if jax.process_count() > 1:
+    _require_equal_hosts(config)
+  tokenizer, resumed, content = None, False, b""
+  with hosts.together():
+    if devices.is_main_host():
+      resumed = run_folder.check_run(workdir, config, accept_edits=accept_edits)
+      if resumed:
+        tokenizer = run_folder.read_tokenizer(workdir, accept_edits=accept_edits)
+      else:
+        tokenizer = restore.tokenizer_to_begin_with(config, accept_edits=accept_edits)
+      content = tokenizer.to_bytes()
+  content = hosts.bytes_from_main(content)
+  with hosts.together():
+    tokenizer = tokenizer or Tokenizer(content)
+    packed = registry.task(config.model).packed_rows(config, config.data.train, tokenizer)
+    say(f"training on {packed.report.describe(config.data.row_length, config.data.longest)}")
+    history = run_folder.read_history(workdir, packed.fingerprint, accept_edits=accept_edits) if resumed else []
+    texts = _texts(config, tokenizer)
+  hosts.require_equal(texts, "give all hosts the same text")
+  now = _provenance(packed)
+  if resumed and history[-1].get("machine") != now["machine"]:
+    before = history[-1].get("machine", "an unknown machine")
+    say(f"resuming on {now['machine']} after {before}: equal to rounding, not to the last bit")
+  run = Run(config, workdir, tokenizer, packed, accept_edits)
+  run_folder.begin_run(workdir, config, tokenizer, [*history, now])
+  with closing(run):
+    run.go()
+  if example := example_of(config.data):
+    say(f'try it: echo "{example}" | transformer-jax translate --workdir {shlex.quote(str(workdir))}')
+
+
+def _require_memory(config: Config) -> None:
+  """Raises InputError where a batch can never be held: it would be gathered for minutes before memory is exhausted."""
+  rows = plan.rows_at_a_time(config, devices.device_count())
+  tokens = config.train.accumulation * registry.task(config.model).PARTS * row_type(config.model.vocab_size)().itemsize
+  embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
+  size = rows * config.data.row_length * (tokens + embedded) * (jax.local_device_count() if devices.on_cpu() else 1)
+  memory = devices.memory()
+  if memory is not None and size > memory:
+    raise InputError(
+      f"config.train.batch_tokens is {config.train.batch_tokens}: its tokens, with the embeddings of one of "
+      f"config.train.accumulation = {config.train.accumulation} parts, take {plan.gigabytes(size)} and more, but there "
+      f"are {plan.gigabytes(memory)}: lower it; `python -m transformer_jax plan` tells what a config needs"
+    )
+
+
+def _require_equal_hosts(config: Config) -> None:
+  """One experiment in one environment."""
+  if config.debug:
+    raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
+  settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
+  hosts.require_equal(settings | _versions(), "call the same command in the same environment on all hosts")
+
+
+def _texts(config: Config, tokenizer: Tokenizer) -> dict[str, str]:
+  """Digests of what is read, for hosts to compare."""
+  read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if jax.process_count() > 1}
+  return {
+    f"the text of config.data.{key}": registry.task(config.model).packed_rows(config, which, tokenizer).fingerprint
+    for key, which in read.items()
+    if which
+  }
+
+
+class Run:
+  """This process' part of a run, from its start to its end."""
+
+  def __init__(
+    self, config: Config, workdir: epath.Path, tokenizer: Tokenizer, packed: PackedRows, accept_edits: bool = False
+  ):
+    self._config, self._accept_edits = config, accept_edits
+    with hosts.together():
+      self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
+      self._validation = registry.task(config.model).validation(config, tokenizer)
+    self._batches = Batches(
+      packed,
+      config.train.batch_tokens // config.data.row_length,
+      config.train.seed,
+      multiple=devices.device_count() * config.train.accumulation,
+      host=jax.process_index(),
+      hosts=jax.process_count(),
+    )
+    function = functools.partial(train_step, config)
+    over_devices = functools.partial(devices.over_devices, out_axes=(None, None), donate_state=True)
+    # What JAX checks is the result of a compiled function, which for a whole step says little.
+    self._step = devices.op_by_op(function) if config.debug else over_devices(function)
+    # Placed at birth: a state that moves later would compile the step a second time.
+    init = jax.jit(functools.partial(init_state, config), out_shardings=devices.on_all_devices())
+    abstract = init.eval_shape()  # traces what `init()` then runs
+    with devices.compiled_meanwhile(self._step, abstract, devices.shard(self._batches[0])):
+      restored = self._checkpoints.restore(abstract)
+      self._state, interval = self._resumed(restored) if restored else (self._begun(init()), Interval())
+    with hosts.together():
+      self._metrics = MetricsLog(workdir, int(self._state.step), interval)
+    self._updates, self._seconds = 0, 0.0
+
+  def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, Interval]:
+    say(f"resuming after step {int(restored.state.step)}")
+    return restored.state, Interval.from_dict(restored.log) if restored.log else Interval()
+
+  def _begun(self, state: TrainState) -> TrainState:
+    """The state of a new run: as it is, or with another's parameters."""
+    if not self._config.train.init_from:
+      return state
+    params = state.params
+    with hosts.together():
+      if devices.is_main_host():
+        params = restore.params_from(self._config, params, accept_edits=self._accept_edits)
+    return begin_with(state, devices.replicate(hosts.from_main(params)))
+
+  def go(self) -> None:
+    """Updates until the last step, or until a signal."""
+    train = self._config.train
+    first = int(self._state.step)
+    number, numbers = 0, hosts.Agreement()  # of the signal that ends the run, on all hosts after the same step
+    with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
+      for step in range(first + 1, train.steps + 1):
+        self._update(step)
+        last = step == train.steps
+        if last or _due(step, train.log_every):
+          progress.note(self._log(step))
+        validation_loss = None
+        if last or _due(step, self._config.evaluate.every):
+          validation_loss = self._evaluate(step, progress)
+        # Asked once: a signal that comes while the state is saved must not end the loop unsaved.
+        number = numbers.highest(received[0] if received else 0)
+        if last or number or _due(step, train.save_every):
+          self._checkpoints.save(self._state, validation_loss, self._metrics.interval().to_dict())
+        progress.update(1)
+        if number:
+          break
+      self._close()
+    number = number or numbers.highest(received[0] if received else 0, wait=True)
+    if number:
+      name = signal.Signals(number).name
+      say(f"stopped by {name} after step {int(self._state.step)}; the same command goes on from there")
+      sys.exit(128 + number)
+    if self._updates:
+      say(self._predicted_and_actual())
+    if self._config.data.test:
+      scores = self._validation.test(self._state.params_for_decoding)
+      if devices.is_main_host():
+        with writing("standard output"):
+          print(scores, flush=True)
+
+  def close(self) -> None:
+    """Leaves no file open and nothing half saved, whatever ended the run."""
+    self._metrics.close()
+    self._checkpoints.close()
+
+  def _update(self, step: int) -> None:
+    self._state, metrics = self._step(self._state, devices.shard(self._batches[step - 1]))
+    self._metrics.add(metrics)
+    self._metrics.wait(devices.steps_in_flight())
+
+  def _log(self, step: int) -> str:
+    line = self._metrics.flush(step)
+    self._updates += line["updates"]
+    self._seconds += line["seconds"]
+    if self._metrics.most_skipped:
+      first, last = self._metrics.most_skipped
+      if last - first + 1 > self._config.train.max_skipped:
+        self._close()
+        raise RunError(self._why_skipped(first, last))
+    text = f"step {step}: "
+    if line["skipped"]:
+      text += f"{line['skipped']} of {line['updates']} updates skipped, as loss or gradients were no numbers; "
+    if "loss" in line:
+      text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
+    return f"{text}{line['tokens_per_second']:,.0f} {registry.task(self._config.model).UNIT}/s"
+
+  def _why_skipped(self, first: int, last: int) -> str:
+    rows = self._batches.rows_of(first - 1).tolist()
+    named = ", ".join(map(str, rows[:8])) + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
+    return (
+      f"the loss or its gradients were no numbers in the updates of steps {first} to {last}, which changed nothing; "
+      f"the batch of step {first} has rows {named} of the packed text. --config.debug says where the "
+      "first such number comes from. The last checkpoint in the run folder is good, but from there the same would "
+      "happen: use another --workdir with a lower config.train.peak_learning_rate or more config.train.warmup_steps"
+    )
+
+  def _evaluate(self, step: int, progress: Progress) -> float | None:
+    if not self._config.data.validation:
+      return None
+    with self._metrics.clock_stopped():
+      line = self._validation.measure(self._state.params_for_decoding)
+    self._metrics.write(step, "validation", line)
+    scores = "".join(f", {name} {line[name]:.2f}" for name in self._validation.shown if name in line)
+    progress.note(f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}{scores}")
+    return line["loss"]
+
+  def _predicted_and_actual(self) -> str:
+    """What `plan` says of this run beside what was seen."""
+    count = devices.device_count()
+    operations, memory = plan.flops(self._config).step * self._updates, plan.memory(self._config, count).total
+    used, by = devices.peak_memory()
+    return (
+      f"planned: {operations:.3g} operations in {self._updates:,} updates, {plan.gigabytes(memory)} on a device; "
+      f"seen: {self._seconds:,.0f} seconds, {operations / self._seconds / count:.3g} operations/s a device, "
+      f"{plan.gigabytes(used)} in {by}"
+    )
+
+  def _close(self) -> None:
+    self._checkpoints.wait()
+    self._checkpoints.close()
+    self._metrics.close()
+    hosts.wait()  # for the main one's writing
+
+
+def _due(step: int, every: int) -> bool:
+  return every > 0 and step % every == 0
+
+
+@contextmanager
+def _signals() -> Iterator[list[signal.Signals]]:
+  """Collects the first SIGTERM or Ctrl-C in a list; a second one ends the process as usual."""
+  received: list[signal.Signals] = []
+  before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+  def restore() -> None:
+    for number, handler in before.items():
+      signal.signal(number, handler)
+
+  def receive(number: int, frame: Any) -> None:
+    received.append(signal.Signals(number))
+    restore()
+
+  for number in before:
+    signal.signal(number, receive)
+  try:
+    yield received
+  finally:
+    restore()
+
+
+def _provenance(packed: PackedRows) -> dict[str, Any]:
+  """What this start of the run depends on besides its config."""
+  return {
+    "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    "data": packed.fingerprint,
+    "machine": devices.describe() | {"cores": devices.cores()},
+    "versions": _versions(),
+  }
+
+
+def _versions() -> dict[str, str]:
+  return versions("jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
