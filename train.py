@@ -21,8 +21,7 @@ from transformer_jax.config import Config, flags, serialization
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, writing
 from transformer_jax.runtime.files import keep_beside
-from transformer_jax.runtime.garbage import collect_rarely
-from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.process import raise_gc_threshold, use_huge_pages
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 
@@ -58,7 +57,7 @@ def main(argv: list[str]) -> int:
 
     devices.require_devices()
     folder = run_folder.folder_of(workdir)
-    with hosts.each_needed(), run_folder.alone_in(folder):
+    with hosts.explain_peer_failure(), run_folder.exclusive_lock(folder):
       train(experiment.config, folder, accept_edits=experiment.accept_edits)
   except (InputError, RunError) as error:
     return _failed(str(error), error.exit_status)
@@ -87,5 +86,5 @@ if __name__ == "__main__":
   # Until the loop is there, which saves what was done, Ctrl-C ends the program at once, without a traceback.
   signal.signal(signal.SIGINT, signal.SIG_DFL)
   use_huge_pages()
-  collect_rarely()
+  raise_gc_threshold()
   sys.exit(main(sys.argv))

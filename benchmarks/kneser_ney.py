@@ -25,7 +25,7 @@ from transformer_jax import registry
 from transformer_jax.data import blocks
 from transformer_jax.data.text import lines_of
 from transformer_jax.runs import restore
-from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.process import use_huge_pages
 from transformer_jax.tasks.causal import output
 
 ROOT = Path(__file__).resolve().parent.parent

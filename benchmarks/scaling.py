@@ -44,7 +44,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.masking import causal_mask
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.process import use_huge_pages
 from transformer_jax.training.step import init_params, init_state, train_step
 
 MODEL = ModelConfig(vocab_size=8000, num_layers=2, d_model=128, d_ff=512, num_heads=4)

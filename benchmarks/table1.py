@@ -36,7 +36,7 @@ from transformer_jax.model.attention import scaled_dot_product_attention
 from transformer_jax.paper.table1.additive import additive_attention
 from transformer_jax.paper.table1.table import ROWS, Layer, Sizes, path_lengths
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
-from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.process import use_huge_pages
 
 FLOOR = 4
 LEAST_SECONDS = 0.003  # that a measurement takes; quicker work is done several times over

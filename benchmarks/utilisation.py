@@ -38,7 +38,7 @@ from transformer_jax.data import packing, pipeline
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
-from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.process import use_huge_pages
 from transformer_jax.training.step import init_state, train_step
 
 SIZES = {

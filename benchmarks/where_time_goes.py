@@ -20,7 +20,7 @@ from typing import Any
 
 import report
 
-from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.process import use_huge_pages
 
 # The first pattern that the name of an operation has says what it belongs to.
 PARTS = (

@@ -20,7 +20,11 @@ from transformer_jax.tasks import translation
 from transformer_jax.training import loss, optimizer, step
 
 # As they are before anything is put in their place.
-_CONTINUE, _REMEMBER, _PENALTY = cache.continue_ancestors, Transformer.remember, beam_searching.penalty
+_CONTINUE, _REMEMBER, _PENALTY = (
+  cache.continue_ancestors,
+  Transformer.precompute_cross_attention,
+  beam_searching.penalty,
+)
 _CHUNKED_SUMS, _DECODER_OUTPUT, _TRAIN_STEP = loss.chunked_sums, translation.decoder_output, step.train_step
 _SUM, _OPTIMIZER, _BLEU, _OPTIONS = devices.sum_over_devices, optimizer.optimizer, scores._bleu, Translator._options
 

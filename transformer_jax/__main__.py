@@ -8,8 +8,7 @@ from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, writing
-from transformer_jax.runtime.garbage import collect_rarely
-from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.process import raise_gc_threshold, use_huge_pages
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 
 
@@ -17,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Runs one command; what the user can mend ends in one line on stderr and status 2, failed work in status 1."""
   if argv is None:
     use_huge_pages()
-    collect_rarely()
+    raise_gc_threshold()
   open_standard_error()
   try:
     if sys.stdout is None:

@@ -6,7 +6,7 @@ from typing import Any
 import protocol
 
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
-from transformer_jax.runtime.huge_pages import use_huge_pages
+from transformer_jax.runtime.process import use_huge_pages
 
 
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:

@@ -71,7 +71,7 @@ def in_torch(threads: int) -> Callable[..., Callable[[], Any]]:
 
 if __name__ == "__main__":
   if "torch" not in sys.argv[2:]:
-    from transformer_jax.runtime.huge_pages import use_huge_pages
+    from transformer_jax.runtime.process import use_huge_pages
 
     use_huge_pages()  # as train.py does
   protocol.serve(load)

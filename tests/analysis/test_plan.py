@@ -172,7 +172,7 @@ def test_memory_grows_with_the_rows_in_a_line():
 
 def test_fused_attention_is_planned_as_plain_attention_without_a_gpu():
   config = with_model(dataclasses.replace(TINY, data=DataConfig(row_length=62)), dtype=Dtype.BFLOAT16)
-  assert plan.whole(with_model(config, fused_attention=True)) == plan.whole(config)
+  assert plan.build_report(with_model(config, fused_attention=True)) == plan.build_report(config)
 
 
 def test_memory_of_parameters_and_optimizer():

@@ -8,7 +8,7 @@ import pytest
 import sacrebleu
 
 from transformer_jax.evaluation import report
-from transformer_jax.evaluation.report import Text, compare, content_hash, whole
+from transformer_jax.evaluation.report import Text, build_report, compare, content_hash
 from transformer_jax.evaluation.scores import compound_split_bleu, split_compounds
 from transformer_jax.runtime.errors import InputError
 
@@ -32,13 +32,13 @@ def many():
 
 class TestScores:
   def test_are_sacrebleus(self):
-    found = whole(*DE)["scores"]
+    found = build_report(*DE)["scores"]
     assert found["bleu"]["score"] == sacrebleu.corpus_bleu(TRANSLATIONS, [REFERENCES]).score
     assert found["chrf"]["score"] == sacrebleu.corpus_chrf(TRANSLATIONS, [REFERENCES]).score
     assert found["ter"]["score"] == sacrebleu.corpus_ter(TRANSLATIONS, [REFERENCES]).score
 
   def test_have_their_signatures(self):
-    found = whole(*DE, tokenize="intl", lowercase=True)["scores"]
+    found = build_report(*DE, tokenize="intl", lowercase=True)["scores"]
     version = f"version:{sacrebleu.__version__}"
     assert found["bleu"]["signature"] == f"nrefs:1|case:lc|eff:no|tok:intl|smooth:exp|{version}"
     assert found["chrf"]["signature"] == f"nrefs:1|case:lc|eff:yes|nc:6|nw:0|space:no|{version}"
@@ -46,24 +46,24 @@ class TestScores:
 
   def test_ter_by_hand(self):
     """One word too many and two replaced, of 6 + 5 + 3; that a letter is small does not count."""
-    assert whole(*DE)["scores"]["ter"]["score"] == pytest.approx(100 * 3 / 14)
+    assert build_report(*DE)["scores"]["ter"]["score"] == pytest.approx(100 * 3 / 14)
 
   def test_no_ter_of_very_long_lines(self):
     long = Text("long.de", ["wort " * 1001, *TRANSLATIONS[1:]])
     for sides in ((long, DE[1]), (DE[0], Text("test.de", long.lines))):
-      found = whole(*sides, other=DE[0])
+      found = build_report(*sides, other=DE[0])
       assert found["scores"]["ter"] is None and found["scores"]["chrf"]["score"] > 0
       assert found["comparison"]["scores"].keys() == {"bleu", "chrf"}
       assert "TER" in report.text(found) and "not computed, as a line has more than 1,000 words" in report.text(found)
-    assert whole(*DE, other=long)["comparison"]["scores"].keys() == {"bleu", "chrf"}
+    assert build_report(*DE, other=long)["comparison"]["scores"].keys() == {"bleu", "chrf"}
 
   def test_exact_match(self):
-    assert whole(*DE)["exact_match"] == pytest.approx(1 / 3)
+    assert build_report(*DE)["exact_match"] == pytest.approx(1 / 3)
 
   def test_compounds_only_for_german(self):
-    assert whole(*DE)["scores"]["compound_split_bleu"] is None
-    assert whole(*DE, languages=("de", "en"))["scores"]["compound_split_bleu"] is None
-    assert whole(*DE, languages=("en", "de"))["scores"]["compound_split_bleu"]["score"] > 0
+    assert build_report(*DE)["scores"]["compound_split_bleu"] is None
+    assert build_report(*DE, languages=("de", "en"))["scores"]["compound_split_bleu"] is None
+    assert build_report(*DE, languages=("en", "de"))["scores"]["compound_split_bleu"]["score"] > 0
 
 
 class TestCompounds:
@@ -166,10 +166,10 @@ class TestReport:
     assert len({content_hash(lines) for lines in contents}) == len(contents)
 
   def test_json_has_all_keys(self):
-    plain = whole(*DE)
+    plain = build_report(*DE)
     run = {"seed": 0, "step": 7}
     given = {"source": Text("test.en", ["a", "b", "c"]), "other": DE[1], "languages": ("en", "de")}
-    full = whole(*DE, **given, run=run, seconds=1.23456)
+    full = build_report(*DE, **given, run=run, seconds=1.23456)
     keys = {"scores", "exact_match", "test_set", "translations", "comparison", "run", "versions", "seconds"}
     for found in (plain, full):
       assert found.keys() == keys
@@ -188,7 +188,7 @@ class TestReport:
     assert plain["comparison"] is plain["run"] is plain["seconds"] is plain["test_set"]["source"] is None
 
   def test_text_tells_what_json_does(self):
-    found = whole(*DE, other=DE[1], languages=("en", "de"), run={"seed": 0, "averaged_steps": None}, seconds=1.2)
+    found = build_report(*DE, other=DE[1], languages=("en", "de"), run={"seed": 0, "averaged_steps": None}, seconds=1.2)
     text = report.text(found)
     for score in (*found["scores"].values(), *found["comparison"]["scores"].values()):
       assert score["signature"] in text and f"{score['score']:.2f}" in text
@@ -206,11 +206,11 @@ class TestReport:
       assert told in text
 
   def test_text_of_what_is_not_known(self):
-    text = report.text(whole(Text(None, TRANSLATIONS), DE[1]))
+    text = report.text(build_report(Text(None, TRANSLATIONS), DE[1]))
     assert "not written" in text and "None" not in text and "Table 2" not in text
 
   def test_bad_input(self):
     with pytest.raises(InputError, match="3 translations but 2 references"):
-      whole(DE[0], Text("r", REFERENCES[:2]))
+      build_report(DE[0], Text("r", REFERENCES[:2]))
     with pytest.raises(InputError, match="no sentences"):
-      whole(Text("a", []), Text("r", []))
+      build_report(Text("a", []), Text("r", []))

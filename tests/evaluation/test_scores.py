@@ -32,7 +32,7 @@ def test_words_are_those_of_13a_unless_said_otherwise():
   assert found.bleu == sacrebleu.corpus_bleu(translation, [reference], tokenize="13a").score
   assert abs(found.bleu - sacrebleu.corpus_bleu(translation, [reference], tokenize="intl").score) > 1
   assert "|tok:13a|" in found.bleu_signature
-  told = report.whole(report.Text(None, translation), report.Text(None, reference))
+  told = report.build_report(report.Text(None, translation), report.Text(None, reference))
   assert told["scores"]["bleu"]["score"] == found.bleu
   assert EvaluateConfig().tokenize == "13a"
 

@@ -97,7 +97,7 @@ def test_one_token_at_a_time_is_all_at_once(gpt, logits_of):
   parents = [[0, 0, 0], [0, 0, 0], [0, 1, 2], [2, 0, 1]]
   order = [2, 0, 1]  # of the texts after the last step
   variables = {"params": params}
-  cache = model.apply(variables, 7, 3, method="start")
+  cache = model.apply(variables, 7, 3, method="init_cache")
 
   @jax.jit
   def step(cache, position, parents, tokens):

@@ -32,8 +32,8 @@ class Example:
     return self.model.apply({"params": self.params}, *args, method=method)
 
   def start(self, valid=VALID):
-    memory = self.apply(self.memory, valid, method="remember")
-    return self.apply(memory, LENGTH, BEAMS, method="start")
+    memory = self.apply(self.memory, valid, method="precompute_cross_attention")
+    return self.apply(memory, LENGTH, BEAMS, method="init_cache")
 
   def _whole(self, tokens):
     """Decodes `[length]` tokens at once -> `[length, model]`."""

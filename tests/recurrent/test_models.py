@@ -80,7 +80,9 @@ class Sentence:
     @jax.jit
     def start():
       memory = self.apply(padded, jnp.arange(len(padded)), mask, method="encode")
-      return self.apply(self.apply(memory, self.valid, method="remember"), 11, BEAMS, method="start")
+      return self.apply(
+        self.apply(memory, self.valid, method="precompute_cross_attention"), 11, BEAMS, method="init_cache"
+      )
 
     self.cache = start()
     self.decode_step = jax.jit(lambda *args: self.apply(*args, method="decode_step"))

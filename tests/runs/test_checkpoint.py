@@ -365,12 +365,12 @@ def test_a_run_is_read_while_it_saves_all_the_time(state, tmp_path, capfd, reads
 
 def test_two_do_not_train_in_one_folder(tmp_path):
   workdir = epath.Path(tmp_path / "run")
-  with run_folder.alone_in(workdir):
-    with pytest.raises(InputError, match=f"another process trains in {workdir}"), run_folder.alone_in(workdir):
+  with run_folder.exclusive_lock(workdir):
+    with pytest.raises(InputError, match=f"another process trains in {workdir}"), run_folder.exclusive_lock(workdir):
       pass
-    with run_folder.alone_in(epath.Path(tmp_path / "other")):
+    with run_folder.exclusive_lock(epath.Path(tmp_path / "other")):
       pass
-  with run_folder.alone_in(workdir):
+  with run_folder.exclusive_lock(workdir):
     pass
 
 

@@ -25,7 +25,7 @@ from transformer_jax.runs import checkpoint
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.trainer.curves import Curves, read_points
-from transformer_jax.trainer.metrics import FILE, Interval, MetricsLog
+from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog
 from transformer_jax.training.step import abstract_state, init_state
 
 CONFIG = Config(
@@ -75,7 +75,7 @@ def test_of_a_checkpoint(tmp_path, capfd, size):
 
 
 def test_of_metrics(tmp_path):
-  log = MetricsLog(epath.Path(tmp_path), 0, Interval())
+  log = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
   log.write(1, "train", {"loss": 1.0})
   before = (tmp_path / FILE).read_bytes()
   with (

@@ -115,7 +115,7 @@ def test_what_is_compiled_meanwhile_is_not_compiled_again():
   batch = devices.shard(np.arange(16.0, dtype=np.float32))
   state = devices.replicate(np.float32(3))
   counting = True
-  with devices.compiled_meanwhile(step, jax.ShapeDtypeStruct((), np.float32), batch):
+  with devices.compile_async(step, jax.ShapeDtypeStruct((), np.float32), batch):
     pass
   assert (traces, len(compilations)) == (1, 1)
   assert [float(x) for x in step(state, batch)] == [123, 120]
@@ -130,7 +130,7 @@ def test_what_cannot_be_compiled_is_said():
   step = devices.over_devices(function, out_axes=None)
   with (
     pytest.raises(ValueError, match="no such product"),
-    devices.compiled_meanwhile(step, np.float32(3), devices.shard(np.zeros(8))),
+    devices.compile_async(step, np.float32(3), devices.shard(np.zeros(8))),
   ):
     pass
 

@@ -9,7 +9,7 @@ from etils import epath
 
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer.curves import Curves, read_points
-from transformer_jax.trainer.metrics import FILE, Interval, MetricsLog, _append
+from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog, _append
 from transformer_jax.training.loss import Sums
 
 
@@ -24,7 +24,7 @@ def lines_of(folder) -> list[dict]:
 
 
 def test_an_interval_adds_up_what_was_not_skipped():
-  interval = Interval()
+  interval = MetricsAccumulator()
   for metrics in (update(2.0), update(5.0), update(9.0, skipped=True), update(11.0, skipped=True)):
     interval.add(metrics)
   interval.seconds = 4.0
@@ -45,7 +45,7 @@ def test_an_interval_adds_up_what_was_not_skipped():
 
 def test_the_longest_row_of_skipped_updates_is_known_wherever_it_ended(tmp_path):
   """Over a line of the log, and with a good update behind it."""
-  log = MetricsLog(epath.Path(tmp_path), 0, Interval())
+  log = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
   found = []
   for step, skipped in enumerate([0, 1, 1, 1, 1, 0, 1, 0, 0], 1):
     log.add(update(1.0, skipped=bool(skipped)))
@@ -83,19 +83,19 @@ def test_a_place_where_nothing_can_be_appended_has_every_line():
 
 
 def test_an_interval_in_which_all_was_skipped_has_no_means():
-  interval = Interval(seconds=1.0)
+  interval = MetricsAccumulator(seconds=1.0)
   interval.add(update(np.nan, skipped=True))
   assert interval.line().keys() & {"loss", "perplexity", "accuracy", "gradient_norm"} == set()
 
 
 def test_an_interval_goes_on_where_a_checkpoint_has_it():
-  whole, part = Interval(), Interval()
+  whole, part = MetricsAccumulator(), MetricsAccumulator()
   updates = [update(1 / 3), update(1 / 7, skipped=True), update(1 / 11)]
   for metrics in updates:
     whole.add(metrics)
   part.add(updates[0])
   saved = jax.tree.map(np.float64, part.to_dict())
-  part = Interval.from_dict(saved)
+  part = MetricsAccumulator.from_dict(saved)
   for metrics in updates[1:]:
     part.add(metrics)
   assert part == whole
@@ -107,9 +107,9 @@ def test_so_does_one_with_several_losses():
     metrics = update(loss)
     return metrics | {"sums": metrics["sums"].replace(others={"next": update(2 * loss)["sums"]})}
 
-  part = Interval()
+  part = MetricsAccumulator()
   part.add(with_another(1.0))
-  part = Interval.from_dict(jax.tree.map(np.float64, part.to_dict()))
+  part = MetricsAccumulator.from_dict(jax.tree.map(np.float64, part.to_dict()))
   part.add(with_another(3.0))
   part.seconds = 1.0
   line = part.line()
@@ -118,7 +118,7 @@ def test_so_does_one_with_several_losses():
 
 def log_with(folder, text: bytes, step: int, updates: int = 0) -> MetricsLog:
   (folder / FILE).write_bytes(text)
-  return MetricsLog(epath.Path(folder), step, Interval(updates=updates))
+  return MetricsLog(epath.Path(folder), step, MetricsAccumulator(updates=updates))
 
 
 def line(step: int) -> bytes:
@@ -165,7 +165,7 @@ def test_lines_that_were_deleted_between_two_parts_of_a_run_are_missed(tmp_path,
 
 @pytest.mark.parametrize("change", ["delete first", "delete", "renumber", "swap", "nothing"])
 def test_lines_that_were_deleted_or_changed_in_the_middle_are_missed(tmp_path, capfd, change):
-  log = MetricsLog(epath.Path(tmp_path), 0, Interval())
+  log = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
   for step in range(1, 12):
     log.add(update(1.0))
     if step in (2, 5, 6, 9, 11):
@@ -189,7 +189,7 @@ def test_lines_that_were_deleted_or_changed_in_the_middle_are_missed(tmp_path, c
 
 
 def test_a_deleted_log_begins_anew(tmp_path, capfd):
-  log = MetricsLog(epath.Path(tmp_path), 4, Interval())
+  log = MetricsLog(epath.Path(tmp_path), 4, MetricsAccumulator())
   assert "has no line of step 4" in capfd.readouterr().err
   log.add(update(1.0))
   log.flush(5)

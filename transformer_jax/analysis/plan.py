@@ -179,7 +179,9 @@ def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   return operations.products(jax.make_jaxpr(jax.grad(loss))(_params(model), batch).jaxpr) // rows
 
 
-def whole(config: Config, devices: int = 1, rate: float | None = None, budget: int | None = None) -> dict[str, Any]:
+def build_report(
+  config: Config, devices: int = 1, rate: float | None = None, budget: int | None = None
+) -> dict[str, Any]:
   """All of the plan but the data, as JSON values.
 
   Args:

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
   config = flags.parse(["plan", f"--config={args.config}", *args.overrides], None).config
   if args.devices < 1 or (args.rate is not None and not args.rate > 0):
     raise InputError("--devices and --rate must be positive")
-  found = plan.whole(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
+  found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
     try:
       found["data"] = plan.data(config)

@@ -63,7 +63,7 @@ def check_scores(args: argparse.Namespace) -> None:
 def print_report(args: argparse.Namespace, translations: "Text", reference: "Text", known: dict[str, Any]) -> None:
   from transformer_jax.evaluation import report
 
-  found = report.whole(translations, reference, tokenize=args.tokenize, lowercase=args.lowercase, **known)
+  found = report.build_report(translations, reference, tokenize=args.tokenize, lowercase=args.lowercase, **known)
   print(json.dumps(found) if args.json else report.text(found))
 
 

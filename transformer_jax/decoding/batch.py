@@ -62,8 +62,8 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
   max_length = source.shape[1] + (options.extra_length if options.room is None else options.room)
   memories, encoding = _memories(model, variables, slots, source)
 
-  def start(memory: Any) -> Any:
-    return model.apply(variables, memory, max_length, options.beam_size, method="start")
+  def init_cache(memory: Any) -> Any:
+    return model.apply(variables, memory, max_length, options.beam_size, method="init_cache")
 
   def enter(cache: Any, slot: jax.Array, sentence: jax.Array) -> Any:
     def put(old: jax.Array, every: jax.Array) -> jax.Array:
@@ -79,7 +79,7 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
     return _log_probs(model, variables, hidden), cache  # [slots, beams, vocab]
 
   # Of this cache nothing is read before a sentence enters.
-  cache = jax.vmap(start)(jax.tree.map(lambda x: x[:slots], memories))
+  cache = jax.vmap(init_cache)(jax.tree.map(lambda x: x[:slots], memories))
   beams = jnp.zeros((slots, options.beam_size), jnp.int32)
   traced_step, decoding = _traced(step, cache, beams[:, 0], beams, beams)
   _require_memory(
@@ -129,11 +129,11 @@ def _memories(model: nn.Module, variables: Any, slots: int, source: jax.Array) -
   Groups of padding cost nothing.
   """
 
-  def remember(source: jax.Array) -> Any:
-    return model.apply(variables, _encode(model, variables, source), source != PAD, method="remember")
+  def precompute_cross_attention(source: jax.Array) -> Any:
+    return model.apply(variables, _encode(model, variables, source), source != PAD, method="precompute_cross_attention")
 
   groups = source.reshape(-1, slots, source.shape[1])
-  remember_all, largest = _traced(jax.vmap(remember), groups[0])
+  remember_all, largest = _traced(jax.vmap(precompute_cross_attention), groups[0])
 
   def of_group(group: jax.Array) -> Any:
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(remember_all, group))

@@ -86,7 +86,7 @@ def sample(
     token = jnp.where(place < prompt_size, prompt[place], chosen).astype(jnp.int32)
     return cache, tokens.at[place].set(token), place + 1, token[None]
 
-  cache = model.apply(variables, length, 1, method="start")
+  cache = model.apply(variables, length, 1, method="init_cache")
   start = cache, jnp.full(length, PAD, jnp.int32), jnp.int32(0), jnp.full(1, BOS, jnp.int32)
   _, tokens, count, _ = jax.lax.while_loop(unfinished, advance, start)
   return tokens, count

@@ -29,7 +29,7 @@ class Text(NamedTuple):
   lines: Sequence[str]
 
 
-def whole(
+def build_report(
   translations: Text,
   reference: Text,
   *,

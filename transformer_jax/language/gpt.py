@@ -53,7 +53,7 @@ class GPT(nn.Module):
     """The output layer's table, that of the embedding: `[vocab, model]`."""
     return self.embedding.table
 
-  def start(self, max_length: int, beams: int) -> Cache:
+  def init_cache(self, max_length: int, beams: int) -> Cache:
     """The cache before the first of at most `max_length` tokens."""
     return caching.empty(self.config.blocks, None, max_length, beams)
 

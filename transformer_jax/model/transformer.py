@@ -95,11 +95,11 @@ class Transformer(nn.Module):
     """The output layer's table, `[vocab, model]`."""
     return (self.target_embedding if self.config.share_logits else self.own_output).table
 
-  def remember(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
+  def precompute_cross_attention(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
     """What each step of the decoder needs of memory `[source, model]` and its real tokens `[source]`."""
     return Memory(tuple(map(caching.store, self.decoder.memory_keys_values(memory))), source_valid[None, :])
 
-  def start(self, memory: Memory, max_length: int, beams: int) -> Cache:
+  def init_cache(self, memory: Memory, max_length: int, beams: int) -> Cache:
     """The cache before the first token.
 
     Args:

@@ -66,7 +66,7 @@ def one_token_at_a_time():
   def logits(model: Transformer, source: jax.Array) -> jax.Array:
     valid = source != PAD
     memory = model.encode(source, jnp.arange(len(source)), masking.padding_mask(valid, valid))
-    cache, steps = model.start(model.remember(memory, valid), max_length=7, beams=3), []
+    cache, steps = model.init_cache(model.precompute_cross_attention(memory, valid), max_length=7, beams=3), []
     for position in range(4):
       before = [formulas.BEGIN if position == 0 else tokens[position - 1] for tokens in outputs]
       tokens = jnp.array([before[i] for i in order] if position == 3 else before)

@@ -300,5 +300,5 @@ def bleu():
   ]
   found = scores.score(translations, references)
   require_close(found.bleu, _bleu(of_translations, of_references), "BLEU", 1e-6)
-  whole = report.whole(report.Text(None, translations), report.Text(None, references))
+  whole = report.build_report(report.Text(None, translations), report.Text(None, references))
   require_close(whole["scores"]["bleu"]["score"], _bleu(of_translations, of_references), "BLEU of a report", 1e-6)

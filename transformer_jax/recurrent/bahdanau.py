@@ -139,7 +139,7 @@ class Bahdanau(EncoderDecoder):
     backward = annotations[last_read(mask, reverse=True), self.config.hidden_size :]
     return DecoderState(jnp.tanh(self.initial(backward)), zeros(len(mask), annotations.shape[1]))
 
-  def remember(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
+  def precompute_cross_attention(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
     initial = take(self.initial_state(memory, source_valid[None]), jnp.int32(0))
     return Memory(initial, self.alignment.source(memory), source_valid)
 

@@ -73,7 +73,7 @@ class EncoderDecoder(nn.Module):
     """
     raise NotImplementedError
 
-  def remember(self, memory: Any, source_valid: jax.Array) -> Memory:
+  def precompute_cross_attention(self, memory: Any, source_valid: jax.Array) -> Memory:
     """What each step of the decoder needs of what `encode` gave, and of the real tokens `[source]`."""
     raise NotImplementedError
 
@@ -109,7 +109,7 @@ class EncoderDecoder(nn.Module):
     """The output layer's table, `[vocab, model]`: the embeddings'."""
     return self.embedding.table
 
-  def start(self, memory: Memory, max_length: int, beams: int) -> Cache:
+  def init_cache(self, memory: Memory, max_length: int, beams: int) -> Cache:
     """The cache before the first token; a state does not grow with `max_length`."""
     return Cache(jax.tree.map(lambda x: jnp.zeros((beams, *x.shape), x.dtype), memory.initial), memory)
 

@@ -141,7 +141,7 @@ class Luong(Stacks):
     layers = self.decoder.advance(state.layers, inputs, kept)
     return DecoderState(layers, self.attention(layers[-1].hidden, source, mask))
 
-  def remember(self, memory: States, source_valid: jax.Array) -> Memory:
+  def precompute_cross_attention(self, memory: States, source_valid: jax.Array) -> Memory:
     [index] = last_read(source_valid[None], reverse=self.config.reverse_source)
     initial = DecoderState(take(memory, index), jnp.zeros(self.config.d_model))
     return Memory(initial, self.attention.source(memory[-1].hidden), source_valid)

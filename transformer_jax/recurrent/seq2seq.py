@@ -53,7 +53,7 @@ class SequenceToSequence(Stacks):
     states = self.decoder(x, positions == 0, initial, deterministic=deterministic)
     return self.output(self.dropout(states[-1].hidden, deterministic=deterministic))
 
-  def remember(self, memory: States, source_valid: jax.Array) -> Memory:
+  def precompute_cross_attention(self, memory: States, source_valid: jax.Array) -> Memory:
     [index] = last_read(source_valid[None], reverse=self.config.reverse_source)
     return Memory(take(memory, index), (), source_valid)
 

@@ -114,7 +114,7 @@ class Checkpoints:
     Args:
       abstract: the shapes and types that it must have.
     """
-    with hosts.together():
+    with hosts.collective_errors():
       found = self._read(self._manager, abstract) if self._manager else None
     heard = json.loads(hosts.bytes_from_main(json.dumps(found and {"log": found.log}).encode()))
     if heard is None:

@@ -86,7 +86,7 @@ def _require_new(config: Config) -> None:
 
 
 @contextlib.contextmanager
-def alone_in(workdir: epath.Path) -> Iterator[None]:
+def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
   """Keeps others from training in the same folder meanwhile; the lock ends with the process, however that ends.
 
   Where the file system has no locks there is none.
@@ -94,7 +94,7 @@ def alone_in(workdir: epath.Path) -> Iterator[None]:
   Raises:
     InputError: somebody else trains there, or the folder cannot be written.
   """
-  with hosts.together():
+  with hosts.collective_errors():
     folder = _locked(workdir) if devices.is_main_host() and "://" not in os.fspath(workdir) else None
   try:
     yield

@@ -85,7 +85,7 @@ def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = Fals
 
 
 @contextmanager
-def compiled_meanwhile(function: Any, state: Any, batch: Any) -> Iterator[None]:
+def compile_async(function: Any, state: Any, batch: Any) -> Iterator[None]:
   """Compiles what `over_devices` gave, or reads it from the cache, in a thread beside what is done inside.
 
   The first call then finds it ready. It is left to that call where the function is not to be compiled (`op_by_op`),

@@ -130,7 +130,7 @@ def gather(text: str) -> list[str]:
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def collective_errors() -> Iterator[None]:
   """An error on one host in the body, in which hosts must not exchange anything, ends all of them with its sentence."""
   failure: InputError | RunError | OSError | None = None
   try:
@@ -198,7 +198,7 @@ def wait() -> None:
   gather("")
 
 
-class Agreement:
+class MaximumOverHosts:
   """Tells all hosts, after the same step, the highest of the numbers that they give, such as that of a signal.
 
   The exchange of a step runs on the devices behind the step's own work and is
@@ -221,7 +221,7 @@ class Agreement:
 
 
 @contextmanager
-def each_needed() -> Iterator[None]:
+def explain_peer_failure() -> Iterator[None]:
   """Says in one sentence that the work with the other hosts came to an end, most likely as one of them died.
 
   Raises:

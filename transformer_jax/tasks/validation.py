@@ -60,7 +60,7 @@ class Validation:
     if self._translator is None:
       self._translator = Translator(self._config, params, self._tokenizer)
     self._translator.params = params
-    with hosts.together():
+    with hosts.collective_errors():
       mine = self._translator.translate([source for source, _ in hosts.share(pairs)])
     translations = hosts.concatenated(mine)
     evaluate = self._config.evaluate

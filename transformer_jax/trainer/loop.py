@@ -25,7 +25,7 @@ from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError, writing
 from transformer_jax.runtime.progress import Progress, say
 from transformer_jax.runtime.versions import versions
-from transformer_jax.trainer.metrics import Interval, MetricsLog
+from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
 
 
@@ -51,7 +51,7 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
   if jax.process_count() > 1:
     _require_equal_hosts(config)
   tokenizer, resumed, content = None, False, b""
-  with hosts.together():
+  with hosts.collective_errors():
     if devices.is_main_host():
       resumed = run_folder.check_run(workdir, config, accept_edits=accept_edits)
       if resumed:
@@ -60,7 +60,7 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
         tokenizer = restore.tokenizer_to_begin_with(config, accept_edits=accept_edits)
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
-  with hosts.together():
+  with hosts.collective_errors():
     tokenizer = tokenizer or Tokenizer(content)
     packed = registry.task(config.model).packed_rows(config, config.data.train, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length, config.data.longest)}")
@@ -119,7 +119,7 @@ class Run:
     self, config: Config, workdir: epath.Path, tokenizer: Tokenizer, packed: PackedRows, accept_edits: bool = False
   ):
     self._config, self._accept_edits = config, accept_edits
-    with hosts.together():
+    with hosts.collective_errors():
       self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
       self._validation = registry.task(config.model).validation(config, tokenizer)
     self._batches = Batches(
@@ -137,23 +137,23 @@ class Run:
     # Placed at birth: a state that moves later would compile the step a second time.
     init = jax.jit(functools.partial(init_state, config), out_shardings=devices.on_all_devices())
     abstract = init.eval_shape()  # traces what `init()` then runs
-    with devices.compiled_meanwhile(self._step, abstract, devices.shard(self._batches[0])):
+    with devices.compile_async(self._step, abstract, devices.shard(self._batches[0])):
       restored = self._checkpoints.restore(abstract)
-      self._state, interval = self._resumed(restored) if restored else (self._begun(init()), Interval())
-    with hosts.together():
+      self._state, interval = self._resumed(restored) if restored else (self._begun(init()), MetricsAccumulator())
+    with hosts.collective_errors():
       self._metrics = MetricsLog(workdir, int(self._state.step), interval)
     self._updates, self._seconds = 0, 0.0
 
-  def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, Interval]:
+  def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, MetricsAccumulator]:
     say(f"resuming after step {int(restored.state.step)}")
-    return restored.state, Interval.from_dict(restored.log) if restored.log else Interval()
+    return restored.state, MetricsAccumulator.from_dict(restored.log) if restored.log else MetricsAccumulator()
 
   def _begun(self, state: TrainState) -> TrainState:
     """The state of a new run: as it is, or with another's parameters."""
     if not self._config.train.init_from:
       return state
     params = state.params
-    with hosts.together():
+    with hosts.collective_errors():
       if devices.is_main_host():
         params = restore.params_from(self._config, params, accept_edits=self._accept_edits)
     return begin_with(state, devices.replicate(hosts.from_main(params)))
@@ -162,7 +162,7 @@ class Run:
     """Updates until the last step, or until a signal."""
     train = self._config.train
     first = int(self._state.step)
-    number, numbers = 0, hosts.Agreement()  # of the signal that ends the run, on all hosts after the same step
+    number, numbers = 0, hosts.MaximumOverHosts()  # of the signal that ends the run, on all hosts after the same step
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1):
         self._update(step)

@@ -45,7 +45,7 @@ def _means(sums: Sums) -> dict[str, float]:
 
 
 @dataclass
-class Interval:
+class MetricsAccumulator:
   """What the updates since the last line of the log add up to.
 
   A checkpoint holds it, so that a run that was stopped between two lines writes
@@ -105,7 +105,7 @@ class Interval:
     return asdict(self)
 
   @classmethod
-  def from_dict(cls, values: Mapping[str, Any]) -> "Interval":
+  def from_dict(cls, values: Mapping[str, Any]) -> "MetricsAccumulator":
     """The inverse of `to_dict`, of numbers of any type."""
     numbers: dict[str, Any] = {f.name: type(f.default)(values.get(f.name, 0)) for f in fields(cls) if f.name != "sums"}
     return cls(sums=_sums(values["sums"]), **numbers)
@@ -138,7 +138,7 @@ class MetricsLog:
     RunError: the disk is full; so do the methods.
   """
 
-  def __init__(self, workdir: epath.Path, step: int, interval: Interval):
+  def __init__(self, workdir: epath.Path, step: int, interval: MetricsAccumulator):
     self._path = workdir / FILE
     self._pending: list[dict[str, Any]] = []
     self._interval = interval
@@ -158,7 +158,7 @@ class MetricsLog:
     if len(self._pending) > in_flight:
       jax.block_until_ready(self._pending[-1 - in_flight])
 
-  def interval(self) -> Interval:
+  def interval(self) -> MetricsAccumulator:
     """Of the updates since the last flush; waits for them, and until all that was written is on the disk."""
     self._add_up()
     if self._curves is not None:
@@ -172,7 +172,7 @@ class MetricsLog:
     last = step - self._interval.updates + self._interval.most_skipped_to
     skipped = self._interval.most_skipped
     self.most_skipped = (last - skipped + 1, last) if skipped else None
-    self._interval = Interval(skipped_in_a_row=self._interval.skipped_in_a_row)
+    self._interval = MetricsAccumulator(skipped_in_a_row=self._interval.skipped_in_a_row)
     self.write(step, "train", line)
     return line
 

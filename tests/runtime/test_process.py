@@ -2,7 +2,7 @@
 
 import gc
 
-from transformer_jax.runtime.garbage import collect_rarely
+from transformer_jax.runtime.process import raise_gc_threshold
 
 
 def test_new_objects_that_stay_are_seldom_gone_through_and_cycles_are_still_found():
@@ -18,7 +18,7 @@ def test_new_objects_that_stay_are_seldom_gone_through_and_cycles_are_still_foun
   try:
     gc.collect()
     assert collections_of(20_011) > 5
-    collect_rarely()
+    raise_gc_threshold()
     gc.collect()
     assert collections_of(20_011) == 0
     assert collections_of(130_003) > 0
