@@ -14,12 +14,12 @@ import jax
 import jax.numpy as jnp
 import report
 
-from transformer_jax import parallel
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.decoding.batch import SearchOptions, search
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.runtime import devices
 from transformer_jax.training.step import init_state, train_step
 
 ROWS, ROW_LENGTH, SENTENCES, LENGTH = 64, 64, 16, 32
@@ -42,7 +42,7 @@ def training_step() -> Any:
   state = jax.eval_shape(lambda: init_state(config))
   rows, places = (1, ROWS, 4, ROW_LENGTH), (1, ROWS)
   batch = Batch(jax.ShapeDtypeStruct(rows, jnp.uint16), jax.ShapeDtypeStruct(places, jnp.int32))
-  step = parallel.over_devices(functools.partial(train_step, config), out_axes=(None, None))
+  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None))
   return step.lower(state, batch)
 
 
