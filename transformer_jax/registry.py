@@ -64,7 +64,8 @@ class Task(Protocol):
   validation: "Callable[[Config, Tokenizer], Any]"
 
 
-_TRANSLATION = "transformer_jax.tasks.translation"
+_TASKS = "transformer_jax.tasks"
+_TRANSLATION = f"{_TASKS}.translation"
 _LANGUAGE = "transformer_jax.language"
 
 FAMILIES = {
@@ -82,23 +83,23 @@ FAMILIES = {
   "luong": Family(
     "transformer_jax.recurrent.config:LuongConfig", "transformer_jax.recurrent.luong:Luong", _TRANSLATION
   ),
-  "gpt": Family(f"{_LANGUAGE}.config:GPTConfig", f"{_LANGUAGE}.gpt:GPT", f"{_LANGUAGE}.causal", command="generate"),
+  "gpt": Family(f"{_LANGUAGE}.config:GPTConfig", f"{_LANGUAGE}.gpt:GPT", f"{_TASKS}.causal", command="generate"),
   "bert": Family(
     f"{_LANGUAGE}.config:BERTConfig",
     f"{_LANGUAGE}.bert:BERT",
-    f"{_LANGUAGE}.masked",
+    f"{_TASKS}.masked",
     command="train.py --config.train.init_from",
   ),
   "bert-classifier": Family(
     f"{_LANGUAGE}.config:BERTClassifierConfig",
     f"{_LANGUAGE}.bert:BERTClassifier",
-    f"{_LANGUAGE}.classification",
+    f"{_TASKS}.classification",
     command="classify",
   ),
   "elmo": Family(
     f"{_LANGUAGE}.config:ELMoConfig",
     f"{_LANGUAGE}.elmo:ELMo",
-    f"{_LANGUAGE}.bidirectional",
+    f"{_TASKS}.bidirectional",
     command="transformer_jax.tasks.features",
   ),
 }
