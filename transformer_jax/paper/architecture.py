@@ -156,7 +156,7 @@ def one_width():
 @STATEMENTS.add(
   "3.1",
   "The decoder's input is the output shifted right by one position.",
-  code="training/segments.py: decoder_input",
+  code="data/segments.py: decoder_input",
   test="tests/training/test_step.py::test_positions_and_decoder_input_start_again_in_each_segment",
 )
 def shifted_right():

@@ -247,7 +247,7 @@ def early_end():
 @STATEMENTS.add(
   "6.1",
   "The models are the mean of the last checkpoints, written every ten minutes: 5 of the base model, 20 of the big one.",
-  code="averaging.py: average",
+  code="runs/averaging.py: average",
   test="tests/runs/test_averaging.py::test_the_mean_of_the_last_checkpoints_is_what_decodes",
 )
 def averaged_checkpoints():

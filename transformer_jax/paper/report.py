@@ -8,9 +8,9 @@ from transformer_jax.paper.statement import Statement
 _HEAD = """\
 # The paper, statement by statement
 
-Made by `python -m transformer_jax fidelity --markdown`; without the flag the command runs the check of each statement.
-The words are ours. A file of the column "code" is in `transformer_jax/`; the test holds the code to the statement
-beside the check.
+This page lists what the paper says and where the code does it. The words are ours. `python -m transformer_jax fidelity`
+runs a check of each statement; with `--markdown` it prints this page. Files in the column "code" are in
+`transformer_jax/`. The test covers more cases than the check.
 """
 
 
@@ -49,7 +49,7 @@ def markdown(statements: Sequence[Statement]) -> str:
   lines = [
     *_table(("section", "statement", "code", "test"), rows),
     "",
-    "## Where the code departs from the paper, or decides what it leaves open",
+    "## Departures, and decisions where the paper leaves a choice",
     "",
     *_table(("section", "paper", "here", "why"), deviations),
   ]

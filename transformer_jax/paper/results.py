@@ -153,7 +153,7 @@ def rows_c():
 @STATEMENTS.add(
   "6.2",
   "Table 3, rows D: P_drop of 0 or 0.2, label smoothing of 0 or 0.2.",
-  code="config.py: TrainConfig.label_smoothing",
+  code="config/experiment.py: TrainConfig.label_smoothing",
   test="tests/paper/test_table3.py::test_a_row_differs_from_base_by_its_own_fields_only",
 )
 def rows_d():
@@ -193,7 +193,7 @@ def big():
 @STATEMENTS.add(
   "6.2",
   "Table 3: perplexity is per piece of the vocabulary.",
-  code="training/metrics.py: means",
+  code="trainer/metrics.py: means",
   test="tests/training/test_step.py::test_metrics",
 )
 def perplexity():

@@ -62,7 +62,7 @@ def shared_vocabulary():
 @STATEMENTS.add(
   "5.1",
   "A batch has about 25,000 source tokens and 25,000 target tokens.",
-  code="config.py: TrainConfig.batch_tokens",
+  code="config/experiment.py: TrainConfig.batch_tokens",
   test="tests/config/test_config.py::test_the_models_of_the_paper",
   deviation=Deviation("places are counted, padding included", "one shape; packing leaves little padding"),
 )
@@ -101,7 +101,7 @@ def packed_pairs_are_alone():
 @STATEMENTS.add(
   "5.2",
   "The base model is trained for 100,000 steps.",
-  code="config.py: TrainConfig.steps",
+  code="config/experiment.py: TrainConfig.steps",
   test="tests/config/test_config.py::test_the_models_of_the_paper",
 )
 def steps():

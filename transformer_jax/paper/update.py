@@ -103,7 +103,7 @@ def one_update():
 @STATEMENTS.add(
   "5.4",
   "Each of the model's dropouts draws what it zeroes for itself.",
-  code="training/translation.py: decoder_output",
+  code="tasks/translation.py: decoder_output",
   test="tests/model/test_transformer.py::test_dropout_is_where_the_paper_says_and_different_everywhere",
 )
 def dropouts_differ():

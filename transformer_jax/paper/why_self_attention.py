@@ -26,7 +26,7 @@ STATEMENTS = Statements()
   "4",
   "Table 1: a layer of self-attention takes O(n^2 d) operations, a recurrent one O(n d^2), a convolutional one "
   "O(k n d^2), self-attention restricted to a neighbourhood of size r O(r n d).",
-  code="layers/table1.py: ROWS",
+  code="paper/table1/table.py: ROWS",
   test="tests/paper/table1/test_table1.py::test_products_are_those_of_the_formula",
   deviation=Deviation(
     "the projections of Q, K, V and of the output, 8 n d^2 operations more, are counted apart",
@@ -52,7 +52,7 @@ def complexity():
 @STATEMENTS.add(
   "4",
   "Table 1: in a recurrent layer O(n) operations wait for one another, in the others O(1).",
-  code="layers/table1.py: ROWS",
+  code="paper/table1/table.py: ROWS",
   test="tests/paper/table1/test_table1.py::test_only_the_recurrence_waits_for_each_position",
 )
 def sequential_operations():
@@ -67,7 +67,7 @@ def sequential_operations():
   "4",
   "Table 1: the longest path between two of n positions is 1 layer of self-attention, O(n) steps of a recurrence, "
   "O(n / k) layers of convolutions or O(log_k n) of dilated ones, O(n / r) of restricted self-attention.",
-  code="layers/reach.py: path_length",
+  code="paper/table1/reach.py: path_length",
   test="tests/paper/table1/test_table1.py::test_path_lengths_are_those_of_the_formula",
 )
 def path_lengths():

@@ -1,0 +1,64 @@
+"""The pages name things that exist: files, modules, links, tests, commands and config keys."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from transformer_jax import registry
+from transformer_jax.commands import COMMANDS
+from transformer_jax.config import Config
+
+ROOT = Path(__file__).parents[1]
+HISTORY = ROOT / "CHANGELOG.md"  # names what was there before, too
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+CURRENT = [page for page in PAGES if page != HISTORY]
+
+
+def keys_of(config: type) -> set[str]:
+  return {field.name for field in dataclasses.fields(config)}
+
+
+def names_in(page: Path) -> str:
+  return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=names_in)
+def test_paths_exist(page):
+  """A path is given from the top, from the package, from the page, or for a test from the tests."""
+  folders = [ROOT, ROOT / "transformer_jax", page.parent, ROOT / "tests"]
+  named = set(re.findall(r"[\w./-]*/[\w-]+\.(?:py|md|json|svg)\b", re.sub(r"https?://\S+", "", page.read_text())))
+  assert not {path for path in named if not any((folder / path).exists() for folder in folders)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names_in)
+def test_links_lead_somewhere(page):
+  links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
+  assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=names_in)
+def test_modules_exist(page):
+  modules = re.findall(r"(?:from|import|-m) (transformer_jax[\w.]*)", page.read_text())
+  paths = [ROOT.joinpath(*module.split(".")) for module in modules]
+  assert not [path for path in paths if not (path.is_dir() or path.with_suffix(".py").exists())]
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=names_in)
+def test_commands_exist(page):
+  text = page.read_text()
+  named = re.findall(r"(?:^ *|`|\| )(?:transformer-jax|python -m transformer_jax) ([a-z]+)", text, re.MULTILINE)
+  assert set(named) <= {*COMMANDS}
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=names_in)
+def test_config_keys_exist(page):
+  parts = {field.name: keys_of(field.default_factory) for field in dataclasses.fields(Config) if field.name != "debug"}
+  parts["model"] = set().union(*(keys_of(registry.config_class(name)) for name in registry.FAMILIES)) | {"family"}
+  named = re.findall(r"\bconfig\.(data|model|train|decode|evaluate)\.([a-z]\w*)", page.read_text())
+  assert not [f"{part}.{key}" for part, key in named if key not in parts[part]]
+
+
+def test_the_readme_is_short():
+  assert len((ROOT / "README.md").read_text().splitlines()) <= 100
