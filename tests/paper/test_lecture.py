@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests import test_lecture_positions
 from tests.model.example import CONFIG, SOURCE, normal, options, perturbed
+from tests.paper import test_lecture_positions
 from transformer_jax.analysis import operations
 from transformer_jax.config import Config
 from transformer_jax.model.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
