@@ -132,8 +132,8 @@ class _Numbers:
 
 @STATEMENTS.add(
   "6.1",
-  "The probability of a token is the model's, of the input and of the output's tokens so far; the score is that of the "
-  "whole output.",
+  "The model gives a token's probability from the input and the output's tokens so far; the score is that of the whole "
+  "output.",
   code="decoding/translator.py: Translator",
   test="tests/decoding/test_batch.py::test_cached_and_padded_equals_uncached_and_alone",
 )
@@ -195,7 +195,7 @@ def length_penalty():
   code="decoding/batch.py: search",
   test="tests/decoding/test_batch.py::test_limits_are_the_sentences_own",
   deviation=Deviation(
-    "the last place allows only the end of the sentence, so that every hypothesis is complete",
+    "the last position allows only the end of the sentence, so every hypothesis is complete",
     "the score of an output is then the probability of a real sequence",
   ),
 )
@@ -220,8 +220,8 @@ def longest_output():
   test="tests/decoding/test_beam_search.py::test_ends_as_soon_as_no_unfinished_hypothesis_can_win",
   deviation=Deviation(
     "a sentence is done when no unfinished hypothesis can still win, or by option (`config.decode.patience`) when as "
-    "many as the beam have ended, as elsewhere",
-    "the best that the beam met is found",
+    "many hypotheses as the beam holds have ended, as in other libraries",
+    "the best hypothesis that the beam met is found",
   ),
 )
 def early_end():
@@ -281,8 +281,8 @@ def _bleu(translations: list[str], references: list[str]) -> float:
   code="evaluation/scores.py: score",
   test="tests/evaluation/test_scores.py::test_words_are_those_of_13a_unless_said_otherwise",
   deviation=Deviation(
-    "sacreBLEU's, of raw text: words are those of `13a`, letters of both cases differ, and a signature says so",
-    "the paper does not say how words are found; scores compare only where that is equal",
+    "sacreBLEU on raw text: `13a` splits the words, case counts, and a signature says so",
+    "the paper does not say how words are split; only scores with equal splitting compare",
   ),
 )
 def bleu():

@@ -51,7 +51,7 @@ def one_table():
   test="tests/model/test_embedding.py::test_a_token_is_its_row_times_the_root_of_d_model",
   deviation=Deviation(
     "the rows that are looked up are multiplied, the table that makes the logits is not",
-    "the same numbers; the authors' own code does it so",
+    "the same numbers; the authors' own code does the same",
   ),
 )
 def embeddings_are_scaled():
@@ -132,7 +132,7 @@ def a_shift_is_linear():
   "Sinusoids may serve sentences longer than those of training.",
   code="model/positional_encoding.py: PositionalEncoding",
   test="tests/model/test_positional_encoding.py::test_sinusoids_have_no_parameters",
-  deviation=Deviation("positions have no largest with sinusoids", "they are computed, not stored"),
+  deviation=Deviation("with sinusoids there is no largest position", "they are computed, not stored"),
 )
 def no_largest_position():
   module = positional_encoding.PositionalEncoding(TINY)

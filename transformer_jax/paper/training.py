@@ -41,7 +41,7 @@ STATEMENTS = Statements()
   code="data/pipeline.py: learn_tokenizer",
   test="tests/data/test_pipeline.py::test_the_tokenizer_is_learned_on_both_sides",
   deviation=Deviation(
-    "SentencePiece's byte-pair encoding of raw text; 4 special pieces and 256 bytes are among the 37,000",
+    "SentencePiece's byte-pair encoding of raw text; 4 special tokens and 256 bytes are among the 37,000",
     "every text is encoded and given back exactly, without a tokenizer of words before it",
   ),
 )
@@ -64,7 +64,7 @@ def shared_vocabulary():
   "A batch has about 25,000 source tokens and 25,000 target tokens.",
   code="config/experiment.py: TrainConfig.batch_tokens",
   test="tests/config/test_config.py::test_the_models_of_the_paper",
-  deviation=Deviation("places are counted, padding included", "one shape; packing leaves little padding"),
+  deviation=Deviation("positions are counted, padding included", "one shape; packing leaves little padding"),
 )
 def batch_size():
   config = Config()
@@ -114,7 +114,7 @@ def steps():
   code="training/optimizer.py: optimizer",
   test="tests/training/test_optimizer.py::test_adam_with_the_schedule",
   deviation=Deviation(
-    "a batch whose loss or gradients are no numbers changes nothing, and is counted",
+    "a batch whose loss or gradients are not finite changes nothing and is counted",
     "one such batch would end the training",
   ),
 )
@@ -204,7 +204,7 @@ def where_dropout_is():
 
 @STATEMENTS.add(
   "5.4",
-  "It is before the residual sum and the normalisation.",
+  "Dropout comes before the residual sum and the normalisation.",
   code="model/sublayer.py: Sublayer.output",
   test="tests/model/test_sublayer.py::test_dropout_is_on_the_output_of_f_and_not_on_the_residual",
 )
@@ -265,7 +265,7 @@ def dropout_rate():
   code="training/loss.py: token_sums",
   test="tests/training/test_loss.py::test_cross_entropy_against_the_smoothed_distribution",
   deviation=Deviation(
-    "1 - eps + eps/V on the target and eps/V on every other piece; the paper gives no formula",
+    "1 - eps + eps/V on the target and eps/V on every other token; the paper gives no formula",
     "Szegedy et al. 2016, whom the paper cites",
   ),
 )

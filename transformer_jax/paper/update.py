@@ -68,7 +68,7 @@ def _slope(params: Any, number: int, direction: np.ndarray) -> float:
 
 @STATEMENTS.add(
   "5.2",
-  "A step is one update, by the mean loss of all tokens of its batch, which devices share.",
+  "A step is one update by the mean loss of all tokens of its batch; the devices share the batch.",
   code="training/step.py: train_step",
   test="tests/training/test_step.py::test_devices_and_accumulation_change_nothing",
 )
@@ -102,7 +102,7 @@ def one_update():
 
 @STATEMENTS.add(
   "5.4",
-  "Each of the model's dropouts draws what it zeroes for itself.",
+  "Each dropout of the model draws a mask of its own.",
   code="tasks/translation.py: decoder_output",
   test="tests/model/test_transformer.py::test_dropout_is_where_the_paper_says_and_different_everywhere",
 )
