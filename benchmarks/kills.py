@@ -31,6 +31,7 @@ from typing import Any
 
 import report
 import tiny
+from curves import read_points
 
 TIMING = {"seconds", "tokens_per_second"}
 KEYS = {
@@ -234,7 +235,6 @@ def compare(whole: Path, stopped: Path) -> Iterator[str]:
   import numpy as np
 
   from transformer_jax.runs import checkpoint, run_folder
-  from transformer_jax.trainer.curves import read_points
   from transformer_jax.training.step import abstract_state
 
   states = []

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from etils import epath
 
+from benchmarks.curves import read_points
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
@@ -24,7 +25,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.runtime.files import write_atomically
-from transformer_jax.trainer.curves import Curves, read_points
+from transformer_jax.trainer.curves import Curves
 from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog
 from transformer_jax.training.step import abstract_state, init_state
 

@@ -17,6 +17,7 @@ import pytest
 from etils import epath
 
 import train as program
+from benchmarks.curves import read_points
 from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
@@ -29,7 +30,7 @@ from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.evaluator import HeldOut
 from transformer_jax.tasks.validation import Validation
-from transformer_jax.trainer import curves, loop
+from transformer_jax.trainer import loop
 from transformer_jax.training.step import abstract_state, init_params
 
 
@@ -190,7 +191,7 @@ def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp
   assert [line["step"] for line in lines if line["split"] == "validation"] == [5, 10, 13]
   assert metrics_of(tmp_path / "parts") == lines
   assert_same_bits(state_of(tmp_path / "parts", config), state_of(tmp_path / "whole", config))
-  whole, parts = (curves.read_points(tmp_path / name / "tensorboard") for name in ("whole", "parts"))
+  whole, parts = (read_points(tmp_path / name / "tensorboard") for name in ("whole", "parts"))
   assert [step for step, _ in whole["train/loss"]] == [3, 6, 9, 12, 13]
   assert all(parts[name] == whole[name] for name in whole if name.split("/")[1] not in TIMING)
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from etils import epath
 
+from benchmarks.curves import read_points
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.trainer.curves import Curves, read_points
+from transformer_jax.trainer.curves import Curves
 from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog, _append
 from transformer_jax.training.loss import Sums
 
