@@ -23,7 +23,7 @@ def get_config() -> Config:
     data=DataConfig(corpus=Corpus.NUMBERS, train="train", validation="validation", test="test", row_length=64),
     model=ModelConfig(vocab_size=360, num_layers=2, d_model=128, d_ff=512, num_heads=4),
     train=TrainConfig(
-      steps=800,
+      steps=700,
       batch_tokens=2048,
       warmup_steps=200,
       peak_learning_rate=2e-3,
