@@ -85,7 +85,7 @@ def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment
   with log.open("w") as stderr:
     status = runs.start(workdir, stderr, environment).wait()
   said = log.read_text()
-  errors = [line for line in said.splitlines() if line.startswith("train.py: error: ")]
+  errors = [line for line in said.splitlines() if line.startswith("transformer-jax: error: ")]
   step = kills.last_checkpoint(workdir)
   resize(disk, 1 << 20)
   wrong = [] if (status, len(errors)) in {(0, 0), (1, 1), (2, 1)} else [f"status {status}, {len(errors)} errors"]
@@ -94,7 +94,7 @@ def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment
   if f"resuming after step {step}" not in workdir.with_suffix(".stderr").read_text() and step:
     wrong.append(f"the checkpoint of step {step} was not used")
   wrong += kills.compare(whole, workdir)
-  what = errors[0].removeprefix("train.py: error: ").replace(str(disk), "DISK") if errors else "it fits"
+  what = errors[0].removeprefix("transformer-jax: error: ").replace(str(disk), "DISK") if errors else "it fits"
   found = {"kB": size, "status": status, "checkpoint": step, "said": what, "wrong": ", ".join(wrong)}
   return found | ({"stderr": said} if wrong else {})
 

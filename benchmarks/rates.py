@@ -36,7 +36,7 @@ def measured(arguments: Mapping[str, list[str]], keys: list[str], file: Path) ->
   """
   if not file.exists():
     with tempfile.TemporaryDirectory() as scratch:
-      rounds = measure({name: flags.parse(["rates", *a], None).config for name, a in arguments.items()}, Path(scratch))
+      rounds = measure({name: config_of(given) for name, given in arguments.items()}, Path(scratch))
     file.write_text(json.dumps({**report.context(), "keys": keys, "seconds_of_an_update": rounds}, indent=1) + "\n")
   found = json.loads(file.read_text())
   if found.get("keys", []) != keys:
@@ -44,6 +44,13 @@ def measured(arguments: Mapping[str, list[str]], keys: list[str], file: Path) ->
   rounds = found["seconds_of_an_update"]
   first = rounds[next(iter(arguments))]
   return {name: report.median(first) * report.ratio(rounds[name], first) for name in arguments}
+
+
+def config_of(arguments: list[str]) -> Config:
+  """The config of the flags --config and --config.KEY; other flags are left out."""
+  [given] = [argument.removeprefix("--config=") for argument in arguments if argument.startswith("--config=")]
+  keys = [argument for argument in arguments if argument.startswith("--config.")]
+  return flags.read_config(given, flags.read_keys(keys))
 
 
 def measure(configs: Mapping[str, Config], folder: Path) -> dict[str, list[float]]:

@@ -1,15 +1,15 @@
 """The paper's base model (Table 3) on WMT14 (§5): English to German, or with `:en-fr` English to French.
 
-    python train.py --config=configs/base.py --workdir=runs/base
-    python -m transformer_jax average --workdir=runs/base --last=5 --output=runs/base-average
-    python -m transformer_jax evaluate --workdir=runs/base-average --source=newstest2014.en --reference=newstest2014.de
+    transformer-jax train --config=configs/base.py --workdir=runs/base
+    transformer-jax average --workdir=runs/base --last=5 --output=runs/base-average
+    transformer-jax evaluate --workdir=runs/base-average --source=newstest2014.en --reference=newstest2014.de
 
 100,000 updates of about 25,000 source and 25,000 target tokens; 37,000 shared
 pieces for German and 32,000 for French. newstest2013 is for choosing and
 newstest2014 for the score. §6.1 averages the last five checkpoints, written
 every ten minutes: with the paper's 0.4 s a step that is every 1,500 steps.
 
-Not run here. `python -m transformer_jax plan --config=configs/base.py` has
+Not run here. `transformer-jax plan --config=configs/base.py` has
 63,045,632 parameters and 1.02e18 operations for the whole run; the paper took
 12 hours on 8 P100 for a BLEU of 27.3 (German) and 38.1 (French).
 """

@@ -1,13 +1,14 @@
 """BERT (Devlin et al. 2019) of 2 million parameters, for a text of a few megabytes on a CPU core.
 
-    python train.py --config=configs/bert.py --workdir=runs/bert --config.data.train=FILE --config.data.validation=FILE
+    transformer-jax train --config=configs/bert.py --workdir=runs/bert \
+      --config.data.train=FILE --config.data.validation=FILE
 
 FILE is plain text, UTF-8, as it is or compressed (`.gz`, `.xz`); several are separated by `;`. Its documents are the
 paragraphs between blank lines (`--config.data.document` says otherwise). Then, from lines `LABEL<TAB>SENTENCE`:
 
-    python train.py --config=configs/bert.py:classify --workdir=runs/classes --config.train.init_from=runs/bert \
+    transformer-jax train --config=configs/bert.py:classify --workdir=runs/classes --config.train.init_from=runs/bert \
       --config.model.labels=LABEL,LABEL --config.data.train=TSV --config.data.validation=TSV
-    python -m transformer_jax classify --workdir=runs/classes < sentences
+    transformer-jax classify --workdir=runs/classes < sentences
 
 For hundreds of updates a masked token's prediction is little better than how often each piece is, until the model has
 found out where to look. That comes sooner with short rows and with LayerNorm before each sub-layer (`docs/language.md`

@@ -1,6 +1,7 @@
 """ELMo (Peters et al. 2018) of 1.6 million parameters, for a text of a few megabytes on two CPU cores.
 
-    python train.py --config=configs/elmo.py --workdir=runs/elmo --config.data.train=FILE --config.data.validation=FILE
+    transformer-jax train --config=configs/elmo.py --workdir=runs/elmo \
+      --config.data.train=FILE --config.data.validation=FILE
 
 FILE is plain text as for `configs/gpt.py`. Then, in Python:
 

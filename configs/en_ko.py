@@ -1,6 +1,6 @@
 """Technical English to Korean: documentation of Python, Django, GNOME and Rust, and everyday sentences.
 
-    python train.py --config=configs/en_ko.py --workdir=runs/en_ko --config.data.train="A/train;B/train" \
+    transformer-jax train --config=configs/en_ko.py --workdir=runs/en_ko --config.data.train="A/train;B/train" \
       --config.data.validation="A/valid;B/valid"
 
 A/train stands for A/train.en and A/train.ko, and so on for any number of corpora. Raw text: BLEU is of

@@ -1,7 +1,8 @@
 """GPT (Radford et al. 2018) of 2 million parameters, for a text of a few megabytes on two CPU cores.
 
-    python train.py --config=configs/gpt.py --workdir=runs/gpt --config.data.train=FILE --config.data.validation=FILE
-    python -m transformer_jax generate --workdir=runs/gpt --prompt="Prince Andrew" --top-p=0.95
+    transformer-jax train --config=configs/gpt.py --workdir=runs/gpt \
+      --config.data.train=FILE --config.data.validation=FILE
+    transformer-jax generate --workdir=runs/gpt --prompt="Prince Andrew" --top-p=0.95
 
 FILE is plain text, UTF-8, as it is or compressed (`.gz`, `.xz`); several are separated by `;`.
 `--config.data.document=paragraph` or `line` tells a file's paragraphs or lines apart, which then do not see each other.

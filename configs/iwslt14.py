@@ -1,6 +1,6 @@
 """IWSLT14 German to English, 160,000 sentence pairs of talks, with the sizes that are usual for it.
 
-    python train.py --config=configs/iwslt14.py --workdir=runs/iwslt14 \
+    transformer-jax train --config=configs/iwslt14.py --workdir=runs/iwslt14 \
       --config.data.train=PREFIX --config.data.validation=PREFIX
 
 PREFIX.de and PREFIX.en are the tokenised, lowercased talks of the campaign, as
@@ -8,7 +8,7 @@ the preparation script of fairseq's examples writes them. 6+6 layers of 512 with
 4 heads and a feed-forward layer of 1,024, dropout 0.3, 10,000 shared pieces,
 batches of about 4,096 tokens, a peak learning rate of 5e-4.
 
-Not run here: the corpus is not at hand. `python -m transformer_jax plan
+Not run here: the corpus is not at hand. `transformer-jax plan
 --config=configs/iwslt14.py` has 36,626,432 parameters and 4.9e16 operations for
 the whole run.
 """

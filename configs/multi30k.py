@@ -1,6 +1,6 @@
 """Multi30k (Elliott et al. 2016), English to German, with the sizes of Transformer-Tiny (Wu et al. 2021).
 
-    python train.py --config=configs/multi30k.py --workdir=runs/m30k \
+    transformer-jax train --config=configs/multi30k.py --workdir=runs/m30k \
       --config.data.train=PREFIX --config.data.validation=PREFIX
 
 PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.

@@ -1,6 +1,6 @@
 """Numbers written out in English to German, from 0 to 999,999: a first run that needs no download.
 
-python train.py
+transformer-jax train
 echo "forty-two" | transformer-jax translate --workdir runs/numbers
 
 --config.data.target_language=ko, or another of num2words, trains for another language. What runs reach:

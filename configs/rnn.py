@@ -1,6 +1,6 @@
 """The Transformer's recurrent ancestors on Multi30k, with as many parameters as `multi30k.py` and its data and search.
 
-    python train.py --config=configs/rnn.py:bahdanau --workdir=runs/bahdanau \
+    transformer-jax train --config=configs/rnn.py:bahdanau --workdir=runs/bahdanau \
       --config.data.train=PREFIX --config.data.validation=PREFIX
 
 KIND is plain (Sutskever et al. 2014), reversed (the same, reading the source from its end), bahdanau (Bahdanau et al.

@@ -1,7 +1,7 @@
 """Every row of the paper's Table 3, on WMT14 English to German: the base model with one thing changed.
 
-    python train.py --config=configs/table3.py:B-dk16 --workdir=runs/B-dk16
-    python -m transformer_jax plan --config=configs/table3.py:B-dk16
+    transformer-jax train --config=configs/table3.py:B-dk16 --workdir=runs/B-dk16
+    transformer-jax plan --config=configs/table3.py:B-dk16
 
 A row differs from `base.py` by the fields that the table prints for it and by
 nothing else; `transformer_jax/paper/table3.py` has these, and what the paper reports.

@@ -10,11 +10,15 @@ import hypothesis
 import jax
 import pytest
 
+from transformer_jax.runtime import progress
+
 hypothesis.settings.register_profile("untimed", deadline=None)  # a machine may be busy
 hypothesis.settings.load_profile("untimed")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # Most of the time of these small tests is the compiler's.
 jax.config.update("jax_disable_most_optimizations", True)
+# What is said of silences would depend on how busy the machine is.
+progress._SECONDS_OF_SILENCE = 3600.0
 
 
 @pytest.fixture(autouse=True, scope="session")

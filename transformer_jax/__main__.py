@@ -1,4 +1,4 @@
-"""The command line: `python -m transformer_jax COMMAND`, or `transformer-jax COMMAND`."""
+"""The command line: `transformer-jax COMMAND`, or `python -m transformer_jax COMMAND`."""
 
 import argparse
 import io
@@ -7,53 +7,63 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
-from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, writing
+from transformer_jax.commands.endings import ending
+from transformer_jax.runtime.errors import PROGRAM, InputError, one_line, writing
 from transformer_jax.runtime.process import raise_gc_threshold, use_huge_pages
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
+from transformer_jax.runtime.wording import nearest
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-  """Runs one command; what the user can mend ends in one line on stderr and status 2, failed work in status 1."""
-  if argv is None:
-    use_huge_pages()
-    raise_gc_threshold()
+def program(argv: Sequence[str] | None = None) -> int:
+  """`main` as a process of its own, of which it makes the settings; without `argv` the arguments are the process'."""
+  use_huge_pages()
+  raise_gc_threshold()
+  return main(sys.argv[1:] if argv is None else argv)
+
+
+def main(argv: Sequence[str]) -> int:
+  """Runs one command and returns its exit status; an error is one line on standard error."""
   open_standard_error()
   try:
-    if sys.stdout is None:
-      raise InputError("standard output is closed: give it a file, a pipe or /dev/null")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-      sys.stdout.reconfigure(errors="backslashreplace")  # a file's name can be no text
-    args, rest = _parser().parse_known_args(argv)
-    if args.command is None:
-      raise InputError(f"a command is missing; there are {', '.join(COMMANDS)}")
-    overrides = [argument for argument in rest if "config" in args and argument.startswith("--config.")]
-    if overrides != rest:
-      raise InputError(f"unrecognized arguments: {' '.join(rest)}; `transformer-jax {args.command} --help` tells more")
-    args.overrides = overrides
-    args.run(args)
+    _run(argv)
     with writing("standard output"):
       sys.stdout.flush()
-  except (InputError, RunError) as error:
-    return _failed(str(error), error.exit_status)
-  except BrokenPipeError:
-    leave_standard_output()
-    return 128 + 13  # nobody reads on, as in `| head`: as a program that SIGPIPE ends
-  except OSError as error:
-    where = "" if error.filename else "standard output, or a temporary file: "
-    return _failed(f"{where}{error}", RunError.exit_status)
-  except KeyboardInterrupt:
-    return 128 + 2
-  except Exception as error:
-    if not is_out_of_memory(error):
+  except (Exception, KeyboardInterrupt) as error:
+    found = ending(error, argv[0] if argv else "")
+    if found is None:
       raise
-    return _failed("memory is exhausted: use a smaller batch or beam size", RunError.exit_status)
+    status, sentence = found
+    leave_standard_output()
+    if sentence:
+      print(f"{PROGRAM}: error: {one_line(sentence)}", file=sys.stderr)
+    return status
   return 0
 
 
-def _failed(message: str, status: int) -> int:
-  leave_standard_output()
-  print(f"transformer-jax: error: {one_line(message)}", file=sys.stderr)
-  return status
+def _run(argv: Sequence[str]) -> None:
+  if sys.stdout is None:
+    raise InputError("standard output is closed: give it a file, a pipe or /dev/null")
+  if isinstance(sys.stdout, io.TextIOWrapper):
+    sys.stdout.reconfigure(errors="backslashreplace")  # a file's name can be no text
+  if not argv:
+    raise InputError(f"a command is missing; there are {', '.join(COMMANDS)}")
+  if not argv[0].startswith("-") and argv[0] not in COMMANDS:
+    raise InputError(f"{argv[0]!r} is not a command{nearest(argv[0], COMMANDS)}; there are {', '.join(COMMANDS)}")
+  args, rest = _parser().parse_known_args(argv)
+  _require_known(args, rest)
+  args.overrides = rest
+  args.run(args)
+
+
+def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:
+  """Raises InputError for arguments that argparse does not know, but for the keys of a config and their values."""
+  takes_keys, more = "config" in args, f"; `{args.parser.prog} --help` tells more"
+  for flag in (argument.partition("=")[0] for argument in rest if argument.startswith("--")):
+    if not (takes_keys and flag.startswith("--config.")):
+      known = nearest(flag, args.parser._option_string_actions)
+      raise InputError(f"{flag} is not a flag of `{args.parser.prog}`{known}{more}")
+  if rest and not takes_keys:
+    raise InputError(f"unrecognized arguments: {' '.join(rest)}{more}")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -64,15 +74,18 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-  parser = _Parser(prog="transformer-jax", description="The Transformer, trained by train.py.", allow_abbrev=False)
+  description = "Trains Transformers and their relatives, and translates, evaluates and generates with them."
+  parser = _Parser(prog=PROGRAM, description=description, allow_abbrev=False)
   commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
   for name, module in COMMANDS.items():
     summary = module.DESCRIPTION.split(": ")[0].replace("\n", " ")
-    command = commands.add_parser(name, help=summary, description=module.DESCRIPTION, allow_abbrev=False)
-    command.set_defaults(run=module.run)
+    command = commands.add_parser(
+      name, help=summary, description=module.DESCRIPTION, allow_abbrev=False, conflict_handler="resolve"
+    )
+    command.set_defaults(run=module.run, parser=command)
     module.add_arguments(command)
   return parser
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  sys.exit(program())

@@ -42,12 +42,16 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
 @pytest.mark.parametrize(
   ("argv", "message"),
   [
-    ([], "a command is missing; there are plan, translate, evaluate, score"),
-    (["translat"], "'translate', 'evaluate'"),
+    ([], "a command is missing; there are train, plan, translate, evaluate, score"),
+    (["translat"], "'translat' is not a command (did you mean translate or train?); there are train, plan"),
     (["translate"], "required: --workdir"),
     (["translate", "--workdir", "/nowhere"], "/nowhere is not a run folder"),
     (["translate", "--workdir", "W", "--beam-size", "x"], "--beam-size"),
-    (["translate", "--workdir", "W", "--beam", "3"], "--beam"),
+    (
+      ["translate", "--workdir", "W", "--beam", "3"],
+      "--beam is not a flag of `transformer-jax translate` (did",
+    ),
+    (["average", "--workdir", "W", "--last", "1", "--output", "x", "y"], "unrecognized arguments: y"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "/nowhere"], "/nowhere"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--hypotheses", "/nowhere/f"], "--hypotheses"),
@@ -93,7 +97,10 @@ def test_a_checkout_that_is_not_installed_is_run_from_its_own_folder(tmp_path):
 
 
 def test_help_does_not_wait_for_jax():
-  program = "import sys; from transformer_jax.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+  program = (
+    "import sys; from transformer_jax.__main__ import main\n"
+    "try: main(['--help'])\nexcept SystemExit: pass\nmain(['train', '--help', '--config=table3:big'])\n"
+  )
   program += "sys.exit(bool({'jax', 'numpy', 'sacrebleu', 'sacremoses'} & sys.modules.keys()))"
   result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
   assert result.returncode == 0, result.stderr

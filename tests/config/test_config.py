@@ -1,12 +1,11 @@
-import dataclasses
 import importlib.util
-import inspect
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from transformer_jax import registry
 from transformer_jax.config import (
   Config,
   Corpus,
@@ -17,7 +16,9 @@ from transformer_jax.config import (
   TrainConfig,
   serialization,
 )
+from transformer_jax.config.help_text import descriptions, help_text
 from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.runtime.errors import InputError
 
 FILES = sorted((Path(__file__).parents[2] / "configs").glob("*.py"))
@@ -46,14 +47,17 @@ def test_missing_keys_have_their_defaults():
   ("values", "message"),
   [
     ({"nope": 1}, "config.nope is not a key; config has data, debug, decode, evaluate, model, train"),
-    ({"model": {"layers": 1}}, "config.model.layers is not a key; config.model has activation, "),
+    (
+      {"model": {"layers": 1}},
+      "config.model.layers is not a key (did you mean num_layers?); config.model has activation, ",
+    ),
     ({"model": 3}, "config.model is 3, but must be a group of keys"),
     ({"model": {"num_layers": 2.0}}, "config.model.num_layers is 2.0, but must be int"),
     ({"model": {"num_layers": True}}, "config.model.num_layers is True, but must be int"),
     ({"model": {"num_layers": None}}, "config.model.num_layers is None, but must be int"),
     ({"model": {"dropout": "0.1"}}, "config.model.dropout is '0.1', but must be float"),
     ({"model": {"pre_norm": 1}}, "config.model.pre_norm is 1, but must be bool"),
-    ({"model": {"d_k": "x"}}, "config.model.d_k is 'x', but must be int or null"),
+    ({"model": {"d_k": "x"}}, "config.model.d_k is 'x', but must be int or none"),
     ({"model": {"dtype": "float16"}}, "config.model.dtype is 'float16', but must be one of float32, bfloat16"),
     ({"data": {"corpus": "moon"}}, "config.data.corpus is 'moon', but must be one of numbers, text, tfds"),
     ({"data": {"train": 3}}, "config.data.train is 3, but must be str"),
@@ -178,20 +182,63 @@ def test_the_model_config_is_hashable_by_value():
 
 
 def test_keys_of_flags():
-  serialization.require_key("model.num_layers")
+  assert serialization.type_of("model.num_layers") is int
   for path, message in (
-    ("model.layers", "config.model.layers is not a key"),
-    ("modle.num_layers", "config.modle is not a key; config has data, debug, decode, evaluate, model, train"),
-    ("model.num_layers.x", "config.model.num_layers.x is not a key; config.model.num_layers has none"),
+    ("model.layers", "config.model.layers is not a key (did you mean model.num_layers"),
+    ("modle.num_layers", "config.modle is not a key (did you mean model.num_layers"),
+    ("model.num_layers.x", "config.model.num_layers.x is not a key (did you mean model.num_layers"),
   ):
     with pytest.raises(InputError, match="^" + re.escape(message)):
-      serialization.require_key(path)
+      serialization.type_of(path)
 
 
-@pytest.mark.parametrize("cls", [DataConfig, ModelConfig, TrainConfig, DecodeConfig, EvaluateConfig])
-def test_every_key_is_documented(cls):
-  for field in dataclasses.fields(cls):
-    assert re.search(rf"^  ([\w, ]+, )?{field.name}(, [\w, ]+)?:", inspect.getdoc(cls) or "", re.MULTILINE), field.name
+@pytest.mark.parametrize("name", registry.FAMILIES)
+def test_every_key_is_described(name):
+  config = Config(model=registry.config_class(name)(), data=DataConfig(row_length=64))
+  text = help_text(config)
+  for key in serialization.flat(config):
+    assert re.search(rf"^  --config\.{re.escape(key)}=.*\n      \S", text, re.MULTILINE), key
+
+
+def test_a_description_is_that_of_the_nearest_class():
+  found = descriptions(LuongConfig)
+  assert found["input_feeding"] == "the attentional vector of one step is an input of the next."  # its own
+  assert found["hidden_size"] == "width of a recurrent state."  # of the base
+  assert found["dtype"] == "the type of matrix products; states are float32."  # of the base, not of the base's base
+  assert descriptions(DataConfig)["target_language"].startswith("language codes; for `text` they are the endings of")
+
+
+@pytest.mark.parametrize(
+  ("key", "text", "value"),
+  [
+    ("model.num_layers", "3", 3),
+    ("model.num_layers", "1_000", 1000),
+    ("model.d_k", "none", None),
+    ("model.d_k", "None", None),
+    ("model.d_k", "5", 5),
+    ("model.dropout", "1e-3", 0.001),
+    ("model.dropout", "0", 0.0),
+    ("model.pre_norm", "True", True),
+    ("model.pre_norm", "false", False),
+    ("data.train", "7", "7"),
+    ("data.train", "true", "true"),
+    ("data.train", "", ""),
+    ("model.dtype", "bfloat16", Dtype.BFLOAT16),
+    ("model.score", "dot", Score.DOT),
+  ],
+)
+def test_what_the_command_line_says_becomes_a_value(key, text, value):
+  found = serialization.from_text(text, key)
+  assert found == value and type(found) is type(value)
+
+
+def test_changed_keys_are_checked_together():
+  config = serialization.changed(Config(), {"model.num_heads": 4, "model.dtype": Dtype.BFLOAT16, "debug": True})
+  assert config == Config(model=ModelConfig(num_heads=4, dtype=Dtype.BFLOAT16), debug=True)
+  with pytest.raises(InputError, match=r"config\.model\.num_heads is 3, which does not divide"):
+    serialization.changed(Config(), {"model.num_heads": 3})
+  with pytest.raises(InputError, match=r"config\.model\.hidden_size is not a key"):  # of another family
+    serialization.changed(Config(), {"model.hidden_size": 3})
 
 
 def config_of(path):
@@ -199,7 +246,7 @@ def config_of(path):
   assert spec is not None and spec.loader is not None
   module = importlib.util.module_from_spec(spec)
   spec.loader.exec_module(module)
-  assert "python train.py" in module.__doc__
+  assert "transformer-jax train" in module.__doc__
   return module.get_config()
 
 

@@ -52,7 +52,7 @@ def refused(folder: Path, configs: list[Config]) -> list[str]:
   ends = Processes(folder, folder / "run", configs).end()
   assert [status for status, _, _ in ends] == [2] * len(configs), ends
   errors = [error.splitlines()[-1] for _, _, error in ends]
-  assert all(error.startswith("train.py: error: ") for error in errors) and "Traceback" not in str(ends)
+  assert all(error.startswith("transformer-jax: error: ") for error in errors) and "Traceback" not in str(ends)
   return errors
 
 

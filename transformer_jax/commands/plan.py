@@ -3,18 +3,19 @@
 import argparse
 import json
 
+from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
 from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
 Tells before anything runs what a config needs: parameters by part, memory of a device, floating-point operations, time
-at a given rate, padding and epochs. --config.KEY=VALUE changes keys as in train.py. Nothing is computed but shapes, and
-the training text packed, unless --no-data; that of TensorFlow Datasets is read only with --data.
+at a given rate, padding and epochs. --config and --config.KEY=VALUE are those of `train`. Nothing is computed but
+shapes, and the training text packed, unless --no-data; that of TensorFlow Datasets is read only with --data.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
-  add("--config", required=True, metavar="FILE", help="a file of configs/, as for train.py")
+  add_config_arguments(parser, "the first example")
   add("--devices", type=int, default=1, metavar="N", help="devices that share a batch (default 1)")
   add("--rate", type=float, metavar="R", help="operations a second of one device, such as 60e12; gives the time")
   add(
@@ -28,12 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   """`plan`: what a config needs, from shapes."""
-  from transformer_jax.analysis import plan, plan_report
-  from transformer_jax.config import Corpus, flags
-
-  config = flags.parse(["plan", f"--config={args.config}", *args.overrides], None).config
+  if args.help:
+    print_help(args)
+    return
+  config = read_config(args)
   if args.devices < 1 or (args.rate is not None and not args.rate > 0):
     raise InputError("--devices and --rate must be positive")
+  from transformer_jax.analysis import plan, plan_report
+  from transformer_jax.config import Corpus
+
   found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
     try:

@@ -1,10 +1,12 @@
 """Typed configuration of an experiment, validated where it is made.
 
-A file in `configs/` returns a `Config`; command-line flags write into it
-(`--config.model.num_layers=2`), which is why the dataclasses are mutable and
-why `config_values.validated` rebuilds the whole tree afterwards: only then do
-the checks in `__post_init__` see the final values. From there on nobody writes
-into it, so that `ModelConfig` serves as a hashable attribute of the modules.
+A file in `configs/` returns a `Config`, whose functions may write into it: the
+dataclasses are mutable. `serialization.validated` therefore rebuilds the whole
+tree afterwards, so that the checks in `__post_init__` see the final values.
+From there on nobody writes into it, so that `ModelConfig` serves as a hashable
+attribute of the modules.
+
+The sections `Attributes:` are what `--help` says of the keys.
 """
 
 import enum
@@ -51,15 +53,19 @@ class DataConfig:
   """Where sentence pairs, or plain text, come from and how they are laid out in rows.
 
   Attributes:
-    corpus: `numbers` (embedded), `text` (files) or `tfds` (TensorFlow Datasets).
+    corpus: where the text comes from: `numbers` (embedded), `text` (files) or
+      `tfds` (TensorFlow Datasets).
     document: what a document is in the plain text of one language: a `file`, a
       `paragraph` between blank lines, or a `line`; sentence pairs have none.
     source_language, target_language: language codes; for `text` they are the
       endings of `PREFIX.en` and `PREFIX.de`.
-    train, validation, test: for `text` a prefix or `SOURCE,TARGET`, several
+    train: the training text. For `text` a prefix or `SOURCE,TARGET`, several
       separated by `;`, each with an optional `*WEIGHT` (how often an epoch
-      reads it); for `tfds` and `numbers` the name of a split. An empty
-      validation or test is left out.
+      reads it); for `tfds` and `numbers` the name of a split.
+    validation: the text that is measured on while training, named like `train`;
+      empty is none.
+    test: the text that is measured on at the end, named like `train`; empty is
+      none.
     dataset: the TFDS name, such as `wmt14_translate/de-en`.
     data_dir: TFDS' folder; empty is its own default.
     row_length: tokens of a packed row, on each side.
@@ -117,17 +123,19 @@ class TrainConfig:
       `batch_tokens // row_length` rows over all devices and hosts.
     accumulation: micro-batches that a batch is computed in, to save memory;
       the result is the same.
-    warmup_steps: of eq. 3.
-    peak_learning_rate: the rate at `warmup_steps`; None is eq. 3's own,
+    warmup_steps: updates in which the learning rate rises (eq. 3).
+    peak_learning_rate: the learning rate at `warmup_steps`; none is eq. 3's own,
       (d_model * warmup_steps) ** -0.5.
-    beta1, beta2, epsilon: Adam's.
-    label_smoothing: epsilon_ls.
-    ema_decay: of an exponential moving average of the parameters (see
-      `training/optimizer.py`), which validation, the test and decoding then use
-      in place of the parameters; 0 keeps none.
-    max_skipped: an update whose loss or gradients are no numbers is skipped;
-      more than so many in a row end the run.
-    seed: of parameters, dropout and the order of rows.
+    beta1: Adam's decay of the mean of the gradients.
+    beta2: Adam's decay of the mean of their squares.
+    epsilon: what Adam adds to the denominator.
+    label_smoothing: the probability epsilon_ls that is spread over all tokens (§5.4).
+    ema_decay: the decay of an exponential moving average of the parameters,
+      which validation, the test and decoding then use in place of the
+      parameters; 0 keeps none.
+    max_skipped: updates in a row that may be skipped, as their loss or gradients
+      are not finite; more end the run.
+    seed: the seed of parameters, dropout and the order of rows.
     init_from: a run folder whose vocabulary and last parameters this run begins
       with, where they have the same names and shapes; empty begins with random ones.
     log_every: steps between two lines of the log.
@@ -191,9 +199,10 @@ class DecodeConfig:
   """How translations are searched for (§6.1).
 
   Attributes:
-    beam_size: hypotheses kept; 1 is greedy.
-    length_penalty: alpha.
-    penalty: `gnmt`, ((5 + |Y|) / 6) ** alpha, or `fairseq`, |Y| ** alpha.
+    beam_size: hypotheses kept at each step; 1 is greedy search.
+    length_penalty: alpha, the exponent of the length penalty.
+    penalty: the kind of length penalty: `gnmt`, ((5 + |Y|) / 6) ** alpha, or
+      `fairseq`, |Y| ** alpha.
     patience: a sentence is done when so many times `beam_size` hypotheses have
       ended (1 is fairseq's rule); 0 is when nothing better is possible any more,
       which takes longer.

@@ -6,12 +6,15 @@ import json
 import reprlib
 import types
 import typing
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.wording import nearest
 
 _short = reprlib.Repr()  # of a value that may be of any size and depth
 _short.maxstring = _short.maxother = 80
@@ -19,19 +22,56 @@ _short.maxstring = _short.maxother = 80
 _FAMILY = "family"  # the key that names the dataclass of `model`: in JSON only, not on the command line
 
 
-def require_key(path: str, config: Config | None = None) -> None:
-  """Raises InputError unless `path`, such as `model.num_layers`, is a key: of this config, or of any model's."""
+def type_of(key: str, config: Config | None = None) -> Any:
+  """The type of a key such as `model.num_layers`: in this config, or whatever model it is of.
+
+  Raises:
+    InputError: there is no such key; the message names the nearest ones.
+  """
   known: Any = Config
   seen = "config"
-  for name in path.split("."):
+  for name in key.split("."):
     hints = _hints(known)
     if name not in hints:
-      raise _unknown(seen, name, hints)
+      raise _unknown(seen, name, hints, nearest(key, _keys(Config)))
     known, seen = hints[name], f"{seen}.{name}"
     if known is AnyModelConfig and config:
       known = type(config.model)
   if _hints(known):
     raise InputError(f"{seen} is a group of keys: set one of {', '.join(sorted(_hints(known)))}")
+  return known
+
+
+def from_text(text: str, key: str) -> Any:
+  """The value of a key, from what the command line says of it.
+
+  Raises:
+    InputError: there is no such key, or the text is not of its type.
+  """
+  hint = type_of(key)
+  if str not in _kinds(hint):
+    words: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
+    for read in (lambda text: words[text.lower()], int, float):
+      with suppress(KeyError, ValueError):
+        return _convert(hint, read(text), f"config.{key}")
+  return _convert(hint, text, f"config.{key}")
+
+
+def changed(config: Config, values: Mapping[str, Any]) -> Config:
+  """The config with other values of some keys, such as `model.num_layers`; every check runs again.
+
+  Raises:
+    InputError: the config's model has no such key, or the values do not go together.
+  """
+  tree = to_dict(config)
+  for key, value in values.items():
+    type_of(key, config)
+    *groups, name = key.split(".")
+    group = tree
+    for part in groups:
+      group = group[part]
+    group[name] = value.value if isinstance(value, enum.Enum) else value
+  return from_dict(tree)
 
 
 def _hints(known: Any) -> dict[str, Any]:
@@ -44,9 +84,15 @@ def _hints(known: Any) -> dict[str, Any]:
   return {f.name: hints[f.name] for f in dataclasses.fields(known)}
 
 
-def _unknown(path: str, name: str, known: dict[str, Any]) -> InputError:
+def _keys(known: Any, prefix: str = "") -> Iterator[str]:
+  """All keys of a group and the groups in it."""
+  for name, hint in _hints(known).items():
+    yield from _keys(hint, f"{prefix}{name}.") if _hints(hint) else [f"{prefix}{name}"]
+
+
+def _unknown(path: str, name: str, known: dict[str, Any], meant: str) -> InputError:
   key = f"{path}.{name}" if name.isidentifier() and len(name) < 80 else _short.repr(name)
-  return InputError(f"{key} is not a key; {path} has {', '.join(sorted(known)) or 'none'}")
+  return InputError(f"{key} is not a key{meant}; {path} has {', '.join(sorted(known)) or 'none'}")
 
 
 def validated(config: Config) -> Config:
@@ -100,7 +146,7 @@ def _build(cls: type, values: Any, path: str) -> Any:
   hints = _hints(cls)
   for name in values:
     if name not in hints:
-      raise _unknown(path, name, hints)
+      raise _unknown(path, name, hints, nearest(name, hints))
   return cls(**{name: _convert(hints[name], value, f"{path}.{name}") for name, value in values.items()})
 
 
@@ -112,18 +158,26 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
     value = {key: inner for key, inner in value.items() if key != _FAMILY}
   if dataclasses.is_dataclass(hint) or hint is AnyModelConfig:
     return _build(typing.cast(type, hint), value, path)
-  allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-  for kind in allowed:
+  for kind in _kinds(hint):
     if isinstance(kind, type) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
       return kind(value)
     if kind is float and type(value) in (int, float):
       return float(value)
     if type(value) is kind:
       return value
-  names = " or ".join(
+  raise InputError(f"{path} is {_short.repr(value)}, but must be {describe_type(hint)}")
+
+
+def describe_type(hint: Any) -> str:
+  """The type of a key in words, such as `int or none`, or `one of numbers, text, tfds`."""
+  return " or ".join(
     "one of " + ", ".join(member.value for member in kind)
     if issubclass(kind, enum.Enum)
-    else str(kind.__name__).replace("NoneType", "null")
-    for kind in allowed
+    else kind.__name__.replace("NoneType", "none")
+    for kind in _kinds(hint)
   )
-  raise InputError(f"{path} is {_short.repr(value)}, but must be {names}")
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+  """The types that a type allows: itself, or the members of a union."""
+  return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)

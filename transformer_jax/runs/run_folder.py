@@ -178,6 +178,24 @@ def read_config(workdir: epath.Path, *, accept_edits: bool = False) -> Config:
   return serialization.from_dict(values)
 
 
+def config_of_run(workdir: epath.Path, *, accept_edits: bool = False) -> Config | None:
+  """The config that a folder holds, to go on with where no other is given; None where there is none. All hosts call it.
+
+  Args:
+    workdir: the run folder.
+    accept_edits: what was edited by hand counts.
+
+  Raises:
+    InputError: it is damaged, or the folder has links to other places.
+  """
+  content = "null"
+  with hosts.collective_errors():
+    if devices.is_main_host() and (workdir / CONFIG).exists():
+      content = serialization.to_json(read_config(workdir, accept_edits=accept_edits))
+  values = json.loads(hosts.bytes_from_main(content.encode()))
+  return serialization.from_dict(values) if values else None
+
+
 def _read_json(workdir: epath.Path, name: str, accept_edits: bool) -> Any:
   most = untrusted.LARGEST_JSON
   return untrusted.json_of(workdir / name, lambda: digests.read(workdir, name, most, accept_edits=accept_edits))

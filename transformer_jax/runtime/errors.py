@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+PROGRAM = "transformer-jax"  # how the command line names itself in messages
+
 
 class InputError(ValueError):
   """What the user gave cannot be used: a file, a line, a key. Exit status 2.

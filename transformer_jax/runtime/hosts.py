@@ -27,7 +27,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from transformer_jax.runtime import devices, progress
-from transformer_jax.runtime.errors import InputError, RunError, first_line
+from transformer_jax.runtime.errors import PROGRAM, InputError, RunError, first_line
 
 Item = TypeVar("Item")
 
@@ -250,7 +250,7 @@ def _speak_before_abort() -> None:
 
   @handler_type
   def handler(number: int) -> None:
-    os.write(2, f"{os.path.basename(sys.argv[0])}: error: {_last_words}\n".encode())
+    os.write(2, f"{PROGRAM}: error: {_last_words}\n".encode())
     os._exit(RunError.exit_status)
 
   _kept.append(handler)

@@ -2,11 +2,19 @@
 
 import logging
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tqdm import tqdm
 
+from transformer_jax.runtime.wording import counted
+
 _SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_OF_SILENCE = 2.0
+_SECONDS_FOR_A_RATE = 10.0
+_WITHOUT_TIME_LEFT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
 _muted = False
 
 
@@ -25,6 +33,18 @@ def say(text: str) -> None:
   sys.stderr.flush()
 
 
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+  """Says what is done in the body, as soon as that takes more than two seconds."""
+  timer = threading.Timer(_SECONDS_OF_SILENCE, say, [f"{what} ..."])
+  timer.daemon = True
+  timer.start()
+  try:
+    yield
+  finally:
+    timer.cancel()
+
+
 class Progress:
   """How far the work is, how fast it goes and how long it will take.
 
@@ -40,13 +60,17 @@ class Progress:
   def __init__(self, unit: str, *, total: int | None = None, initial: int = 0, visible: bool = True):
     self._unit, self._total, self._initial, self._visible = unit, total, initial, visible
     self._count = initial
-    self._start = self._last_line = time.monotonic()
+    self._last_line = time.monotonic()
+    # The rate is that of what comes after the first update, in which programs are compiled.
+    self._first: tuple[int, float] | None = None
     self._bar: tqdm | None = None
 
   def __enter__(self) -> "Progress":
-    self._start = self._last_line = time.monotonic()
+    self._last_line = time.monotonic()
     if self._visible and not _muted and sys.stderr.isatty():
       self._bar = tqdm(total=self._total, initial=self._initial, unit=f" {self._unit}s", dynamic_ncols=True)
+      if self._total is not None:
+        self._bar.bar_format = _WITHOUT_TIME_LEFT
     return self
 
   def __exit__(self, *_: object) -> None:
@@ -56,7 +80,10 @@ class Progress:
   def update(self, count: int) -> None:
     """`count` more are done."""
     self._count += count
+    self._first = self._first or (self._count, time.monotonic())
     if self._bar is not None:
+      if self._time_left() is not None:
+        self._bar.bar_format = None  # tqdm's own, with the time left
       self._bar.update(count)
     elif self._visible and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
       self._last_line = time.monotonic()
@@ -70,16 +97,24 @@ class Progress:
 
   def describe(self) -> str:
     """One line: how many, how fast, how long still."""
-    count = f"{self._count:,}" if self._total is None else f"{self._count:,} of {self._total:,}"
-    line = f"{count} {self._unit}s, {self._rate():.3g} a second"
-    left = self._time_left()
-    return line if left is None else f"{line}, {left} left"
+    done = counted(self._count, self._unit)
+    if self._total is not None:
+      done = f"{self._count:,} of {counted(self._total, self._unit)}"
+    rate, left = self._rate(), self._time_left()
+    return done + (f", {rate:.3g} a second" if rate else "") + (f", {left} left" if left else "")
 
-  def _rate(self) -> float:
-    return (self._count - self._initial) / max(time.monotonic() - self._start, 1e-9)
+  def _rate(self) -> float | None:
+    """How many a second; None until there is something to measure."""
+    if self._first is None or self._count == self._first[0]:
+      return None
+    count, start = self._first
+    return (self._count - count) / max(time.monotonic() - start, 1e-9)
 
   def _time_left(self) -> str | None:
+    """How long it will take still; None until the rate is that of some seconds."""
     rate = self._rate()
-    if self._total is None or rate == 0:
+    if self._total is None or self._first is None or rate is None:
+      return None
+    if time.monotonic() - self._first[1] < _SECONDS_FOR_A_RATE:
       return None
     return tqdm.format_interval(max(self._total - self._count, 0) / rate)

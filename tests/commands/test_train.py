@@ -1,4 +1,4 @@
-"""The flags of train.py: what they set, and one line for each mistake. Nothing is trained here."""
+"""The flags of `train`: what they set, and one line for each mistake. Nothing is trained here."""
 
 import os
 import subprocess
@@ -7,36 +7,28 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from absl import flags
 
-import train
+from transformer_jax.__main__ import main
 from transformer_jax.config import Corpus
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import run_folder
 from transformer_jax.runtime import files
 from transformer_jax.runtime.errors import InputError
 
-ROOT = str(Path(train.__file__).parent)
+ROOT = Path(__file__).parents[2]
+SHIM = str(ROOT / "train.py")
 
 
 @pytest.fixture
 def run(monkeypatch, capfd, tmp_path):
-  """Calls train.py: (status, what would be trained, lines on stderr)."""
+  """Calls `train`: (status, what would be trained, output, lines on stderr)."""
 
   def run(*argv):
     started = []
     loop = SimpleNamespace(train=lambda config, workdir, accept_edits: started.append((config, str(workdir))))
     monkeypatch.setitem(sys.modules, "transformer_jax.trainer.loop", loop)
-    monkeypatch.delitem(sys.modules, "config_config", raising=False)  # the config file before
-    monkeypatch.setattr(sys, "argv", ["train.py", *argv])  # ml_collections looks for overrides here
     monkeypatch.chdir(tmp_path)
-    before = set(flags.FLAGS)
-    try:
-      status = train.main(sys.argv)
-    finally:
-      for name in set(flags.FLAGS) - before:
-        delattr(flags.FLAGS, name)
-      flags.FLAGS.unparse_flags()
+    status = main(["train", *argv])
     out, err = capfd.readouterr()
     return status, started, out, err.splitlines()
 
@@ -44,13 +36,14 @@ def run(monkeypatch, capfd, tmp_path):
 
 
 def test_without_flags_it_trains_the_default(run, tmp_path):
-  status, [(config, workdir)], _, errors = run()
-  assert (status, errors, config.data.corpus) == (0, [], Corpus.NUMBERS)
+  status, [(config, workdir)], _, said = run()
+  assert (status, config.data.corpus) == (0, Corpus.NUMBERS)
+  assert said == ["no --config is given; the first example is taken:", f"  {ROOT}/configs/numbers.py"]
   assert workdir == str(tmp_path / "runs" / "numbers")
 
 
 def test_a_config_file_and_overrides(run, tmp_path):
-  file = os.path.join(os.path.dirname(train.__file__), "configs", "multi30k.py")
+  file = ROOT / "configs" / "multi30k.py"
   status, [(config, workdir)], _, errors = run(
     f"--config={file}",
     "--workdir=here",
@@ -70,6 +63,7 @@ def test_a_config_file_and_overrides(run, tmp_path):
 
 def test_a_run_folder_may_be_in_the_cloud(run, monkeypatch):
   monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
+  monkeypatch.setattr(run_folder, "config_of_run", lambda *_, **__: None)
   _, [(_, workdir)], _, _ = run("--workdir=gs://bucket/runs/x")
   assert workdir == "gs://bucket/runs/x"
 
@@ -104,7 +98,10 @@ def test_an_argument_of_a_config_file_is_part_of_the_run_folder(run, tmp_path):
     (["--config.model=3"], ["config.model", "group"]),
     (["--config=configs/nope.py"], ["configs/nope.py"]),
     (["--config=."], ["--config"]),
-    (["--workdri=x"], ["workdri"]),
+    (["--workdri=x"], ["--workdri is not a flag", "did you mean --workdir?"]),
+    (["--config.modle.num_layers=2"], ["did you mean model.num_layers"]),
+    (["--config.steps=2"], ["config.steps", "did you mean train.steps?"]),
+    (["--config=multi3k"], ["no file multi3k", "did you mean multi30k?", "table3"]),
     (["--workdir"], ["workdir"]),
     (["configs/base.py"], ["configs/base.py", "not a flag"]),
     (["--config.train.steps", "5", "6"], ["'6'", "not a flag"]),
@@ -123,7 +120,7 @@ def test_a_mistake_is_one_line(run, argv, words):
   assert_one_line(run(*argv), words)
 
 
-IMPORT = "from transformer_jax.config import *\n"
+IMPORT = "from transformer_jax.config import Config\nfrom transformer_jax.model.config import ModelConfig\n"
 
 
 @pytest.mark.parametrize(
@@ -150,40 +147,45 @@ def test_a_mistake_in_a_config_file_is_one_line(run, tmp_path, text, words):
 def assert_one_line(result, words):
   status, started, out, errors = result
   assert (status, started, out) == (2, [], "")
-  assert len(errors) == 1 and errors[0].startswith("train.py: error: ")
-  assert "Traceback" not in errors[0] and len(errors[0]) < 500
+  assert len(errors) == 1 and errors[0].startswith("transformer-jax: error: ")
+  assert "Traceback" not in errors[0] and len(errors[0]) < 600
   for word in words:
     assert word in errors[0]
 
 
 def test_the_program_ends_with_that_line_and_status_2(tmp_path):
-  program = [sys.executable, train.__file__, "--config.model.layers=2"]
+  program = [sys.executable, SHIM, "--config.model.layers=2"]
   done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
   assert (done.returncode, done.stdout) == (2, "")
-  assert done.stderr.startswith("train.py: error: config.model.layers is not a key") and done.stderr.count("\n") == 1
+  [error] = done.stderr.splitlines()
+  assert error.startswith("transformer-jax: error: config.model.layers is not a key")
 
 
 # As in some containers: no HOME, and a number of a user that no list has.
 HOMELESS = """
-import pwd, sys, train
-from transformer_jax import run_folder
+import pwd, sys
+from transformer_jax.__main__ import main
 from transformer_jax.runtime.files import user_cache
 def nobody(number):
   raise KeyError("getpwuid(): uid not found")
 pwd.getpwuid = nobody
-print(train.main(["train.py", *sys.argv[1:]]), user_cache())
+print(main(["train", *sys.argv[1:]]), user_cache())
 """
 
 
 def ended(program, cwd, *, without=(), **environment):
+  """A program at its end; what it says on a slow machine only, as `loading JAX ...`, is left out."""
   own = {name: value for name, value in os.environ.items() if name not in without}
-  return subprocess.run(program, cwd=cwd, capture_output=True, text=True, env=own | environment)
+  done = subprocess.run(program, cwd=cwd, capture_output=True, text=True, env=own | environment)
+  lines = done.stderr.splitlines(keepends=True)
+  done.stderr = "".join(line for line in lines if not line.endswith(" ...\n"))
+  return done
 
 
 def test_without_a_home_the_cache_is_beside_the_run_and_it_is_said(tmp_path):
   argv = [f"--workdir={tmp_path}/runs/a[1]"]  # which ends before anything is computed
   without = ("HOME", "XDG_CACHE_HOME", "TRANSFORMER_JAX_CACHE")
-  done = ended([sys.executable, "-c", HOMELESS, *argv], tmp_path, without=without, PYTHONPATH=ROOT)
+  done = ended([sys.executable, "-c", HOMELESS, *argv], tmp_path, without=without, PYTHONPATH=str(ROOT))
   cache = tmp_path / "runs" / "transformer_jax_cache"
   assert done.stdout == f"2 {cache}\n"
   said, error = done.stderr.splitlines()
@@ -200,22 +202,83 @@ def test_without_a_home_the_cache_folder_is_to_be_named(monkeypatch):
 
 
 def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
-  done = ended([sys.executable, train.__file__, b"--workdir=a\xffb"], tmp_path)
+  done = ended([sys.executable, SHIM, b"--workdir=a\xffb"], tmp_path)
   assert (done.returncode, done.stdout) == (2, "") and not (tmp_path / "a\udcffb").exists()
   [error] = done.stderr.splitlines()
-  assert error.startswith("train.py: error: the run folder '") and "a\\udcffb' has a name that is not UTF-8" in error
+  assert error.startswith("transformer-jax: error: the run folder '")
+  assert "a\\udcffb' has a name that is not UTF-8" in error
 
 
-@pytest.mark.parametrize("program", [[train.__file__], ["-m", "transformer_jax", "translate", "--workdir=."]])
+@pytest.mark.parametrize("program", [[SHIM], ["-m", "transformer_jax", "translate", "--workdir=."]])
 def test_devices_that_are_not_there(tmp_path, program):
-  done = ended([sys.executable, *program], tmp_path, JAX_PLATFORMS="nonsense", PYTHONPATH=ROOT)
+  done = ended([sys.executable, *program], tmp_path, JAX_PLATFORMS="nonsense", PYTHONPATH=str(ROOT))
   assert (done.returncode, done.stdout) == (2, "")
   [error] = done.stderr.splitlines()
   assert "error: JAX finds no device of JAX_PLATFORMS=nonsense" in error and "unset it" in error
 
 
-def test_help_names_every_key(run):
-  status, started, out, errors = run("--help")
+def test_help_has_each_key_with_its_value_meaning_type_and_default(run):
+  status, started, out, errors = run("--config=multi30k", "--config.train.seed=7", "--help")
   assert (status, started, errors) == (0, [], [])
-  for words in ("python train.py", "--config.model.num_layers=6", "--config.data.corpus=numbers"):
-    assert words in out
+  words = " ".join(out.split())
+  for text in (
+    "usage: transformer-jax train",
+    "--workdir DIR the run folder",
+    "config.model: The Transformer's sizes and options",
+    "--config.model.num_layers=4 N, layers of the encoder and layers of the decoder. [int; default 6]",
+    "--config.model.d_k=none width of a head's queries and keys; None is d_model / h. [int or none; default none]",
+    "--config.evaluate.lowercase=true whether letters of both cases are equal. [bool; default false]",
+    "--config.decode.penalty=fairseq",
+    "[one of gnmt, fairseq; default gnmt]",
+    "--config.data.test=''",
+    "--config.train.seed=7",
+    "--config.debug=false",
+  ):
+    assert text in words, text
+  assert max(map(len, out.splitlines())) <= 80
+
+
+def test_flags_of_another_familys_help(run):
+  _, _, out, _ = run("--help", "--config=rnn:luong-dot")
+  assert "--config.model.score=dot\n" in out and "--config.model.hidden_size=200\n" in out and "d_ff" not in out
+
+
+def test_the_shim_and_the_command_are_one(tmp_path):
+  def said(*program):
+    done = ended([sys.executable, *program, "--config.train.steps=0"], tmp_path, PYTHONPATH=str(ROOT))
+    return done.returncode, done.stdout, done.stderr
+
+  assert said(SHIM) == said("-m", "transformer_jax", "train")
+
+
+def test_a_file_of_here_goes_before_one_of_the_package(run, tmp_path):
+  _, [(shipped, _)], _, said = run("--config=configs/multi30k.py")
+  assert shipped.model.num_layers == 4 and said[-1] == f"  {ROOT}/configs/multi30k.py"
+  (tmp_path / "configs").mkdir()
+  (tmp_path / "configs" / "multi30k.py").write_text(
+    "from configs import base, tiny\ndef get_config(): return tiny.config(base.get_config())\n"
+  )
+  (tmp_path / "configs" / "tiny.py").write_text(
+    "import dataclasses\ndef config(of): return dataclasses.replace(of, debug=True)\n"
+  )
+  _, [(own, workdir)], _, said = run("--config=configs/multi30k.py")
+  assert own.debug and own.model.num_layers == 6 and said == []
+  assert workdir == str(tmp_path / "runs" / "multi30k")
+  _, [(own, _)], _, said = run("--config=multi30k")  # a name alone is that of the package
+  assert not own.debug and len(said) == 2
+
+
+def test_a_mistake_does_not_wait_for_jax(tmp_path):
+  mistakes = """
+    trian;train --workdri=x
+    train --config.model.layers=2;train --config=nope;train --config.train.steps=0;train --hosts=2
+    train --workdir=x --config.train.steps=two;train --config=table3:A-h5;plan --config=nope;translate
+  """.strip().replace("\n", ";")
+  program = (
+    "import sys; from transformer_jax.__main__ import main\n"
+    f"assert all(main(mistake.split()) == 2 for mistake in {mistakes!r}.split(';'))\n"
+    "sys.exit(bool({'jax', 'numpy', 'orbax', 'flax'} & sys.modules.keys()))"
+  )
+  done = ended([sys.executable, "-c", program], tmp_path, PYTHONPATH=str(ROOT))
+  assert done.returncode == 0, done.stderr
+  assert done.stderr.count("\n") == 10

@@ -1,0 +1,42 @@
+"""The flags --config and --config.KEY, which `train` and `plan` share, and their --help."""
+
+import argparse
+
+from transformer_jax.config import Config, flags
+from transformer_jax.config.help_text import help_text
+from transformer_jax.runtime.progress import say
+
+
+def add_config_arguments(parser: argparse.ArgumentParser, default: str) -> None:
+  """Adds --config, and a --help that shows the keys too; what begins with `--config.` goes to `args.overrides`.
+
+  Args:
+    parser: of the command.
+    default: what is said of the config where no --config is given.
+  """
+  parser.add_argument("-h", "--help", action="store_true", help="show this, and each key with its value, and exit")
+  parser.add_argument(
+    "--config",
+    metavar="FILE[:ARGUMENT]",
+    help="a config file, which is a program in Python, or the name of one that comes with the package, as in "
+    f"--config=multi30k (default: {default}); --config.KEY=VALUE changes a key",
+  )
+
+
+def print_help(args: argparse.Namespace) -> None:
+  """Prints the flags of a command, and each key with the value that the config file and the flags give it."""
+  config = flags.read_config(args.config, flags.read_keys(args.overrides))
+  given = args.config or f"configs/{flags.DEFAULT}"
+  print(f"{args.parser.format_help()}\nkeys, with the values that {given} and the flags give them:")
+  print(help_text(config))
+
+
+def read_config(args: argparse.Namespace) -> Config:
+  """The config of --config and its keys; says which file it is of, where that is not the one that was named."""
+  config = flags.read_config(args.config, flags.read_keys(args.overrides))
+  path = flags.find_file(args.config)
+  if args.config is None:
+    say(f"no --config is given; the first example is taken:\n  {path}")
+  elif str(path) != args.config.partition(":")[0]:
+    say(f"--config={args.config} comes with transformer_jax:\n  {path}")
+  return config

@@ -1,0 +1,118 @@
+"""`train`: trains a model, or goes on with a run."""
+
+import argparse
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
+from transformer_jax.config import Config, flags, serialization
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import keep_beside
+from transformer_jax.runtime.progress import doing, say
+
+DESCRIPTION = """\
+Trains a model: without flags that of the first example, configs/numbers.py. The same command goes on with a run that
+was stopped, and so does --workdir alone. On several hosts it is called once on each (docs/clusters.md); where no
+platform tells them of each other, --coordinator, --hosts and --host do.
+"""
+
+
+class Cluster(NamedTuple):
+  """Which of several hosts this process is; all None where the platform is to tell.
+
+  Attributes:
+    coordinator: HOST:PORT on host 0, free there and within reach of all.
+    hosts: how many there are; 1 is this process by itself, whatever the platform tells.
+    host: the number of this one, from 0.
+  """
+
+  coordinator: str | None = None
+  hosts: int | None = None
+  host: int | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add = parser.add_argument
+  add_config_arguments(parser, "that of the run in --workdir, or else the first example")
+  add("--workdir", metavar="DIR", help="the run folder, which is made (default: runs/NAME, by the config file's name)")
+  add(
+    "--accept-edits",
+    action="store_true",
+    help="take config.json, tokenizer.model and provenance.json as they are, though they are not as they were written",
+  )
+  add("--coordinator", metavar="HOST:PORT", help="an address on host 0, free there and within reach of all hosts")
+  add("--hosts", type=int, metavar="N", help="how many hosts there are; 1: this process works by itself")
+  add("--host", type=int, metavar="I", help="the number of this host, from 0")
+
+
+def run(args: argparse.Namespace) -> None:
+  """`train`: trains a model, or goes on with a run."""
+  if args.help:
+    print_help(args)
+    return
+  cluster = _checked(Cluster(args.coordinator, args.hosts, args.host))
+  keys = flags.read_keys(args.overrides)
+  # The config of a run in --workdir is read later, as only the main host may have that folder.
+  config = None if args.workdir and not args.config else read_config(args)
+  workdir = args.workdir or os.path.join("runs", flags.run_name(args.config))
+  if kept := keep_beside(workdir):
+    say(f"there is no home folder: what later starts can use is kept in {kept}")
+  with _ended_at_once_by_ctrl_c():
+    _train(args, config, keys, workdir, cluster)
+
+
+def _train(
+  args: argparse.Namespace, config: Config | None, keys: Mapping[str, Any], workdir: str, cluster: Cluster
+) -> None:
+  with doing("loading JAX"):
+    from absl import logging
+
+    from transformer_jax.runtime.compilation_cache import use_compilation_cache
+
+    logging.set_verbosity(logging.FATAL)  # the libraries have much to say, and say errors that they raise as well
+    use_compilation_cache()
+    from transformer_jax.runtime import devices, hosts
+  with doing("waiting for the other hosts"):
+    hosts.join(*cluster)
+  with doing("loading the libraries that train"):
+    from transformer_jax.runs import run_folder
+    from transformer_jax.trainer.loop import train
+
+  devices.require_devices()
+  folder = run_folder.folder_of(workdir)
+  with hosts.explain_peer_failure(), run_folder.exclusive_lock(folder):
+    if config is None:
+      begun_with = run_folder.config_of_run(folder, accept_edits=args.accept_edits)
+      config = serialization.changed(begun_with, keys) if begun_with else read_config(args)
+    train(config, folder, accept_edits=args.accept_edits)
+
+
+def _checked(cluster: Cluster) -> Cluster:
+  """The cluster, if the flags go together."""
+  coordinator, hosts, host = cluster
+  if hosts is not None and hosts < 1:
+    raise InputError(f"--hosts is {hosts}, but must be positive")
+  if cluster in (Cluster(), Cluster(hosts=1)):
+    return cluster
+  missing = [f"--{name}" for name, value in cluster._asdict().items() if value is None]
+  if coordinator is None or hosts is None or host is None:
+    raise InputError(f"--coordinator, --hosts and --host belong together: {' and '.join(missing)} is missing")
+  if not 0 <= host < hosts:
+    raise InputError(f"--host is {host}, but must be from 0 to {hosts - 1}, as --hosts is {hosts}")
+  name, _, port = coordinator.rpartition(":")
+  if not name or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+    raise InputError(f"--coordinator is {coordinator!r}, but must be HOST:PORT, as in 10.0.0.1:8476")
+  return cluster
+
+
+@contextmanager
+def _ended_at_once_by_ctrl_c() -> Iterator[None]:
+  """Until the loop of training is there, which saves what was done, Ctrl-C ends the program without a traceback."""
+  before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+  try:
+    yield
+  finally:
+    signal.signal(signal.SIGINT, before)

@@ -1,0 +1,64 @@
+"""The keys of a config as --help shows them; what they mean is in the docstrings of the dataclasses."""
+
+import dataclasses
+import enum
+import inspect
+import re
+import shlex
+import textwrap
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from transformer_jax.config import Config, serialization
+
+_WIDTH = 80
+
+
+def help_text(config: Config) -> str:
+  """Each key with its value in this config, what it means, its type and its default."""
+  lines = []
+  for group in dataclasses.fields(config):
+    value = getattr(config, group.name)
+    if dataclasses.is_dataclass(value):
+      title = f"config.{group.name}: {_first_sentence(type(value))}"
+      lines += ["", *textwrap.wrap(title, _WIDTH), *_keys(value, f"--config.{group.name}.")]
+  return "\n".join([*lines, "", "config:", *_keys(config, "--config.")])
+
+
+def descriptions(cls: type) -> dict[str, str]:
+  """What each field of a dataclass means, from the section `Attributes:` of its docstring and those of its bases."""
+  found: dict[str, str] = {}
+  for base in reversed(cls.__mro__):
+    _, _, section = inspect.cleandoc(base.__doc__ or "").partition("\nAttributes:\n")
+    for names, text in re.findall(r"^  (\w[\w, ]*): (.*(?:\n {4,}.*)*)", section, re.MULTILINE):
+      found |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+  return found
+
+
+def _keys(group: Any, prefix: str) -> Iterator[str]:
+  """The lines of the keys of one dataclass; a field that is a dataclass itself is a group of its own."""
+  meanings, kinds = descriptions(type(group)), typing.get_type_hints(type(group))
+  indent = " " * 6
+  for field in dataclasses.fields(group):
+    value = getattr(group, field.name)
+    if dataclasses.is_dataclass(value):
+      continue
+    yield f"  {prefix}{field.name}={_shown(value)}"
+    text = f"{meanings[field.name]} [{serialization.describe_type(kinds[field.name])}; default {_shown(field.default)}]"
+    yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _first_sentence(cls: type) -> str:
+  return " ".join(inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0].split())
+
+
+def _shown(value: Any) -> str:
+  """A value as it can be given on the command line."""
+  match value:
+    case enum.Enum():
+      return value.value
+    case bool() | None:
+      return str(value).lower()
+    case _:
+      return shlex.quote(str(value))

@@ -1,0 +1,35 @@
+"""The paper as a contract: what it says and this code does, statement by statement, each with a check that runs.
+
+`STATEMENTS` has them in the order of the paper; the modules are its themes. The
+checks are small: they compare with NumPy (`formulas`), try everything on a toy,
+or change an input and look at what changes.
+"""
+
+from collections.abc import Iterator
+
+from transformer_jax.paper import (
+  architecture,
+  attention,
+  decoding,
+  embedding,
+  results,
+  training,
+  update,
+  why_self_attention,
+)
+from transformer_jax.paper.statement import Statement
+
+
+def _section(statement: Statement) -> list[int]:
+  return [int(number) for number in statement.section.split(".")]
+
+
+_THEMES = (architecture, attention, embedding, why_self_attention, training, update, decoding, results)
+
+STATEMENTS = sorted((statement for theme in _THEMES for statement in theme.STATEMENTS), key=_section)
+
+
+def run() -> Iterator[tuple[Statement, str | None]]:
+  """Runs the checks one by one: each statement with None, or with the reason why its check failed."""
+  for statement in STATEMENTS:
+    yield statement, statement.failure()
