@@ -213,7 +213,7 @@ def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
 def test_devices_that_are_not_there(tmp_path, program):
   done = ended([sys.executable, *program], tmp_path, JAX_PLATFORMS="nonsense", PYTHONPATH=str(ROOT))
   assert (done.returncode, done.stdout) == (2, "")
-  [error] = done.stderr.splitlines()
+  error = done.stderr.splitlines()[-1]
   assert "error: JAX finds no device of JAX_PLATFORMS=nonsense" in error and "unset it" in error
 
 
