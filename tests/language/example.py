@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.model.reference import multi_head
 from transformer_jax.language.config import BERTConfig, GPTConfig
+from transformer_jax.paper.formulas import feed_forward, layer_norm, multi_head, sublayer
 
 # d_model is even, so it is twice a prime.
 GPT = GPTConfig(
@@ -33,12 +33,6 @@ def gelu(x: np.ndarray) -> np.ndarray:
   return np.vectorize(lambda y: y * 0.5 * (1 + math.erf(y / math.sqrt(2))))(x)
 
 
-def layer_norm(params: Any, x: np.ndarray, epsilon: float) -> np.ndarray:
-  centred = x - x.mean(axis=-1, keepdims=True)
-  variance = (centred**2).mean(axis=-1, keepdims=True)
-  return centred / np.sqrt(variance + epsilon) * params["scale"] + params["bias"]
-
-
 def dense(params: Any, x: np.ndarray) -> np.ndarray:
   return x @ params["kernel"] + params["bias"]
 
@@ -51,15 +45,11 @@ def block(
   def attend(y: np.ndarray) -> np.ndarray:
     return multi_head(params[names[0]], y, y, mask)
 
-  def feed_forward(y: np.ndarray) -> np.ndarray:
-    return dense(params["feed_forward"]["outer"], activation(dense(params["feed_forward"]["inner"], y)))
+  def feed(y: np.ndarray) -> np.ndarray:
+    return feed_forward(params["feed_forward"], y, activation)
 
-  for norm, f in ((names[1], attend), ("feed_forward_sublayer", feed_forward)):
-    if pre_norm:
-      x = x + f(layer_norm(params[norm]["norm"], x, epsilon))
-    else:
-      x = layer_norm(params[norm]["norm"], x + f(x), epsilon)
-  return x
+  x = sublayer(params[names[1]], x, attend, pre_norm=pre_norm, epsilon=epsilon)
+  return sublayer(params["feed_forward_sublayer"], x, feed, pre_norm=pre_norm, epsilon=epsilon)
 
 
 def gpt(config: GPTConfig, params: Any, tokens: np.ndarray) -> np.ndarray:

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model import reference
 from tests.model.example import CONFIG, float64, normal, options, perturbed
 from transformer_jax.model import attention
 from transformer_jax.model.attention import (
@@ -20,6 +19,7 @@ from transformer_jax.model.attention import (
   scaled_dot_product_attention,
 )
 from transformer_jax.model.config import Dtype
+from transformer_jax.paper import formulas
 
 QUERY, KEY, HEADS, D_K, D_V = 11, 13, 3, 5, 7
 LONELY = 4  # a query that may look at nothing
@@ -42,7 +42,7 @@ def test_equation_1(qkv, mask):
   result = scaled_dot_product_attention(query, key, value, mask)
   assert result.shape == (QUERY, HEADS, D_V)
   for head in range(HEADS):
-    expected = reference.attention(*(x[:, head].astype(np.float64) for x in qkv), mask)
+    expected = formulas.attention(*(x[:, head].astype(np.float64) for x in qkv), mask)
     np.testing.assert_allclose(result[:, head], expected, atol=1e-6)
 
 
@@ -75,7 +75,7 @@ def test_multi_head(bias, mask):
   params = perturbed(module.init(jax.random.key(0), x, source, mask, deterministic=True)["params"])
   assert ("bias" in params["query"]) == ("bias" in params["output"]) == bias
   result = module.apply({"params": params}, x, source, mask, deterministic=True)
-  np.testing.assert_allclose(result, reference.multi_head(float64(params), x, source, mask), atol=3e-6)
+  np.testing.assert_allclose(result, formulas.multi_head(float64(params), x, source, mask), atol=3e-6)
 
 
 def test_projections_have_the_sizes_of_the_paper_and_glorot_uniform_values(mask):

@@ -2,10 +2,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.model import reference
 from tests.model.example import CONFIG, float64, normal, options, perturbed
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.feed_forward import FeedForward
+from transformer_jax.paper import formulas
 
 LENGTH = 13
 
@@ -15,7 +15,7 @@ def test_equation_2():
   x = normal(0, LENGTH, CONFIG.d_model)
   params = perturbed(module.init(jax.random.key(0), x)["params"])
   result = module.apply({"params": params}, x)
-  np.testing.assert_allclose(result, reference.feed_forward(float64(params), x), atol=3e-6)
+  np.testing.assert_allclose(result, formulas.feed_forward(float64(params), x), atol=3e-6)
 
 
 def test_bfloat16_is_close_and_keeps_float32_parameters():
@@ -25,6 +25,6 @@ def test_bfloat16_is_close_and_keeps_float32_parameters():
   assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
   result = module.apply({"params": params}, x)
   assert result.dtype == jnp.bfloat16
-  expected = reference.feed_forward(float64(params), x)
+  expected = formulas.feed_forward(float64(params), x)
   # A few roundings of 2^-9 relative to values of the size of the largest.
   np.testing.assert_allclose(result.astype(jnp.float32), expected, atol=4 * 2**-9 * np.max(np.abs(expected)))

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model import reference
 from tests.model.example import options
 from transformer_jax.model.positional_encoding import PositionalEncoding, sinusoids
+from transformer_jax.paper import formulas
 
 
 @pytest.mark.parametrize("position", [0, 1, 2, 97, 1021, 10_007])
@@ -16,7 +16,7 @@ def test_sinusoids(position):
   result = sinusoids(jnp.array([position]), d_model)
   assert result.shape == (1, d_model) and result.dtype == jnp.float32
   # The angle is rounded to float32, and so is the frequency before it: about 2^-21 of the angle.
-  np.testing.assert_allclose(result[0], reference.sinusoid(position, d_model), atol=1e-6 + position * 2**-21)
+  np.testing.assert_allclose(result, formulas.sinusoids([position], d_model), atol=1e-6 + position * 2**-21)
 
 
 def test_a_shift_is_a_rotation_of_each_pair():

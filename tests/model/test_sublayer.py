@@ -3,10 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model import reference
 from tests.model.example import float64, normal, options, perturbed
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.sublayer import Sublayer, layer_norm
+from transformer_jax.paper import formulas
 
 LENGTH, D_MODEL = 13, 22
 
@@ -21,7 +21,7 @@ def test_residual_and_layer_norm(pre_norm):
 
   params = perturbed(module.init(jax.random.key(0), x, f, deterministic=True)["params"])
   result = module.apply({"params": params}, x, f, deterministic=True)
-  expected = reference.sublayer(float64(params), x.astype(np.float64), f, pre_norm)
+  expected = formulas.sublayer(float64(params), x.astype(np.float64), f, pre_norm=pre_norm)
   np.testing.assert_allclose(result, expected, atol=2e-5)
 
 

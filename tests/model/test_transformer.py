@@ -23,6 +23,7 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import EncoderLayer
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.paper import formulas
 from transformer_jax.training.step import init_params
 
 # Two sentence pairs and padding, as in a packed row.
@@ -67,7 +68,7 @@ def test_encoder_layer(pre_norm, inputs):
   layer, x, mask = EncoderLayer(options(pre_norm=pre_norm)), normal(0, SOURCE, CONFIG.d_model), inputs["source_mask"]
   params = perturbed(layer.init(jax.random.key(0), x, mask, deterministic=True)["params"])
   result = layer.apply({"params": params}, x, mask, deterministic=True)
-  np.testing.assert_allclose(result, reference.encoder_layer(float64(params), x, mask, pre_norm), atol=2e-5)
+  np.testing.assert_allclose(result, formulas.encoder_layer(float64(params), x, mask, pre_norm=pre_norm), atol=2e-5)
 
 
 def test_decoder_layer(inputs):
@@ -76,7 +77,7 @@ def test_decoder_layer(inputs):
   masks = inputs["target_mask"], inputs["cross_mask"]
   params = perturbed(decoder.init(jax.random.key(0), x, memory, *masks, deterministic=True)["params"])
   result = decoder.apply({"params": params}, x, memory, *masks, deterministic=True)
-  expected = reference.decoder_layer(float64(params)["layers_0"], x, memory, *masks, pre_norm=False)
+  expected = formulas.decoder_layer(float64(params)["layers_0"], x, memory, *masks)
   np.testing.assert_allclose(result, expected, atol=2e-5)
 
 

@@ -6,18 +6,13 @@ import optax
 from tests.parity.peer import assert_close, required
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.paper import formulas
 from transformer_jax.training.optimizer import optimizer
 
 torch = required("torch")
 
 D_MODEL, WARMUP, STEPS = 64, 7, 23
 SHAPES = {"matrix": (5, 11), "vector": (13,)}
-
-
-def equation_3(count: int) -> float:
-  """The rate of the update behind `count` others."""
-  step = count + 1
-  return D_MODEL**-0.5 * min(step**-0.5, step * WARMUP**-1.5)
 
 
 def test_trajectory():
@@ -28,7 +23,7 @@ def test_trajectory():
 
   peers = {name: torch.nn.Parameter(torch.tensor(array)) for name, array in params.items()}
   adam = torch.optim.Adam(peers.values(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
-  schedule = torch.optim.lr_scheduler.LambdaLR(adam, equation_3)
+  schedule = torch.optim.lr_scheduler.LambdaLR(adam, lambda count: formulas.learning_rate(count + 1, D_MODEL, WARMUP))
 
   update = optimizer(Config(model=ModelConfig(d_model=D_MODEL), train=TrainConfig(warmup_steps=WARMUP)))
   state = update.init(params)

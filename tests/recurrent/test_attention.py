@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.model.example import normal
-from tests.model.reference import softmax
+from transformer_jax.paper.formulas import softmax
 from transformer_jax.recurrent.attention import additive_score, attend, dot_score
 
 SOURCE, SIZE, VALUE = 13, 7, 5

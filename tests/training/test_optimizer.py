@@ -6,17 +6,8 @@ import pytest
 
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.paper import formulas
 from transformer_jax.training.optimizer import moving_average, optimizer
-
-
-def adam(params, gradients, rates, beta1, beta2, epsilon):
-  """Algorithm 1 of Kingma & Ba 2015, in float64; yields the parameters after each update."""
-  m, v = np.zeros_like(params), np.zeros_like(params)
-  for t, (g, rate) in enumerate(zip(gradients, rates, strict=True), 1):
-    m = beta1 * m + (1 - beta1) * g
-    v = beta2 * v + (1 - beta2) * g**2
-    params = params - rate * (m / (1 - beta1**t)) / (np.sqrt(v / (1 - beta2**t)) + epsilon)
-    yield params
 
 
 def test_adam_with_the_schedule():
@@ -26,12 +17,12 @@ def test_adam_with_the_schedule():
   start = generator.standard_normal((5, 7))
   # Some of the size of epsilon, so that it matters.
   gradients = generator.standard_normal((11, 5, 7)) * 10.0 ** generator.integers(-10, 1, size=(5, 7))
-  rates = [64**-0.5 * min(step**-0.5, step * 3**-1.5) for step in range(1, 12)]
+  rates = [formulas.learning_rate(step, 64, 3) for step in range(1, 12)]
 
   params = {"weights": np.float32(start)}
   update = optimizer(config)
   state = update.init(params)
-  for gradient, expected in zip(gradients, adam(start, gradients, rates, 0.9, 0.98, 1e-9), strict=True):
+  for gradient, expected in zip(gradients, formulas.adam(start, gradients, rates, 0.9, 0.98, 1e-9), strict=True):
     updates, state = update.update({"weights": np.float32(gradient)}, state, params)
     params = optax.apply_updates(params, updates)
     np.testing.assert_allclose(params["weights"], expected, atol=2e-6)

@@ -1,8 +1,10 @@
-"""The paper's equations in NumPy and float64: what the checks compare the code with. Nothing here is of the code.
+"""The paper's equations in NumPy and float64: the truth of the checks and of the tests. Nothing here is of the code.
 
-Parameters are trees of arrays with the names that the modules give them.
+Parameters are trees of arrays with the names that the modules give them. Loops stand where the modules have einsums, so
+that the two have little in common.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 
 Params = Any
-Dropout = Callable[[np.ndarray], np.ndarray]
+Function = Callable[[np.ndarray], np.ndarray]
 
 BEGIN = 2  # the token before the first of the target
 
@@ -22,27 +24,46 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> np.ndarray:
-  """Eq. 1 for one head: `[query, d_k]`, `[key, d_k]`, `[key, d_v]`, `[query, key]` -> `[query, d_v]`."""
-  return softmax(np.where(mask, q @ k.T / math.sqrt(q.shape[1]), -np.inf)) @ v
+  """Eq. 1 for one head: `[query, d_k]`, `[key, d_k]`, `[key, d_v]`, `[query, key]` -> `[query, d_v]`.
+
+  It is 0 for a query that may look at nothing.
+  """
+  result = np.zeros((len(q), v.shape[1]))
+  for i, allowed in enumerate(mask):
+    if allowed.any():
+      result[i] = softmax(k[allowed] @ q[i] / math.sqrt(q.shape[1])) @ v[allowed]
+  return result
 
 
 def multi_head(params: Params, x: np.ndarray, source: np.ndarray, mask: np.ndarray) -> np.ndarray:
-  """§3.2.2: Concat(head_1, ..., head_h) W^O."""
-  w_q, w_k, w_v, w_o = (params[name]["kernel"] for name in ("query", "key", "value", "output"))
-  heads = [attention(x @ w_q[:, i], source @ w_k[:, i], source @ w_v[:, i], mask) for i in range(len(w_o))]
-  return np.concatenate(heads, axis=1) @ np.concatenate(w_o)
+  """§3.2.2: Concat(head_1, ..., head_h) W^O; biases are added where there are any."""
+
+  def project(name: str, x: np.ndarray, head: int) -> np.ndarray:
+    bias = params[name].get("bias")
+    return x @ params[name]["kernel"][:, head] + (0 if bias is None else bias[head])
+
+  output = params["output"]
+  heads = [
+    attention(project("query", x, i), project("key", source, i), project("value", source, i), mask)
+    for i in range(len(output["kernel"]))
+  ]
+  return np.concatenate(heads, axis=1) @ np.concatenate(output["kernel"]) + output.get("bias", 0)
 
 
-def feed_forward(params: Params, x: np.ndarray) -> np.ndarray:
+def relu(x: np.ndarray) -> np.ndarray:
+  return np.maximum(0, x)
+
+
+def feed_forward(params: Params, x: np.ndarray, activation: Function = relu) -> np.ndarray:
   """Eq. 2."""
   inner, outer = params["inner"], params["outer"]
-  return np.maximum(0, x @ inner["kernel"] + inner["bias"]) @ outer["kernel"] + outer["bias"]
+  return activation(x @ inner["kernel"] + inner["bias"]) @ outer["kernel"] + outer["bias"]
 
 
-def layer_norm(params: Params, x: np.ndarray) -> np.ndarray:
+def layer_norm(params: Params, x: np.ndarray, epsilon: float = 1e-6) -> np.ndarray:
   """Ba et al. 2016, eq. 4, over the last axis."""
   centred = x - x.mean(axis=-1, keepdims=True)
-  return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-6) * params["scale"] + params["bias"]
+  return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + epsilon) * params["scale"] + params["bias"]
 
 
 def sinusoids(positions: Any, d_model: int) -> np.ndarray:
@@ -59,10 +80,32 @@ def _unchanged(x: np.ndarray) -> np.ndarray:
   return x
 
 
-def encoder_layer(params: Params, x: np.ndarray, mask: np.ndarray, dropout: Dropout = _unchanged) -> np.ndarray:
+def sublayer(
+  params: Params,
+  x: np.ndarray,
+  f: Function,
+  dropout: Function = _unchanged,
+  *,
+  pre_norm: bool = False,
+  epsilon: float = 1e-6,
+) -> np.ndarray:
+  """§3.1 and §5.4: LayerNorm(x + Dropout(f(x))); with `pre_norm`, as in later work, x + Dropout(f(LayerNorm(x)))."""
+  if pre_norm:
+    return x + dropout(f(layer_norm(params["norm"], x, epsilon)))
+  return layer_norm(params["norm"], x + dropout(f(x)), epsilon)
+
+
+def encoder_layer(
+  params: Params, x: np.ndarray, mask: np.ndarray, dropout: Function = _unchanged, *, pre_norm: bool = False
+) -> np.ndarray:
   """§3.1, Figure 1, left: `[source, model]` -> `[source, model]`."""
-  x = layer_norm(params["attention_sublayer"]["norm"], x + dropout(multi_head(params["attention"], x, x, mask)))
-  return layer_norm(params["feed_forward_sublayer"]["norm"], x + dropout(feed_forward(params["feed_forward"], x)))
+
+  def attend(x: np.ndarray) -> np.ndarray:
+    return multi_head(params["attention"], x, x, mask)
+
+  x = sublayer(params["attention_sublayer"], x, attend, dropout, pre_norm=pre_norm)
+  feed = functools.partial(feed_forward, params["feed_forward"])
+  return sublayer(params["feed_forward_sublayer"], x, feed, dropout, pre_norm=pre_norm)
 
 
 def decoder_layer(
@@ -71,18 +114,26 @@ def decoder_layer(
   memory: np.ndarray,
   self_mask: np.ndarray,
   cross_mask: np.ndarray,
-  dropout: Dropout = _unchanged,
+  dropout: Function = _unchanged,
+  *,
+  pre_norm: bool = False,
 ) -> np.ndarray:
   """§3.1, Figure 1, right: `[target, model]` over memory `[source, model]` -> `[target, model]`."""
-  attended = multi_head(params["self_attention"], x, x, self_mask)
-  x = layer_norm(params["self_sublayer"]["norm"], x + dropout(attended))
-  attended = multi_head(params["cross_attention"], x, memory, cross_mask)
-  x = layer_norm(params["cross_sublayer"]["norm"], x + dropout(attended))
-  return layer_norm(params["feed_forward_sublayer"]["norm"], x + dropout(feed_forward(params["feed_forward"], x)))
+
+  def attend(x: np.ndarray) -> np.ndarray:
+    return multi_head(params["self_attention"], x, x, self_mask)
+
+  def attend_to_memory(x: np.ndarray) -> np.ndarray:
+    return multi_head(params["cross_attention"], x, memory, cross_mask)
+
+  x = sublayer(params["self_sublayer"], x, attend, dropout, pre_norm=pre_norm)
+  x = sublayer(params["cross_sublayer"], x, attend_to_memory, dropout, pre_norm=pre_norm)
+  feed = functools.partial(feed_forward, params["feed_forward"])
+  return sublayer(params["feed_forward_sublayer"], x, feed, dropout, pre_norm=pre_norm)
 
 
 def transformer(
-  params: Params, source: Sequence[int], target: Sequence[int], dropout: Dropout = _unchanged
+  params: Params, source: Sequence[int], target: Sequence[int], dropout: Function = _unchanged
 ) -> np.ndarray:
   """Figure 1 for one sentence pair, nothing padded: logits of each target token, `[target, vocab]`.
 

@@ -200,6 +200,5 @@ def perplexity():
   logits, targets = normal(0, 11, 13), np.arange(11)
   valid = targets % 4 > 0  # padding is left out
   means = metrics.means(loss.token_sums(jnp.asarray(logits), jnp.asarray(targets), jnp.asarray(valid), 0.1))
-  probabilities = np.exp(float64(logits)) / np.exp(float64(logits)).sum(axis=1, keepdims=True)
-  expected = math.exp(-np.mean(np.log(probabilities[targets, targets][valid])))
+  expected = math.exp(-np.mean(np.log(formulas.softmax(float64(logits))[targets, targets][valid])))
   require_close(means["perplexity"] / expected, 1, "perplexity, over that of the targets alone", 1e-5)

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.model.example import normal
-from tests.model.reference import softmax
+from transformer_jax.paper.formulas import softmax
 from transformer_jax.paper.table1.additive import additive_attention
 
 QUERY, KEY, D_K, D_V = 11, 13, 5, 7
