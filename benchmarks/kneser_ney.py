@@ -19,6 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import report
 from ngram import KneserNey
 
 from transformer_jax import registry
@@ -109,8 +110,8 @@ def measure(workdir: Path, paths: dict[str, Path]) -> dict[str, Any]:
 
 def table(found: dict[str, Any]) -> str:
   """The comparison in Markdown."""
-  rows = [f"| {name.replace('_', ' ')} | {value:.2f} |" for name, value in found["perplexity"].items()]
-  return "\n".join(["| model | perplexity a piece |", "|---|---|", *rows])
+  perplexity = found["perplexity"].items()
+  return report.table([{"model": name.replace("_", " "), "perplexity a piece": f"{n:.2f}"} for name, n in perplexity])
 
 
 def main() -> None:

@@ -20,6 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tabulate import tabulate
+
 from transformer_jax.runtime.versions import versions
 
 # Before any side runs: what else the machine does slows them unequally (OpenMP's threads wait for each other).
@@ -138,11 +140,8 @@ def _processor() -> str:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
   """The rows as a table in Markdown; a column that a row has not is empty."""
   columns = list(dict.fromkeys(name for row in rows for name in row))
-  cells = [columns, *([_cell(row.get(name)) for name in columns] for row in rows)]
-  widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-  lines = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in cells]
-  lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-  return "\n".join(lines)
+  cells = [[_cell(row.get(name)) for name in columns] for row in rows]
+  return tabulate(cells, columns, tablefmt="github", disable_numparse=True)
 
 
 def _cell(value: Any) -> str:

@@ -10,12 +10,12 @@ import pytest
 
 from tests.language import example
 from tests.model.example import float64, perturbed
-from tests.model.reference import smoothed_loss
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS, next_sentence_rows
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.special_tokens import CLS, FIRST_PIECE, MASK, SEP
 from transformer_jax.language.bert import BERT
+from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.masked import batch_sums, counts, fixed_key, masked, outputs, predicted
 from transformer_jax.trainer.metrics import means
@@ -60,7 +60,7 @@ def test_losses_are_those_of_numpy(pre_norm, smoothing):
     for place, target in zip(chosen.places[chosen.valid], chosen.targets[chosen.valid], strict=True):
       z = logits[int(place)]
       assert int(target) == row[TOKENS, int(place)]
-      masked_loss.append(smoothed_loss(z, int(target), smoothing))
+      masked_loss.append(formulas.cross_entropy(z[None], [int(target)], smoothing))
       right += np.argmax(z) == int(target)
     next_loss.append(np.log(np.exp(following).sum()) - following[row[LABEL, 0]])
   assert float(sums.tokens) == len(masked_loss) and float(sums.others["next"].tokens) == len(next_loss)

@@ -9,12 +9,12 @@ import pytest
 from etils import epath
 
 from tests.model.example import float64, perturbed
-from tests.model.reference import smoothed_loss
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.language.elmo import ELMo, Mix, mix
+from transformer_jax.paper import formulas
 from transformer_jax.runs import checkpoint, run_folder
 from transformer_jax.tasks.bidirectional import batch_sums, layers
 from transformer_jax.tasks.features import Features
@@ -90,7 +90,7 @@ def test_the_loss_is_of_the_neighbours_in_the_same_text(params, smoothing):
   for text in TEXTS:
     forward, backward = by_numpy(exact, text)[-1] @ exact["embedding"]["table"].T
     for logits, targets in ((forward[:-1], text[1:]), (backward[1:], text[:-1])):
-      expected += sum(smoothed_loss(z, token, smoothing) for z, token in zip(logits, targets, strict=True))
+      expected += formulas.cross_entropy(logits, targets, smoothing)
       count += len(targets)
   sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(row_of(TEXTS)[None])
   assert float(sums.tokens) == count == 2 * (4 + 0 + 4)

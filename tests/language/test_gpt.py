@@ -9,11 +9,11 @@ import pytest
 
 from tests.language import example
 from tests.model.example import float64, perturbed
-from tests.model.reference import smoothed_loss
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.language.gpt import GPT
+from transformer_jax.paper import formulas
 from transformer_jax.tasks.causal import batch_sums, output
 from transformer_jax.training.step import init_params
 
@@ -83,7 +83,7 @@ def test_loss_is_the_mean_over_the_tokens_of_all_texts(gpt, smoothing):
   texts = [*TEXTS, *TEXTS[:2], TEXTS[0][:2]]
   for text in texts:
     logits = example.gpt(config.model, float64(params), np.array([BOS, *text[:-1]]))
-    expected += sum(smoothed_loss(z, token, smoothing) for z, token in zip(logits, text, strict=True))
+    expected += formulas.cross_entropy(logits, text, smoothing)
   sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(rows)
   assert float(sums.tokens) == sum(map(len, texts))
   assert float(sums.loss) == pytest.approx(expected, rel=1e-5)

@@ -10,7 +10,6 @@ import pytest
 
 from tests.language import example
 from tests.model.example import float64, perturbed
-from tests.model.reference import smoothed_loss
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS
@@ -18,6 +17,7 @@ from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.special_tokens import CLS, SEP
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.config import BERTClassifierConfig
+from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import classification
 from transformer_jax.tasks.classifier import Classifier
@@ -84,7 +84,7 @@ def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
   for row, label in zip(rows, labels, strict=True):
     tokens = row[TOKENS][row[SIDES] > 0]
     pooled = example.pooled(MODEL, float64(params["trunk"]), tokens, np.zeros(len(tokens), int))
-    expected += smoothed_loss(example.dense(float64(params["classifier"]), pooled), label, 0.3)
+    expected += formulas.cross_entropy(example.dense(float64(params["classifier"]), pooled)[None], [label], 0.3)
   sums = jax.jit(lambda rows: classification.batch_sums(config, params, rows, None))(rows)
   assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
 

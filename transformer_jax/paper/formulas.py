@@ -160,7 +160,7 @@ def cross_entropy(logits: np.ndarray, targets: Sequence[int], smoothing: float) 
   """-sum_v q_v log p_v, summed over the tokens; q is 1 - eps + eps / V on the target and eps / V elsewhere."""
   tokens, vocab = logits.shape
   q = np.full((tokens, vocab), smoothing / vocab)
-  q[np.arange(tokens), list(targets)] += 1 - smoothing
+  q[np.arange(tokens), np.asarray(targets, int)] += 1 - smoothing
   return -float(np.sum(q * np.log(softmax(logits))))
 
 
