@@ -164,9 +164,9 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
   """Writes weights and sentences where every side reads them."""
   import jax
 
-  from transformer_jax.runs.restore import load_for_decoding
+  from transformer_jax import runs
 
-  config, tokenizer, params, _ = load_for_decoding(workdir)
+  config, params, tokenizer, _ = runs.open(workdir).model("translate")
   require_plain(config, workdir)
   lines = list(lines_of(epath.Path(args.data)))
   if args.sentences < len(lines):  # at random: every second line of a file may be unlike the others

@@ -22,10 +22,9 @@ import numpy as np
 import report
 from ngram import KneserNey
 
-from transformer_jax import registry
+from transformer_jax import registry, runs
 from transformer_jax.data import blocks
 from transformer_jax.data.text import lines_of
-from transformer_jax.runs import restore
 from transformer_jax.runtime.process import use_huge_pages
 from transformer_jax.tasks.causal import output
 
@@ -85,7 +84,7 @@ def gpt_perplexity(config: Any, params: Any, tokens: np.ndarray) -> float:
 
 def measure(workdir: Path, paths: dict[str, Path]) -> dict[str, Any]:
   """Both perplexities of a trained run, as JSON values."""
-  config, tokenizer, params, step = restore.load_for_decoding(workdir, "generate")
+  config, params, tokenizer, step = runs.open(workdir).model("generate")
   train, test = (tokens_of(config, tokenizer, paths[name]) for name in ("train", "test"))
   params = jax.device_put(params, jax.local_devices()[0])
   gpt = gpt_perplexity(config, params, test)

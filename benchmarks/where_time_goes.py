@@ -101,14 +101,14 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   import jax
   from etils import epath
 
+  from transformer_jax import runs
   from transformer_jax.data.text import lines_of
   from transformer_jax.data.tokenizer import EOS, PAD
   from transformer_jax.decoding import batch, buckets
   from transformer_jax.model.transformer import Transformer
-  from transformer_jax.runs.restore import load_for_decoding
   from transformer_jax.runtime import devices
 
-  config, tokenizer, params, _ = load_for_decoding(args.workdir)
+  config, params, tokenizer, _ = runs.open(args.workdir).model("translate")
   length, decode = buckets.buckets(config.decode.max_source_length)[0], config.decode
   sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(list(lines_of(epath.Path(args.data))))]
   slots = buckets.rows_at_once(length, decode.extra_length, cpu=devices.on_cpu())

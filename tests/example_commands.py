@@ -15,6 +15,8 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint, run_folder
 from transformer_jax.training.step import init_state
 
+RESTORING = "restoring the checkpoint of step "
+
 
 def make_run(folder: Path) -> Path:
   """A run folder with a tiny model of random weights, as after no update."""
@@ -32,8 +34,13 @@ def make_run(folder: Path) -> Path:
   return folder
 
 
-def command_line(monkeypatch: Any, capture: Any, folder: Path) -> Callable[..., tuple[int, str, list[str]]]:
-  """A function that runs a command on some input: (status, output, lines on stderr)."""
+def command_line(
+  monkeypatch: Any, capture: Any, folder: Path, *, every_line: bool = False
+) -> Callable[..., tuple[int, str, list[str]]]:
+  """A function that runs a command on some input: (status, output, lines on stderr).
+
+  Without `every_line` the one that says which checkpoint is restored is left out, as each command has it.
+  """
 
   def run(*argv: object, stdin: bytes = b"") -> tuple[int, str, list[str]]:
     (folder / "stdin").write_bytes(stdin)
@@ -41,6 +48,7 @@ def command_line(monkeypatch: Any, capture: Any, folder: Path) -> Callable[..., 
       monkeypatch.setattr(sys, "stdin", file)
       status = main([str(argument) for argument in argv])
     out, err = capture.readouterr()
-    return status, out.decode(), err.decode().split("\n")[:-1]
+    lines = err.decode().split("\n")[:-1]
+    return status, out.decode(), [line for line in lines if every_line or not line.startswith(RESTORING)]
 
   return run

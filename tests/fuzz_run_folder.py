@@ -22,8 +22,6 @@ import threading
 import time
 from pathlib import Path
 
-from etils import epath
-
 from transformer_jax.runs import digests
 
 NUMBERS = [b"0", b"-1", b"1e999", b"0.5", b"NaN", b"1000000000", b"999999999999999999", b"9" * 5000, b"null", b'"1"']
@@ -89,13 +87,13 @@ def _shorten(content: bytes, generator: random.Random) -> bytes:
 
 def loaded(workdir: str) -> str:
   """Loads a run folder and uses its tokenizer; what came of it, in a word or in a sentence."""
-  from transformer_jax.runs import restore, run_folder
+  from transformer_jax import runs
   from transformer_jax.runtime.errors import InputError, RunError
 
   try:
-    folder = epath.Path(workdir)
-    _, tokenizer, _, _ = restore.load_for_decoding(folder)
-    run_folder.read_provenance(folder)
+    run = runs.open(workdir)
+    tokenizer, history = run.model().tokenizer, run.provenance
+    assert isinstance(history, list)
     for text in TEXTS:
       tokenizer.decode(tokenizer.encode(text))
     return "loaded"

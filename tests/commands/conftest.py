@@ -23,7 +23,7 @@ def _one_translator(monkeypatch, request):
   """Restores and compiles once: only the folder is looked at again."""
   if "translator" in request.fixturenames:
     translator = request.getfixturevalue("translator")
-    monkeypatch.setattr(Translator, "load", lambda workdir, *, accept_edits: translator)
+    monkeypatch.setattr(Translator, "load", lambda run, *, step: translator)
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 import errno
 import json
 import os
+import shutil
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,37 @@ def test_evaluate_prints_scores(run, translator, workdir, files):
   assert (files / "out").read_text() == text(translator.translate(LINES))
   _, out, _ = run(*argv)
   assert out.startswith(str(expected))
+
+
+@pytest.fixture
+def other_scores(workdir, tmp_path):
+  """The same run, but for what its config says of scores."""
+  folder = Path(shutil.copytree(workdir, tmp_path / "run"))
+  (folder / "SHA256SUMS").unlink()
+  values = json.loads((folder / "config.json").read_text())
+  (folder / "config.json").write_text(json.dumps(values | {"evaluate": {"tokenize": "char", "lowercase": True}}))
+  return folder
+
+
+@pytest.mark.parametrize(
+  ("flags", "tokenize", "lowercase", "said"),
+  [
+    ([], "char", True, "config.evaluate.tokenize = char, config.evaluate.lowercase = True"),
+    (["--tokenize", "none"], "none", True, "config.evaluate.lowercase = True"),
+    (["--no-lowercase"], "char", False, "config.evaluate.tokenize = char"),
+    (["--tokenize", "13a", "--no-lowercase"], "13a", False, None),
+  ],
+)
+@pytest.mark.parametrize("report", [[], ["--report"]], ids=["", "report"])
+def test_the_run_says_how_to_score(run, translator, other_scores, files, flags, tokenize, lowercase, said, report):
+  argv = ["evaluate", "--workdir", other_scores, "--source", files / "a.en", "--reference", files / "a.de", "--json"]
+  status, out, err = run(*argv, *flags, *report)
+  expected = score(translator.translate(LINES), LINES[::-1], tokenize=tokenize, lowercase=lowercase)
+  found = json.loads(out)
+  assert status == 0
+  assert (found["scores"]["bleu"]["score"] if report else found["bleu"]) == expected.bleu
+  assert (found["scores"]["bleu"]["signature"] if report else found["bleu_signature"]) == expected.bleu_signature
+  assert [line for line in err if "scoring" in line] == ([f"scoring as the run says: {said}"] if said else [])
 
 
 def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):

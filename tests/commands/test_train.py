@@ -11,7 +11,7 @@ import pytest
 from transformer_jax.__main__ import main
 from transformer_jax.config import Corpus
 from transformer_jax.model.config import Dtype
-from transformer_jax.runs import run_folder
+from transformer_jax.runs import resume, run_folder
 from transformer_jax.runtime import files
 from transformer_jax.runtime.errors import InputError
 
@@ -63,7 +63,7 @@ def test_a_config_file_and_overrides(run, tmp_path):
 
 def test_a_run_folder_may_be_in_the_cloud(run, monkeypatch):
   monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
-  monkeypatch.setattr(run_folder, "config_of_run", lambda *_, **__: None)
+  monkeypatch.setattr(resume, "config_of_run", lambda *_, **__: None)
   _, [(_, workdir)], _, _ = run("--workdir=gs://bucket/runs/x")
   assert workdir == "gs://bucket/runs/x"
 

@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from tests.commands.lines import LINES, text
+from tests.example_commands import RESTORING
 from transformer_jax.__main__ import main
 
 
@@ -146,7 +147,9 @@ def test_a_reader_that_leaves_is_no_error(process):
   process.stdout = None
   _, err = process.communicate("abc \N{SNOWMAN}\n".encode())
   assert process.returncode == 141
-  assert all(line.endswith(" a second") for line in err.decode().splitlines())  # progress, where the machine is busy
+  said, *progress = err.decode().splitlines()
+  assert said.startswith(RESTORING)
+  assert all(line.endswith(" a second") for line in progress)  # where the machine is busy
 
 
 def test_a_program_at_both_ends_is_never_left_waiting(process):

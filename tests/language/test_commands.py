@@ -14,13 +14,14 @@ from etils import epath
 
 from tests.example_commands import command_line
 from tests.language import example
+from transformer_jax import runs
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.tokenizer import BOS, PAD, UNK, Tokenizer
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
-from transformer_jax.runs import checkpoint, restore
+from transformer_jax.runs import checkpoint, init_from
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.classifier import Classifier
 from transformer_jax.trainer import loop
@@ -254,12 +255,12 @@ def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run,
   params = jax.tree.map(np.zeros_like, state_of(folder / "longer", config).params)
   capfd.readouterr()
   again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(shorter)))
-  found = restore.params_from(again, params, accept_edits=True)["positions"]["table"]
+  found = init_from.params_from(runs.open(shorter, accept_edits=True), again, params)["positions"]["table"]
   np.testing.assert_array_equal(found, learned[np.arange(37) % 8])
   assert "repeats the rows before, as that run has no others: positions/table from row 8 on" in capfd.readouterr().err
   # Of a run that was itself begun so, all rows are to be trusted.
   again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(folder / "longer")))
-  found = restore.params_from(again, params)["positions"]["table"]
+  found = init_from.params_from(runs.open(folder / "longer"), again, params)["positions"]["table"]
   np.testing.assert_allclose(found, learned[np.arange(37) % 16], rtol=1e-5)  # it has a moving average of its own
   assert "repeats" not in capfd.readouterr().err
 
@@ -275,11 +276,13 @@ def test_options_that_would_be_ignored_are_refused(folder, gpt_run, tmp_path):
   config = config_of(folder, models()["gpt"], init_from=gpt_run)
   for path, fits in ((own, True), (other, False)):
     chosen = dataclasses.replace(config, data=dataclasses.replace(config.data, tokenizer=str(path)))
+    other_run = init_from.open_other(chosen)
     if fits:
-      assert restore.tokenizer_to_begin_with(chosen).fingerprint() == Tokenizer.load(own).fingerprint()
+      found = init_from.tokenizer_to_begin_with(chosen, other_run)
+      assert found.fingerprint() == Tokenizer.load(own).fingerprint()
     else:
       with pytest.raises(InputError, match="is not the vocabulary of the run in"):
-        restore.tokenizer_to_begin_with(chosen)
+        init_from.tokenizer_to_begin_with(chosen, other_run)
 
 
 def test_a_test_text_that_is_missing_is_said_before_the_training(folder, tmp_path):

@@ -14,7 +14,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
-from transformer_jax.runs import checkpoint, restore, run_folder
+from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import loop
 from transformer_jax.training.step import abstract_state
@@ -93,12 +93,13 @@ def test_each_trains_resumes_averages_translates_and_evaluates(kind, prefix, tmp
 def test_a_run_of_another_family_is_refused(prefix, tmp_path):
   folder = epath.Path(tmp_path / "run")
   folder.mkdir()
-  run_folder.begin_run(folder, tiny("plain", prefix), restore.tokenizer_to_begin_with(tiny("plain", prefix)), [])
+  plain = tiny("plain", prefix)
+  run_folder.begin_run(folder, plain, init_from.tokenizer_to_begin_with(plain, None), [])
   (folder / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
   with pytest.raises(
     InputError, match=r"the config is of a bahdanau model, but the run in .* of a seq2seq: use another"
   ) as error:
-    run_folder.check_run(folder, tiny("bahdanau", prefix))
+    resume.run_to_go_on_with(folder, tiny("bahdanau", prefix))
   assert "\n" not in str(error.value)
 
 

@@ -16,12 +16,13 @@ import pytest
 from etils import epath
 
 import train
+from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.runs import averaging, checkpoint, restore, run_folder
+from transformer_jax.runs import averaging, checkpoint, checkpoint_files, restore, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import loop
 from transformer_jax.training.step import init_state
@@ -48,13 +49,16 @@ def params_at():
   return {step: jax.tree.map(different, params) for step in STEPS}
 
 
+def learned_tokenizer():
+  generator = random.Random(0)
+  return Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
+
+
 @pytest.fixture(scope="module")
 def folder(params_at, tmp_path_factory):
   """A run that keeps its last five checkpoints and the best one, which is older."""
   folder = epath.Path(tmp_path_factory.mktemp("run"))
-  generator = random.Random(0)
-  tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
-  run_folder.begin_run(folder, CONFIG, tokenizer, [{"data": "a text"}])
+  run_folder.begin_run(folder, CONFIG, learned_tokenizer(), [{"data": "a text"}])
   checkpoints, state = checkpoint.Checkpoints(folder, CONFIG.train.keep), init_state(CONFIG)
   for step, params in params_at.items():
     checkpoints.save(state.replace(step=np.int32(step), params=params), 1.0 if step == BEST else 2.0)
@@ -82,7 +86,7 @@ def assert_equal(a, b):
 def test_the_mean_of_the_last_checkpoints_is_what_decodes(
   average_of_three, folder, params_at, tmp_path, monkeypatch, capfd
 ):
-  found, tokenizer, params, _ = restore.load_for_decoding(average_of_three)
+  found, params, tokenizer, _ = runs.open(average_of_three).model()
   expected = mean_of(params_at, (7, 11, 13))
   assert found == CONFIG
   assert_equal(jax.device_get(params), expected)
@@ -102,7 +106,7 @@ def test_the_mean_of_the_last_checkpoints_is_what_decodes(
 
 
 def test_the_folder_says_what_was_averaged(average_of_three, folder):
-  first, last = run_folder.read_provenance(epath.Path(average_of_three))
+  first, last = runs.open(epath.Path(average_of_three)).provenance
   assert first == {"data": "a text"}
   assert last["averaged"] == {"run": str(folder), "steps": [13, 11, 7]}
   assert (average_of_three / "config.json").read_bytes() == (folder / "config.json").read_bytes()
@@ -119,7 +123,7 @@ def saved(folder, params_at, keeps, best):
   """A run folder in which checkpoints were saved with these `keep`, as a run that is resumed may change it."""
   config = dataclasses.replace(CONFIG, train=TrainConfig(keep=keeps[-1][0], save_every=1))
   run_folder.make_folder(folder, "--workdir")
-  run_folder.begin_run(folder, config, Tokenizer.learn(["a b c " * 7], 265), [])
+  run_folder.begin_run(folder, config, learned_tokenizer(), [])
   state = init_state(CONFIG)
   for keep, steps in keeps:
     checkpoints = checkpoint.Checkpoints(folder, keep)
@@ -148,6 +152,14 @@ def test_the_last_are_those_that_are_there_when_fewer_are_kept_later(params_at, 
 
 
 @pytest.mark.parametrize(
+  ("step", "last", "expected"),
+  [("last", 2, [13, 11]), (11, 2, [11, 7]), (5, 2, [5, 3]), (BEST, 1, [1]), ("best", 1, [1])],
+)
+def test_the_newest_may_be_chosen(folder, tmp_path, step, last, expected):
+  assert averaging.average(folder, tmp_path / "average", last, step=step) == expected
+
+
+@pytest.mark.parametrize(
   ("steps", "keep", "every", "expected"),
   [
     ([50, 40, 30], 3, 10, [50, 40, 30]),
@@ -167,7 +179,7 @@ def test_the_last_of_older_runs(tmp_path, steps, keep, every, expected):
 
 def test_a_checkpoint_that_training_deletes_meanwhile_is_no_mistake(folder, tmp_path, monkeypatch, params_at):
   run = epath.Path(shutil.copytree(folder, tmp_path / "run"))
-  read_params = checkpoint.read_params
+  read_params = restore.read_params
 
   def read(workdir, config, step):
     if step == 7:
@@ -177,7 +189,7 @@ def test_a_checkpoint_that_training_deletes_meanwhile_is_no_mistake(folder, tmp_
       (run / "checkpoints" / "17" / "previous" / "metadata").write_text('{"step": 13}')
     return read_params(workdir, config, step)
 
-  monkeypatch.setattr(checkpoint, "read_params", read)
+  monkeypatch.setattr(restore, "read_params", read)
   assert averaging.average(run, tmp_path / "average", 3) == [17, 13, 11]
 
 
@@ -189,7 +201,7 @@ def test_a_checkpoint_knows_when_it_was_finished(params_at, tmp_path):
     checkpoints.wait()
     times.append(datetime.datetime.now(datetime.UTC))
   checkpoints.close()
-  found = checkpoint.finished(epath.Path(tmp_path))
+  found = checkpoint_files.finished(epath.Path(tmp_path))
   assert list(found) == LAST[:2]
   for finished, before, after in zip(found.values(), times[:-1], times[1:], strict=True):
     assert before <= finished <= after
@@ -214,7 +226,7 @@ def slow_folder(folder, tmp_path_factory):
 )
 def test_checkpoints_are_chosen_by_time(slow_folder, params_at, tmp_path, last, minutes, steps):
   assert averaging.average(slow_folder, tmp_path / "average", last, minutes) == steps
-  _, _, params, _ = restore.load_for_decoding(tmp_path / "average")
+  params = runs.open(tmp_path / "average").model().params
   assert_equal(jax.device_get(params), mean_of(params_at, steps))
 
 
@@ -222,6 +234,10 @@ def test_checkpoints_are_chosen_by_time(slow_folder, params_at, tmp_path, last, 
   ("changes", "message"),
   [
     ({"--last": "0"}, "last is 0, but must be positive"),
+    ({"--step": "5", "--last": "3"}, "--last is 3, but RUN has fewer checkpoints up to step 5 (steps: 5, 3): "),
+    ({"--step": "best"}, "--last is 2, but RUN has fewer checkpoints up to step 1 (steps: 1): "),
+    ({"--step": "4"}, "RUN has no checkpoint of step 4: it has those of steps 1, 3, 5, 7, 11, 13"),
+    ({"--step": "5", "--workdir": "EMPTY"}, "EMPTY has fewer checkpoints (steps: none)"),
     ({"--last": "6"}, "--last is 6, but RUN has fewer checkpoints (steps: 13, 11, 7, 5, 3): "),
     ({"--last": "4", "--minutes": "10"}, "--last is 4, but RUN has fewer checkpoints at least 10 minutes apart (steps"),
     ({"--minutes": "nan"}, "minutes is nan, but must be positive"),

@@ -13,10 +13,11 @@ import pytest
 import tensorstore
 from etils import epath
 
+from transformer_jax import runs
 from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.runs import averaging, checkpoint, in_use, restore, run_folder
+from transformer_jax.runs import averaging, checkpoint, locks, reading, restore, resume, run_folder
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.training.step import abstract_state, init_state
@@ -80,7 +81,7 @@ def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state
     )
     checkpoints.close()
     found[name] = {path.name for path in (folder / "checkpoints" / "3").iterdir() if path.is_dir()}
-    _, _, params, _ = restore.load_for_decoding(folder)
+    params = runs.open(folder).model().params
     jax.tree.map(np.testing.assert_array_equal, params, saved.params_for_decoding)
   assert found["on"] - found["off"] == {"average"} and found["off"] >= {"params", "optimizer"}
 
@@ -103,16 +104,16 @@ def test_a_moving_average_that_is_gone_is_damage(state, tmp_path, capfd, older):
   for each in folders if older else []:
     (each / "sums").rmtree()
 
-  assert restore.load_for_decoding(folder)[-1] == 5
+  assert runs.open(folder).model().step == 5
   (folder / "checkpoints" / "5" / "average").rmtree()
-  _, _, params, step = restore.load_for_decoding(folder)
+  _, params, _, step = runs.open(folder).model()
   assert step == 3
   jax.tree.map(np.testing.assert_array_equal, params, jax.tree.map(lambda x: x + 3, state.params))
   assert "step 5 is damaged and not used: " in (err := capfd.readouterr().err) and "average" in err and "is gone" in err
   (folder / "checkpoints" / "3" / "average").rmtree()
   with pytest.raises(RunError, match=r"every checkpoint in .* is damaged"):
-    restore.load_for_decoding(folder)
-  _, _, params, _ = restore.load_for_decoding(averaged)  # of parameters alone, as it was made
+    runs.open(folder).model()
+  params = runs.open(averaged).model().params  # of parameters alone, as it was made
   jax.tree.map(np.testing.assert_array_equal, params, state.params)
 
 
@@ -123,7 +124,7 @@ def test_a_half_written_checkpoint_is_not_used(state, tmp_path):
   checkpoints.close()
   half = tmp_path / "checkpoints" / "4.orbax-checkpoint-tmp"
   half.mkdir()
-  checkpoint.read_params(epath.Path(tmp_path), CONFIG, 3)
+  restore.read_params(epath.Path(tmp_path), CONFIG, 3)
   assert half.exists()  # only who trains on may know that nobody writes it
   assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract_state(CONFIG)).state.step) == 3
   assert not half.exists()
@@ -141,7 +142,7 @@ def test_a_damaged_validation_loss_costs_no_checkpoint(state, tmp_path, capfd):
     folder = epath.Path(tmp_path / str(number))
     shutil.copytree(tmp_path / "run", folder)
     (folder / "checkpoints" / "3" / "metrics" / "metrics").write_bytes(damage)  # the best one until now
-    checkpoint.read_params(folder, CONFIG, 3)
+    restore.read_params(folder, CONFIG, 3)
     again = checkpoint.Checkpoints(folder, keep=1)
     assert "counts as one without a validation loss" in capfd.readouterr().err
     assert int(again.restore(abstract_state(CONFIG)).state.step) == 5
@@ -232,7 +233,7 @@ def older_sum(x):
 
 
 def params_read(folder):
-  return checkpoint.newest_whole(folder, lambda step: checkpoint.read_params(folder, CONFIG, step))
+  return reading.newest_whole(folder, lambda step: restore.read_params(folder, CONFIG, step))
 
 
 def test_a_negated_matrix_is_damage(state, two_steps, tmp_path, capfd):
@@ -280,7 +281,7 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read_is_no_damage(replacing, 
       raise replace()
     return step
 
-  assert checkpoint.newest_whole(folder, read) == (5, 5)
+  assert reading.newest_whole(folder, read) == (5, 5)
   assert capfd.readouterr().err == ""
 
 
@@ -294,19 +295,19 @@ def test_an_older_best_one_is_not_taken_for_one_that_is_replaced(replacing, two_
       raise ValueError("a file is gone")
     return step
 
-  assert checkpoint.newest_whole(folder, read) == (7, 7)
+  assert reading.newest_whole(folder, read) == (7, 7)
   assert capfd.readouterr().err == ""
 
 
 def test_a_run_that_replaces_its_checkpoints_too_fast_is_not_called_damaged(replacing, monkeypatch, capfd):
   folder, replace = replacing
-  monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_LOOKS", (0.01,) * 3)
+  monkeypatch.setattr(reading, "_SECONDS_BETWEEN_LOOKS", (0.01,) * 3)
 
   def read(step):
     raise replace()
 
   with pytest.raises(RunError, match=r"no checkpoint in .* could be read, as training replaces them before they are: "):
-    checkpoint.newest_whole(folder, read)
+    reading.newest_whole(folder, read)
   assert capfd.readouterr().err == ""
 
 
@@ -321,12 +322,12 @@ def test_while_somebody_reads_nothing_is_deleted(state, tmp_path):
 
   save(1, 2)
   assert steps_in(tmp_path) == [2]
-  with in_use.reading(folder / "checkpoints"), in_use.reading(folder / "checkpoints"):
+  with locks.reading(folder / "checkpoints"), locks.reading(folder / "checkpoints"):
     save(3, 4)
     assert steps_in(tmp_path) == [2, 3, 4]
   save(5)
   assert steps_in(tmp_path) == [5]
-  assert checkpoint.newest_whole(folder, lambda step: (save(6), step)[1]) == (5, 5)
+  assert reading.newest_whole(folder, lambda step: (save(6), step)[1]) == (5, 5)
   assert steps_in(tmp_path) == [5, 6]
   checkpoints.close()
 
@@ -352,7 +353,7 @@ def test_a_run_is_read_while_it_saves_all_the_time(state, tmp_path, capfd, reads
   try:
     steps = []
     for _ in range(reads):
-      _, _, params, step = restore.load_for_decoding(folder)
+      _, params, _, step = runs.open(folder).model()
       jax.tree.map(np.testing.assert_array_equal, params, state.params)
       steps.append(step)
   finally:
@@ -361,17 +362,6 @@ def test_a_run_is_read_while_it_saves_all_the_time(state, tmp_path, capfd, reads
     checkpoints.close()
   assert steps == sorted(steps) and steps[0] < steps[-1]
   assert "damaged" not in capfd.readouterr().err
-
-
-def test_two_do_not_train_in_one_folder(tmp_path):
-  workdir = epath.Path(tmp_path / "run")
-  with run_folder.exclusive_lock(workdir):
-    with pytest.raises(InputError, match=f"another process trains in {workdir}"), run_folder.exclusive_lock(workdir):
-      pass
-    with run_folder.exclusive_lock(epath.Path(tmp_path / "other")):
-      pass
-  with run_folder.exclusive_lock(workdir):
-    pass
 
 
 def test_files_are_replaced_as_a_whole(tmp_path):
@@ -386,7 +376,7 @@ def test_files_are_replaced_as_a_whole(tmp_path):
 def test_a_malformed_config_is_one_sentence(tmp_path, text):
   (tmp_path / run_folder.CONFIG).write_text(text)
   with pytest.raises(InputError) as raised:
-    run_folder.read_config(epath.Path(tmp_path))
+    runs.open(tmp_path)
   assert "\n" not in str(raised.value)
   assert "config" in str(raised.value)
 
@@ -402,26 +392,28 @@ def test_a_malformed_config_is_one_sentence(tmp_path, text):
   ],
 )
 def test_a_malformed_provenance_is_one_sentence(tmp_path, text, message):
-  workdir = epath.Path(tmp_path)
+  (tmp_path / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
   (tmp_path / run_folder.PROVENANCE).write_bytes(text.encode("latin1"))
+  run = runs.open(tmp_path)
   with pytest.raises(InputError, match=f"provenance.json .*{message}"):
-    run_folder.read_provenance(workdir)
+    _ = run.provenance
 
 
 def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
+  (tmp_path / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
   with pytest.raises(InputError, match="does not say with which text"):
-    run_folder.read_history(epath.Path(tmp_path), "a digest")
+    resume.history_of(runs.open(tmp_path), "a digest")
 
 
 def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
   workdir = epath.Path(tmp_path)
-  assert not run_folder.check_run(workdir, CONFIG)
+  assert not resume.run_to_go_on_with(workdir, CONFIG)
   (workdir / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
   (workdir / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
   values = serialization.to_dict(CONFIG)
   values["train"]["steps"] = 7
   values["decode"]["beam_size"] = 2
-  assert run_folder.check_run(workdir, serialization.from_dict(values))
+  assert resume.run_to_go_on_with(workdir, serialization.from_dict(values))
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
-    run_folder.check_run(workdir, serialization.from_dict(values))
+    resume.run_to_go_on_with(workdir, serialization.from_dict(values))

@@ -13,11 +13,13 @@ import pytest
 from etils import epath
 
 from tests.example_commands import command_line, make_run
+from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.runs import digests, restore, run_folder
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.runs import digests, resume, run_folder
 from transformer_jax.runtime import files
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import loop
@@ -65,16 +67,16 @@ def test_no_flipped_bit_is_read_over(workdir, impatient, name):
   for _ in range(100):
     (workdir / name).write_bytes(flipped(content, generator))
     with pytest.raises(InputError, match=rf"{name} is not the file whose digest is in SHA256SUMS: .*--accept-edits"):
-      restore.load_for_decoding(workdir)
+      runs.open(workdir).model()
   (workdir / name).write_bytes(content)
-  assert restore.load_for_decoding(workdir)[-1] == 0
+  assert runs.open(workdir).model().step == 0
 
 
 def test_a_flipped_bit_of_the_provenance_is_not_read_over(workdir, impatient):
   path = workdir / "provenance.json"
   path.write_bytes(flipped(path.read_bytes(), random.Random(0)))
   with pytest.raises(InputError, match=r"provenance\.json is not the file whose digest is in SHA256SUMS"):
-    run_folder.read_provenance(epath.Path(workdir))
+    _ = runs.open(workdir).provenance
 
 
 def test_damaged_digests_do_not_cost_the_run(workdir, impatient):
@@ -83,20 +85,20 @@ def test_damaged_digests_do_not_cost_the_run(workdir, impatient):
     (workdir / "SHA256SUMS").write_bytes(damaged)
     folder = epath.Path(workdir)
     try:
-      run_folder.read_config(folder), run_folder.read_tokenizer(folder), run_folder.read_provenance(folder)
+      run = runs.open(folder)
+      _ = run.tokenizer, run.provenance
     except InputError as error:
       assert "SHA256SUMS" in str(error) and "give --accept-edits" in str(error) and "\n" not in str(error)
       refused += 1
-    run_folder.read_config(folder, accept_edits=True)
-    run_folder.read_tokenizer(folder, accept_edits=True)
-    run_folder.read_provenance(folder, accept_edits=True)
+    run = runs.open(folder, accept_edits=True)
+    _ = run.tokenizer, run.provenance
   assert refused > 60  # but for a lost line feed at the end
 
 
 def test_older_folders_have_none(workdir):
   (workdir / "SHA256SUMS").unlink()
   edit(workdir, beam_size=3)
-  assert restore.load_for_decoding(workdir)[0].decode.beam_size == 3
+  assert runs.open(workdir).model().config.decode.beam_size == 3
 
 
 def test_an_edit_is_accepted_when_it_is_said(workdir, tmp_path, monkeypatch, capfdbinary, impatient):
@@ -116,28 +118,28 @@ def test_an_edit_is_accepted_when_it_is_said(workdir, tmp_path, monkeypatch, cap
       assert run(*command, "--workdir", workdir, "--accept-edits")[0] == 0
   with pytest.raises(InputError, match="accept_edits=True"):
     Translator.load(workdir)
-  assert Translator.load(workdir, accept_edits=True).config.decode.beam_size == 3
+  assert Translator.load(runs.open(workdir, accept_edits=True)).config.decode.beam_size == 3
   assert Translator.load(tmp_path / "average").config.decode.beam_size == 3
 
 
 def test_training_goes_on_with_an_edit_when_it_is_said(workdir, monkeypatch, impatient):
   folder = epath.Path(workdir)
-  config = run_folder.read_config(folder)
+  config = runs.open(folder).config
   edit(workdir, beam_size=3)
   with pytest.raises(InputError, match=r"config\.json is not the file whose digest is in SHA256SUMS"):
-    run_folder.check_run(folder, config)
-  assert run_folder.check_run(folder, config, accept_edits=True)
+    resume.run_to_go_on_with(folder, config)
+  assert resume.run_to_go_on_with(folder, config, accept_edits=True)
   told = []
   monkeypatch.setattr(loop, "train", lambda *_, accept_edits: told.append(accept_edits))
   assert main(["train", f"--workdir={workdir}"]) == 2
   assert main(["train", f"--workdir={workdir}", "--accept-edits"]) == 0
   assert told == [True]
-  run_folder.begin_run(folder, config, run_folder.read_tokenizer(folder, accept_edits=True), [])
-  assert run_folder.read_config(folder) == config
+  run_folder.begin_run(folder, config, runs.open(folder, accept_edits=True).tokenizer, [])
+  assert runs.open(folder).config == config
 
 
 def two_configs() -> tuple[Config, Config]:
-  config = Config(decode=DecodeConfig(beam_size=2))
+  config = Config(model=ModelConfig(vocab_size=265), decode=DecodeConfig(beam_size=2))
   return config, dataclasses.replace(config, decode=DecodeConfig(beam_size=3))
 
 
@@ -160,11 +162,11 @@ def test_a_kill_between_the_writes_is_no_damage(tmp_path, monkeypatch, impatient
   with monkeypatch.context() as patch, pytest.raises(Killed):
     patch.setattr(digests, "write_atomically", killed)
     run_folder.begin_run(folder, new, tokenizer, [{"data": "1"}, {"data": "2"}])
-  assert run_folder.read_config(folder) == (new if written == 4 else old)
-  assert len(run_folder.read_provenance(folder)) == (2 if written > 2 else 1)
-  assert run_folder.read_tokenizer(folder).fingerprint() == tokenizer.fingerprint()
+  assert runs.open(folder).config == (new if written == 4 else old)
+  assert len(runs.open(folder).provenance) == (2 if written > 2 else 1)
+  assert runs.open(folder).tokenizer.fingerprint() == tokenizer.fingerprint()
   run_folder.begin_run(folder, new, tokenizer, [{"data": "1"}, {"data": "2"}])
-  assert run_folder.read_config(folder) == new
+  assert runs.open(folder).config == new
   assert len((tmp_path / "SHA256SUMS").read_text().splitlines()) == 3
 
 
@@ -183,7 +185,7 @@ def test_who_reads_while_files_are_replaced_sees_no_damage(tmp_path):
   writer = threading.Thread(target=replace)
   writer.start()
   try:
-    seen = [run_folder.read_config(folder).decode.beam_size for _ in range(300)]
+    seen = [runs.open(folder).config.decode.beam_size for _ in range(300)]
   finally:
     ended.set()
     writer.join()

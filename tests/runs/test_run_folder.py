@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from etils import epath
 
-from tests.test_checkpoint import CONFIG
+from tests.runs.test_checkpoint import CONFIG
 from transformer_jax.__main__ import main
-from transformer_jax.config import Config, TrainConfig
+from transformer_jax.config import Config, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.runs import checkpoint, run_folder
+from transformer_jax.runs import checkpoint, restore, resume, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically, write_new
 from transformer_jax.training.step import abstract_state, init_state
@@ -20,22 +20,22 @@ from transformer_jax.training.step import abstract_state, init_state
 
 def test_checkpoints_of_a_run_without_its_config_are_not_taken_over(tmp_path):
   (tmp_path / "run" / "checkpoints").mkdir(parents=True)
-  assert not run_folder.check_run(epath.Path(tmp_path / "run"), Config())
+  assert not resume.run_to_go_on_with(epath.Path(tmp_path / "run"), Config())
   (tmp_path / "run" / "checkpoints" / "2").mkdir()
   with pytest.raises(
     InputError, match=r"has checkpoints but no config\.json.*: copy it back, or use another --workdir"
   ):
-    run_folder.check_run(epath.Path(tmp_path / "run"), Config())
+    resume.run_to_go_on_with(epath.Path(tmp_path / "run"), Config())
   assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["checkpoints"]
 
 
 def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(tmp_path):
   folder, config = epath.Path(tmp_path / "run"), Config(train=TrainConfig(seed=2**32))
   with pytest.raises(InputError, match=r"config\.train\.seed is 4294967296"):
-    run_folder.check_run(folder, config)
+    resume.run_to_go_on_with(folder, config)
   run_folder.begin_run(folder, config, Tokenizer.learn(["abc ab"] * 5, 265), [])
   (folder / "checkpoints" / "2").mkdir(parents=True)
-  assert run_folder.check_run(folder, config)
+  assert resume.run_to_go_on_with(folder, config)
 
 
 def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):
@@ -113,7 +113,7 @@ def saved_and_found(folder, state):
       assert restored is not None
       jax.tree.map(np.testing.assert_array_equal, restored.state, state.replace(step=np.int32(5)))
     checkpoints.close()
-  jax.tree.map(np.testing.assert_array_equal, checkpoint.read_params(folder, CONFIG, 5), state.params)
+  jax.tree.map(np.testing.assert_array_equal, restore.read_params(folder, CONFIG, 5), state.params)
 
 
 def test_a_folder_may_have_an_odd_name(state, tmp_path):
@@ -129,10 +129,12 @@ def test_each_odd_character_may_be_in_a_name(state, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["a[seed=1]", "a\\b", "a[1]/run"])
-def test_names_that_orbax_reads_as_others_are_refused(tmp_path, capfd, monkeypatch, name):
+def test_names_that_orbax_reads_as_others_are_refused(tmp_path, tmp_path_factory, capfd, monkeypatch, name):
+  run = tmp_path_factory.mktemp("run")
+  (run / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
   monkeypatch.chdir(tmp_path)
   assert main(["train", f"--workdir={name}", "--config.train.init_from=/nowhere"]) == 2
-  assert main(["average", "--workdir", "run", "--last", "1", "--output", name]) == 2
+  assert main(["average", "--workdir", str(run), "--last", "1", "--output", name]) == 2
   assert main(["generate", "--prompt", "a", "--workdir", name]) == 2
   errors = capfd.readouterr().err.splitlines()
   assert len(errors) == 3

@@ -20,7 +20,8 @@ from etils import epath
 
 from tests import fuzz_run_folder
 from tests.example_commands import make_run
-from transformer_jax.runs import checkpoint, restore
+from transformer_jax import runs
+from transformer_jax.runs import checkpoint_files
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, one_line
 
@@ -53,7 +54,7 @@ def set_config(workdir, **values):
 
 def refused(workdir, error, match):
   with pytest.raises(error, match=match) as caught:
-    restore.load_for_decoding(workdir)
+    runs.open(workdir).model()
   assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
 
 
@@ -150,7 +151,7 @@ def test_a_config_of_other_sizes_than_the_checkpoint(workdir, values, message, c
 
 
 def headers(workdir):
-  return checkpoint._headers(epath.Path(workdir), 0, "params")[0]
+  return checkpoint_files.headers(epath.Path(workdir), 0, "params")[0]
 
 
 def replace_array(workdir, name, shape, chunks):
@@ -206,7 +207,7 @@ def test_a_checkpoint_without_a_time(workdir):
   path.write_text(json.dumps(json.loads(path.read_text()) | {"commit_timestamp_nsecs": 0.5}))
   refused(workdir, RunError, "a _CHECKPOINT_METADATA in .* is damaged, delete it")
   path.unlink()
-  assert restore.load_for_decoding(workdir)[-1] == 0
+  assert runs.open(workdir).model().step == 0
 
 
 def test_a_description_that_is_too_long_to_be_one(workdir, capfd):
@@ -235,7 +236,7 @@ def test_links_inside_and_to_the_whole_folder_are_followed(workdir, tmp_path):
   (workdir / "config.json").rename(workdir / "the.config")
   (workdir / "config.json").symlink_to("the.config")
   (tmp_path / "link").symlink_to(workdir)
-  assert restore.load_for_decoding(tmp_path / "link")[-1] == 0
+  assert runs.open(tmp_path / "link").model().step == 0
 
 
 def test_a_pipe_is_not_waited_for(workdir):
@@ -246,10 +247,10 @@ def test_a_pipe_is_not_waited_for(workdir):
 
 PLANTED = """
 import sys
-from transformer_jax import trained
+from transformer_jax import runs
 
 clean, planted = sys.argv[1:]
-trained.load_for_decoding(clean)  # imports what loading needs
+runs.open(clean).model()  # imports what loading needs
 events = []
 
 def hook(event, args):
@@ -260,7 +261,7 @@ def hook(event, args):
     events.append((event, str(code)))
 
 sys.addaudithook(hook)
-trained.load_for_decoding(planted)
+runs.open(planted).model()
 print(*sorted({f"{event} {file}" for event, file in events}), sep="\\n")
 """
 
@@ -288,7 +289,7 @@ def test_no_code_of_the_folder_is_run(original, workdir):
     capture_output=True,
     text=True,
     check=False,
-    cwd=Path(checkpoint.__file__).parent.parent,
+    cwd=Path(checkpoint_files.__file__).parent.parent,
     env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
   )
   assert run.returncode == 0, run.stderr
@@ -318,6 +319,6 @@ def test_damaged_files_end_in_one_sentence(original, workdir):
 
 def test_what_loads_is_what_was_saved(original, workdir):
   """The comparison is of the arrays, whatever their headers are checked for."""
-  expected = restore.load_for_decoding(original)[2]
-  found = restore.load_for_decoding(workdir)[2]
+  expected = runs.open(original).model().params
+  found = runs.open(workdir).model().params
   jax.tree.map(np.testing.assert_array_equal, found, expected)

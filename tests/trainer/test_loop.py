@@ -18,6 +18,7 @@ from etils import epath
 
 from benchmarks.curves import read_points
 from tests.example_run import TIMING, metrics_of, write_corpus
+from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
@@ -25,7 +26,7 @@ from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.evaluation.scores import score
 from transformer_jax.model.config import Dtype, ModelConfig
-from transformer_jax.runs import checkpoint, restore, run_folder
+from transformer_jax.runs import checkpoint, checkpoint_files, run_folder
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.evaluator import HeldOut
@@ -85,7 +86,7 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
   monkeypatch.setattr(Validation, "test", lambda self, params: tested.append(jax.device_get(params)))
   loop.train(config, epath.Path(tmp_path))
   state = state_of(tmp_path, config)
-  _, tokenizer, params, _ = restore.load_for_decoding(tmp_path)
+  _, params, tokenizer, _ = runs.open(tmp_path).model()
   assert_same_bits(jax.device_get(params), state.average)
   assert_same_bits(tested[0], state.average)
   validation = Validation(config, tokenizer)
@@ -130,7 +131,7 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
 
 
 def test_sigterm_saves(prefix, tmp_path, monkeypatch):
-  update = loop.Run._update
+  update = loop.Trainer._update
 
   def interrupted(self, step):
     update(self, step)
@@ -138,7 +139,7 @@ def test_sigterm_saves(prefix, tmp_path, monkeypatch):
       os.kill(os.getpid(), signal.SIGTERM)
 
   before = signal.getsignal(signal.SIGTERM)
-  monkeypatch.setattr(loop.Run, "_update", interrupted)
+  monkeypatch.setattr(loop.Trainer, "_update", interrupted)
   with pytest.raises(SystemExit) as stopped:
     loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
   assert stopped.value.code == 143
@@ -155,7 +156,7 @@ def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp
   config = tiny(prefix, steps=13, log_every=3, save_every=4)
   config.evaluate.every = 5
   loop.train(config, epath.Path(tmp_path / "whole"))
-  update, measure = loop.Run._update, Validation.measure
+  update, measure = loop.Trainer._update, Validation.measure
   stops = {6: "kill", 7: "SIGTERM", 10: "SIGINT in validation"}
 
   def stopped_after(self, step):
@@ -174,13 +175,13 @@ def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp
       signal.raise_signal(signal.SIGINT)
     return measure(self, params)
 
-  monkeypatch.setattr(loop.Run, "_update", stopped_after)
+  monkeypatch.setattr(loop.Trainer, "_update", stopped_after)
   monkeypatch.setattr(Validation, "measure", stopped_in_validation)
   for end, status, saved in ((Killed, None, 4), (SystemExit, 143, 7), (SystemExit, 130, 10)):
     with pytest.raises(end) as raised:
       loop.train(config, epath.Path(tmp_path / "parts"))
     assert getattr(raised.value, "code", None) == status
-    assert max(checkpoint.finished(epath.Path(tmp_path / "parts"))) == saved
+    assert max(checkpoint_files.finished(epath.Path(tmp_path / "parts"))) == saved
   loop.train(config, epath.Path(tmp_path / "parts"))
   assert not stops
   lines = metrics_of(tmp_path / "whole")
@@ -236,7 +237,7 @@ def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp
   (folder / "checkpoints").mkdir(parents=True)
   run_folder.begin_run(folder, tiny(prefix), Tokenizer.learn(["abc ab"] * 5, 265), [{"data": "another text"}])
   loop.train(config, folder)
-  assert run_folder.read_config(folder) == config and len(run_folder.read_provenance(folder)) == 1
+  assert runs.open(folder).config == config and len(runs.open(folder).provenance) == 1
   assert [line["step"] for line in metrics_of(folder) if line["split"] == "train"] == [2]
 
 
@@ -245,7 +246,7 @@ def test_a_start_that_failed_binds_nothing(prefix, tmp_path):
     wrong = dataclasses.replace(tiny(prefix).model, vocab_size=99999)
     loop.train(dataclasses.replace(tiny(prefix), model=wrong), epath.Path(tmp_path / "run"))
   with pytest.raises(InputError, match="is not a run folder"):
-    restore.load_for_decoding(tmp_path / "run")
+    runs.open(tmp_path / "run").model()
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
 
 
@@ -343,15 +344,15 @@ def test_debug_says_where_it_comes_from(prefix, tmp_path):
 
 def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
   with pytest.raises(InputError, match="is not a run folder"):
-    restore.load_for_decoding(tmp_path / "nowhere")
+    runs.open(tmp_path / "nowhere").model()
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
-  config, tokenizer, params, _ = restore.load_for_decoding(tmp_path / "run")
+  config, params, tokenizer, _ = runs.open(tmp_path / "run").model()
   assert config == tiny(prefix, steps=2)
   assert tokenizer.vocab_size == 290
   assert_same_bits(jax.device_get(params), state_of(tmp_path / "run", config).params)
   shutil.rmtree(tmp_path / "run" / "checkpoints")
   with pytest.raises(InputError, match="no finished checkpoint"):
-    restore.load_for_decoding(tmp_path / "run")
+    runs.open(tmp_path / "run").model()
 
 
 def test_fused_attention_is_refused_where_there_is_no_gpu_for_it(prefix, tmp_path):

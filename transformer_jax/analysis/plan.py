@@ -21,7 +21,7 @@ from transformer_jax.analysis import operations
 from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.model.config import AnyModelConfig, ModelConfig
-from transformer_jax.runs import restore
+from transformer_jax.runs import init_from
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.loss import CHUNK, joint_loss
 from transformer_jax.training.optimizer import optimizer
@@ -236,7 +236,7 @@ def _flags(config: Config) -> dict[str, int]:
 
 def data(config: Config) -> dict[str, Any]:
   """What packing the training text gives, with the vocabulary with which a run would begin."""
-  tokenizer = restore.tokenizer_to_begin_with(config)
+  tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config))
   report = registry.task(config.model).packed_rows(config, config.data.train, tokenizer).report
   rows = config.train.batch_tokens // config.data.row_length
   return {

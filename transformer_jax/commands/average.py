@@ -2,7 +2,7 @@
 
 import argparse
 
-from transformer_jax.commands.workdir import add_workdir_arguments
+from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.runtime.errors import one_line
 
 DESCRIPTION = """\
@@ -13,7 +13,7 @@ checkpoints that were saved last, one after the other; an older one that is kept
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  add_workdir_arguments(parser)
+  add_workdir_arguments(parser, "the newest checkpoint to take")
   parser.add_argument("--last", required=True, type=int, metavar="N", help="how many; the paper takes 5, for big 20")
   parser.add_argument(
     "--minutes", type=float, metavar="M", help="take only checkpoints at least M minutes apart, from the newest back"
@@ -29,5 +29,5 @@ def run(args: argparse.Namespace) -> None:
   jax.config.update("jax_platforms", "cpu")
   from transformer_jax.runs.averaging import average
 
-  steps = average(args.workdir, args.output, args.last, args.minutes, accept_edits=args.accept_edits)
+  steps = average(open_run(args), args.output, args.last, args.minutes, step=args.step)
   print(one_line(f"{args.output} holds the mean of the checkpoints of steps {', '.join(map(str, steps))}"))

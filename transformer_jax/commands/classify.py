@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from transformer_jax.commands.workdir import add_workdir_arguments
+from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
 
 DESCRIPTION = """\
 Classifies standard input, one sentence a line, with a fine-tuned BERT (configs/bert.py:classify): line i of the output
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> None:
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   use_compilation_cache()
-  classifier = Classifier.load(args.workdir, accept_edits=args.accept_edits)
+  classifier = Classifier.load(run_to_restore(args, "classify"), step=args.step)
   lines = read_lines(source, "standard input")
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for number, found in enumerate(classifier.classify(lines, source.more), 1):

@@ -16,6 +16,7 @@ from transformer_jax.commands.score import (
   read_texts,
 )
 from transformer_jax.commands.search import add_search_arguments, load, search_options
+from transformer_jax.commands.workdir import run_to_restore
 from transformer_jax.runtime.errors import InputError, writing
 from transformer_jax.runtime.files import write_atomically
 
@@ -24,14 +25,18 @@ if TYPE_CHECKING:
 
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.evaluation.report import Text
+  from transformer_jax.runs.run import Run
 
-DESCRIPTION = "Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU."
+DESCRIPTION = """\
+Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU, as the run's
+config.evaluate says.
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_search_arguments(parser)
   parser.add_argument("--source", required=True, metavar="FILE", help="sentences to translate, one a line")
-  add_score_arguments(parser)
+  add_score_arguments(parser, "the run's config.evaluate.tokenize", "the run's config.evaluate.lowercase")
   parser.add_argument("--hypotheses", metavar="FILE", help="write the translations there")
   parser.add_argument(
     "--report", action="store_true", help="print TER too, and what tells which scores compare with these"
@@ -46,8 +51,10 @@ def run(args: argparse.Namespace) -> None:
   _check_writable(args)
   source, reference = read_texts(args.source, args.reference)
   other = read_as_many(args.compare, args.reference, reference)
-  translator = load(args)
-  facts = _run_facts(args, translator) if args.report or other else {}
+  run = run_to_restore(args, "translate")
+  _score_as(run, args)
+  translator = load(run, args)
+  facts = _run_facts(args, run, translator) if args.report or other else {}
   start = time.monotonic()
   with Progress("line", total=len(source.lines)) as progress:
     found = translator.translate_lines(source.lines, **search_options(args), progress=progress.update, warn=say)
@@ -63,6 +70,19 @@ def run(args: argparse.Namespace) -> None:
   finally:
     if args.hypotheses:
       _write_lines(args.hypotheses, translations)
+
+
+def _score_as(run: "Run", args: argparse.Namespace) -> None:
+  """Sets --tokenize and --lowercase, where they are not given, to what the run's config says."""
+  from transformer_jax.evaluation.scores import check_tokenization
+  from transformer_jax.runtime.progress import say
+
+  evaluate = run.config.evaluate
+  chosen = {name: getattr(evaluate, name) for name in ("tokenize", "lowercase") if getattr(args, name) is None}
+  check_tokenization(chosen.get("tokenize", args.tokenize))
+  if chosen:
+    say(f"scoring as the run says: {', '.join(f'config.evaluate.{name} = {value}' for name, value in chosen.items())}")
+  vars(args).update(chosen)
 
 
 def _print_scores(args: argparse.Namespace, reference: "Text", translations: list[str], seconds: float) -> None:
@@ -81,13 +101,10 @@ def _print_scores(args: argparse.Namespace, reference: "Text", translations: lis
     print(f"{result}, translated in {seconds:.1f} seconds")
 
 
-def _run_facts(args: argparse.Namespace, translator: "Translator") -> dict[str, Any]:
+def _run_facts(args: argparse.Namespace, run: "Run", translator: "Translator") -> dict[str, Any]:
   """Which parameters and which search made the translations."""
-  from transformer_jax.runs import run_folder
-
   decode = translator.config.decode
-  last = run_folder.read_provenance(run_folder.folder_of(args.workdir), accept_edits=args.accept_edits)[-1:]
-  averaged = [entry["averaged"]["steps"] for entry in last if "averaged" in entry]
+  averaged = [entry["averaged"]["steps"] for entry in run.provenance[-1:] if "averaged" in entry]
   chosen = {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience")}
   return {
     "seed": translator.config.train.seed,

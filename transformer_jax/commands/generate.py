@@ -5,7 +5,7 @@ import json
 import re
 import sys
 
-from transformer_jax.commands.workdir import add_workdir_arguments
+from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
 
   prompt = _standard_input() if args.prompt is None else args.prompt
   use_compilation_cache()
-  samples = Generator.load(args.workdir, accept_edits=args.accept_edits).generate(
+  samples = Generator.load(run_to_restore(args, "generate"), step=args.step).generate(
     prompt,
     max_tokens=args.max_tokens,
     samples=args.samples,

@@ -18,19 +18,27 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument("--hypotheses", required=True, metavar="FILE", help="translations, one a line")
-  add_score_arguments(parser)
+  add_score_arguments(parser, "13a", "not")
+  parser.set_defaults(tokenize="13a", lowercase=False)
   parser.add_argument("--source", metavar="FILE", help="what was translated, for the report only")
   parser.add_argument(
     "--languages", nargs=2, metavar=("FROM", "TO"), help="as en de, for which the paper has its own BLEU"
   )
 
 
-def add_score_arguments(parser: argparse.ArgumentParser) -> None:
+def add_score_arguments(parser: argparse.ArgumentParser, tokenize: str, lowercase: str) -> None:
+  """The flags that say how to score; `tokenize` and `lowercase` describe the defaults, None of the two flags."""
   parser.add_argument("--reference", required=True, metavar="FILE", help="right translations, one a line")
   parser.add_argument(
-    "--tokenize", default="13a", metavar="T", help="sacreBLEU's: 13a (default), none for tokenised text, char, zh, ..."
+    "--tokenize",
+    metavar="T",
+    help=f"sacreBLEU's: 13a, none for tokenised text, char, zh, ... (default: {tokenize})",
   )
-  parser.add_argument("--lowercase", action="store_true", help="letters of both cases are equal")
+  parser.add_argument(
+    "--lowercase",
+    action=argparse.BooleanOptionalAction,
+    help=f"letters of both cases are equal (default: {lowercase})",
+  )
   parser.add_argument(
     "--compare", metavar="FILE", help="other translations: the report tells whether their scores differ by chance only"
   )
@@ -54,7 +62,8 @@ def check_scores(args: argparse.Namespace) -> None:
   """
   from transformer_jax.evaluation import scores
 
-  scores.check_tokenization(args.tokenize)
+  if args.tokenize is not None:
+    scores.check_tokenization(args.tokenize)
   seed = os.environ.get("SACREBLEU_SEED", "12345")  # sacreBLEU's own
   if args.compare and not (seed.isdecimal() or seed.lower() == "none"):
     raise InputError(f"SACREBLEU_SEED in the environment is {seed!r}, but must be a whole number or none")

@@ -8,13 +8,15 @@ from transformer_jax.runtime.compilation_cache import use_compilation_cache
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translator
+  from transformer_jax.runs.run import Run
 
 
-def load(args: argparse.Namespace) -> "Translator":
+def load(run: "Run", args: argparse.Namespace) -> "Translator":
+  """The translator of a run, with the checkpoint of --step."""
   from transformer_jax.decoding.translator import Translator
 
   use_compilation_cache()
-  return Translator.load(args.workdir, accept_edits=args.accept_edits)
+  return Translator.load(run, step=args.step)
 
 
 def search_options(args: argparse.Namespace) -> dict[str, Any]:

@@ -78,15 +78,16 @@ def _train(
   with doing("waiting for the other hosts"):
     hosts.join(*cluster)
   with doing("loading the libraries that train"):
-    from transformer_jax.runs import run_folder
+    from transformer_jax.runs import init_from, locks, resume, run_folder
     from transformer_jax.trainer.loop import train
 
   devices.require_devices()
   folder = run_folder.folder_of(workdir)
-  with hosts.explain_peer_failure(), run_folder.exclusive_lock(folder):
+  with hosts.explain_peer_failure(), locks.exclusive_lock(folder):
     if config is None:
-      begun_with = run_folder.config_of_run(folder, accept_edits=args.accept_edits)
+      begun_with = resume.config_of_run(folder, accept_edits=args.accept_edits)
       config = serialization.changed(begun_with, keys) if begun_with else read_config(args)
+    config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
     train(config, folder, accept_edits=args.accept_edits)
 
 

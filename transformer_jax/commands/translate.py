@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.search import add_search_arguments, load, search_options
+from transformer_jax.commands.workdir import run_to_restore
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translation
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
 
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
-  translator = load(args)
+  translator = load(run_to_restore(args, "translate"), args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for translations in translator.translate_lines(
       read_lines(source, "standard input"),

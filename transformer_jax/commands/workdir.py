@@ -1,12 +1,55 @@
 """What commands share that read a run folder."""
 
 import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # orbax takes seconds to import
+  from transformer_jax.runs.reading import Step
+  from transformer_jax.runs.run import Run
 
 
-def add_workdir_arguments(parser: argparse.ArgumentParser) -> None:
+def add_workdir_arguments(parser: argparse.ArgumentParser, step: str = "the checkpoint to use") -> None:
+  """The flags --workdir, --step, of which `step` says what it is for, and --accept-edits."""
   parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  parser.add_argument(
+    "--step",
+    type=_step,
+    default="last",
+    metavar="N|last|best",
+    help=f"{step}: that of step N, the last (default), or the best by validation loss",
+  )
   parser.add_argument(
     "--accept-edits",
     action="store_true",
     help="take config.json, tokenizer.model and provenance.json as they are, though they are not as they were written",
   )
+
+
+def _step(text: str) -> "Step":
+  if text == "last" or text == "best":
+    return text
+  if not (text.isascii() and text.isdigit()):
+    raise argparse.ArgumentTypeError(f"{text!r} must be the number of a step, last or best")
+  return int(text)
+
+
+def open_run(args: argparse.Namespace) -> "Run":
+  """The run in --workdir."""
+  from transformer_jax import runs
+
+  return runs.open(args.workdir, accept_edits=args.accept_edits)
+
+
+def run_to_restore(args: argparse.Namespace, command: str) -> "Run":
+  """The run in --workdir, which must be of a model for this command; says which checkpoint is restored."""
+  from transformer_jax import registry
+  from transformer_jax.runtime.progress import say
+
+  run = open_run(args)
+  registry.require_command(run.config.model, command, run.path)
+  there = run.checkpoints
+  step = {"last": there.last, "best": there.best}.get(args.step, args.step)
+  which = {"last": ", the last", "best": ", the best by validation loss"}.get(args.step, "")
+  if step in there.steps:  # otherwise restoring says what is there
+    say(f"restoring the checkpoint of step {step}{which}")
+  return run

@@ -5,7 +5,7 @@ import logging
 import math
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,6 +17,10 @@ from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding.sampling import SamplingOptions, sample
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
+
+if TYPE_CHECKING:  # orbax takes seconds to import
+  from transformer_jax.runs.reading import Step
+  from transformer_jax.runs.run import Run
 
 _GRAIN = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text, where nobody says how many
@@ -55,20 +59,20 @@ class Generator:
     self._functions: dict[tuple[SamplingOptions, int], Callable] = {}
 
   @classmethod
-  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Generator":
-    """The generator of a run folder, with its last checkpoint.
+  def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Generator":
+    """The generator of a run.
 
     Args:
-      workdir: the run folder.
-      accept_edits: files of it that were edited by hand count.
+      workdir: the run folder, or the run that `runs.open` made of it.
+      step: which checkpoint: its number, `last`, or `best`, by validation loss.
 
     Raises:
-      InputError: not the folder of a run of a language model, or no finished checkpoint in it.
+      InputError: not the folder of a run of a language model, or no such checkpoint in it.
+      RunError: the checkpoint is damaged; of `last`, every one is.
     """
-    from transformer_jax.runs.restore import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax import runs  # imports orbax, which takes seconds
 
-    config, tokenizer, params, step = load_for_decoding(workdir, "generate", accept_edits=accept_edits)
-    return cls(config, params, tokenizer, step)
+    return cls(*runs.open(workdir).model("generate", step))
 
   def generate(
     self,

@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 
@@ -25,6 +25,10 @@ from transformer_jax.decoding.long_lines import Long, Translation
 from transformer_jax.decoding.windows import require_text, windows
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError, require_option
+
+if TYPE_CHECKING:  # orbax takes seconds to import
+  from transformer_jax.runs.reading import Step
+  from transformer_jax.runs.run import Run
 
 # Everything that ends a line somewhere: bytes of the vocabulary can spell any of them.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -76,20 +80,20 @@ class Translator:
     self.params = params
 
   @classmethod
-  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Translator":
-    """The translator of a run folder, with its last checkpoint.
+  def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Translator":
+    """The translator of a run.
 
     Args:
-      workdir: the run folder.
-      accept_edits: files of it that were edited by hand count.
+      workdir: the run folder, or the run that `runs.open` made of it.
+      step: which checkpoint: its number, `last`, or `best`, by validation loss.
 
     Raises:
-      InputError: not a run folder, or no finished checkpoint in it.
+      InputError: not a run folder, or no such checkpoint in it.
+      RunError: the checkpoint is damaged; of `last`, every one is.
     """
-    from transformer_jax.runs.restore import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax import runs  # imports orbax, which takes seconds
 
-    config, tokenizer, params, step = load_for_decoding(workdir, accept_edits=accept_edits)
-    return cls(config, params, tokenizer, step)
+    return cls(*runs.open(workdir).model("translate", step))
 
   @property
   def config(self) -> Config:

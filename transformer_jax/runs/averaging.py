@@ -11,19 +11,23 @@ import numpy as np
 from etils import epath
 
 from transformer_jax.config import Config
-from transformer_jax.runs import checkpoint, run_folder
+from transformer_jax.runs import checkpoint_files as files
+from transformer_jax.runs import reading, restore, run_folder
+from transformer_jax.runs.run import Run
+from transformer_jax.runs.run import open as open_run
+from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, require_option
 from transformer_jax.runtime.progress import Progress
 from transformer_jax.training.step import Params
 
 
 def average(
-  workdir: str | os.PathLike,
+  workdir: Run | str | os.PathLike,
   output: str | os.PathLike,
   last: int,
   minutes: float | None = None,
   *,
-  accept_edits: bool = False,
+  step: reading.Step = reading.LAST,
 ) -> list[int]:
   """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
 
@@ -37,7 +41,7 @@ def average(
     output: the folder to write, which must be new or empty.
     last: how many checkpoints.
     minutes: if given, only checkpoints at least so far apart in time are taken, from the newest backwards.
-    accept_edits: files of the run folder that were edited by hand count.
+    step: the newest of them: a step's number, `last`, or `best`, by validation loss.
 
   Returns:
     The steps of the checkpoints, newest first.
@@ -48,47 +52,54 @@ def average(
   """
   require_option("last", last, last > 0, "positive")
   require_option("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
-  source, target = run_folder.folder_of(workdir), run_folder.folder_of(output)
-  config = run_folder.read_config(source, accept_edits=accept_edits)
-  tokenizer = run_folder.read_tokenizer(source, accept_edits=accept_edits)
-  history = run_folder.read_provenance(source, accept_edits=accept_edits)
-  _enough(source, config, last, minutes)
+  run, target = open_run(workdir), run_folder.folder_of(output)
+  tokenizer, history = run.tokenizer, run.provenance
+  _enough(run, last, minutes, step)
   if target.is_dir() and any(target.iterdir()):
     held = "a run" if (target / run_folder.CONFIG).exists() else "files"
     raise InputError(f"{target} holds {held} already: choose another --output")
   run_folder.make_folder(target, "--output")
 
-  steps, params = _mean_of_last(source, config, last, minutes)
-  checkpoint.write_params(target, steps[0], params)
+  steps, params = _mean_of_last(run, last, minutes, step)
+  files.write_params(target, steps[0], params)
   entry = {
     "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    "averaged": {"run": str(source), "steps": steps},
+    "averaged": {"run": str(run.path), "steps": steps},
   }
-  run_folder.begin_run(target, config, tokenizer, [*history, entry])
+  run_folder.begin_run(target, run.config, tokenizer, [*history, entry])
   return steps
 
 
-def _mean_of_last(workdir: epath.Path, config: Config, last: int, minutes: float | None) -> tuple[list[int], Params]:
+def _mean_of_last(run: Run, last: int, minutes: float | None, step: reading.Step) -> tuple[list[int], Params]:
   """The last steps, and the mean of their parameters; both again where training deletes one of them meanwhile."""
-  for replaced in checkpoint.looks(workdir):
-    steps = _enough(workdir, config, last, minutes)
+
+  def look() -> tuple[list[int], Params] | RunError:
+    steps = _enough(run, last, minutes, step)
     try:
-      return steps, mean(_read(workdir, config, steps))
-    except RunError:
-      if not replaced():
-        raise
-  raise AssertionError("the last look returns or raises")
+      return steps, mean(_read(run, steps))
+    except RunError as error:
+      return error
+
+  found = reading.patiently(run.path, look, lambda found: isinstance(found, RunError))
+  if isinstance(found, RunError):
+    raise found
+  return found
 
 
-def _enough(workdir: epath.Path, config: Config, last: int, minutes: float | None) -> list[int]:
+def _enough(run: Run, last: int, minutes: float | None, step: reading.Step) -> list[int]:
   """The steps to average, or an InputError that tells which there are."""
-  times = checkpoint.finished(workdir)
-  in_a_row = _saved_in_a_row(workdir, config, sorted(times, reverse=True))
-  steps = chosen({step: times[step] for step in in_a_row}, last, minutes)
+  times = files.finished(run.path)
+  in_a_row = _saved_in_a_row(run.path, run.config, sorted(times, reverse=True))
+  newest = reading.candidates(run.path, step)[:1]
+  if newest and step != reading.LAST:
+    in_a_row = [each for each in in_a_row if each <= newest[0]] or newest
+  steps = chosen({each: times[each] for each in in_a_row}, last, minutes)
   if len(steps) < last:
     apart = "" if minutes is None else f" at least {minutes:g} minutes apart"
+    until = f" up to step {newest[0]}" if newest and step != reading.LAST else ""
     raise InputError(
-      f"--last is {last}, but {workdir} has fewer checkpoints{apart} (steps: {', '.join(map(str, steps)) or 'none'}): "
+      f"--last is {last}, but {run.path} has fewer checkpoints{apart}{until} (steps: "
+      f"{', '.join(map(str, steps)) or 'none'}): "
       "ask for fewer; config.train.save_every and config.train.keep say which a run keeps"
     )
   return steps
@@ -98,7 +109,7 @@ def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -
   """Of all steps, newest first, those that no deleted one is between: an older one is kept as the best."""
   for number, (newer, older) in enumerate(itertools.pairwise(steps), 1):
     try:
-      if checkpoint.saved_before(workdir, newer) != older:
+      if _saved_before(workdir, newer) != older:
         return steps[:number]
     except FileNotFoundError:
       return _probably_in_a_row(steps, config.train.keep, config.train.save_every)
@@ -128,15 +139,29 @@ def chosen(times: Mapping[int, datetime], last: int, minutes: float | None = Non
   return steps[:last]
 
 
-def _read(workdir: epath.Path, config: Config, steps: list[int]) -> Iterator[Params]:
+def _saved_before(workdir: epath.Path, step: int) -> int | None:
+  """The step of the checkpoint that was saved before this one, which may be gone; None where there was none.
+
+  Raises:
+    FileNotFoundError: an older checkpoint, which does not tell.
+    InputError: what tells it is damaged.
+  """
+  path = files.folder_of(workdir, step) / files.PREVIOUS / "metadata"
+  values = untrusted.read_json(path)
+  if not isinstance(values, dict) or not isinstance(values.get("step", ""), int | None):
+    raise InputError(f"{path} does not say which checkpoint was saved before: copy it back, or delete {path.parent}")
+  return values["step"]
+
+
+def _read(run: Run, steps: list[int]) -> Iterator[Params]:
   with Progress("checkpoint", total=len(steps)) as progress:
     for step in steps:
       try:
-        yield checkpoint.read_params(workdir, config, step)
+        yield restore.read_params(run.path, run.config, step)
       except Exception as error:  # damaged files can make orbax raise any
         if is_out_of_memory(error):
           raise
-        raise RunError(f"the checkpoint of step {step} in {workdir} cannot be read: {one_line(error, 200)}") from error
+        raise RunError(f"the checkpoint of step {step} in {run.path} cannot be read: {one_line(error, 200)}") from error
       progress.update(1)
 
 

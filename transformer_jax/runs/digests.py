@@ -62,7 +62,7 @@ def read(workdir: epath.Path, name: str, most: int, *, accept_edits: bool = Fals
       return content
   raise InputError(
     f"{workdir / name} is not the file whose digest is in {FILE}: it was damaged, or edited by hand; "
-    "copy it back, or, if it is as you want it, give --accept-edits (in Python accept_edits=True)"
+    "copy it back, or, if it is as you want it, give --accept-edits (in Python runs.open(workdir, accept_edits=True))"
   )
 
 
@@ -78,7 +78,7 @@ def _is_as_written(workdir: epath.Path, name: str, content: bytes) -> bool:
     if not _LINE.fullmatch(line):
       raise InputError(
         f"{path}, line {number}, is no digest of a file, so that the file was damaged: copy it back, or, "
-        "if the other files are as you want them, give --accept-edits (in Python accept_edits=True)"
+        "if the other files are as you want them, give --accept-edits (in Python runs.open(workdir, accept_edits=True))"
       )
   return f"{_digest(content)}  {name}" in lines
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,10 @@ from transformer_jax.data.next_sentence import PARTS
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.windows import windows
 from transformer_jax.tasks.classification import logits, sentence_rows
+
+if TYPE_CHECKING:  # orbax takes seconds to import
+  from transformer_jax.runs.reading import Step
+  from transformer_jax.runs.run import Run
 
 _ROWS = 32  # computed together; fewer are filled up, so that there is one shape
 
@@ -39,10 +43,11 @@ class Classifier:
     config: of the run.
     params: the model's parameters.
     tokenizer: of the run.
+    step: of the checkpoint, if the parameters come from one.
   """
 
-  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer):
-    self.config = config
+  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
+    self.config, self.step = config, step
     self._params = jax.device_put(params, jax.local_devices()[0])
     self._tokenizer = tokenizer
     model: Any = config.model
@@ -55,20 +60,20 @@ class Classifier:
     self._probabilities = jax.jit(probabilities)
 
   @classmethod
-  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Classifier":
-    """The classifier of a run folder, with its last checkpoint.
+  def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Classifier":
+    """The classifier of a run.
 
     Args:
-      workdir: the run folder.
-      accept_edits: files of it that were edited by hand count.
+      workdir: the run folder, or the run that `runs.open` made of it.
+      step: which checkpoint: its number, `last`, or `best`, by validation loss.
 
     Raises:
-      InputError: not the folder of a run of a classifier, or no finished checkpoint in it.
+      InputError: not the folder of a run of a classifier, or no such checkpoint in it.
+      RunError: the checkpoint is damaged; of `last`, every one is.
     """
-    from transformer_jax.runs.restore import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax import runs  # imports orbax, which takes seconds
 
-    config, tokenizer, params, _ = load_for_decoding(workdir, "classify", accept_edits=accept_edits)
-    return cls(config, params, tokenizer)
+    return cls(*runs.open(workdir).model("classify", step))
 
   def classify(self, sentences: Iterable[str], more: Callable[[float], bool] = lambda seconds: True) -> Iterator[Class]:
     """The class of each sentence, as they come.

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,10 @@ from transformer_jax.data.documents import encode_text
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.elmo import mix
 from transformer_jax.tasks.bidirectional import layers
+
+if TYPE_CHECKING:  # orbax takes seconds to import
+  from transformer_jax.runs.reading import Step
+  from transformer_jax.runs.run import Run
 
 _GRAIN = 64  # lengths are compiled in multiples of this
 
@@ -37,22 +41,20 @@ class Features:
     self._function = jax.jit(lambda params, row: layers(model, params, row, None))
 
   @classmethod
-  def load(cls, workdir: str | os.PathLike, *, accept_edits: bool = False) -> "Features":
-    """The features of a run folder, with its last checkpoint.
+  def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Features":
+    """The features of a run.
 
     Args:
-      workdir: the run folder.
-      accept_edits: files of it that were edited by hand count.
+      workdir: the run folder, or the run that `runs.open` made of it.
+      step: which checkpoint: its number, `last`, or `best`, by validation loss.
 
     Raises:
-      InputError: not the folder of a run of ELMo, or no finished checkpoint in it.
+      InputError: not the folder of a run of ELMo, or no such checkpoint in it.
+      RunError: the checkpoint is damaged; of `last`, every one is.
     """
-    from transformer_jax.runs.restore import load_for_decoding  # imports orbax, which takes seconds
+    from transformer_jax import runs  # imports orbax, which takes seconds
 
-    config, tokenizer, params, step = load_for_decoding(
-      workdir, "transformer_jax.tasks.features", accept_edits=accept_edits
-    )
-    return cls(config, params, tokenizer, step)
+    return cls(*runs.open(workdir).model("transformer_jax.tasks.features", step))
 
   def layers(self, text: str) -> np.ndarray:
     """Of each piece of a text all layers, both directions side by side: `[layers + 1, pieces, 2 model]`."""

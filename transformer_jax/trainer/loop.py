@@ -20,7 +20,7 @@ from transformer_jax.data.corpus import example_of
 from transformer_jax.data.pipeline import Batches, row_type
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.runs import checkpoint, restore, run_folder
+from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError, writing
 from transformer_jax.runtime.progress import Progress, say
@@ -32,8 +32,8 @@ from transformer_jax.training.step import TrainState, begin_with, init_state, tr
 def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) -> None:
   """Trains to `config.train.steps`, from scratch or from the last checkpoint in `workdir`.
 
-  On several hosts each calls it, and `workdir` is that of the main one alone. With `accept_edits` files of run folders
-  that were edited by hand count.
+  On several hosts each calls it, and `workdir` is that of the main one alone. `accept_edits` is that of `runs.open`,
+  for this run and the one in `config.train.init_from`.
 
   Raises:
     InputError: the config, the data or the folder cannot be used.
@@ -50,31 +50,32 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
   _require_memory(config)
   if jax.process_count() > 1:
     _require_equal_hosts(config)
-  tokenizer, resumed, content = None, False, b""
+  tokenizer, begun, content = None, None, b""
   with hosts.collective_errors():
     if devices.is_main_host():
-      resumed = run_folder.check_run(workdir, config, accept_edits=accept_edits)
-      if resumed:
-        tokenizer = run_folder.read_tokenizer(workdir, accept_edits=accept_edits)
+      begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
+      if begun:
+        tokenizer = begun.tokenizer
       else:
-        tokenizer = restore.tokenizer_to_begin_with(config, accept_edits=accept_edits)
+        other = init_from.open_other(config, accept_edits=accept_edits)
+        tokenizer = init_from.tokenizer_to_begin_with(config, other)
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
     tokenizer = tokenizer or Tokenizer(content)
     packed = registry.task(config.model).packed_rows(config, config.data.train, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length, config.data.longest)}")
-    history = run_folder.read_history(workdir, packed.fingerprint, accept_edits=accept_edits) if resumed else []
+    history = resume.history_of(begun, packed.fingerprint) if begun else []
     texts = _texts(config, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
-  if resumed and history[-1].get("machine") != now["machine"]:
+  if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
     say(f"resuming on {now['machine']} after {before}: equal to rounding, not to the last bit")
-  run = Run(config, workdir, tokenizer, packed, accept_edits)
+  trainer = Trainer(config, workdir, tokenizer, packed, accept_edits)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
-  with closing(run):
-    run.go()
+  with closing(trainer):
+    trainer.run()
   if example := example_of(config.data):
     say(f'try it: echo "{example}" | transformer-jax translate --workdir {shlex.quote(str(workdir))}')
 
@@ -112,7 +113,7 @@ def _texts(config: Config, tokenizer: Tokenizer) -> dict[str, str]:
   }
 
 
-class Run:
+class Trainer:
   """This process' part of a run, from its start to its end."""
 
   def __init__(
@@ -155,10 +156,12 @@ class Run:
     params = state.params
     with hosts.collective_errors():
       if devices.is_main_host():
-        params = restore.params_from(self._config, params, accept_edits=self._accept_edits)
+        other = init_from.open_other(self._config, accept_edits=self._accept_edits)
+        assert other is not None
+        params = init_from.params_from(other, self._config, params)
     return begin_with(state, devices.replicate(hosts.from_main(params)))
 
-  def go(self) -> None:
+  def run(self) -> None:
     """Updates until the last step, or until a signal."""
     train = self._config.train
     first = int(self._state.step)

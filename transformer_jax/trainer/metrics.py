@@ -13,14 +13,13 @@ from typing import Any
 import jax
 from etils import epath
 
+from transformer_jax.runs.metrics_file import FILE, read_lines
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError, writing
+from transformer_jax.runtime.errors import writing
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.progress import say
 from transformer_jax.trainer.curves import Curves
 from transformer_jax.training.loss import Sums
-
-FILE = "metrics.jsonl"
 
 
 def means(sums: Sums) -> dict[str, float]:
@@ -217,13 +216,11 @@ def _append(path: epath.Path, text: str) -> None:
 
 def _cut_back(path: epath.Path, step: int, logged: int) -> None:
   """Forgets the lines after `step`, and says so if lines of training up to step `logged` are not there, or changed."""
-  # What is behind the last line feed was cut short by a kill.
-  lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-  entries = [_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
-  kept = [line for line, entry in zip(lines, entries, strict=True) if entry["step"] <= step]
+  lines = read_lines(path)
+  kept = [line for line, entry in lines if entry["step"] <= step]
   if path.exists():
     write_atomically(path, b"".join(line + b"\n" for line in kept))
-  trained = [(n, e) for n, e in enumerate(entries, 1) if e["step"] <= step and e["split"] == "train"]
+  trained = [(n, e) for n, (_, e) in enumerate(lines, 1) if e["step"] <= step and e["split"] == "train"]
   if max((entry["step"] for _, entry in trained), default=0) < logged:
     say(f"{path} has no line of step {logged}, which the run had logged: what is missing there stays missing")
   elif gap := _gap(trained):
@@ -242,13 +239,3 @@ def _gap(trained: list[tuple[int, dict[str, Any]]]) -> tuple[int, str] | None:
       )
     last = entry["step"]
   return None
-
-
-def _parsed(line: bytes, where: str) -> dict[str, Any]:
-  try:
-    entry = json.loads(line)
-  except (ValueError, RecursionError):
-    entry = None
-  if not (isinstance(entry, dict) and isinstance(entry.get("step"), int) and isinstance(entry.get("split"), str)):
-    raise InputError(f"{where} is no line of the log: delete it, or move the file away, and start again")
-  return entry

@@ -1,0 +1,100 @@
+"""What a new run takes from another one: its sizes, unless they are given, and nothing of how it was trained."""
+
+import dataclasses
+import re
+import shutil
+
+import pytest
+from etils import epath
+
+from transformer_jax import runs
+from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
+from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
+from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.runs import init_from, resume, run_folder
+from transformer_jax.runtime.errors import InputError
+
+BERT = BERTConfig(
+  vocab_size=311, num_layers=3, d_model=10, d_ff=17, num_heads=5, max_positions=19, dropout=0.3, dtype=Dtype.BFLOAT16
+)
+DATA = DataConfig(row_length=13)
+
+
+def write_config(folder, config):
+  folder.mkdir(parents=True)
+  (folder / run_folder.CONFIG).write_text(serialization.to_json(config))
+  return epath.Path(folder)
+
+
+@pytest.fixture
+def bert(tmp_path):
+  return write_config(tmp_path / "bert", Config(data=DATA, model=BERT))
+
+
+def classifier(bert, **model):
+  train = TrainConfig(init_from=str(bert))
+  return Config(data=DATA, model=BERTClassifierConfig(labels="a,b", **model), train=train)
+
+
+def test_sizes_are_taken_and_training_is_not(bert, capfd):
+  config = classifier(bert, dropout=0.2)
+  found = init_from.config_from(runs.open(bert), config)
+  sizes = {"vocab_size": 311, "num_layers": 3, "d_model": 10, "d_ff": 17, "num_heads": 5, "max_positions": 19}
+  assert found.model == BERTClassifierConfig(labels="a,b", dropout=0.2, **sizes)
+  assert dataclasses.replace(found, model=config.model) == config
+  [line] = capfd.readouterr().err.splitlines()
+  assert line.startswith(f"as the run in {bert}: config.model.vocab_size=311 ")
+  assert set(re.findall(r"config\.model\.(\w+)=", line)) == sizes.keys()
+  again = init_from.config_from(runs.open(bert), found)
+  assert again == found and capfd.readouterr().err == ""
+
+
+def test_what_is_given_counts(bert, capfd):
+  config = classifier(bert, d_ff=23, dtype=Dtype.FLOAT32)
+  found = init_from.config_from(runs.open(bert), config, {"model.d_ff", "model.labels", "data.train"})
+  assert (found.model.vocab_size, vars(found.model)["d_ff"], found.model.dtype) == (311, 23, Dtype.FLOAT32)
+  assert "d_ff" not in capfd.readouterr().err
+
+
+def test_sizes_that_do_not_fit_those_that_are_given_are_one_sentence(bert):
+  config = classifier(bert, num_heads=3, d_model=12)
+  with pytest.raises(InputError, match=r"config\.model\.num_heads is 3, which does not divide config\.model\.d_model"):
+    init_from.config_from(runs.open(bert), config, {"model.num_heads"})
+  longer = dataclasses.replace(classifier(bert), data=DataConfig(row_length=29))
+  with pytest.raises(InputError, match=r"config\.model\.max_positions is 19, less than config\.data\.row_length = 29"):
+    init_from.config_from(runs.open(bert), longer)
+
+
+def test_of_another_family_it_is_what_both_have(tmp_path):
+  other = ModelConfig(vocab_size=293, num_layers=2, d_model=14, d_ff=11, num_heads=7, attention_window=5)
+  run = runs.open(write_config(tmp_path / "run", Config(model=other)))
+  found = init_from.config_from(run, Config(data=DATA, model=GPTConfig(num_heads=1))).model
+  assert found == GPTConfig(vocab_size=293, num_layers=2, d_model=14, d_ff=11, num_heads=7, max_positions=1024)
+
+
+def test_a_run_that_has_begun_goes_on_with_its_own_sizes(bert, tmp_path):
+  """The other one may be gone."""
+  config = classifier(bert)
+  assert init_from.config_to_train_with(Config(), set(), tmp_path / "run") == Config()
+  begun = init_from.config_to_train_with(config, set(), tmp_path / "run")
+  assert begun.model.vocab_size == 311
+  workdir = write_config(tmp_path / "run", begun)
+  (workdir / "checkpoints" / "3").mkdir(parents=True)
+  shutil.rmtree(bert)
+  assert init_from.config_to_train_with(config, set(), workdir) == begun
+  with pytest.raises(InputError, match="is not a run folder"):
+    init_from.config_to_train_with(config, set(), tmp_path / "new")
+  given = init_from.config_to_train_with(
+    dataclasses.replace(config, model=dataclasses.replace(config.model, d_ff=5)), {"model.d_ff"}, workdir
+  )
+  with pytest.raises(InputError, match=r"config\.model\.d_ff is 5, but the run in .* was begun with 17"):
+    resume.run_to_go_on_with(workdir, given)
+
+
+def test_a_folder_has_the_config_to_go_on_with(bert, tmp_path):
+  assert resume.config_of_run(tmp_path / "nowhere") is None
+  assert resume.config_of_run(bert) == Config(data=DATA, model=BERT)  # though it has no checkpoint yet
+  assert resume.begun(bert) is None
+  (bert / "checkpoints" / "3").mkdir(parents=True)
+  begun = resume.begun(bert)
+  assert begun is not None and begun.config.model == BERT

@@ -1,0 +1,80 @@
+"""Locks: several may read, one may train, and no lock outlives its process."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+from etils import epath
+
+from transformer_jax.runs import locks
+from transformer_jax.runtime.errors import InputError
+
+# As `flock` of util-linux, or any other program, takes the same lock.
+HOLDER = """
+import fcntl, os, sys, time
+
+fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), getattr(fcntl, sys.argv[2]))
+print("locked", flush=True)
+time.sleep(1000)
+"""
+
+
+def held(folder, how):
+  """A process that holds a lock on a folder."""
+  process = subprocess.Popen([sys.executable, "-c", HOLDER, str(folder), how], stdout=subprocess.PIPE)
+  assert process.stdout is not None and process.stdout.readline() == b"locked\n"
+  return process
+
+
+def killed(process):
+  process.kill()
+  process.communicate()
+
+
+def test_two_do_not_train_in_one_folder(tmp_path):
+  workdir = epath.Path(tmp_path / "run")
+  with locks.exclusive_lock(workdir):
+    with pytest.raises(InputError, match=f"another process trains in {workdir}"), locks.exclusive_lock(workdir):
+      pass
+    with locks.exclusive_lock(epath.Path(tmp_path / "other")):
+      pass
+  with locks.exclusive_lock(workdir):
+    pass
+
+
+def test_who_trains_is_known_until_the_process_is_killed(tmp_path):
+  process = held(tmp_path, "LOCK_EX")
+  with pytest.raises(InputError, match="another process trains in"), locks.exclusive_lock(epath.Path(tmp_path)):
+    pass
+  killed(process)
+  with locks.exclusive_lock(epath.Path(tmp_path)):
+    pass
+
+
+def test_who_reads_is_known_until_the_last_one_ends(tmp_path):
+  folder = epath.Path(tmp_path)
+  assert not locks.is_read(folder)
+  process = held(folder, "LOCK_SH")
+  with locks.reading(folder), locks.reading(folder):
+    assert locks.is_read(folder)
+  assert locks.is_read(folder)
+  killed(process)
+  assert not locks.is_read(folder)
+
+
+def test_nothing_is_written_where_somebody_reads(tmp_path):
+  """Nor need it be permitted; root may write all the same."""
+  tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+  before = os.stat(tmp_path).st_mtime_ns
+  with locks.reading(epath.Path(tmp_path)):
+    assert locks.is_read(epath.Path(tmp_path))
+    assert os.listdir(tmp_path) == []
+  assert os.stat(tmp_path).st_mtime_ns == before
+
+
+@pytest.mark.parametrize("folder", ["gs://bucket/run/checkpoints", "/nowhere/checkpoints"])
+def test_where_there_are_no_locks_nobody_is_kept_out(folder):
+  with locks.reading(epath.Path(folder)):
+    assert not locks.is_read(epath.Path(folder))

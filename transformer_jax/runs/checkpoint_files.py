@@ -1,0 +1,238 @@
+"""The files of checkpoints, in the folder checkpoints/STEP of a run. The only file that imports orbax.
+
+params, optimizer   the state, and average, the moving one of params, if kept
+sums                checksums of these
+previous            the step of the checkpoint that was saved before
+log                 what the next line of the log is made of so far
+metrics             the validation loss, if it was measured
+"""
+
+import contextlib
+import functools
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from logging import getLogger
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+from absl import logging
+from etils import epath
+from orbax.checkpoint.checkpoint_managers import preservation_policy
+
+from transformer_jax.runs import locks
+from transformer_jax.runs.checksums import checksums, fit
+from transformer_jax.runs.run_folder import CHECKPOINTS
+from transformer_jax.runtime import untrusted
+from transformer_jax.runtime.errors import RunError, first_line, writing
+from transformer_jax.training.step import Params
+
+PARAMS, OPTIMIZER, AVERAGE = "params", "optimizer", "average"
+SUMS, PREVIOUS, LOG, METRICS = "sums", "previous", "log", "metrics"
+LOSS = "validation_loss"
+
+
+def folder_of(workdir: epath.Path, step: int) -> epath.Path:
+  """The folder of a run's checkpoint."""
+  return workdir / CHECKPOINTS / str(step)
+
+
+def names(workdir: epath.Path) -> set[str]:
+  """The names of the folders that look like finished checkpoints, of which none is opened."""
+  folder = workdir / CHECKPOINTS
+  return {path.name for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
+
+
+def finished(workdir: epath.Path) -> dict[int, datetime]:
+  """The steps of a run's finished checkpoints, oldest first, and when each was finished.
+
+  Raises:
+    RunError: a checkpoint's description says no such thing.
+  """
+  before = names(workdir)
+  if not before:
+    return {}
+  try:
+    with _quiet():
+      found = sorted(ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS), key=lambda each: each.step)
+      return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in found}
+  except Exception as error:  # as damage makes orbax raise it
+    if names(workdir) != before:  # training deleted one meanwhile
+      return finished(workdir)
+    reason = first_line(error)
+    raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error
+
+
+def by_name(tree: Any) -> dict[str, Any]:
+  """The leaves, such as `decoder/layers_0/norm/scale`, for trees of dicts as for those of classes."""
+  return {
+    "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path): leaf
+    for path, leaf in jax.tree.leaves_with_path(tree)
+  }
+
+
+def headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, Any], int]:
+  """What the arrays of an item of a checkpoint say of themselves, of which none is read, and the bytes of its files."""
+  folder = folder_of(workdir, step) / item
+  size = untrusted.size_on_disk(folder)
+  with _quiet(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
+    return by_name(handler.metadata(folder).tree), size
+
+
+def read_item(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
+  """One item of a checkpoint, of these shapes, types and placement; NumPy arrays where they name no device.
+
+  Raises:
+    ValueError: its numbers are not those that were saved.
+  """
+  restored = _restored(workdir, step, item, abstract)
+  path = folder_of(workdir, step) / SUMS  # which older checkpoints do not have
+  if path.exists() and not fit(untrusted.read_json(path / "metadata").get(item), by_name(restored)):
+    raise ValueError(f"{item} holds other numbers than were saved")
+  return restored
+
+
+def read_log(workdir: epath.Path, step: int) -> Mapping[str, Any] | None:
+  """The numbers that the log goes on from, if the checkpoint has any."""
+  if not (folder_of(workdir, step) / LOG).exists():
+    return None
+  return jax.tree.map(float, _restored(workdir, step, LOG, None))
+
+
+def _restored(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
+  with _quiet(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
+    return handler.restore(folder_of(workdir, step) / item, args=ocp.args.StandardRestore(abstract))
+
+
+def write_params(workdir: epath.Path, step: int, params: Params) -> None:
+  """Writes a checkpoint of parameters alone: enough to decode, not to train on.
+
+  Raises:
+    RunError: the disk is full.
+  """
+  with _quiet(), _saving(workdir), ocp.CheckpointManager(workdir / CHECKPOINTS) as manager:
+    manager.save(step, args=_with_sums({PARAMS: params}))
+    manager.wait_until_finished()
+    manager.check_for_errors()
+
+
+def _with_sums(arrays: Mapping[str, Any], **others: Any) -> ocp.args.Composite:
+  """What `CheckpointManager.save` takes: trees of arrays, their checksums, and other items."""
+  items = {name: ocp.args.StandardSave(tree) for name, tree in arrays.items()}
+  sums = ocp.args.JsonSave({name: checksums(by_name(tree)) for name, tree in arrays.items()})
+  return ocp.args.Composite(**items, **{SUMS: sums}, **others)
+
+
+class Writer:
+  """Writes the checkpoints of a run; keeps the last `keep`, the best by validation loss, and all that somebody reads.
+
+  Raises:
+    RunError: the disk refuses it; so do the methods.
+  """
+
+  def __init__(self, workdir: epath.Path, keep: int):
+    def loss(metrics: dict[str, float]) -> float:
+      return metrics[LOSS]
+
+    best = preservation_policy.BestN(get_metric_fn=loss, reverse=True, n=1, keep_checkpoints_without_metrics=False)
+    policy = preservation_policy.AnyPreservationPolicy(
+      [preservation_policy.LatestN(keep), best, _WhileRead(workdir / CHECKPOINTS)]
+    )
+    alone = ocp.options.MultiprocessingOptions(primary_host=0, active_processes={0})
+    options = ocp.CheckpointManagerOptions(
+      preservation_policy=policy, best_fn=loss, best_mode="min", create=False, multiprocessing_options=alone
+    )
+    self._workdir = workdir
+    _say_errors_once()
+    with writing(workdir / CHECKPOINTS):
+      (workdir / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+      self._manager = ocp.CheckpointManager(workdir / CHECKPOINTS, options=options)
+
+  def steps(self) -> Sequence[int]:
+    """Of the checkpoints that are there, or are being written."""
+    return self._manager.all_steps()
+
+  def save(
+    self, step: int, arrays: Mapping[str, Any], log: Mapping[str, Any] | None, validation_loss: float | None
+  ) -> None:
+    """Writes a checkpoint in the background; it counts only when it is whole."""
+    previous = ocp.args.JsonSave({"step": max(self.steps(), default=None)})
+    others = {PREVIOUS: previous} | ({} if log is None else {LOG: ocp.args.StandardSave(log)})
+    metrics = None if validation_loss is None else {LOSS: validation_loss}
+    with _saving(self._workdir):
+      saved = self._manager.save(step, args=_with_sums(arrays, **others), metrics=metrics)
+    if not saved:
+      raise RunError(f"the checkpoint of step {step} was not written, as a later one exists: use another --workdir")
+
+  def look_again(self) -> None:
+    """Forgets the checkpoints that others have moved away."""
+    self._manager.reload()
+
+  def wait(self) -> None:
+    """Until what was saved is on disk."""
+    with _saving(self._workdir):
+      self._manager.wait_until_finished()
+      self._manager.check_for_errors()
+
+  def close(self) -> None:
+    """Waits for what is being saved."""
+    with _saving(self._workdir):
+      self._manager.close()
+
+
+class _WhileRead:
+  """A policy of orbax: while somebody reads, nothing is deleted."""
+
+  def __init__(self, folder: epath.Path):
+    self._folder = folder
+
+  def should_preserve(self, checkpoints: Sequence[Any], *, context: Any) -> Sequence[bool]:
+    del context
+    return [locks.is_read(self._folder)] * len(checkpoints)
+
+
+@contextlib.contextmanager
+def _saving(workdir: epath.Path) -> Iterator[None]:
+  """Turns what the disk refuses into a RunError; the save that failed may be an earlier one, in the background."""
+  try:
+    yield
+  except (OSError, ValueError) as error:  # tensorstore raises a ValueError that carries the system's error number
+    found = re.search(r"os_error_code='(\d+)'", str(error))
+    reason = os.strerror(int(found[1])) if found else getattr(error, "strerror", None) or first_line(error)
+    last = max(finished(workdir), default=None)
+    rest = (
+      "there is none before it" if last is None else f"that of step {last} is whole, and the same command goes on there"
+    )
+    raise RunError(f"a checkpoint in {workdir} could not be written: {reason}; {rest}") from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+  """Mutes warnings that what is opened to be read cannot be written, and those that show what a damaged file holds."""
+  _say_errors_once()
+  before = logging.get_verbosity()
+  logging.set_verbosity(logging.FATAL)
+  try:
+    yield
+  finally:
+    logging.set_verbosity(before)
+
+
+@functools.cache
+def _say_errors_once() -> None:
+  """Keeps Python from printing what orbax leaves behind when it raises the first of many errors.
+
+  Where one array cannot be written or read, the errors of others are never asked
+  for, and some come when the event loop is closed: each would be a traceback.
+  """
+  getLogger("asyncio").setLevel("CRITICAL")
+  before = sys.unraisablehook
+
+  def hook(unraisable: Any) -> None:
+    if str(unraisable.exc_value) != "Event loop is closed":
+      before(unraisable)
+
+  sys.unraisablehook = hook

@@ -1,0 +1,166 @@
+"""What a new run takes from the one in `config.train.init_from`: the model's sizes, vocabulary and parameters."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Container
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from transformer_jax import registry
+from transformer_jax.config import Config, serialization
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runs import resume
+from transformer_jax.runs.run import Run
+from transformer_jax.runs.run import open as open_run
+from transformer_jax.runtime import devices, hosts
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.progress import say
+from transformer_jax.training.step import Params
+
+# They say how a model is trained, and nothing of what its parameters mean: the new run's own count.
+_OF_TRAINING = {"dropout", "attention_dropout", "dtype", "fused_attention"}
+
+
+def open_other(config: Config, *, accept_edits: bool = False) -> Run | None:
+  """The run in `config.train.init_from`; None where that is empty.
+
+  Raises:
+    InputError: it is no run folder, or a damaged one.
+  """
+  return open_run(config.train.init_from, accept_edits=accept_edits) if config.train.init_from else None
+
+
+def config_to_train_with(
+  config: Config, given: Container[str], workdir: str | os.PathLike, *, accept_edits: bool = False
+) -> Config:
+  """`config`, with sizes of the run in `config.train.init_from` where none were given; every host calls it.
+
+  Where a run has begun in `workdir` already the sizes are its own: the other run may be gone.
+
+  Args:
+    config: what the config file and the command line say.
+    given: the keys of the command line, such as `model.d_ff`.
+    workdir: the folder to train in.
+    accept_edits: as in `runs.open`.
+
+  Raises:
+    InputError: one of the folders is damaged or no run, or the sizes do not fit those that were given.
+  """
+  if not config.train.init_from:
+    return config
+  content = b""
+  with hosts.collective_errors():
+    if devices.is_main_host():
+      run = resume.begun(workdir, accept_edits=accept_edits) or open_other(config, accept_edits=accept_edits)
+      assert run is not None
+      content = serialization.to_json(config_from(run, config, given)).encode()
+  return serialization.from_dict(json.loads(hosts.bytes_from_main(content)))
+
+
+def config_from(run: Run, config: Config, given: Container[str] = ()) -> Config:
+  """`config` with another run's `config.model`, but for the keys in `given`, dropout and types; says what changes.
+
+  The models may be of two families, as BERT and its classifier: then it is what both have.
+
+  Raises:
+    InputError: the sizes do not fit those that were given.
+  """
+  model, other = config.model, run.config.model
+  taken = {
+    field.name: getattr(other, field.name)
+    for field in dataclasses.fields(model)
+    if f"model.{field.name}" not in given and field.name not in _OF_TRAINING and hasattr(other, field.name)
+  }
+  if differing := [f"config.model.{name}={value}" for name, value in taken.items() if value != getattr(model, name)]:
+    say(f"as the run in {run.path}: {' '.join(differing)}")
+  return dataclasses.replace(config, model=dataclasses.replace(model, **taken))
+
+
+def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
+  """The vocabulary of a new run: the other run's, that of `config.data.tokenizer`, or one that is learned.
+
+  Args:
+    config: of the new run.
+    other: the run in `config.train.init_from`, if there is one.
+
+  Raises:
+    InputError: a vocabulary has another size than the model's, or two are given that differ.
+  """
+  size, chosen = config.model.vocab_size, config.data.tokenizer
+  if other is None:
+    if not chosen:
+      say(f"learning a vocabulary of {size:,} pieces")
+    return registry.task(config.model).learn_tokenizer(config)
+  tokenizer = other.tokenizer
+  if tokenizer.vocab_size != size:
+    raise InputError(
+      f"config.model.vocab_size is {size}, but the run in {config.train.init_from} has {tokenizer.vocab_size} pieces: "
+      f"set config.model.vocab_size={tokenizer.vocab_size}"
+    )
+  if chosen and Tokenizer.load(chosen).fingerprint() != tokenizer.fingerprint():
+    raise InputError(
+      f"config.data.tokenizer: {chosen} is not the vocabulary of the run in {config.train.init_from}: leave it empty"
+    )
+  return tokenizer
+
+
+def params_from(other: Run, config: Config, params: Params) -> Params:
+  """`params` of a new run, and in their places those of another run with their name and shape.
+
+  A table of positions of which the other run can have learned only the first rows begins with these, again and again:
+  they are better than random ones (Beltagy et al. 2020, §5).
+
+  Says what is new or repeated, and which options of both models differ: some of them, as where LayerNorm stands, change
+  what the same parameters mean.
+
+  Args:
+    other: the run whose last checkpoint is taken.
+    config: of the new run.
+    params: random ones.
+
+  Raises:
+    InputError: there are none such.
+  """
+  found = other.model()
+  others = dict(jax.tree_util.tree_leaves_with_path(found.params))
+  new: list[str] = []
+  repeated: list[str] = []
+
+  def choose(path: Any, random: jax.Array) -> jax.Array:
+    trained, names = others.get(path), [key.key for key in path]
+    if trained is not None and _is_of_positions(names) and trained.shape[1:] == random.shape[1:]:
+      # Of a run that was itself begun with another's parameters, all rows.
+      learned = len(trained) if other.config.train.init_from else min(len(trained), other.config.data.longest)
+      if learned < config.data.row_length:
+        repeated.append(f"{'/'.join(names)} from row {learned} on")
+      return trained[jnp.arange(len(random)) % learned]
+    if trained is not None and trained.shape == random.shape:
+      return trained
+    new.append("/".join(names))
+    return random
+
+  chosen = jax.tree_util.tree_map_with_path(choose, params)
+  workdir = config.train.init_from
+  if len(new) == len(jax.tree.leaves(params)):
+    raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
+  say(f"beginning with the parameters of step {found.step} of {workdir}; new: {', '.join(new) or 'none'}")
+  if repeated:
+    say(f"repeats the rows before, as that run has no others: {', '.join(repeated)}")
+  if differing := _differing(config, other.config):
+    say(f"this model is not quite that of {workdir}: {'; '.join(differing)}")
+  return chosen
+
+
+def _is_of_positions(names: list[str]) -> bool:
+  """Whether parameters of this path are a table with a row for each position."""
+  return len(names) > 1 and names[-2].endswith("positions") and names[-1] == "table"
+
+
+def _differing(config: Config, other: Config) -> list[str]:
+  here, there = dataclasses.asdict(config.model), dataclasses.asdict(other.model)
+  return [
+    f"config.model.{key} is {here[key]}, was {there[key]}" for key in here if key in there and here[key] != there[key]
+  ]

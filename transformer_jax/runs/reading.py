@@ -1,0 +1,186 @@
+"""Which checkpoint of a run is read, be it that somebody else trains the run meanwhile."""
+
+import contextlib
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from etils import epath
+
+from transformer_jax.runs import checkpoint_files as files
+from transformer_jax.runs import locks
+from transformer_jax.runs.run_folder import CHECKPOINTS
+from transformer_jax.runtime import untrusted
+from transformer_jax.runtime.errors import InputError, RunError, first_line, is_out_of_memory, require_option
+from transformer_jax.runtime.progress import say
+
+Item = TypeVar("Item")
+
+LAST, BEST = "last", "best"
+Step = int | Literal["last", "best"]
+# Training replaces a checkpoint in the time that it takes to write one.
+_SECONDS_BETWEEN_LOOKS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+
+
+class Finished(NamedTuple):
+  """The finished checkpoints of a run.
+
+  Attributes:
+    steps: oldest first.
+    last: the newest of them, or None where there is none.
+    best: the one of the lowest validation loss, or None where none has a validation loss.
+  """
+
+  steps: tuple[int, ...]
+  last: int | None
+  best: int | None
+
+
+class Look(NamedTuple, Generic[Item]):
+  """What one look at the checkpoints of a run found.
+
+  Attributes:
+    found: the newest step that can be read, and what was read; None where there is no such step.
+    damaged: the newer steps, and why each cannot be read.
+  """
+
+  found: tuple[int, Item] | None
+  damaged: dict[int, str]
+
+
+def finished(workdir: epath.Path) -> Finished:
+  """The checkpoints that are there now.
+
+  Raises:
+    RunError: a checkpoint's description is damaged.
+  """
+  steps = tuple(files.finished(workdir))
+  return Finished(steps, max(steps, default=None), _best(workdir, steps))
+
+
+def _best(workdir: epath.Path, steps: Sequence[int]) -> int | None:
+  losses: dict[int, float] = {}
+  for step in steps:
+    with contextlib.suppress(ValueError):  # training says so when it goes on
+      loss = validation_loss(workdir, step)
+      if loss is not None and math.isfinite(loss):
+        losses[step] = loss
+  # Of equal ones the newest, as that is the one that training keeps.
+  return min(losses, key=lambda step: (losses[step], -step), default=None)
+
+
+def validation_loss(workdir: epath.Path, step: int) -> float | None:
+  """The validation loss that a checkpoint was saved with, if any.
+
+  Raises:
+    ValueError: the file that tells is damaged.
+  """
+  path = files.folder_of(workdir, step) / files.METRICS / files.METRICS
+  try:
+    return float(json.loads(untrusted.read_bytes(path, untrusted.LARGEST_JSON))[files.LOSS])
+  except FileNotFoundError:
+    return None
+  except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+    raise ValueError(f"{path} has no {files.LOSS}") from error
+
+
+def newest_whole(workdir: epath.Path, read: Callable[[int], Item], step: Step = LAST) -> tuple[int, Item] | None:
+  """The step that is asked for, and what `read` gives of it; None where the run has no checkpoint.
+
+  Args:
+    workdir: the run folder.
+    read: reads the checkpoint of a step.
+    step: a number; `best`, by validation loss; or `last`, in whose place an older one is read where it is damaged.
+
+  Raises:
+    InputError: there is no such step.
+    RunError: there are checkpoints, and none of those that are asked for can be read.
+  """
+  seen = patiently(workdir, lambda: look(workdir, step, read), lambda seen: bool(seen.damaged))
+  found = whole(workdir, seen)
+  if found and seen.damaged:
+    say(f"the checkpoint of step {found[0]} is used in its place")
+  return found
+
+
+def whole(workdir: epath.Path, seen: Look[Item]) -> tuple[int, Item] | None:
+  """What a look found; says which checkpoints are damaged.
+
+  Raises:
+    RunError: all are.
+  """
+  for step, reason in seen.damaged.items():
+    say(f"the checkpoint of step {step} is damaged and not used: {reason}")
+  if seen.found is None and seen.damaged:
+    others = [str(step) for step in files.finished(workdir) if step not in seen.damaged]
+    if others:
+      raise RunError(
+        f"the checkpoint of step {min(seen.damaged)} in {workdir} is damaged, or cannot be read here: "
+        f"ask for another step, of {', '.join(others)}"
+      )
+    raise RunError(f"every checkpoint in {workdir} is damaged, or cannot be read here")
+  return seen.found
+
+
+def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[Item]:
+  """Reads the checkpoint that is asked for; of `last` the newest that can be read.
+
+  Raises:
+    InputError: there is no such step.
+  """
+  damaged: dict[int, str] = {}
+  for candidate in candidates(workdir, step):
+    try:
+      return Look((candidate, read(candidate)), damaged)
+    except Exception as error:  # damaged or hostile files can make orbax raise any
+      if is_out_of_memory(error):
+        raise
+      damaged[candidate] = first_line(error)
+  return Look(None, damaged)
+
+
+def candidates(workdir: epath.Path, step: Step) -> list[int]:
+  """The steps to try, one after the other."""
+  require_step(step)
+  there = tuple(files.finished(workdir))
+  if step == LAST or not there:
+    return sorted(there, reverse=True)
+  steps = ", ".join(map(str, there))
+  if step == BEST:
+    best = _best(workdir, there)
+    if best is None:
+      raise InputError(
+        f"no checkpoint in {workdir} has a validation loss, so that none is the best: ask for the last, or for a step "
+        f"of {steps}; one is measured every config.evaluate.every steps, and saved every config.train.save_every"
+      )
+    return [best]
+  if step not in there:
+    raise InputError(f"{workdir} has no checkpoint of step {step}: it has those of steps {steps}")
+  return [int(step)]
+
+
+def require_step(step: object) -> None:
+  """Raises InputError unless it is a number, `last` or `best`."""
+  number = isinstance(step, int) and not isinstance(step, bool) and step >= 0
+  require_option("step", step, number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
+
+
+def patiently(workdir: epath.Path, look: Callable[[], Item], failed: Callable[[Item], bool]) -> Item:
+  """What `look` finds; it looks again where it failed while training replaced checkpoints.
+
+  Raises:
+    RunError: it was so in every look.
+  """
+  with locks.reading(workdir / CHECKPOINTS):
+    for seconds in (*_SECONDS_BETWEEN_LOOKS, 0.0):
+      before = files.names(workdir)
+      found = look()
+      if not failed(found) or files.names(workdir) == before:
+        return found
+      time.sleep(seconds)
+  raise RunError(
+    f"no checkpoint in {workdir} could be read, as training replaces them before they are: "
+    "give the same command again, or raise config.train.save_every or config.train.keep"
+  )

@@ -1,0 +1,141 @@
+"""Going on with a run: whether a folder holds one, and whether it is the same experiment and the same text."""
+
+import json
+import os
+from typing import Any
+
+from etils import epath
+
+from transformer_jax import registry
+from transformer_jax.config import Config, serialization
+from transformer_jax.runs import run_folder
+from transformer_jax.runs.run import Run
+from transformer_jax.runs.run import open as open_run
+from transformer_jax.runtime import devices, hosts, untrusted
+from transformer_jax.runtime.errors import InputError, require
+
+# Keys that may change between two parts of one run: they do not change what an update computes.
+_FREE = {
+  *(f"data.{key}" for key in ("train", "validation", "test", "cache_dir", "data_dir", "tokenizer")),
+  *(f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "accumulation")),
+  *("decode", "evaluate", "debug"),  # and all that is in them
+}
+
+
+def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool = False) -> Run | None:
+  """The run that the folder holds, which must be one of this config; None where a new one begins.
+
+  A run begins with its first checkpoint: one that failed before, as for want of memory, binds nothing.
+
+  Args:
+    workdir: the run folder, which is made if it is not there.
+    config: to train with.
+    accept_edits: as in `runs.open`.
+
+  Raises:
+    InputError: the folder cannot be written, has links to other places or damaged files, it holds averaged parameters,
+      a key differs that may not, or no run can begin with one.
+  """
+  run_folder.make_folder(workdir, "--workdir")
+  untrusted.require_own_files(workdir)
+  if not _has_checkpoint(workdir):
+    _require_new(config)
+    return None
+  if not (workdir / run_folder.CONFIG).exists():
+    raise InputError(
+      f"{workdir} has checkpoints but no {run_folder.CONFIG}, so that nothing tells what run they are of: "
+      "copy it back, or use another --workdir"
+    )
+  run = open_run(workdir, accept_edits=accept_edits)
+  for start in run.provenance:
+    if "averaged" in start:
+      raise InputError(
+        f"{workdir} holds averaged parameters without an optimizer, for decoding only: "
+        f"train on in the run that they come from, {start['averaged']['run']}, or use another --workdir"
+      )
+  _require_same(run, config)
+  return run
+
+
+def begun(workdir: str | os.PathLike, *, accept_edits: bool = False) -> Run | None:
+  """The run that a folder holds, whatever it is of; None where none has begun.
+
+  Raises:
+    InputError: the folder's files are damaged, or it has links to other places.
+  """
+  folder = run_folder.folder_of(workdir)
+  untrusted.require_own_files(folder)
+  is_run = (folder / run_folder.CONFIG).exists() and _has_checkpoint(folder)
+  return open_run(folder, accept_edits=accept_edits) if is_run else None
+
+
+def config_of_run(workdir: str | os.PathLike, *, accept_edits: bool = False) -> Config | None:
+  """The config that a folder holds, to train with where no other is given; None where there is none.
+
+  Every host calls it. A run that failed before its first checkpoint has one, too.
+
+  Args:
+    workdir: the run folder.
+    accept_edits: as in `runs.open`.
+
+  Raises:
+    InputError: the folder's files are damaged, or it has links to other places.
+  """
+  content = b""
+  with hosts.collective_errors():
+    if devices.is_main_host():
+      folder = run_folder.folder_of(workdir)
+      if (folder / run_folder.CONFIG).exists():
+        content = serialization.to_json(open_run(folder, accept_edits=accept_edits).config).encode()
+  content = hosts.bytes_from_main(content)
+  return serialization.from_dict(json.loads(content)) if content else None
+
+
+def history_of(run: Run, text: str) -> list[dict[str, Any]]:
+  """What the earlier starts of a run depended on.
+
+  Args:
+    run: to go on with.
+    text: the fingerprint of the packed training text.
+
+  Raises:
+    InputError: the training text is no longer the one that the run was begun with.
+  """
+  history = run.provenance
+  if not history or "data" not in history[0]:
+    path = run.path / run_folder.PROVENANCE
+    raise InputError(f"{path} does not say with which text the run was begun: use another --workdir")
+  if history[0]["data"] != text:
+    raise InputError(
+      f"config.data.train now gives another text than that which the run in {run.path} was begun with: "
+      "give it the same text, or use another --workdir"
+    )
+  return history
+
+
+def _has_checkpoint(workdir: epath.Path) -> bool:
+  folder = workdir / run_folder.CHECKPOINTS
+  return folder.exists() and any(path.name.isdigit() for path in folder.iterdir())
+
+
+def _require_new(config: Config) -> None:
+  """Checks what is asked of a new run only, as older ones went on without it."""
+  require(config.train.seed < 2**32, "train.seed", config.train.seed, "below 2 ** 32, as JAX's keys are no longer")
+  if not config.model.translates:
+    require(config.data.max_length == 0, "data.max_length", config.data.max_length, "0: no text is too long to be read")
+
+
+def _require_same(run: Run, config: Config) -> None:
+  """Raises InputError where a key differs that changes what an update computes."""
+  family, another = registry.name_of(run.config.model), registry.name_of(config.model)
+  if family != another:
+    raise InputError(
+      f"the config is of a {another} model, but the run in {run.path} of a {family}: use another --workdir"
+    )
+  before = serialization.flat(run.config)
+  for key, value in serialization.flat(config).items():
+    if value != before[key] and not _FREE & {key, key.split(".")[0]}:
+      raise InputError(
+        f"config.{key} is {value!r}, but the run in {run.path} was begun with {before[key]!r}: "
+        "set it back, or use another --workdir"
+      )

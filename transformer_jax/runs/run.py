@@ -1,0 +1,148 @@
+"""A run folder that is there, opened once and handed on."""
+
+import functools
+import os
+from typing import Any, NamedTuple
+
+from transformer_jax import registry
+from transformer_jax.config import Config, serialization
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runs import digests, metrics_file, reading, restore, run_folder
+from transformer_jax.runtime import devices, untrusted
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.training.step import Params
+
+
+class Model(NamedTuple):
+  """A trained model.
+
+  Attributes:
+    config: of its run.
+    params: its parameters, on every local device; their moving average where the checkpoint has one.
+    tokenizer: of its run.
+    step: of the checkpoint.
+  """
+
+  config: Config
+  params: Params
+  tokenizer: Tokenizer
+  step: int
+
+
+class Run:
+  """A run folder, which may come from a stranger; `open` makes one.
+
+  What is in the folder is read when it is first asked for. Checkpoints and metrics are read again each time, as
+  somebody may train there.
+
+  Attributes:
+    path: the folder.
+    config: the experiment.
+  """
+
+  def __init__(self, workdir: str | os.PathLike, accept_edits: bool):
+    self._accept_edits = accept_edits
+    self.path = run_folder.folder_of(workdir)
+    untrusted.require_own_files(self.path)
+    try:
+      values = self._json(run_folder.CONFIG)
+    except FileNotFoundError as error:
+      raise InputError(
+        f"{self.path} is not a run folder: it has no {run_folder.CONFIG}; train.py --workdir={self.path} makes one"
+      ) from error
+    self.config = serialization.from_dict(values)
+
+  @functools.cached_property
+  def tokenizer(self) -> Tokenizer:
+    """The vocabulary.
+
+    Raises:
+      InputError: there is none, it is damaged, or its size is not that of the config.
+    """
+    path = self.path / run_folder.TOKENIZER
+    tokenizer = Tokenizer.load(path, lambda most: self._bytes(run_folder.TOKENIZER, most))
+    if tokenizer.vocab_size != self.config.model.vocab_size:
+      raise InputError(
+        f"{path} has {tokenizer.vocab_size} pieces, but {self.path / run_folder.CONFIG} says "
+        f"{self.config.model.vocab_size}: take both from one run"
+      )
+    return tokenizer
+
+  @functools.cached_property
+  def provenance(self) -> list[dict[str, Any]]:
+    """What the run comes from: one entry for each start of training, or for an averaging.
+
+    Raises:
+      InputError: the file is damaged or malformed.
+    """
+    path = self.path / run_folder.PROVENANCE
+    entries = self._json(run_folder.PROVENANCE) if path.exists() else []
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+      raise InputError(f"{path} must be a list of objects")
+    for averaged in (entry["averaged"] for entry in entries if "averaged" in entry):
+      steps = averaged.get("steps") if isinstance(averaged, dict) else None
+      if not isinstance(steps, list) or not all(isinstance(step, int) for step in steps) or "run" not in averaged:
+        raise InputError(f'{path} has an entry whose "averaged" is not of a run and its steps')
+    return entries
+
+  @property
+  def checkpoints(self) -> reading.Finished:
+    """The finished checkpoints: their steps, the last and the best.
+
+    Raises:
+      RunError: a checkpoint's description is damaged.
+    """
+    return reading.finished(self.path)
+
+  @property
+  def metrics(self) -> list[dict[str, Any]]:
+    """The lines of the log, each with its `step` and the `split` that it is of.
+
+    Raises:
+      InputError: a line is malformed.
+    """
+    return [entry for _, entry in metrics_file.read_lines(self.path / metrics_file.FILE)]
+
+  def model(self, command: str | None = None, step: reading.Step = reading.LAST) -> Model:
+    """The trained model.
+
+    Args:
+      command: for which the model must be; None for any.
+      step: which checkpoint: its number, `last`, or `best`, by validation loss.
+
+    Raises:
+      InputError: the run is of a model for something else, has no such checkpoint or none at all, or is damaged; or JAX
+        finds no device.
+      RunError: the checkpoint is damaged; of `last`, every one is.
+    """
+    devices.require_devices()
+    if command is not None:
+      registry.require_command(self.config.model, command, self.path)
+    tokenizer = self.tokenizer
+    found = reading.newest_whole(
+      self.path, lambda number: restore.params_to_decode_with(self.path, self.config, number), step
+    )
+    if found is None:
+      raise InputError(f"{self.path} has no finished checkpoint yet: train.py --workdir={self.path} makes one")
+    number, params = found
+    return Model(self.config, params, tokenizer, number)
+
+  def _json(self, name: str) -> Any:
+    return untrusted.json_of(self.path / name, lambda: self._bytes(name, untrusted.LARGEST_JSON))
+
+  def _bytes(self, name: str, most: int) -> bytes:
+    return digests.read(self.path, name, most, accept_edits=self._accept_edits)
+
+
+def open(workdir: Run | str | os.PathLike, *, accept_edits: bool = False) -> Run:
+  """Opens a run folder.
+
+  Args:
+    workdir: the run folder; a run that is open already is given back as it is.
+    accept_edits: config.json, tokenizer.model and provenance.json count as they are, though they are not as they were
+      written.
+
+  Raises:
+    InputError: not a run folder, a damaged one, or one with links to other places.
+  """
+  return workdir if isinstance(workdir, Run) else Run(workdir, accept_edits)
