@@ -33,8 +33,8 @@ import report
 
 from transformer_jax.analysis import operations
 from transformer_jax.model.attention import scaled_dot_product_attention
-from transformer_jax.paper.table1.additive import additive_attention
 from transformer_jax.paper.table1.table import ROWS, Layer, Sizes, path_lengths
+from transformer_jax.recurrent.attention import additive_score, attend
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.process import use_huge_pages
 
@@ -121,9 +121,13 @@ def scores(width: int) -> Iterator[dict[str, Any]]:
     mask = jnp.ones((POSITIONS, POSITIONS), bool)
     return scaled_dot_product_attention(query[:, None], key[:, None], value[:, None], mask)[:, 0]
 
+  def additive(query: jax.Array, key: jax.Array, value: jax.Array, weights: jax.Array) -> jax.Array:
+    everything = jnp.ones(len(key), bool)
+    return jax.vmap(lambda one: attend(additive_score(one, key, weights), everything, value))(query)
+
   kinds = {
     "dot-product": Layer(dot_product, (row, row, value)),
-    "additive": Layer(additive_attention, (row, row, value, column)),
+    "additive": Layer(additive, (row, row, value, column)),
   }
   for name, layer in kinds.items():
     for which, program in programs(layer).items():

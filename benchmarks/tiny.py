@@ -1,16 +1,17 @@
 """A run of `train.py` that starts in seconds and makes hundreds of updates a second, for what has to be done often."""
 
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parent.parent
 
-_WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
+WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
 _KEYS = {
   "data.corpus": "text",
   "data.test": "",
@@ -44,7 +45,7 @@ class TinyRuns:
     self._keys = {**_KEYS, "data.train": folder / "train", "data.validation": folder / "validation", **keys}
     folder.mkdir(parents=True, exist_ok=True)
     for seed, (name, pairs) in enumerate({"train": 500, "validation": 100}.items()):
-      _write_text(folder / name, pairs, seed)
+      write_corpus(folder / name, pairs, seed)
 
   def command(self, workdir: Path) -> list[str]:
     """The one command that begins a run and goes on with it."""
@@ -66,9 +67,9 @@ class TinyRuns:
     )
 
 
-def _write_text(prefix: Path, pairs: int, seed: int) -> None:
-  """The target is the source backwards."""
-  numbers = random.Random(seed)
-  sentences = [numbers.choices(_WORDS, k=numbers.randint(1, 6)) for _ in range(pairs)]
+def write_corpus(prefix: Path, pairs: int, seed: int = 0) -> None:
+  """The files `PREFIX.en` and `PREFIX.de`: the target is the source backwards."""
+  random = np.random.default_rng(seed)
+  sentences = [random.choice(WORDS, random.integers(1, 7)).tolist() for _ in range(pairs)]
   for language, ordered in (("en", sentences), ("de", [sentence[::-1] for sentence in sentences])):
     prefix.with_suffix(f".{language}").write_text("".join(" ".join(words) + "\n" for words in ordered))

@@ -10,6 +10,7 @@ import hypothesis
 import jax
 import pytest
 
+from tests.example_run import write_corpus
 from transformer_jax.runtime import progress
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # a machine may be busy
@@ -41,3 +42,9 @@ def _forget_programs():
 def _own_cache_folder(tmp_path_factory, monkeypatch):
   """Tests neither read nor fill the user's cache."""
   monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def prefix(tmp_path):
+  """A small corpus, as `config.data.train` names one."""
+  return write_corpus(tmp_path)

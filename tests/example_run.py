@@ -3,19 +3,14 @@
 import json
 from pathlib import Path
 
-import numpy as np
+from benchmarks import tiny
 
 TIMING = {"seconds", "tokens_per_second"}
-
-_WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
 
 
 def write_corpus(folder: Path) -> str:
   """The name of a corpus in which the target is the source backwards."""
-  random = np.random.default_rng(0)
-  sentences = [random.choice(_WORDS, random.integers(1, 7)).tolist() for _ in range(211)]
-  (folder / "text.en").write_text("".join(" ".join(words) + "\n" for words in sentences))
-  (folder / "text.de").write_text("".join(" ".join(reversed(words)) + "\n" for words in sentences))
+  tiny.write_corpus(folder / "text", pairs=211)
   return str(folder / "text")
 
 

@@ -1,9 +1,6 @@
 """The baseline and the choice of sentences of benchmarks/bert.py."""
 
-import importlib
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -12,11 +9,8 @@ ASKED = {"sea": ["Wave hill wave", "a lamp"], "land": ["hill ship tree", "the sh
 
 
 @pytest.fixture
-def bert(monkeypatch):
-  monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-  yield importlib.import_module("bert")
-  for name in ("bert", "kneser_ney", "ngram", "report"):
-    del sys.modules[name]
+def bert(program):
+  return program("bert")
 
 
 def test_naive_bayes_is_that_of_exact_fractions(bert):

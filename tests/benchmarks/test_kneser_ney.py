@@ -1,9 +1,5 @@
 """The perplexity of GPT that the n-gram models are compared with, token by token in NumPy."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -23,11 +19,8 @@ def params():
 
 
 @pytest.fixture
-def gpt_perplexity(monkeypatch):
-  monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-  yield importlib.import_module("kneser_ney").gpt_perplexity
-  for name in ("kneser_ney", "ngram"):
-    del sys.modules[name]
+def gpt_perplexity(program):
+  return program("kneser_ney").gpt_perplexity
 
 
 @pytest.mark.parametrize("tokens", [7, LENGTH, LENGTH + 1, 3 * HALF, 211])

@@ -1,9 +1,7 @@
 """What benchmarks/lineage.py makes of its runs: groups of lengths, rates, and which results belong together."""
 
-import importlib
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -11,12 +9,8 @@ from transformer_jax.evaluation.scores import score
 
 
 @pytest.fixture
-def lineage(monkeypatch):
-  monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-  before = set(sys.modules)
-  yield importlib.import_module("lineage")
-  for name in {"lineage", "multi30k", "rates", "report", "side"} - before:
-    del sys.modules[name]
+def lineage(program):
+  return program("lineage")
 
 
 def test_seeds_take_turns(lineage):

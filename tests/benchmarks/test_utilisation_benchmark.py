@@ -1,9 +1,5 @@
 """The operations that benchmarks/utilisation.py counts are those of the model, for real tokens alone."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,12 +13,8 @@ MODEL = ModelConfig(vocab_size=31, num_layers=2, d_model=22, d_ff=13, num_heads=
 
 
 @pytest.fixture
-def utilisation(monkeypatch):
-  monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-  before = set(sys.modules)
-  yield importlib.import_module("utilisation")
-  for name in {"utilisation", "report", "text"} - before:
-    del sys.modules[name]
+def utilisation(program):
+  return program("utilisation")
 
 
 def test_one_pair_needs_what_the_traced_model_computes_less_what_the_causal_mask_hides(utilisation):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from etils import epath
 
+from benchmarks.tiny import WORDS
 from tests.example_commands import command_line
 from tests.language import example
 from transformer_jax import runs
@@ -39,10 +40,9 @@ def folder(tmp_path_factory):
   """A text of paragraphs, and sentences with labels."""
   folder = tmp_path_factory.mktemp("language")
   generator = random.Random(0)
-  words = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
 
   def line():
-    return " ".join(generator.choices(words, k=generator.randint(1, 5)))
+    return " ".join(generator.choices(WORDS, k=generator.randint(1, 5)))
 
   paragraphs = ["\n".join(line() for _ in range(generator.randint(1, 5))) for _ in range(60)]
   (folder / "text.txt").write_text("\n\n".join(paragraphs) + "\n")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.parity.language_weights import bert_weights, gpt2_weights, gpt_weights
-from tests.parity.peer import assert_close, required
+from tests.parity.peer import assert_close, required, with_noise
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.language.bert import BERT
 from transformer_jax.language.config import BERTConfig, GPTConfig
@@ -22,38 +22,22 @@ transformers = required("transformers")
 
 LENGTHS = (13, 7, 17)  # of the texts of a batch; the rest of each row is padding
 VOCAB, LENGTH = 101, max(LENGTHS)
-GPT_CONFIG = GPTConfig(
-  vocab_size=VOCAB,
-  num_layers=2,
-  d_model=56,
-  d_ff=224,
-  num_heads=7,
-  max_positions=23,
-  dropout=0.0,
-  attention_dropout=0.0,
-)
-BERT_CONFIG = BERTConfig(
-  vocab_size=VOCAB,
-  num_layers=2,
-  d_model=56,
-  d_ff=224,
-  num_heads=7,
-  max_positions=23,
-  dropout=0.0,
-  attention_dropout=0.0,
-)
+SIZES = {
+  "vocab_size": VOCAB,
+  "num_layers": 2,
+  "d_model": 56,
+  "d_ff": 224,
+  "num_heads": 7,
+  "max_positions": 23,
+  "dropout": 0.0,
+  "attention_dropout": 0.0,
+}
+GPT_CONFIG, BERT_CONFIG = GPTConfig(**SIZES), BERTConfig(**SIZES)
 
 
 def example_params(model: Any) -> Any:
-  """New parameters, but with noise on the biases and scales: they are 0 and 1, which would hide mistakes."""
-  generator = np.random.default_rng(5)
-
-  def perturb(path: Any, array: jax.Array) -> jax.Array:
-    noise = 0.1 * generator.standard_normal(array.shape).astype(np.float32)
-    return array + noise if path[-1].key in ("bias", "scale", "output_bias") else array
-
   config = Config(data=DataConfig(row_length=23), model=model, train=TrainConfig(batch_tokens=23))
-  return jax.tree_util.tree_map_with_path(perturb, init_params(config))
+  return with_noise(init_params(config))
 
 
 def batch() -> tuple[np.ndarray, np.ndarray]:

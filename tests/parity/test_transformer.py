@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.parity.peer import assert_close, required
+from tests.parity.peer import SEED, assert_close, required, with_noise
 from tests.parity.weights import torch_transformer
 from transformer_jax.config import Config
 from transformer_jax.model import masking
@@ -19,9 +19,6 @@ torch = required("torch")
 
 # Lengths of the sentences of a batch; the rest of each row is padding.
 SOURCE_LENGTHS, TARGET_LENGTHS = (13, 7, 5), (11, 17, 3)
-# Where ReLU's argument is nearly 0, two libraries may be on two sides of its kink and disagree about a gradient.
-# With this seed the nearest is 1.4e-5 away, and rounding moves the arguments by no more than 1e-6.
-SEED = 5
 
 
 def model_config(**options: bool) -> ModelConfig:
@@ -40,18 +37,7 @@ def batch() -> dict[str, np.ndarray]:
 
 
 def example_params(config: ModelConfig) -> Any:
-  """New parameters, but with noise on the biases and scales: they are 0 and 1, which would hide mistakes.
-
-  The matrices stay as they are: with noise on them too, float32 gives some gradients of
-  queries and keys in post-norm stacks only to 1e-5, here and in torch.
-  """
-  generator = np.random.default_rng(SEED)
-
-  def perturb(path: Any, array: jax.Array) -> jax.Array:
-    noise = 0.1 * generator.standard_normal(array.shape).astype(np.float32)
-    return array + noise if path[-1].key in ("bias", "scale") else array
-
-  return jax.tree_util.tree_map_with_path(perturb, init_params(Config(model=config)))
+  return with_noise(init_params(Config(model=config)))
 
 
 def our_logits(config: ModelConfig, params: Any, inputs: dict[str, Any]) -> jax.Array:

@@ -21,7 +21,6 @@ from transformer_jax.training.step import abstract_state
 
 KINDS = ("plain", "reversed", "bahdanau", "luong-dot", "luong-general", "luong-concat")
 CONFIG = str(Path(rnn.__file__))
-WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
 
 
 def test_the_configs_are_what_their_names_say():
@@ -45,16 +44,6 @@ def test_they_differ_from_the_transformer_in_the_model_alone(kind):
   assert ours.train == dataclasses.replace(theirs.train, peak_learning_rate=ours.train.peak_learning_rate)
   counts = [plan.parameters(config)["total"] for config in (ours, theirs)]
   assert counts[0] == pytest.approx(counts[1], rel=0.01)
-
-
-@pytest.fixture
-def prefix(tmp_path):
-  """A corpus in which the target is the source backwards."""
-  random = np.random.default_rng(0)
-  sentences = [random.choice(WORDS, random.integers(1, 7)).tolist() for _ in range(97)]
-  (tmp_path / "text.en").write_text("".join(" ".join(words) + "\n" for words in sentences))
-  (tmp_path / "text.de").write_text("".join(" ".join(reversed(words)) + "\n" for words in sentences))
-  return str(tmp_path / "text")
 
 
 def tiny(kind: str, prefix: str, steps: int = 4) -> Config:

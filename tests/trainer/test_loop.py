@@ -17,7 +17,7 @@ import pytest
 from etils import epath
 
 from benchmarks.curves import read_points
-from tests.example_run import TIMING, metrics_of, write_corpus
+from tests.example_run import TIMING, metrics_of
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
@@ -33,11 +33,6 @@ from transformer_jax.tasks.evaluator import HeldOut
 from transformer_jax.tasks.validation import Validation
 from transformer_jax.trainer import loop
 from transformer_jax.training.step import abstract_state, init_params
-
-
-@pytest.fixture
-def prefix(tmp_path):
-  return write_corpus(tmp_path)
 
 
 def tiny(prefix: str, **train) -> Config:

@@ -1,0 +1,17 @@
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def program(monkeypatch):
+  """Imports a program of `benchmarks/` by its name, with what it finds beside it, and forgets all of them after."""
+  folder = Path(__file__).parents[2] / "benchmarks"
+  monkeypatch.syspath_prepend(folder)
+  before = set(sys.modules)
+  yield importlib.import_module
+  for name in set(sys.modules) - before:
+    if Path(getattr(sys.modules[name], "__file__", None) or "").parent == folder:
+      del sys.modules[name]
