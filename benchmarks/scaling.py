@@ -190,9 +190,9 @@ def decoding_length() -> Iterator[Point]:
 
 def decoding_point(sweep: str, size: int, beam: int, output: int) -> Point:
   """`search` for outputs of `output` tokens."""
-  options = SearchOptions(beam, LengthPenalty.GNMT, 0.6, 1, output - SOURCE)
+  options = SearchOptions(beam, LengthPenalty.GNMT, 0.6)
   source = np.random.default_rng(0).integers(EOS + 1, MODEL.vocab_size, (SENTENCES, SOURCE)).astype(np.int32)
-  run = jax.jit(functools.partial(search, Transformer(MODEL), options, SENTENCES))
+  run = jax.jit(functools.partial(search, Transformer(MODEL), options, slots=SENTENCES, extra_length=output - SOURCE))
   params = endless_params()
 
   def checked() -> None:

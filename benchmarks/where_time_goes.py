@@ -26,7 +26,7 @@ from transformer_jax.runtime.process import use_huge_pages
 PARTS = (
   ("dropout", r"dropout|random_bits|threefry"),
   ("layer normalisation", r"/norm/"),
-  ("attention over the source", r"cross_attention|memory_keys_values|remember"),
+  ("attention over the source", r"cross_attention|memory_keys_values"),
   ("self-attention", r"self_attention|/attention"),
   ("feed-forward", r"feed_forward"),
   ("embeddings and positions", r"embedding|positions"),
@@ -113,11 +113,16 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(list(lines_of(epath.Path(args.data))))]
   slots = buckets.rows_at_once(length, decode.extra_length, cpu=devices.on_cpu())
   rows = buckets.pad([source for source in sources if len(source) <= length][: 8 * slots], 8 * slots, length, PAD)
-  room = buckets.room(length, config.decode.max_source_length, decode.extra_length)
-  options = batch.SearchOptions(
-    args.beam, decode.penalty, decode.length_penalty, 1, decode.extra_length, patience=1.0, room=room
+  headroom = buckets.headroom(length, config.decode.max_source_length, decode.extra_length)
+  options = batch.SearchOptions(args.beam, decode.penalty, decode.length_penalty, patience=1.0)
+  function = functools.partial(
+    batch.search,
+    Transformer(config.model),
+    options,
+    slots=slots,
+    extra_length=decode.extra_length,
+    headroom=headroom,
   )
-  function = functools.partial(batch.search, Transformer(config.model), options, slots)
   search = devices.over_devices(function, out_axes=0, alone=True)
   placed, source = devices.replicate(params), devices.shard(rows)
   return search.lower(placed, source).compile(), lambda: jax.block_until_ready(search(placed, source))

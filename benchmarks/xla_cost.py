@@ -51,9 +51,9 @@ def search_of(beam_size: int) -> Any:
   model = Transformer(MODEL)
   everything = functools.partial(model.init, method=lambda m: m.logits(m(*[tokens] * 4, *[mask] * 3)))
   params = jax.eval_shape(everything, jax.random.key(0))["params"]
-  options = SearchOptions(beam_size, LengthPenalty.GNMT, 0.6, n_best=1, extra_length=50)
+  options = SearchOptions(beam_size, LengthPenalty.GNMT, 0.6)
   source = jax.ShapeDtypeStruct((SENTENCES, LENGTH), jnp.int32)
-  return jax.jit(functools.partial(search, model, options, SENTENCES)).lower(params, source)
+  return jax.jit(functools.partial(search, model, options, slots=SENTENCES, extra_length=50)).lower(params, source)
 
 
 def cost(lowered: Any) -> dict[str, str]:

@@ -11,15 +11,16 @@ import pytest
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding import batch
-from transformer_jax.decoding.batch import SearchOptions
-from transformer_jax.decoding.beam_search import beam_search
+from transformer_jax.decoding.beam_search import SearchOptions, beam_search
 from transformer_jax.decoding.buckets import pad
 from transformer_jax.model import masking
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 
 LENGTH = 11
-OPTIONS = SearchOptions(beam_size=3, length_penalty=LengthPenalty.GNMT, alpha=0.6, n_best=3, extra_length=5)
+OPTIONS = SearchOptions(beam_size=3, penalty=LengthPenalty.GNMT, length_penalty=0.6, n_best=3)
+EXTRA_LENGTH = 5
+search = functools.partial(batch.search, extra_length=EXTRA_LENGTH)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def slots(request):
 @pytest.fixture(scope="module")
 def found(model, params, source, slots):
   return jax.device_get(
-    jax.jit(lambda params, source: batch.search(model, OPTIONS, slots, params, source))(params, source)
+    jax.jit(lambda params, source: search(model, OPTIONS, params, source, slots=slots))(params, source)
   )
 
 
@@ -56,7 +57,7 @@ def uncached_search(model, params, source):
   variables, n = {"params": params}, len(source)
   ones = jnp.ones((n, n), bool)
   memory = model.apply(variables, source, jnp.arange(n), ones, method="encode")
-  max_length, beams = n + OPTIONS.extra_length, OPTIONS.beam_size
+  max_length, beams = n + EXTRA_LENGTH, OPTIONS.beam_size
 
   def decode(target):
     hidden = model.apply(
@@ -75,18 +76,8 @@ def uncached_search(model, params, source):
     inputs = jnp.take_along_axis(inputs, parents[:, :, None], axis=1).at[:, :, position].set(tokens)
     return jax.vmap(decode)(inputs[0])[None, :, position], inputs
 
-  return beam_search(
-    step,
-    lambda inputs, slot, sentence: inputs,
-    jnp.zeros((1, beams, max_length), jnp.int32),
-    jnp.array([max_length]),
-    slots=1,
-    beam_size=beams,
-    max_length=max_length,
-    length_penalty=OPTIONS.length_penalty,
-    alpha=OPTIONS.alpha,
-    n_best=OPTIONS.n_best,
-  )
+  inputs = jnp.zeros((1, beams, max_length), jnp.int32)
+  return beam_search(step, inputs, jnp.array([max_length]), max_length, OPTIONS)
 
 
 @pytest.mark.parametrize("row", [0, 3])
@@ -98,7 +89,7 @@ def test_cached_and_padded_equals_uncached_and_alone(model, params, source, foun
 
 
 def test_limits_are_the_sentences_own(source, found):
-  limits = (source != PAD).sum(axis=1) + OPTIONS.extra_length
+  limits = (source != PAD).sum(axis=1) + EXTRA_LENGTH
   assert (found.lengths[:7] <= limits[:7, None]).all()
   assert (found.lengths[:7] > 0).all()
   assert (found.lengths[7] == 0).all()
@@ -112,7 +103,7 @@ def test_probability_of_the_found_is_what_the_search_says(model, params, source,
 
 def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, found):
   """Each has the sentences in another order; the empty one stays behind."""
-  eight = devices.over_devices(lambda params, source: batch.search(model, OPTIONS, slots, params, source), out_axes=0)
+  eight = devices.over_devices(lambda params, source: search(model, OPTIONS, params, source, slots=slots), out_axes=0)
   orders = [[*np.roll(np.arange(7), i), 7] for i in range(8)]
   sources = np.concatenate([source[order] for order in orders])
   result = jax.device_get(eight(devices.replicate(params), devices.shard(sources)))
@@ -124,8 +115,8 @@ def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, f
 def test_patience_gives_complete_translations_that_are_not_better(model, params_of_short_outputs, source, slots):
   @functools.partial(jax.jit, static_argnums=0)
   def run(patience, params, source):
-    options = dataclasses.replace(OPTIONS, alpha=2.0, patience=patience)
-    return batch.search(model, options, slots, params, source)
+    options = dataclasses.replace(OPTIONS, length_penalty=2.0, patience=patience)
+    return search(model, options, params, source, slots=slots)
 
   patient, hasty, hastier = (jax.device_get(run(p, params_of_short_outputs, source)) for p in (0.0, 1.0, 0.3))
   for found in (hasty, hastier):

@@ -10,7 +10,9 @@ import pytest
 
 from tests.decoding.toy import BOS, EOS, PAD, VOCAB, Toy, exhaustive, reference, sequences
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding.beam_search import OUTGROWN, beam_search, penalty
+from transformer_jax.decoding import continuous_batching
+from transformer_jax.decoding.beam_search import SearchOptions, penalty
+from transformer_jax.decoding.continuous_batching import TRUNCATED
 
 PENALTIES = [
   (LengthPenalty.GNMT, 0.0),
@@ -47,7 +49,7 @@ def test_wide_beam_equals_exhaustive_search(kind, alpha, slots):
     np.testing.assert_allclose(found.log_probs[sentence], own, rtol=1e-5)
 
 
-@pytest.mark.parametrize("slots", [2, 6])
+@pytest.mark.parametrize("slots", [None, 2, 6])
 @pytest.mark.parametrize(("kind", "alpha"), PENALTIES)
 @pytest.mark.parametrize("beam_size", [2, 3, 5])
 def test_equals_plain_beam_search_which_does_not_end_early(beam_size, kind, alpha, slots):
@@ -64,7 +66,7 @@ def test_a_large_vocabulary_equals_plain_beam_search():
   assert_equals_reference(found, toy, limits, beam_size=3)
 
 
-@pytest.mark.parametrize("slots", [2, 3, 23])
+@pytest.mark.parametrize("slots", [None, 2, 3, 23])
 def test_one_hypothesis_is_greedy(slots):
   limits = [19] * 23
   toy = Toy(seed=0, sentences=len(limits), eos_bonus=1.0)
@@ -79,7 +81,8 @@ def test_one_hypothesis_is_greedy(slots):
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 5, 7])
-def test_neighbours_slots_and_order_change_nothing_to_the_last_bit(slots):
+def test_slots_neighbours_and_order_change_nothing_to_the_last_bit(slots):
+  """The reference is the plain search of all sentences together."""
   limits = [13, 3, 29, 1, 7]
   toy = Toy(seed=1, sentences=5)
   together = toy.search(limits, beam_size=3, n_best=3)
@@ -117,26 +120,26 @@ def test_best_come_first_and_differ(slots):
 
 
 @pytest.mark.parametrize(("beam_size", "patience", "slots"), [(1, 0.0, 2), (3, 0.0, 2), (3, 1.0, 3)])
-def test_a_sentence_that_needs_more_places_is_given_up_and_the_others_are_as_with_more(beam_size, patience, slots):
-  limits, places = [17, 5, 13, 11, 17], 7
+def test_a_sentence_without_enough_room_is_truncated_and_the_others_are_as_with_more(beam_size, patience, slots):
+  limits, room = [17, 5, 13, 11, 17], 7
   toy = Toy(seed=1, sentences=len(limits), eos_bonus=-1.0)
   steps = [[] for _ in limits]
   for sentence, limit in enumerate(limits):
     toy.of([sentence]).search([limit], beam_size, patience=patience, steps=steps[sentence])
-  outgrown = [len(taken) > places for taken in steps]
-  assert 0 < sum(outgrown) < len(limits)
+  too_long = [len(taken) > room for taken in steps]
+  assert 0 < sum(too_long) < len(limits)
   expected = toy.search(limits, beam_size, patience=patience, slots=slots)
-  found = toy.search(limits, beam_size, patience=patience, slots=slots, max_length=places)
-  for sentence, given_up in enumerate(outgrown):
-    if given_up:
-      assert (found.lengths[sentence] == OUTGROWN).all()
+  found = toy.search(limits, beam_size, patience=patience, slots=slots, max_length=room)
+  for sentence, truncated in enumerate(too_long):
+    if truncated:
+      assert (found.lengths[sentence] == TRUNCATED).all()
     else:
-      assert (expected.tokens[sentence, :, places:] == PAD).all()
-      shorter = expected._replace(tokens=expected.tokens[:, :, :places])
+      assert (expected.tokens[sentence, :, room:] == PAD).all()
+      shorter = expected._replace(tokens=expected.tokens[:, :, :room])
       assert_same_bits(found, sentence, shorter, sentence)
 
 
-@pytest.mark.parametrize("slots", [1, 2, 3])
+@pytest.mark.parametrize("slots", [None, 1, 2, 3])
 def test_a_row_without_limit_costs_nothing_and_has_no_hypothesis(slots):
   steps = []
   found = Toy(seed=4, sentences=3).search([0, 0, 0], beam_size=2, max_length=3, slots=slots, steps=steps)
@@ -172,7 +175,7 @@ def test_a_slot_is_free_for_the_next_sentence_at_once():
   assert len(steps) == 29 + 5 < len(in_batches) == 29 + 3 + 23
 
 
-@pytest.mark.parametrize("slots", [2, 6])
+@pytest.mark.parametrize("slots", [None, 2, 6])
 @pytest.mark.parametrize("beam_size", [2, 3, 5])
 @pytest.mark.parametrize("patience", [0.5, 1.0, 2.0])
 def test_patience_ends_a_sentence_when_so_many_hypotheses_have_finished(patience, beam_size, slots):
@@ -198,29 +201,20 @@ def test_little_patience_takes_fewer_steps_and_much_changes_nothing():
 
 def test_a_large_vocabulary_is_not_sorted():
   """XLA takes the best without sorting only where it recognises its own pattern, and says nothing where it does not."""
-  beam_size = 5
+  options = SearchOptions(5, LengthPenalty.FAIRSEQ, 1.0)
 
   def search(table):
     def step(cache, positions, parents, tokens):
       return jnp.broadcast_to(table, (*tokens.shape, len(table))), cache
 
-    return beam_search(
-      step,
-      lambda cache, slot, sentence: cache,
-      (),
-      jnp.array([7, 7, 7]),
-      slots=2,
-      beam_size=beam_size,
-      max_length=7,
-      length_penalty=LengthPenalty.FAIRSEQ,
-      alpha=1.0,
-    )
+    limits = jnp.array([7, 7, 7])
+    return continuous_batching.search(step, lambda cache, slot, sentence: cache, (), limits, 2, 7, options)
 
   program = jax.jit(search).lower(jnp.zeros(9973)).compile().as_text()
   assert "TopK" in program
   sorts = [line.split(" sort(")[0] for line in program.split("\n") if " sort(" in line]
   # Of the chosen blocks only, whose numbers are integers: XLA's own pattern is for floating point.
-  assert all(int(places) <= beam_size for line in sorts for places in re.findall(r"\[(?:\d+,)*(\d+)\]", line))
+  assert all(int(size) <= options.beam_size for line in sorts for size in re.findall(r"\[(?:\d+,)*(\d+)\]", line))
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 50])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_jax.decoding.buckets import batches, buckets, larger, pad, room
+from transformer_jax.decoding.buckets import batches, buckets, headroom, large_enough, pad
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_the_longest_come_first(lengths, at_a_time):
 @pytest.mark.parametrize(("longest", "extra"), [(16, 50), (64, 50), (128, 50), (100, 3), (128, 500)])
 def test_an_output_has_room_in_its_bucket_or_in_a_larger_one(longest, extra):
   last = buckets(longest)[-1]
-  assert room(last, longest, extra) == extra
+  assert headroom(last, longest, extra) == extra
   for length in range(1, longest + 1):
-    found = larger(length, longest, extra)
-    assert found + room(found, longest, extra) >= length + extra
+    found = large_enough(length, longest, extra)
+    assert found + headroom(found, longest, extra) >= length + extra
     assert all(
-      smaller + room(smaller, longest, extra) < length + extra for smaller in buckets(longest) if smaller < found
+      smaller + headroom(smaller, longest, extra) < length + extra for smaller in buckets(longest) if smaller < found
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.nasty import PIECES
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.decoding import batch
-from transformer_jax.decoding.batch import SearchOptions
+from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
@@ -61,8 +61,8 @@ def test_refused_lines_come_after_the_lines_before_them(translator):
 def test_what_a_search_needs_is_near_what_the_compiler_takes(length, beams, extra, vocab_size, monkeypatch):
   """Each case has another array that is the largest."""
   config = ModelConfig(vocab_size=vocab_size, num_layers=1, d_model=16, d_ff=29, num_heads=4)
-  options = SearchOptions(beams, LengthPenalty.GNMT, 0.6, 1, extra_length=extra)
-  search = jax.jit(functools.partial(batch.search, Transformer(config), options, 2))
+  options = SearchOptions(beams, LengthPenalty.GNMT, 0.6)
+  search = jax.jit(functools.partial(batch.search, Transformer(config), options, slots=2, extra_length=extra))
   params = jax.eval_shape(lambda: init_params(Config(model=config)))
   lowered = search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
   taken = lowered.compile().memory_analysis().temp_size_in_bytes

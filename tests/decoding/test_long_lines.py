@@ -3,7 +3,7 @@
 import pytest
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding.batch import SearchOptions
+from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.long_lines import Translation, joined
 
 
@@ -13,7 +13,7 @@ def part(text: str, log_probability: float, tokens: int) -> Translation:
 
 def test_translations_of_a_line_in_parts_are_ranked_by_score():
   """The third is the least probable and has the best score, as it is the longest."""
-  options = SearchOptions(beam_size=3, length_penalty=LengthPenalty.GNMT, alpha=1.0, n_best=3, extra_length=50)
+  options = SearchOptions(beam_size=3, penalty=LengthPenalty.GNMT, length_penalty=1.0, n_best=3)
   first = [part("a", -1.0, 1), part("b", -1.25, 1), part("c", -1.5, 4)]
   second = [part("d", -1.0, 1), part("e", -1.5, 2), part("f", -1.75, 5)]
   found = joined([first, second], options)

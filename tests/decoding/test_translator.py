@@ -56,8 +56,8 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
   begun, another_done, calls = itertools.count(), threading.Event(), []
   search_function = translator._search_function
 
-  def delayed(options, slots):
-    search = search_function(options, slots)
+  def delayed(*shape):
+    search = search_function(*shape)
 
     def function(*args):
       call = next(begun)
@@ -72,7 +72,7 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
     return function
 
   monkeypatch.setattr(translators, "_queue", lambda: 1)
-  monkeypatch.setattr(translators.parallel, "on_cpu", lambda: False)
+  monkeypatch.setattr(translators.devices, "on_cpu", lambda: False)
   monkeypatch.setattr(translator, "_search_function", delayed)
   counts = []
   assert translator.translate(lines, return_scores=True, batch_size=1, progress=counts.append) == expected
@@ -81,7 +81,7 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{"patience": 1}, {"patience": 1, "n_best": 3}])
-def test_outputs_that_outgrow_their_bucket_are_found_in_a_larger_one(
+def test_outputs_that_their_bucket_truncates_are_found_in_a_larger_one(
   translator, params_of_short_outputs, lines, options, monkeypatch
 ):
   decode = dataclasses.replace(translator._config.decode, extra_length=19)
@@ -89,11 +89,11 @@ def test_outputs_that_outgrow_their_bucket_are_found_in_a_larger_one(
   other = Translator(config, params_of_short_outputs, translator._tokenizer)
   texts = [_texts_and_tokens(found) for found in other.translate(lines, return_scores=True, **options)]
 
-  larger, asked = translators.buckets.larger, []
+  large_enough, asked = translators.buckets.large_enough, []
   monkeypatch.setattr(
-    translators.buckets, "larger", lambda length, *rest: asked.append(length) or larger(length, *rest)
+    translators.buckets, "large_enough", lambda length, *rest: asked.append(length) or large_enough(length, *rest)
   )
-  monkeypatch.setattr(translators.buckets, "room", lambda length, longest, extra: extra if length == longest else 0)
+  monkeypatch.setattr(translators.buckets, "headroom", lambda length, longest, extra: extra if length == longest else 0)
   other = Translator(config, params_of_short_outputs, translator._tokenizer)
   counts = []
   found = other.translate(lines, return_scores=True, progress=counts.append, **options)

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding.beam_search import beam_search, penalty
+from transformer_jax.decoding import continuous_batching
+from transformer_jax.decoding.beam_search import SearchOptions, beam_search, penalty
 
 PAD, UNK, BOS, EOS = range(4)
 VOCAB = 7
@@ -32,11 +33,11 @@ class Toy:
   def next_state(self, state, position, token):
     return (state * 13 + position * 3 + token * 7 + 5) % self.states
 
-  def start(self, slots, beams):
+  def empty_slots(self, slots, beams):
     """The cache: each slot's sentence, here none, and its hypotheses' states."""
     return jnp.full(slots, len(self.table)), jnp.full((slots, beams), -1)
 
-  def enter(self, cache, slot, sentence):
+  def admit(self, cache, slot, sentence):
     sentences, states = cache
     return sentences.at[slot].set(sentence), states.at[slot].set(0)
 
@@ -62,8 +63,9 @@ class Toy:
     patience=0.0,
     steps=None,
   ):
-    """All sentences are decoded together unless `slots` says how many; a list `steps` gets the positions of each."""
-    slots = slots or len(limits)
+    """The plain search of all sentences together, or in `slots` slots; the list `steps` gets the positions of each."""
+    options = SearchOptions(beam_size, kind, alpha, n_best, patience)
+    max_length = max_length or int(max(limits))
 
     @jax.jit
     def run(table, limits):
@@ -75,21 +77,12 @@ class Toy:
         # NaN where no sentence is: nothing of it may be seen.
         return table.at[sentences[:, None], states].get(mode="fill", fill_value=math.nan), (sentences, states)
 
-      return beam_search(
-        step,
-        self.enter,
-        self.start(slots, beam_size),
-        limits,
-        slots=slots,
-        beam_size=beam_size,
-        max_length=max_length or longest,
-        length_penalty=kind,
-        alpha=alpha,
-        n_best=n_best,
-        patience=patience,
-      )
+      if slots is None:
+        together = jnp.arange(len(limits)), jnp.zeros((len(limits), beam_size), int)
+        return beam_search(step, together, limits, max_length, options)
+      cache = self.empty_slots(slots, beam_size)
+      return continuous_batching.search(step, self.admit, cache, limits, slots, max_length, options)
 
-    longest = int(max(limits))
     found = jax.device_get(run(self.table, jnp.asarray(limits, jnp.int32)))
     jax.effects_barrier()
     return found

@@ -164,7 +164,7 @@ CASES = [
   (beam_search, "penalty", broken.without_alpha, "length_penalty"),
   (beam_search, "penalty", broken.without_alpha, "beam_of_four"),
   (translator.Translator, "_options", broken.options_without_alpha, "search_with_the_model"),
-  (beam_search, "beam_search", broken.stop_by_present_length().beam_search, "early_end"),
+  (beam_search, "is_done", broken.stop_by_present_length, "early_end"),
   (results, "ROWS", broken.row("C-N4", model={"num_layers": 5}), "rows_c"),
   (results, "ROWS", broken.row("D-drop0.2", model={"dropout": 0.3}), "rows_d"),
   (results, "ROWS", broken.row("D-ls0.2", train={"label_smoothing": 0.1}), "rows_d"),

@@ -15,7 +15,7 @@ from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfi
 from transformer_jax.data.packing import TARGET_SEGMENTS
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import batch as programs
-from transformer_jax.decoding.batch import SearchOptions
+from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.model import masking
 from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.lstm import State
@@ -190,9 +190,10 @@ def test_bfloat16():
 def test_beam_search_finds_what_exhaustive_search_finds(name):
   """With 4 words (UNK is one) and outputs of at most 3 tokens there are 1 + 4 + 16 translations, and room for all."""
   model, params = example(name, vocab_size=7)
-  options = SearchOptions(beam_size=21, length_penalty=LengthPenalty.GNMT, alpha=0.6, n_best=21, extra_length=1)
+  options = SearchOptions(beam_size=21, penalty=LengthPenalty.GNMT, length_penalty=0.6, n_best=21)
   source = np.array([[5, EOS, PAD], [6, EOS, PAD]])
-  found = jax.jit(functools.partial(programs.search, model, options, 2))(params, source)
+  search = functools.partial(programs.search, model, options, slots=2, extra_length=1)
+  found = jax.jit(search)(params, source)
   words = (1, 4, 5, 6)
   assert not {PAD, BOS, EOS} & set(words)
   targets = [(*path, EOS) for length in range(3) for path in itertools.product(words, repeat=length)]

@@ -72,8 +72,8 @@ def programs(config: Config) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
   if config.model.translates:
     generator = np.random.default_rng(0)
     sources = [[*generator.integers(4, 1009, size=length), EOS] for length in (1, 3, 7, 13, 29, 31, 31, 31)]
-    options = batch.SearchOptions(5, config.decode.penalty, 1.0, 1, 7)
-    search = functools.partial(batch.search, registry.module(config.model), options, 4)
+    options = batch.SearchOptions(5, config.decode.penalty, 1.0)
+    search = functools.partial(batch.search, registry.module(config.model), options, slots=4, extra_length=7)
     yield "search", search, (state.params, buckets.pad(sources, 8, 32, PAD))
 
 

@@ -1,4 +1,4 @@
-"""What a device computes for a batch of sentences: the search for translations, and the probability of given ones."""
+"""The programs for one batch of sentences: the search for translations, and the probability of given translations."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,66 +10,96 @@ import jax.numpy as jnp
 from jax.extend.core import jaxpr_as_fun
 
 from transformer_jax.analysis import operations
-from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, PAD
-from transformer_jax.decoding.beam_search import Hypotheses, beam_search
+from transformer_jax.decoding import continuous_batching
+from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step
 from transformer_jax.model import masking
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 
 Params = Any
 
-# Of the largest array, such as all scores of an attention, there are so many at a time: operands, results, copies.
+# Arrays as large as the largest one, such as the scores of an attention, that exist at the same time: operands, results
+# and copies.
 _COPIES = 3
 
 
-@dataclasses.dataclass(frozen=True)
-class SearchOptions:
-  """How to search; each is compiled by itself.
-
-  Attributes:
-    beam_size, length_penalty, alpha, n_best, patience: as in `beam_search`.
-    extra_length: an output has at most the input's tokens and this many.
-    room: an output that needs more places than the row's length and this many is given up; None is `extra_length`,
-      with which none is.
-  """
-
-  beam_size: int
-  length_penalty: LengthPenalty
-  alpha: float
-  n_best: int
-  extra_length: int
-  patience: float = 0.0
-  room: int | None = None
-
-
-def search(model: nn.Module, options: SearchOptions, slots: int, params: Params, source: jax.Array) -> Hypotheses:
-  """The best translations of `source`.
-
-  Raises:
-    InputError: memory cannot hold what the search keeps of the sentences.
+def search(
+  model: nn.Module,
+  options: SearchOptions,
+  params: Params,
+  source: jax.Array,
+  *,
+  slots: int,
+  extra_length: int,
+  headroom: int | None = None,
+) -> Hypotheses:
+  """Finds the best translations of `source`.
 
   Args:
-    model: one that translates (`families`).
-    options: of the search.
-    slots: sentences that are decoded side by side; divides the number of sentences.
+    model: an encoder-decoder of the registry.
+    options: the options of the search.
     params: the model's parameters.
     source: `[sentences, length]` with EOS; rows of padding have no translation and come last.
+    slots: how many sentences are decoded side by side; divides the number of sentences.
+    extra_length: an output may have this many more tokens than its input.
+    headroom: there is room for this many more tokens than `length`; a longer output is truncated. None is enough.
+
+  Raises:
+    InputError: the search needs more memory than there is.
   """
-  variables = {"params": params}
-  lengths = jnp.sum(source != PAD, axis=1, dtype=jnp.int32)
-  limits = jnp.where(lengths > 0, lengths + options.extra_length, 0)
-  max_length = source.shape[1] + (options.extra_length if options.room is None else options.room)
-  memories, encoding = _memories(model, variables, slots, source)
+  max_length = source.shape[1] + (extra_length if headroom is None else headroom)
+  memories, encoding = _encode_all(model, params, slots, source)
+  step, cache, decoding = _decoder(model, params, jax.tree.map(lambda x: x[:slots], memories), max_length, options)
+  _require_memory(
+    _bytes((cache, memories)) + _COPIES * max(encoding, decoding),
+    f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each",
+  )
 
-  def init_cache(memory: Any) -> Any:
-    return model.apply(variables, memory, max_length, options.beam_size, method="init_cache")
-
-  def enter(cache: Any, slot: jax.Array, sentence: jax.Array) -> Any:
+  def admit(cache: Any, slot: jax.Array, sentence: jax.Array) -> Any:
     def put(old: jax.Array, every: jax.Array) -> jax.Array:
       return jax.lax.dynamic_update_index_in_dim(old, every[sentence], slot, 0)
 
     return dataclasses.replace(cache, memory=jax.tree.map(put, cache.memory, memories))
+
+  limits = _limits(source, extra_length)
+  return continuous_batching.search(step, admit, cache, limits, slots, max_length, options)
+
+
+def _limits(source: jax.Array, extra_length: int) -> jax.Array:
+  lengths = jnp.sum(source != PAD, axis=1, dtype=jnp.int32)
+  return jnp.where(lengths > 0, lengths + extra_length, 0)
+
+
+def _encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[Any, int]:
+  """The decoder's memory of every sentence, computed for `slots` of them at a time; and its largest array in bytes.
+
+  Groups of padding cost nothing.
+  """
+  variables = {"params": params}
+
+  def encode(source: jax.Array) -> Any:
+    memory = _encode(model, variables, source)
+    return model.apply(variables, memory, source != PAD, method="precompute_cross_attention")
+
+  groups = source.reshape(-1, slots, source.shape[1])
+  encode_group, largest = _traced(jax.vmap(encode), groups[0])
+
+  def encode_unless_padding(group: jax.Array) -> Any:
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(encode_group, group))
+    return jax.lax.cond(jnp.any(group != PAD), encode_group, lambda _: nothing, group)
+
+  return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(encode_unless_padding, groups)), largest
+
+
+def _decoder(
+  model: nn.Module, params: Params, memories: Any, max_length: int, options: SearchOptions
+) -> tuple[Step, Any, int]:
+  """The decoder's step and first cache, for slots with these memories; and the bytes of the step's largest array."""
+  variables = {"params": params}
+
+  def init_cache(memory: Any) -> Any:
+    return model.apply(variables, memory, max_length, options.beam_size, method="init_cache")
 
   def decode_step(cache: Any, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
     return model.apply(variables, cache, position, parents, tokens, method="decode_step")
@@ -78,31 +108,15 @@ def search(model: nn.Module, options: SearchOptions, slots: int, params: Params,
     hidden, cache = jax.vmap(decode_step)(cache, positions, parents, tokens)
     return _log_probs(model, variables, hidden), cache  # [slots, beams, vocab]
 
-  # Of this cache nothing is read before a sentence enters.
-  cache = jax.vmap(init_cache)(jax.tree.map(lambda x: x[:slots], memories))
+  cache = jax.vmap(init_cache)(memories)
+  slots = jax.tree.leaves(memories)[0].shape[0]
   beams = jnp.zeros((slots, options.beam_size), jnp.int32)
-  traced_step, decoding = _traced(step, cache, beams[:, 0], beams, beams)
-  _require_memory(
-    _bytes((cache, memories)) + _COPIES * max(encoding, decoding),
-    f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each",
-  )
-  return beam_search(
-    traced_step,
-    enter,
-    cache,
-    limits,
-    slots=slots,
-    beam_size=options.beam_size,
-    max_length=max_length,
-    length_penalty=options.length_penalty,
-    alpha=options.alpha,
-    n_best=options.n_best,
-    patience=options.patience,
-  )
+  traced_step, largest = _traced(step, cache, beams[:, 0], beams, beams)
+  return traced_step, cache, largest
 
 
 def _require_memory(size: int, what: str) -> None:
-  """Raises InputError, when the search is compiled, if as many as there are at a time need more than there is."""
+  """Raises InputError, when the search is compiled, if the searches that run side by side need more than there is."""
   size, memory = devices.at_a_time() * size, devices.memory()
   if memory is not None and size > memory:
     raise InputError(
@@ -112,7 +126,7 @@ def _require_memory(size: int, what: str) -> None:
 
 
 def _traced(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[..., Any], int]:
-  """A function of arrays like these arguments that need not be traced again, and the bytes of its largest array."""
+  """The function, traced for arrays like these arguments, and the bytes of its largest array."""
   jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
   again = jaxpr_as_fun(jaxpr)
   structure = jax.tree.structure(shapes)
@@ -123,31 +137,12 @@ def _bytes(tree: Any) -> int:
   return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
-def _memories(model: nn.Module, variables: Any, slots: int, source: jax.Array) -> tuple[Any, int]:
-  """What the decoder needs of each sentence, `slots` of them at a time, and the bytes of the largest array on the way.
-
-  Groups of padding cost nothing.
-  """
-
-  def precompute_cross_attention(source: jax.Array) -> Any:
-    return model.apply(variables, _encode(model, variables, source), source != PAD, method="precompute_cross_attention")
-
-  groups = source.reshape(-1, slots, source.shape[1])
-  remember_all, largest = _traced(jax.vmap(precompute_cross_attention), groups[0])
-
-  def of_group(group: jax.Array) -> Any:
-    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(remember_all, group))
-    return jax.lax.cond(jnp.any(group != PAD), remember_all, lambda _: nothing, group)
-
-  return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(of_group, groups)), largest
-
-
 def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
-  """log P(target | source) of each pair.
+  """Computes log P(target | source) for each pair.
 
   Args:
-    model: one that translates (`families`).
-    params: its parameters.
+    model: an encoder-decoder of the registry.
+    params: the model's parameters.
     pairs: sources and targets, each `[sentences, length]` with EOS.
 
   Returns:
@@ -171,7 +166,7 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
     chosen = jnp.take_along_axis(log_probs, target[:, None], axis=1)[:, 0]
     return jnp.sum(jnp.where(target == PAD, 0, chosen))
 
-  # One sentence after another: probabilities of every token at every place are large.
+  # One sentence at a time: log-probabilities `[target, vocab]` of all sentences would take much memory.
   return jax.lax.map(log_prob, (jax.vmap(decode)(*pairs), pairs[1]))
 
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding import splitting
-from transformer_jax.decoding.batch import SearchOptions
-from transformer_jax.decoding.beam_search import penalty
+from transformer_jax.decoding.beam_search import SearchOptions, penalty
 from transformer_jax.runtime.errors import InputError
 
 
@@ -89,7 +88,7 @@ def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Trans
   for translations in zip(*parts, strict=False):
     log_probability = math.fsum(translation.log_probability for translation in translations)
     tokens = sum(translation.tokens for translation in translations)
-    score = log_probability / penalty(options.length_penalty, options.alpha, float(tokens))
+    score = log_probability / penalty(options.penalty, options.length_penalty, float(tokens))
     whole.append(
       Translation(" ".join(translation.text for translation in translations), score, log_probability, tokens)
     )

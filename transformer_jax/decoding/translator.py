@@ -1,6 +1,5 @@
-"""The text-to-text path: the command line, evaluation while training and the Python API all translate here."""
+"""Translation of text: the command line, validation and the Python API all translate here."""
 
-import dataclasses
 import functools
 import itertools
 import logging
@@ -19,8 +18,8 @@ from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS
 from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines
-from transformer_jax.decoding.batch import SearchOptions
-from transformer_jax.decoding.beam_search import OUTGROWN
+from transformer_jax.decoding.beam_search import SearchOptions
+from transformer_jax.decoding.continuous_batching import TRUNCATED
 from transformer_jax.decoding.long_lines import Long, Translation
 from transformer_jax.decoding.windows import require_text, windows
 from transformer_jax.runtime import devices
@@ -30,13 +29,13 @@ if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
 
-# Everything that ends a line somewhere: bytes of the vocabulary can spell any of them.
+# Everything that some program takes for the end of a line; byte tokens can spell any of it.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 _WINDOW = 4096
-# Sentences computed together on a device: more are a mistake.
+# More sentences at a time on a device are a mistake.
 MOST_ROWS = 1 << 16
-# Sentences that are handed to a device for each one that it decodes at a time: the others wait for their turn there,
-# encoded, which takes memory where a device decodes hundreds at a time.
+# Sentences that a device gets for each slot. Those in the queue are encoded already, which takes memory where a device
+# has hundreds of slots.
 _QUEUE_ON_CPU = 16
 _QUEUE = 8
 _NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
@@ -45,11 +44,11 @@ _log = logging.getLogger(__name__)
 
 
 class PairScore(NamedTuple):
-  """What the model thinks of a given translation.
+  """The probability of a given translation.
 
   Attributes:
     log_probability: log P(target | source).
-    tokens: of the target, with its EOS; exp(-log_probability / tokens) is the perplexity.
+    tokens: tokens of the target, with its EOS; exp(-log_probability / tokens) is the perplexity.
   """
 
   log_probability: float
@@ -64,10 +63,10 @@ class Translator:
   compute shapes, with the same texts and with scores equal up to rounding.)
 
   Args:
-    config: of the run; `config.decode` holds the defaults of the search.
+    config: the run's configuration; `config.decode` holds the defaults of the search.
     params: the model's parameters.
-    tokenizer: of the run.
-    step: of the checkpoint, if the parameters come from one.
+    tokenizer: the run's tokenizer.
+    step: the update at which the checkpoint was written, if the parameters come from one.
   """
 
   def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
@@ -75,7 +74,7 @@ class Translator:
     self.step = step
     self._model = registry.module(config.model)
     self._tokenizer = tokenizer
-    self._searches: dict[tuple[SearchOptions, int], Callable] = {}
+    self._searches: dict[tuple[SearchOptions, int, int], Callable] = {}
     self._score = devices.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)
     self.params = params
 
@@ -97,12 +96,12 @@ class Translator:
 
   @property
   def config(self) -> Config:
-    """Of the run, to be read only."""
+    """The run's configuration; do not change it."""
     return self._config
 
   @property
   def params(self) -> Any:
-    """The parameters, on every local device; may be set to others of the same model."""
+    """The parameters, on every local device; they may be replaced by others of the same model."""
     return self._params
 
   @params.setter
@@ -156,54 +155,33 @@ class Translator:
     progress: Callable[[int], object] | None = None,
     warn: Callable[[str], object] = _log.warning,
   ) -> Iterator[list[Translation]]:
-    """Translates lines as they come, in windows of some thousands.
-
-    An empty line has an empty translation with score 0. Memory is bounded by
-    the longest line, not by their number.
+    """Translates lines as they come, in windows of some thousands; the longest line bounds the memory.
 
     Args:
-      lines: sentences.
-      beam_size: hypotheses kept in the search; 1 is greedy.
-      length_penalty: its exponent alpha.
-      patience: `config.decode.patience`: 1 ends a search early, 0 when nothing better is possible.
+      lines: one sentence each; an empty one has an empty translation with score 0.
+      beam_size, length_penalty, patience: replace the values of `config.decode`.
       n_best: translations wanted for each line, at most `beam_size`.
-      batch_size: sentences computed together on a device; None suits the machine.
-      long: what becomes of a line with more than `config.decode.max_source_length` tokens: `split`, it is translated in
-        parts, with a warning, or `refuse`, an InputError.
+      batch_size: sentences computed side by side on a device; None suits the machine.
+      long: `split` translates a line of more than `config.decode.max_source_length` tokens in parts, with a warning;
+        `refuse` raises InputError.
       window: lines that are read before the first is translated.
-      more: whether another line can be had within so many seconds; those that came are not kept waiting for it.
-      progress: is told how many more lines are done.
-      warn: is told about lines that are translated in parts.
+      more: tells whether another line comes within so many seconds; if not, the lines so far are translated.
+      progress: is called with the number of lines that were finished since its last call.
+      warn: is called with each warning.
 
     Returns:
-      For each line, in order, its `n_best` best translations, best first; fewer
-      where there are not so many different ones.
+      For each line, in order, its `n_best` best translations, best first; fewer where fewer different ones are found.
 
     Raises:
-      InputError: an option cannot be used, or a line is refused. The latter,
-        like an InputError of `lines`, is raised when the lines before are
-        translated.
-      RunError: the model gives no probabilities.
+      InputError: an option cannot be used; or, after the lines before it, a line is refused or cannot be read.
+      RunError: the model's probabilities are not finite.
     """
     options = self._options(beam_size, length_penalty, patience, n_best)
-    require_option(
-      "batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}"
-    )
+    _require_batch_size(batch_size)
     require_option("window", window, window > 0, "positive")
     require_option("long", long, long in [kind.value for kind in Long], "split or refuse")
-    longest = self._config.decode.max_source_length
-
-    def translations() -> Iterator[list[Translation]]:
-      first = 1
-      for texts, broken in windows(lines, window, more):
-        parts, refused = long_lines.parts(texts, self._tokenizer, longest, Long(long), first, warn)
-        for found in self._search(parts, options, batch_size, progress or (lambda count: None)):
-          yield long_lines.different(long_lines.joined(found, options))[:n_best]
-        if error := refused or broken:
-          raise error
-        first += len(texts)
-
-    return translations()
+    found = self._windows(windows(lines, window, more), options, batch_size, Long(long), progress, warn)
+    return (long_lines.different(translations)[:n_best] for translations in found)
 
   def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[PairScore]:
     """The log-probability of each target sentence given its source.
@@ -212,16 +190,8 @@ class Translator:
       InputError: a sentence has more than `config.decode.max_source_length` +
         `config.decode.extra_length` tokens.
     """
-    require_option(
-      "batch_size", batch_size, batch_size is None or 0 < batch_size <= MOST_ROWS, f"from 1 to {MOST_ROWS}"
-    )
-    pairs = list(pairs)
-    for number, pair in enumerate(pairs, 1):
-      if isinstance(pair, str) or len(pair) != 2:
-        raise InputError(f"pair {number} is {pair!r}, but must be a source and its target")
-      for text in pair:
-        require_text(text, f"pair {number}")
-    sources, targets = (self._encode([pair[side] for pair in pairs]) for side in (0, 1))
+    _require_batch_size(batch_size)
+    sources, targets = self._encode_pairs(pairs)
     lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
     longest = self._config.decode.max_source_length + self._config.decode.extra_length
     for number, length in enumerate(lengths, 1):
@@ -230,7 +200,7 @@ class Translator:
           f"pair {number} has a sentence of {length} tokens, but at most {longest} can be scored "
           "(config.decode.max_source_length + config.decode.extra_length): split it"
         )
-    log_probs = [0.0] * len(pairs)
+    log_probs = [0.0] * len(lengths)
     count = jax.local_device_count()
     for index, rows, length in buckets.batches(
       lengths, longest, lambda length: count * self._slots(length, 0, batch_size)
@@ -242,6 +212,25 @@ class Translator:
           raise RunError(_NOT_FINITE)
         log_probs[i] = float(log_prob)
     return [PairScore(log_prob, len(target)) for log_prob, target in zip(log_probs, targets, strict=True)]
+
+  def _windows(
+    self,
+    windows: Iterable[tuple[list[str], InputError | None]],
+    options: SearchOptions,
+    batch_size: int | None,
+    long: Long,
+    progress: Callable[[int], object] | None,
+    warn: Callable[[str], object],
+  ) -> Iterator[list[Translation]]:
+    """All translations of each line of each window; raises a window's error after its lines."""
+    longest, first = self._config.decode.max_source_length, 1
+    for texts, broken in windows:
+      parts, refused = long_lines.parts(texts, self._tokenizer, longest, long, first, warn)
+      for found in self._search(parts, options, batch_size, progress or (lambda count: None)):
+        yield long_lines.joined(found, options)
+      if error := refused or broken:
+        raise error
+      first += len(texts)
 
   def _options(
     self, beam_size: int | None, length_penalty: float | None, patience: float | None, n_best: int
@@ -256,7 +245,17 @@ class Translator:
     require_option("n_best", n_best, 0 < n_best <= beam_size, f"from 1 to beam_size, which is {beam_size}")
     # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
     kept = 1 if n_best == 1 else beam_size
-    return SearchOptions(beam_size, decode.penalty, alpha, kept, decode.extra_length, patience)
+    return SearchOptions(beam_size, decode.penalty, alpha, kept, patience)
+
+  def _encode_pairs(self, pairs: Iterable[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]]]:
+    """The tokens of all sources and of all targets."""
+    pairs = list(pairs)
+    for number, pair in enumerate(pairs, 1):
+      if isinstance(pair, str) or len(pair) != 2:
+        raise InputError(f"pair {number} is {pair!r}, but must be a source and its target")
+      for text in pair:
+        require_text(text, f"pair {number}")
+    return self._encode([source for source, _ in pairs]), self._encode([target for _, target in pairs])
 
   def _encode(self, texts: Sequence[str]) -> list[list[int]]:
     return [[*tokens, EOS] for tokens in self._tokenizer.encode_batch(texts)]
@@ -268,78 +267,102 @@ class Translator:
     batch_size: int | None,
     progress: Callable[[int], object],
   ) -> list[list[list[Translation]]]:
-    """For each part of each line its best translations."""
+    """The best translations of each part of each line."""
     flat = [(line, tokens) for line, sentence in enumerate(parts) for tokens in sentence]
     found: list[list[Translation]] = [[]] * len(flat)
-    waiting = Counter(line for line, _ in flat)
-    progress(len(parts) - len(waiting))
+    missing = Counter(line for line, _ in flat)
+    progress(len(parts) - len(missing))
     for i, translations in self._found([tokens for _, tokens in flat], options, batch_size):
       found[i] = translations
-      waiting[flat[i][0]] -= 1
-      progress(int(waiting[flat[i][0]] == 0))
+      missing[flat[i][0]] -= 1
+      progress(int(missing[flat[i][0]] == 0))
     results = iter(found)
     return [list(itertools.islice(results, len(sentence))) for sentence in parts]
 
   def _found(
     self, sources: Sequence[list[int]], options: SearchOptions, batch_size: int | None
   ) -> Iterator[tuple[int, list[Translation]]]:
-    """The number of each source with its best translations, in the order in which they are found.
+    """Yields the index of each source with its best translations, in the order in which they are found.
 
-    A source whose translation outgrows its bucket's room is searched for again in a larger bucket.
+    A source whose translation is truncated is searched for again in a larger bucket.
     """
-    count, longest = jax.local_device_count(), self._config.decode.max_source_length
+    decode = self._config.decode
+    row_lengths = {i: len(source) for i, source in enumerate(sources)}  # of the sources that are still to be found
+    while row_lengths:
+      truncated = []
+      for i, translations in self._search_once(sources, row_lengths, options, batch_size):
+        if translations is None:
+          truncated.append(i)
+        else:
+          yield i, translations
+      row_lengths = {
+        i: buckets.large_enough(len(sources[i]), decode.max_source_length, decode.extra_length) for i in truncated
+      }
 
-    def translate(batch: buckets.Batch) -> tuple[list[int], list[list[Translation] | None]]:
-      source = buckets.pad([sources[numbers[i]] for i in batch.members], batch.rows, batch.length, PAD)
-      source = source.reshape(-1, count, batch.length).swapaxes(0, 1)  # dealt out: each device has as many as another
-      with_room = dataclasses.replace(options, room=self._room(options, batch.length))
-      function = self._search_function(with_room, slots(batch.length))
-      by_device = jax.device_get(function(self._params, devices.shard(source.reshape(batch.rows, batch.length))))
-      hypotheses = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
-      rows = range(len(batch.members))
-      return batch.members, [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in rows]
+  def _search_once(
+    self, sources: Sequence[list[int]], row_lengths: dict[int, int], options: SearchOptions, batch_size: int | None
+  ) -> Iterator[tuple[int, list[Translation] | None]]:
+    """Yields the index of each source in `row_lengths` with its best translations; None if they are truncated."""
+    count, longest, indices = jax.local_device_count(), self._config.decode.max_source_length, list(row_lengths)
 
     def slots(length: int) -> int:
-      return self._slots(length, self._room(options, length), batch_size)
+      return self._slots(length, self._headroom(options, length), batch_size)
 
-    # The sources to search for, and how long the rows are to be that hold them.
-    numbers, lengths = list(range(len(sources))), [len(source) for source in sources]
-    while numbers:
-      outgrown = []
-      batches = buckets.batches(
-        lengths, longest, lambda length: count * slots(length), queue=_queue(), at_a_time=devices.at_a_time()
-      )
-      for members, translations in devices.at_once(translate, batches):
-        for i, translation in zip((numbers[member] for member in members), translations, strict=True):
-          if translation is None:
-            outgrown.append(i)
-          else:
-            yield i, translation
-      numbers = outgrown
-      lengths = [buckets.larger(len(sources[i]), longest, options.extra_length) for i in numbers]
+    def translate(batch: buckets.Batch) -> list[tuple[int, list[Translation] | None]]:
+      members = [indices[member] for member in batch.members]
+      found = self._search_batch([sources[i] for i in members], batch, options, slots(batch.length))
+      return list(zip(members, found, strict=True))
 
-  def _room(self, options: SearchOptions, length: int) -> int:
-    """Places that a bucket has for an output beyond its length.
+    batches = buckets.batches(
+      list(row_lengths.values()),
+      longest,
+      lambda length: count * slots(length),
+      queue=_queue(),
+      at_a_time=devices.at_a_time(),
+    )
+    for found in devices.at_once(translate, batches):
+      yield from found
 
-    All at once for an exact search, which often uses them, and a greedy one, of whose one hypothesis they cost little.
+  def _search_batch(
+    self, sources: Sequence[list[int]], batch: buckets.Batch, options: SearchOptions, slots: int
+  ) -> list[list[Translation] | None]:
+    """The best translations of each source of a batch; None if they are truncated."""
+    # Sentences are dealt out like cards, so that every device has as many of them.
+    count = jax.local_device_count()
+    source = buckets.pad(sources, batch.rows, batch.length, PAD)
+    source = source.reshape(-1, count, batch.length).swapaxes(0, 1).reshape(batch.rows, batch.length)
+    function = self._search_function(options, slots, self._headroom(options, batch.length))
+    by_device = jax.device_get(function(self._params, devices.shard(source)))
+    hypotheses = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
+    return [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in range(len(sources))]
+
+  def _headroom(self, options: SearchOptions, length: int) -> int:
+    """How many more tokens than the bucket's length an output has room for.
+
+    All that it may have in an exact search, which often needs them, and in a greedy one, to whose single hypothesis
+    they cost little.
     """
-    longest, extra = self._config.decode.max_source_length, options.extra_length
+    longest, extra = self._config.decode.max_source_length, self._config.decode.extra_length
     hasty = options.beam_size > 1 and options.patience > 0
-    return buckets.room(length, longest, extra) if hasty else extra
+    return buckets.headroom(length, longest, extra) if hasty else extra
 
-  def _slots(self, length: int, room: int, batch_size: int | None) -> int:
-    """Sentences of a bucket that a device decodes side by side, with room for so many more tokens of an output."""
-    return batch_size or buckets.rows_at_once(length, room, cpu=devices.on_cpu())
+  def _slots(self, length: int, headroom: int, batch_size: int | None) -> int:
+    """How many sentences of a bucket a device decodes side by side."""
+    return batch_size or buckets.rows_at_once(length, headroom, cpu=devices.on_cpu())
 
-  def _search_function(self, options: SearchOptions, slots: int) -> Callable:
-    if (options, slots) not in self._searches:
-      function = functools.partial(programs.search, self._model, options, slots)
-      self._searches[options, slots] = devices.over_devices(function, out_axes=0, alone=True)
-    return self._searches[options, slots]
+  def _search_function(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
+    key = options, slots, headroom
+    if key not in self._searches:
+      extra_length = self._config.decode.extra_length
+      function = functools.partial(
+        programs.search, self._model, options, slots=slots, extra_length=extra_length, headroom=headroom
+      )
+      self._searches[key] = devices.over_devices(function, out_axes=0, alone=True)
+    return self._searches[key]
 
   def _texts(self, hypotheses: programs.Hypotheses) -> list[Translation] | None:
-    """One sentence's hypotheses as text; None where the search was given up."""
-    if hypotheses.lengths[0] == OUTGROWN:
+    """One sentence's hypotheses as text; None if they are truncated."""
+    if hypotheses.lengths[0] == TRUNCATED:
       return None
     if not math.isfinite(hypotheses.scores[0]):
       raise RunError(_NOT_FINITE)
@@ -356,4 +379,10 @@ class Translator:
 
 
 def _queue() -> int:
+  """How many times as many sentences as slots a device gets."""
   return _QUEUE_ON_CPU if devices.on_cpu() else _QUEUE
+
+
+def _require_batch_size(batch_size: int | None) -> None:
+  valid = batch_size is None or 0 < batch_size <= MOST_ROWS
+  require_option("batch_size", batch_size, valid, f"from 1 to {MOST_ROWS}")

@@ -15,6 +15,7 @@ import numpy as np
 from transformer_jax.config import Config, DecodeConfig, EvaluateConfig, LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import batch, beam_search
+from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import report, scores
 from transformer_jax.model.transformer import Transformer
@@ -57,17 +58,9 @@ class _Toy:
       return table[cache[:, None], positions[:, None], tokens], cache
 
     def search() -> beam_search.Hypotheses:
-      return beam_search.beam_search(
-        step,
-        lambda cache, slot, sentence: cache.at[slot].set(sentence),
-        jnp.zeros(sentences, jnp.int32),
-        jnp.full(sentences, self.limit, jnp.int32),
-        slots=sentences,
-        beam_size=beam_size,
-        max_length=self.limit,
-        length_penalty=LengthPenalty.GNMT,
-        alpha=alpha,
-      )
+      limits = jnp.full(sentences, self.limit, jnp.int32)
+      options = SearchOptions(beam_size, LengthPenalty.GNMT, alpha)
+      return beam_search.beam_search(step, jnp.arange(sentences), limits, self.limit, options)
 
     found = jax.device_get(jax.jit(search)())
     jax.effects_barrier()
@@ -207,16 +200,17 @@ def longest_output():
   table[EOS] *= 5
   norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
   norm["scale"][:], norm["bias"][:] = 0, -table[EOS]
-  options = batch.SearchOptions(decode.beam_size, decode.penalty, decode.length_penalty, 1, decode.extra_length)
+  options = SearchOptions(decode.beam_size, decode.penalty, decode.length_penalty)
   sources = jnp.array([[7, 5, 9, 8, EOS], [11, EOS, PAD, PAD, PAD]])
-  found = jax.jit(lambda params: batch.search(Transformer(SHALLOW), options, 2, params, sources))(params)
+  search = functools.partial(batch.search, Transformer(SHALLOW), options, slots=2, extra_length=decode.extra_length)
+  found = jax.jit(search)(params, sources)
   require_equal(found.lengths[:, 0].tolist(), [5 + 50, 2 + 50], "lengths of outputs that do not end by themselves")
 
 
 @STATEMENTS.add(
   "6.1",
   "The search ends earlier where it can.",
-  code="decoding/beam_search.py: beam_search",
+  code="decoding/beam_search.py: is_done",
   test="tests/decoding/test_beam_search.py::test_ends_as_soon_as_no_unfinished_hypothesis_can_win",
   deviation=Deviation(
     "a sentence is done when no unfinished hypothesis can still win, or by option (`config.decode.patience`) when as "
