@@ -155,7 +155,7 @@ def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Progra
   trace = jax.make_jaxpr(function)(*arguments).jaxpr
   return Program(
     run=lambda: jax.block_until_ready(executable(*arguments)),
-    products=operations.products(trace),
+    products=operations.matmuls(trace),
     tanh=operations.count(trace)["tanh"],
     bytes=executable.memory_analysis().temp_size_in_bytes,
   )

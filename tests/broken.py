@@ -30,7 +30,7 @@ def causal_encoder(self, mask):
 
 
 def unscaled_source(self, source, positions, mask, *, deterministic=True):
-  x = self._enter(self.target_embedding.table[source] + self.source_positions(positions), deterministic)
+  x = self._layer_input(self.target_embedding.table[source] + self.source_positions(positions), deterministic)
   return self.encoder(x, mask, deterministic=deterministic)
 
 

@@ -15,13 +15,13 @@ def traced(function, *arguments):
   return jax.make_jaxpr(function)(*arguments).jaxpr
 
 
-def test_products():
-  assert operations.products(traced(jnp.dot, LEFT, RIGHT)) == 2 * M * N * K
+def test_matmuls():
+  assert operations.matmuls(traced(jnp.dot, LEFT, RIGHT)) == 2 * M * N * K
   in_batches = traced(jax.vmap(jnp.dot), jnp.ones((11, M, K)), jnp.ones((11, K, N)))
-  assert operations.products(in_batches) == 11 * 2 * M * N * K
+  assert operations.matmuls(in_batches) == 11 * 2 * M * N * K
 
 
-def test_the_gradient_has_two_products_more():
+def test_the_gradient_has_two_matmuls_more():
   def loss(left, right):
     return jnp.sum(jnp.sin(left @ right))
 
@@ -45,7 +45,7 @@ def test_of_a_conditional_the_most_of_its_branches():
   def either(x):
     return jax.lax.cond(x[0, 0] > 0, lambda x: x @ x.T @ x, lambda x: x, x)
 
-  assert operations.products(traced(either, LEFT)) == 2 * 2 * M * M * K
+  assert operations.matmuls(traced(either, LEFT)) == 2 * 2 * M * M * K
 
 
 def test_sequential_is_the_longest_chain():
@@ -70,6 +70,6 @@ def test_in_a_loop_only_what_waits_for_the_step_before_is_sequential():
 
 def test_a_loop_without_a_number_of_steps_is_refused():
   endless = traced(lambda x: jax.lax.while_loop(lambda x: x < 3, lambda x: x + 1, x), 0.0)
-  for count in (operations.products, operations.sequential):
+  for count in (operations.matmuls, operations.sequential):
     with pytest.raises(ValueError, match="while loop"):
       count(endless)

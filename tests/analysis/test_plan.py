@@ -68,7 +68,7 @@ def test_parts_of_base():
 
 
 def transformer_flops(model: ModelConfig, length: int) -> int:
-  """By formula: of the forward pass' matrix products, for one row of `length` source and `length` target positions."""
+  """The operations of the forward pass' matmuls by formula, for a row of `length` source and target positions each."""
   d, heads = model.d_model, model.num_heads
   widths = heads * (model.head_dim_k + model.head_dim_v)  # of a token's queries and head outputs, or keys and values
   projections = 2 * length * d * (2 * widths)
@@ -119,7 +119,7 @@ def test_operations_of_base_are_near_6_n_d():
   found = plan.flops(base.get_config())
   assert found.six_n_d == 6 * 63_045_632 * 25_088
   assert found.six_n_d * 100_000 == pytest.approx(9.5e17, rel=0.01)
-  assert 1 < found.step / found.six_n_d < 1.2  # attention's own products, at rows of 256, come on top
+  assert 1 < found.step / found.six_n_d < 1.2  # attention's own matmuls, at rows of 256, come on top
 
 
 # Memory.

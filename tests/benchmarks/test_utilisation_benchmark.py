@@ -27,7 +27,7 @@ def test_one_pair_needs_what_the_traced_model_computes_less_what_the_causal_mask
 
   model = Transformer(MODEL)
   params = jax.eval_shape(lambda: model.init(jax.random.key(0), method=logits))
-  computed = operations.products(jax.make_jaxpr(lambda params: model.apply(params, method=logits))(params).jaxpr)
+  computed = operations.matmuls(jax.make_jaxpr(lambda params: model.apply(params, method=logits))(params).jaxpr)
   hidden = MODEL.num_layers * 2 * MODEL.num_heads * (5 + 7) * (target * (target - 1) // 2)
   assert utilisation.forward_flops(MODEL, np.array([source]), np.array([target])) == computed - hidden
 

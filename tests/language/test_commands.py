@@ -195,7 +195,7 @@ def test_plan(command, folder):
     status, out, _ = command(
       "plan", "--config", CONFIGS / f"{config}.py", text, "--config.model.vocab_size=290", "--config.model.num_layers=1"
     )
-    assert status == 0 and data in out and "matrix products" in out
+    assert status == 0 and data in out and "matmuls" in out
 
 
 def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):

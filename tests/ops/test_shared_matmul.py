@@ -7,8 +7,7 @@ import pytest
 
 from tests.model.example import normal
 from transformer_jax.analysis import operations
-from transformer_jax.ops import shared_matmul
-from transformer_jax.ops.shared_matmul import shared_product
+from transformer_jax.ops.shared_matmul import dot_general, shared_matmul
 
 MANY, MORE, N, K, M = 3, 2, 11, 5, 7
 
@@ -16,9 +15,9 @@ MANY, MORE, N, K, M = 3, 2, 11, 5, 7
 def test_it_is_the_product():
   x, matrix = normal(1, N, K), normal(2, K, M)
   expected = x.astype(np.float64) @ matrix
-  np.testing.assert_allclose(shared_product(x, matrix), expected, atol=1e-6)
-  np.testing.assert_allclose(jax.jit(shared_product)(x, matrix), expected, atol=1e-6)
-  low = shared_product(jnp.asarray(x, jnp.bfloat16), jnp.asarray(matrix, jnp.bfloat16))
+  np.testing.assert_allclose(shared_matmul(x, matrix), expected, atol=1e-6)
+  np.testing.assert_allclose(jax.jit(shared_matmul)(x, matrix), expected, atol=1e-6)
+  low = shared_matmul(jnp.asarray(x, jnp.bfloat16), jnp.asarray(matrix, jnp.bfloat16))
   assert low.dtype == jnp.bfloat16
   np.testing.assert_allclose(low.astype(jnp.float32), expected, atol=0.03 * np.abs(expected).max())
 
@@ -42,7 +41,7 @@ def test_under_vmap_it_is_the_product_of_each_and_has_its_gradients(x_shape, mat
 
     return jax.vmap(function, axes)(x, matrix), *jax.grad(loss, (0, 1))(x, matrix)
 
-  for found, expected in zip(value_and_gradients(shared_product), value_and_gradients(jnp.matmul), strict=True):
+  for found, expected in zip(value_and_gradients(shared_matmul), value_and_gradients(jnp.matmul), strict=True):
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
@@ -51,7 +50,7 @@ def test_gradients_of_a_sum_over_mapped_rows_are_those_of_numpy():
   x, matrix, into = normal(1, MORE, MANY, N, K), normal(2, K, M), normal(3, MORE, MANY, N, M)
 
   def loss(x, matrix):
-    return jnp.sum(into * jax.vmap(jax.vmap(shared_product, (0, None)), (0, None))(x, matrix))
+    return jnp.sum(into * jax.vmap(jax.vmap(shared_matmul, (0, None)), (0, None))(x, matrix))
 
   by_x, by_matrix = jax.jit(jax.grad(loss, (0, 1)))(x, matrix)
   np.testing.assert_allclose(by_x, into @ matrix.T, atol=1e-5)
@@ -65,7 +64,7 @@ def test_forward_second_and_recomputed_derivatives():
     return jnp.sum(jnp.tanh(shared_matmul(x, matrix)) ** 2)
 
   for transform in (jax.jacfwd, jax.hessian, lambda f: jax.grad(jax.checkpoint(f))):
-    found, expected = (transform(functools.partial(energy, p))(matrix) for p in (shared_product, jnp.matmul))
+    found, expected = (transform(functools.partial(energy, p))(matrix) for p in (shared_matmul, jnp.matmul))
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
@@ -74,21 +73,21 @@ def test_a_batch_is_one_product_of_two_matrices_forward_and_by_each_of_them():
   x, matrix = jnp.zeros((MANY, N, K)), jnp.zeros((K, M))
 
   def loss(x, matrix):
-    return jnp.sum(jnp.sin(jax.vmap(shared_product, (0, None))(x, matrix)))
+    return jnp.sum(jnp.sin(jax.vmap(shared_matmul, (0, None))(x, matrix)))
 
   traced = jax.make_jaxpr(jax.grad(loss, (0, 1)))(x, matrix).jaxpr
-  products = [e for e in traced.eqns if e.primitive.name in ("shared_product", "dot_general")]
-  assert [[v.aval.shape for v in e.invars] for e in products] == [
+  matmuls = [e for e in traced.eqns if e.primitive.name in ("shared_matmul", "dot_general")]
+  assert [[v.aval.shape for v in e.invars] for e in matmuls] == [
     [(MANY * N, K), (K, M)],
     [(MANY * N, K), (MANY * N, M)],
     [(MANY * N, M), (M, K)],
   ]
-  assert operations.products(traced) == 3 * 2 * MANY * N * K * M
+  assert operations.matmuls(traced) == 3 * 2 * MANY * N * K * M
 
 
 @pytest.mark.parametrize(("axes", "kernel"), [((1,), (K, M)), ((1, 2), (K, 2, M)), ((1,), (K, 2, M))])
 def test_of_flax_dense_layers(axes, kernel):
   x = normal(1, N, *kernel[: len(axes)])
   dimensions = (axes, tuple(range(len(axes)))), ((), ())
-  found = shared_matmul.dot_general(x, normal(2, *kernel), dimensions)
+  found = dot_general(x, normal(2, *kernel), dimensions)
   np.testing.assert_allclose(found, jax.lax.dot_general(x, normal(2, *kernel), dimensions), atol=1e-5)

@@ -197,7 +197,7 @@ def test_operations_do_not_depend_on_the_number_of_heads(heads):
   params = jax.eval_shape(lambda: module.init(jax.random.key(0), *inputs, deterministic=True))
   traced = jax.make_jaxpr(lambda params: module.apply(params, *inputs, deterministic=True))(params)
   projections, scores_and_means = (2 * query + 2 * key) * d * d, 2 * query * key * d
-  assert operations.products(traced.jaxpr) == 2 * (projections + scores_and_means)
+  assert operations.matmuls(traced.jaxpr) == 2 * (projections + scores_and_means)
   # The softmax's do: it has a row for each head and query.
   parts = (jnp.zeros((length, heads, d // heads)) for length in (query, key))
   assert jax.eval_shape(attention_weights, *parts, inputs[-1]).size == heads * query * key

@@ -1,1 +1,1 @@
-"""What a config or a function needs, told from its jaxpr, before anything runs."""
+"""The parameters, memory and operations of a config or a function, counted before anything runs."""

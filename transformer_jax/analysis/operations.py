@@ -1,7 +1,7 @@
-"""What a traced function will compute: its operations, and how many of them wait for one another.
+"""The operations of a traced function, and the longest chain of operations that wait for one another.
 
 traced = jax.make_jaxpr(function)(*arguments).jaxpr
-operations.products(traced), operations.sequential(traced)
+operations.matmuls(traced), operations.sequential(traced)
 """
 
 import collections
@@ -13,33 +13,33 @@ from typing import Any
 
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, jaxprs_in_params
 
-_PRODUCTS = ("dot_general", "shared_product", "conv_general_dilated")
+_MATMULS = ("dot_general", "shared_matmul", "conv_general_dilated")
 
 
-def products(jaxpr: Jaxpr) -> int:
-  """Multiplications and additions of all matrix products and convolutions, each counted as often as it is done."""
+def matmuls(jaxpr: Jaxpr) -> int:
+  """The multiplications and additions of all matmuls and convolutions, each counted as often as it runs."""
   counts = count(jaxpr)
-  return sum(counts[name] for name in _PRODUCTS)
+  return sum(counts[name] for name in _MATMULS)
 
 
 def count(jaxpr: Jaxpr) -> collections.Counter[str]:
-  """Operations by primitive, such as "dot_general" and "tanh".
+  """Counts operations by primitive, such as "dot_general" and "tanh".
 
-  A matrix product of m n k multiplications has twice as many operations, and a
-  convolution likewise, zeros beyond the ends included; any other primitive has the
-  elements of its largest operand or result. The body of a scan counts as often as
-  it runs; of a conditional, the most of its branches.
+  A matmul with m n k multiplications has 2 m n k operations. A convolution
+  likewise, with the zeros beyond the ends. Any other primitive has as many as its
+  largest operand or result has elements. The body of a scan counts as often as it
+  runs. A conditional counts as its largest branch.
 
   Raises:
-    ValueError: there is a loop of which nobody knows how often it runs.
+    ValueError: there is a while loop, whose number of steps is not known.
   """
   total: collections.Counter[str] = collections.Counter()
   for equation in jaxpr.eqns:
-    total += _of(equation)
+    total += _count_equation(equation)
   return total
 
 
-def _of(equation: JaxprEqn) -> collections.Counter[str]:
+def _count_equation(equation: JaxprEqn) -> collections.Counter[str]:
   name, inner = equation.primitive.name, [count(sub) for sub in _inner(equation)]
   if name == "cond":
     return functools.reduce(operator.or_, inner)  # the larger of two counts
@@ -50,14 +50,14 @@ def _of(equation: JaxprEqn) -> collections.Counter[str]:
 
 
 def _own(equation: JaxprEqn) -> int:
-  """The operations of a primitive that has no other inside."""
+  """The operations of a primitive that calls no other."""
   values: list[Any] = [atom.aval for atom in (*equation.invars, *equation.outvars)]
   shapes = [value.shape for value in values if hasattr(value, "shape")]
   match equation.primitive.name:
     case "dot_general":
       (contracted, _), _ = equation.params["dimension_numbers"]
       return 2 * math.prod(shapes[-1]) * math.prod(shapes[0][axis] for axis in contracted)
-    case "shared_product":
+    case "shared_matmul":
       return 2 * math.prod(shapes[0]) * shapes[1][1]
     case "conv_general_dilated":
       features = equation.params["dimension_numbers"].rhs_spec[0]
@@ -67,7 +67,7 @@ def _own(equation: JaxprEqn) -> int:
 
 
 def largest(jaxpr: Jaxpr) -> int:
-  """Bytes of the largest value that an operation gives."""
+  """The bytes of the largest result of an operation."""
   sizes = [0]
   for equation in jaxpr.eqns:
     values: list[Any] = [variable.aval for variable in equation.outvars]
@@ -77,19 +77,19 @@ def largest(jaxpr: Jaxpr) -> int:
 
 
 def sequential(jaxpr: Jaxpr) -> int:
-  """The length of the longest chain of primitives in which each needs the result of the one before.
+  """The length of the longest chain of primitives in which each needs the result of the previous one.
 
-  A matrix product is one, however large: it is what a machine with enough
-  arithmetic units could not shorten.
+  A matmul of any size counts as one: enough arithmetic units can compute it at
+  once, but no number of them can shorten the chain.
 
   Raises:
-    ValueError: as `count`.
+    ValueError: there is a while loop, whose number of steps is not known.
   """
   return max(_depths(jaxpr, [0] * len(jaxpr.invars)), default=0)
 
 
 def _depths(jaxpr: Jaxpr, inputs: Sequence[int]) -> list[int]:
-  """How long the chain is that ends in each output, where those that end in the inputs are so long already."""
+  """The length of the chain that ends in each output; `inputs` are the lengths of the chains before the inputs."""
   known: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
 
   def depth(atom: Any) -> int:
@@ -127,5 +127,5 @@ def _depths_of_scan(equation: JaxprEqn, body: Jaxpr, inputs: list[int]) -> list[
 def _inner(equation: JaxprEqn) -> Iterator[Jaxpr]:
   """The functions that an operation calls."""
   if equation.primitive.name == "while":
-    raise ValueError("a while loop has no number of steps that could be known before it runs")
+    raise ValueError("the number of steps of a while loop is not known before it runs")
   return jaxprs_in_params(equation.params)

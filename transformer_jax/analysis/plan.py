@@ -1,7 +1,7 @@
-"""What an experiment will need, before anything runs: parameters, memory and floating-point operations, from shapes.
+"""The plan of an experiment, before anything runs: parameters, memory and floating-point operations.
 
-Nothing here has values or runs on a device: `jax.eval_shape` gives the parameters, and tracing the step gives what
-its backward pass keeps.
+All of it follows from shapes; nothing runs on a device. `jax.eval_shape` gives the shapes of the parameters. Tracing
+the step gives the arrays that its backward pass needs.
 """
 
 import bisect
@@ -28,7 +28,7 @@ from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.step import init_params, random_key
 
 _FLOAT32 = 4  # bytes
-_SHORTEST_ROW = 64  # that holds most sentences
+_SHORTEST_ROW = 64  # holds most sentences
 _PAPER_BATCH = 25_000  # source tokens and as many target tokens (§5.1)
 
 
@@ -37,12 +37,12 @@ class Memory:
   """Bytes on one device.
 
   Attributes:
-    parameters: float32, with their moving average where one is kept.
+    parameters: the float32 parameters, and their moving average if the run has one.
     optimizer: Adam's two moments.
-    gradients: one sum of them, and one more where a batch is computed in several micro-batches.
-    activations: what the backward pass of one micro-batch keeps of the forward pass.
-    working: the largest temporary arrays: the logits of one chunk of tokens and what is made of them on the way to
-      their gradient, four arrays of that size by the compiler's own figures.
+    gradients: one sum of gradients, or two if a batch is computed in several micro-batches.
+    activations: the results of the forward pass of one micro-batch that its backward pass needs.
+    working: the largest temporary arrays. They are the logits of one chunk of tokens and three more arrays of this
+      size on the way to their gradient, by the compiler's own figures.
   """
 
   parameters: int
@@ -58,11 +58,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Flops:
-  """Floating-point operations, a multiplication and an addition being two.
+  """Floating-point operations of an update; a multiplication and an addition are two.
 
   Attributes:
-    step: of the matrix products of one update, padding included.
-    six_n_d: the usual estimate for an update, 6 N D: N parameters, D target tokens of a full batch.
+    step: the operations of all matmuls, padding included.
+    six_n_d: the usual estimate 6 N D, with N parameters and D target tokens of a full batch.
   """
 
   step: int
@@ -70,7 +70,7 @@ class Flops:
 
 
 def parameters(config: Config) -> dict[str, int]:
-  """How many parameters each part of the model has; "total" is the last."""
+  """The number of parameters of each part of the model; the last entry is "total"."""
   parts: collections.Counter[str] = collections.Counter()
   for path, leaf in jax.tree_util.tree_leaves_with_path(_params(config.model)):
     parts[_part([key.key for key in path])] += leaf.size
@@ -80,7 +80,7 @@ def parameters(config: Config) -> dict[str, int]:
 
 def _part(path: list[str]) -> str:
   """The part of the model that a parameter belongs to."""
-  path = [name for name in path if name != "trunk"]  # which several models share
+  path = [name for name in path if name != "trunk"]  # BERT's models share it
   side, *inner = path[:-1] or path
   inner = [re.sub(r"_\d+$", "", name) for name in inner if not name.startswith("layers_")]
   if side not in ("encoder", "decoder") or not inner:
@@ -95,10 +95,10 @@ def _part(path: list[str]) -> str:
 
 
 def memory(config: Config, devices: int = 1) -> Memory:
-  """What a step of training needs on each of `devices`.
+  """The memory that a training step needs on each of `devices`.
 
-  It is an upper bound that the compiler undercuts by up to 30%, as it
-  computes some values again instead of keeping them.
+  It is an upper bound. The compiler may need up to 30% less, as it recomputes
+  some values instead of keeping them.
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
   return dataclasses.replace(
@@ -109,7 +109,7 @@ def memory(config: Config, devices: int = 1) -> Memory:
 
 
 def _state(config: Config) -> Memory:
-  """What a step needs before it has any rows."""
+  """The memory that a step needs without any rows."""
   params = _params(config.model)
   size = _bytes(params)
   return Memory(
@@ -122,21 +122,21 @@ def _state(config: Config) -> Memory:
 
 
 def rows_at_a_time(config: Config, devices: int) -> int:
-  """Rows of one device in one micro-batch; what does not divide is filled up with empty rows."""
+  """Rows of one device in one micro-batch; empty rows are added where the division leaves a remainder."""
   return -(-(config.train.batch_tokens // config.data.row_length) // (devices * config.train.accumulation))
 
 
 @functools.cache
 def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float) -> tuple[int, int]:
-  """Bytes of what the gradient of the loss keeps of its forward pass: in any case, and for each row."""
+  """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row."""
   config = _for_shapes(model, row_length, label_smoothing)
-  some = CHUNK  # rows: they fill the chunks of the loss, however many of a row's tokens it is of
+  some = CHUNK  # so many rows fill the loss's chunks of tokens, however many tokens a row has
   one, two = (_kept(config, rows) for rows in (some, 2 * some))
   return 2 * one - two, (two - one) // some
 
 
 def _kept(config: Config, rows: int) -> int:
-  """Bytes of the residuals of the loss of so many rows, without the parameters themselves."""
+  """The bytes that the backward pass of the loss needs for so many rows, without the parameters."""
   task = registry.task(config.model)
   batch = jax.ShapeDtypeStruct((rows, task.PARTS, config.data.row_length), pipeline.row_type(config.model.vocab_size))
   keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))
@@ -145,18 +145,18 @@ def _kept(config: Config, rows: int) -> int:
     return jax.vjp(lambda params: task.batch_sums(config, params, rows, keys).loss, params)[1]
 
   jaxpr = jax.make_jaxpr(backward_of)(_params(config.model), batch, keys).jaxpr
-  # An array and the same in another shape are kept once.
+  # An array and its reshaped form take the same memory.
   shaped = {equation.outvars[0]: equation.invars[0] for equation in jaxpr.eqns if equation.primitive.name == "reshape"}
 
-  def as_made(var: Any) -> Any:
-    return as_made(shaped[var]) if var in shaped else var
+  def original(var: Any) -> Any:
+    return original(shaped[var]) if var in shaped else var
 
-  kept = {as_made(var) for var in jaxpr.outvars if not isinstance(var, Literal)} - set(jaxpr.invars)
+  kept = {original(var) for var in jaxpr.outvars if not isinstance(var, Literal)} - set(jaxpr.invars)
   return sum(var.aval.size * var.aval.dtype.itemsize for var in kept)
 
 
 def flops(config: Config) -> Flops:
-  """Of the matrix products, forward and backward, of every position of a batch, padding included."""
+  """The operations of all matmuls of an update, forward and backward, for all positions of a batch."""
   rows = config.train.batch_tokens // config.data.row_length
   tokens = rows * config.data.row_length
   return Flops(
@@ -167,30 +167,30 @@ def flops(config: Config) -> Flops:
 
 @functools.cache
 def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
-  """Of the gradient of one row's loss."""
+  """The operations of the gradient of one row's loss."""
   config = _for_shapes(model, row_length)
-  rows = CHUNK  # as above
+  rows = CHUNK  # as in `_kept_for_backward`
   task = registry.task(model)
   batch = jax.ShapeDtypeStruct((rows, task.PARTS, row_length), pipeline.row_type(model.vocab_size))
 
   def loss(params: Any, rows: jax.Array) -> jax.Array:
     return joint_loss(task.batch_sums(config, params, rows, None), task.counts(config, rows))
 
-  return operations.products(jax.make_jaxpr(jax.grad(loss))(_params(model), batch).jaxpr) // rows
+  return operations.matmuls(jax.make_jaxpr(jax.grad(loss))(_params(model), batch).jaxpr) // rows
 
 
 def build_report(
   config: Config, devices: int = 1, rate: float | None = None, budget: int | None = None
 ) -> dict[str, Any]:
-  """All of the plan but the data, as JSON values.
+  """The plan without the data, as JSON values.
 
   Args:
     config: the experiment.
-    devices: that share each batch.
+    devices: the number of devices that share each batch.
     rate: operations a second of one device, for the time.
     budget: bytes of one device, for `fit`.
   """
-  needed, of_products = memory(config, devices), flops(config)
+  needed, operations_needed = memory(config, devices), flops(config)
   fitted = fit(config, budget, devices) if budget else None
   return {
     "devices": devices,
@@ -203,17 +203,17 @@ def build_report(
       "total": needed.total,
     },
     "flops": {
-      "step": of_products.step,
-      "recipe": of_products.step * config.train.steps,
-      "six_n_d": of_products.six_n_d,
-      "six_n_d_recipe": of_products.six_n_d * config.train.steps,
+      "step": operations_needed.step,
+      "recipe": operations_needed.step * config.train.steps,
+      "six_n_d": operations_needed.six_n_d,
+      "six_n_d_recipe": operations_needed.six_n_d * config.train.steps,
     },
     "table_2": _row_of_table_2(config.model),
     "time": rate
     and {
       "rate": rate,
-      "step": of_products.step / (rate * devices),
-      "recipe": of_products.step * config.train.steps / (rate * devices),
+      "step": operations_needed.step / (rate * devices),
+      "recipe": operations_needed.step * config.train.steps / (rate * devices),
     },
     "fit": fitted and {"budget": budget, "total": memory(fitted, devices).total, "flags": _flags(fitted)},
   }
@@ -235,7 +235,7 @@ def _flags(config: Config) -> dict[str, int]:
 
 
 def data(config: Config) -> dict[str, Any]:
-  """What packing the training text gives, with the vocabulary with which a run would begin."""
+  """The result of packing the training text, with the vocabulary that a run would begin with."""
   tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config))
   report = registry.task(config.model).packed_rows(config, config.data.train, tokenizer).report
   rows = config.train.batch_tokens // config.data.row_length
@@ -248,10 +248,10 @@ def data(config: Config) -> dict[str, Any]:
 
 
 def fit(config: Config, budget: int, devices: int = 1) -> Config:
-  """The config with the paper's batch, 25,000 tokens a side, in `budget` bytes on each device.
+  """The config with the paper's batch of 25,000 tokens a side, in `budget` bytes on each device.
 
-  Of the fewest micro-batches that fit. The row length is halved only where not
-  even one row at a time fits, as longer sentences are then left out.
+  It has as few micro-batches as fit. The row length is halved only where not even
+  one row at a time fits, because longer sentences are then left out.
 
   Raises:
     InputError: nothing fits.
@@ -265,7 +265,7 @@ def fit(config: Config, budget: int, devices: int = 1) -> Config:
     def fits(choice: Config) -> bool:
       return memory(choice, devices).total <= budget
 
-    # Two micro-batches need a second sum of gradients; from there on more of them need less memory.
+    # Two micro-batches need a second sum of gradients. Beyond two, more micro-batches need less memory.
     best = 0 if fits(choices[0]) else bisect.bisect_left(choices, True, lo=1, key=fits)
     if best < len(choices):
       return choices[best]
@@ -285,10 +285,10 @@ def _with_batch(config: Config, row_length: int, rows: int, accumulation: int) -
 
 
 def in_bytes(text: str) -> int:
-  """`16GB`, `16GiB`, `512MB` or a plain number as bytes.
+  """The bytes of `16GB`, `16GiB`, `512MB` or a plain number.
 
   Raises:
-    InputError: it is none of these.
+    InputError: the text is none of these.
   """
   match = re.fullmatch(r"([\d.]+(?:e\d+)?)\s*(?:([KMGT])(i?)B?)?", text.strip())
   try:
@@ -311,8 +311,8 @@ def _params(model: AnyModelConfig) -> Any:
 
 
 def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:
-  """A config of what decides about shapes, and no longer sentences than a table of positions may hold."""
-  if model.needs_cudnn:  # which is perhaps not at hand; without it some more is kept
+  """A config with the fields that determine shapes, and sentences short enough for any table of positions."""
+  if model.needs_cudnn:  # this machine may lack cuDNN; without it the backward pass needs more memory
     model = dataclasses.replace(model, fused_attention=False)  # pyright: ignore[reportCallIssue]
   return Config(
     data=DataConfig(row_length=row_length),

@@ -1,4 +1,4 @@
-"""A plan as a person reads it."""
+"""A plan as lines of text."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from transformer_jax.analysis.plan import gigabytes
 _P100S, _P100_RATE = 8, 9.5e12
 _TABLE_2 = {"base": (3.3e18, 12.0), "big": (2.3e19, 84.0)}
 
-# What a packing report may have, and its name.
+# Fields of packing reports, with their titles.
 _COUNTS = {
   "pairs": "pairs",
   "too_long": "pairs skipped, too long",
@@ -23,7 +23,7 @@ _COUNTS = {
 
 
 def text(plan: dict[str, Any]) -> str:
-  """The lines of `python -m transformer_jax plan`, of what it prints with --json."""
+  """The output of `transformer-jax plan`, from the JSON values that it prints with --json."""
   return "\n".join([*_parameters(plan), *_memory(plan), *_operations(plan), *_time(plan), *_data(plan), *_fit(plan)])
 
 
@@ -44,7 +44,7 @@ def _memory(plan: dict[str, Any]) -> Iterator[str]:
 def _operations(plan: dict[str, Any]) -> Iterator[str]:
   flops, steps = plan["flops"], plan["steps"]
   yield f"floating-point operations, of a step and of {steps:,} steps"
-  yield f"  {'matrix products, padding included':<36} {flops['step']:>14.3g} {flops['recipe']:>10.3g}"
+  yield f"  {'matmuls, padding included':<36} {flops['step']:>14.3g} {flops['recipe']:>10.3g}"
   yield f"  {'6 N D, the usual estimate':<36} {flops['six_n_d']:>14.3g} {flops['six_n_d_recipe']:>10.3g}"
   if plan["table_2"]:
     cost, hours = _TABLE_2[plan["table_2"]]

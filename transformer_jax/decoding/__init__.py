@@ -1,1 +1,1 @@
-"""From a source sentence to its translation (§6.1)."""
+"""Translation of sentences (§6.1), and text generation."""

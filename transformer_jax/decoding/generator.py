@@ -1,4 +1,4 @@
-"""Text that a trained language model writes: the command line and the Python API."""
+"""Text generation with a trained language model, for the command line and the Python API."""
 
 import functools
 import logging
@@ -13,7 +13,8 @@ import numpy as np
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.documents import decode_text, encode_text
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
+from transformer_jax.decoding.buckets import pad
 from transformer_jax.decoding.sampling import SamplingOptions, sample
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
@@ -23,16 +24,16 @@ if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.run import Run
 
 _GRAIN = 64  # lengths are compiled in multiples of this
-_MOST = 128  # tokens of a text, where nobody says how many
+_MOST = 128  # tokens of a text by default
 _log = logging.getLogger(__name__)
 
 
 class Sample(NamedTuple):
-  """A text that was written behind a prompt.
+  """A generated text.
 
   Attributes:
-    text: without the prompt.
-    tokens: of the text, with its EOS if it has one.
+    text: the text after the prompt.
+    tokens: the number of its tokens, with its EOS if it has one.
     ended: whether the model ended the text; otherwise it has as many tokens as were allowed.
   """
 
@@ -42,13 +43,13 @@ class Sample(NamedTuple):
 
 
 class Generator:
-  """Writes on with a trained model.
+  """Continues texts with a trained language model.
 
   Args:
-    config: of the run.
+    config: the run's configuration.
     params: the model's parameters.
-    tokenizer: of the run.
-    step: of the checkpoint, if the parameters come from one.
+    tokenizer: the run's tokenizer.
+    step: the update at which the checkpoint was written, if the parameters come from one.
   """
 
   def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
@@ -86,45 +87,26 @@ class Generator:
     seed: int = 0,
     warn: Callable[[str], object] = _log.warning,
   ) -> list[Sample]:
-    """Continues a text.
-
-    Each sample depends on the arguments and its own number alone, not on how many there are.
+    """Continues a text; each sample depends on the arguments and its own number, not on the other samples.
 
     Args:
-      prompt: what the text begins with; may be empty.
-      max_tokens: the most to write; None is 128, or fewer where the model's table of positions ends before.
-      samples: texts wanted.
+      prompt: the beginning of the text; may be empty.
+      max_tokens: the most tokens to write; None is 128, or what the model's table of positions has left.
+      samples: the number of texts.
       temperature, top_k, top_p: as in `SamplingOptions`.
-      seed: of the random choices.
-      warn: is told if the text can go on where no row of the training did; texts shorter than a row, as lines are, may
-        have taught fewer positions.
+      seed: the seed of the random choices.
+      warn: is called with a warning if the text can become longer than the rows of training.
 
     Raises:
       InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
     """
-    require_option("max_tokens", max_tokens, max_tokens is None or max_tokens > 0, "positive")
     require_option("samples", samples, samples > 0, "positive")
-    require_option("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
-    require_option("top_k", top_k, top_k >= 0, "0 or more")
-    require_option("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
     require_option("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
-    try:
-      prompt.encode()
-    except UnicodeEncodeError as error:
-      raise InputError(f"the prompt is not text: character {error.start + 1} is half of one") from error
-    tokens = encode_text(self._tokenizer, prompt)
-    whole, most = self._whole(len(tokens), max_tokens), self.config.model.most_positions
-    if whole > self.config.data.row_length:
-      warn(
-        f"prompt and text can have {whole} tokens, but the model has read at most config.data.row_length = "
-        f"{self.config.data.row_length} at a time: it does not know how a text goes on after them"
-      )
+    options, tokens = _options(temperature, top_k, top_p), self._encode(prompt)
+    whole, most = self._whole(len(tokens), max_tokens, warn), self.config.model.most_positions
     length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
-    function = self._function(SamplingOptions(temperature, top_k, top_p), length)
-    padded = np.zeros(length, np.int32)
-    padded[: len(tokens)] = tokens
-    key = jax.random.key(seed)
-    size = np.int32(len(tokens)), np.int32(whole)
+    function, [padded] = self._function(options, length), pad([tokens], 1, length, PAD)
+    key, size = jax.random.key(seed), (np.int32(len(tokens)), np.int32(whole))
 
     def write(number: int) -> Sample:
       found, count = jax.device_get(function(self._params, padded, size, jax.random.fold_in(key, number)))
@@ -134,20 +116,44 @@ class Generator:
 
     return list(devices.at_once(write, range(samples)))
 
-  def _whole(self, prompt: int, wanted: int | None) -> int:
-    """Tokens of the prompt and of what is written behind it, at most."""
+  def _encode(self, prompt: str) -> list[int]:
+    try:
+      prompt.encode()
+    except UnicodeEncodeError as error:
+      raise InputError(f"the prompt is not text: character {error.start + 1} is half of one") from error
+    return encode_text(self._tokenizer, prompt)
+
+  def _whole(self, prompt: int, wanted: int | None, warn: Callable[[str], object]) -> int:
+    """The most tokens that a prompt of so many tokens and its continuation have."""
+    require_option("max_tokens", wanted, wanted is None or wanted > 0, "positive")
+    whole, row_length = self._fitting(prompt, wanted), self.config.data.row_length
+    if whole > row_length:
+      warn(
+        f"prompt and text can have {whole} tokens, but the model has read at most config.data.row_length = "
+        f"{row_length} at a time: it does not know how a text goes on after them"
+      )
+    return whole
+
+  def _fitting(self, prompt: int, wanted: int | None) -> int:
     most = self.config.model.most_positions
     if most is None:
       return prompt + (wanted or _MOST)
-    room = most - prompt
-    if room < (wanted or 1):
+    left = most - prompt
+    if left < (wanted or 1):
       raise InputError(
         f"the prompt has {prompt} tokens, and {wanted or 'some'} more are wanted, but the model has "
-        f"config.model.max_positions = {most}: shorten the prompt{f', or ask for at most {room}' if room > 0 else ''}"
+        f"config.model.max_positions = {most}: shorten the prompt{f', or ask for at most {left}' if left > 0 else ''}"
       )
-    return prompt + (wanted or min(_MOST, room))
+    return prompt + (wanted or min(_MOST, left))
 
   def _function(self, options: SamplingOptions, length: int) -> Callable:
     if (options, length) not in self._functions:
       self._functions[options, length] = jax.jit(functools.partial(sample, self._model, options, length))
     return self._functions[options, length]
+
+
+def _options(temperature: float, top_k: int, top_p: float) -> SamplingOptions:
+  require_option("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
+  require_option("top_k", top_k, top_k >= 0, "0 or more")
+  require_option("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
+  return SamplingOptions(temperature, top_k, top_p)

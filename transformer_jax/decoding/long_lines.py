@@ -1,4 +1,4 @@
-"""A line with more tokens than the model translates in one piece: refused, or translated in parts."""
+"""Lines with more tokens than the model can translate at once: they are refused, or translated in parts."""
 
 import enum
 import math
@@ -12,7 +12,7 @@ from transformer_jax.runtime.errors import InputError
 
 
 class Long(enum.Enum):
-  """What becomes of a line that is too long."""
+  """What to do with a line that is too long."""
 
   SPLIT = "split"
   REFUSE = "refuse"
@@ -22,10 +22,10 @@ class Translation(NamedTuple):
   """One translation of a sentence.
 
   Attributes:
-    text: without line breaks.
-    score: `log_probability` over the length penalty; what translations are ranked by.
+    text: the translation, without line breaks.
+    score: `log_probability` divided by the length penalty; translations are ranked by it.
     log_probability: log P(translation | sentence).
-    tokens: of the translation, with its EOS.
+    tokens: the number of tokens, with the EOS.
   """
 
   text: str
@@ -42,44 +42,40 @@ def parts(
   first: int,
   warn: Callable[[str], object],
 ) -> tuple[list[list[list[int]]], InputError | None]:
-  """For each line the tokens of its parts, with their EOS: none if it is empty, and mostly one.
+  """Encodes lines and splits those that are too long.
 
   Args:
-    texts: lines.
-    tokenizer: of the model.
-    longest: most tokens of a part.
-    long: what becomes of a line with more.
+    texts: the lines.
+    tokenizer: the model's tokenizer.
+    longest: the most tokens of a part, with its EOS.
+    long: what to do with a line that has more.
     first: the number of the first line.
-    warn: is told about lines that are translated in parts.
+    warn: is called with a warning for each line that is split.
 
   Returns:
-    The parts of all lines, or of those before the one that is refused, and why it is.
+    For each line the tokens of its parts, each with its EOS; an empty line has no part. If a line is refused, only the
+    lines before it, and the error.
   """
-  # Of the others it is known that they are too long: no piece spells more characters.
+  # No token spells more characters than `longest_piece`, so the lines left out here are too long.
   short = [text if len(text) < longest * tokenizer.longest_piece else "" for text in texts]
   found: list[list[list[int]]] = []
   for number, (text, known, tokens) in enumerate(zip(texts, short, tokenizer.encode_batch(short), strict=True), first):
+    too_long = f"line {number} has more than config.decode.max_source_length = {longest} tokens: "
     if not text.strip():
       found.append([])
     elif known and len(tokens) < longest:
       found.append([[*tokens, EOS]])
     elif long is Long.REFUSE:
-      return found, InputError(
-        f"line {number} has more than config.decode.max_source_length = {longest} tokens: "
-        "shorten it, or have it translated in parts (split, not refuse)"
-      )
+      return found, InputError(f"{too_long}shorten it, or have it translated in parts (split, not refuse)")
     else:
       split = splitting.split(text, longest - 1, lambda part: len(tokenizer.encode(part)))
       found.append([[*tokens, EOS] for tokens in tokenizer.encode_batch(split)])
-      warn(
-        f"line {number} has more than config.decode.max_source_length = {longest} tokens: "
-        f"it is translated in {len(split)} parts"
-      )
+      warn(f"{too_long}it is translated in {len(split)} parts")
   return found, None
 
 
 def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:
-  """One line's translations, best first, from those of its parts."""
+  """Joins the translations of a line's parts: the line's translations, best first."""
   if not parts:
     return [Translation("", 0.0, 0.0, 0)]
   if len(parts) == 1:
@@ -96,7 +92,7 @@ def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Trans
 
 
 def different(translations: list[Translation]) -> list[Translation]:
-  """The first of those with equal texts."""
+  """The translations without those whose text came before."""
   first: dict[str, Translation] = {}
   for translation in translations:
     first.setdefault(translation.text, translation)

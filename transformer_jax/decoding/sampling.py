@@ -1,4 +1,4 @@
-"""Sampling a text token by token, through the same cache as beam search."""
+"""Sampling of a text, token by token, with the same cache as beam search."""
 
 import dataclasses
 from typing import Any
@@ -13,12 +13,12 @@ Params = Any
 
 @dataclasses.dataclass(frozen=True)
 class SamplingOptions:
-  """How the next token is chosen; each is compiled by itself.
+  """The options of sampling; each combination is compiled separately.
 
   Attributes:
-    temperature: logits are divided by it; 0 always takes the most probable token.
-    top_k: choose among so many most probable tokens; 0 is all.
-    top_p: choose among the fewest most probable tokens that have this probability together; 1 is all.
+    temperature: divides the logits; 0 always takes the most probable token.
+    top_k: sample from this many most probable tokens; 0 is all.
+    top_p: sample from the fewest most probable tokens whose total probability reaches this; 1 is all.
   """
 
   temperature: float = 1.0
@@ -27,28 +27,28 @@ class SamplingOptions:
 
 
 def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
-  """Logits from which to sample: divided by the temperature, and -inf where a token may not be chosen.
+  """The logits to sample from: divided by the temperature, and -inf where a token may not be chosen.
 
-  PAD, UNK and BOS never may. First the `top_k` largest are kept, then of these the
-  fewest that reach `top_p`, so that one is always left (Holtzman et al. 2020). Of
-  equal logits the first is taken for the larger.
+  PAD, UNK and BOS may never be chosen. The `top_k` largest logits are kept, and of
+  these the fewest that reach `top_p` (Holtzman et al. 2020). One is always kept. Of
+  equal logits the first counts as the larger.
 
   Args:
     logits: `[vocab]` float32.
-    options: of the sampling.
+    options: the options of sampling.
 
   Returns:
     `[vocab]` float32.
   """
   logits = logits.at[jnp.array([PAD, UNK, BOS])].set(-jnp.inf)
   keep = 1 if options.temperature == 0 else min(options.top_k or len(logits), len(logits))
-  # The largest becomes 0 and stays it, however low the temperature; a lower one would be 0 itself in float32.
+  # With the largest at 0 no temperature overflows it. A temperature below 1e-30 could be 0 in float32.
   logits = (logits - jnp.max(logits)) / max(options.temperature or 1.0, 1e-30)
   order = jnp.argsort(-logits, stable=True)
   kept = jnp.where(jnp.arange(len(logits)) < keep, logits[order], -jnp.inf)
   probabilities = jax.nn.softmax(kept)
   before = jnp.cumsum(probabilities) - probabilities
-  if options.top_p < 1:  # a sum of many probabilities can be 1 before the last of them
+  if options.top_p < 1:  # rounded sums of probabilities can reach 1 before the last token
     kept = jnp.where((before < options.top_p) | (jnp.arange(len(logits)) == 0), kept, -jnp.inf)
   return jnp.full_like(logits, -jnp.inf).at[order].set(kept)
 
@@ -56,35 +56,35 @@ def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
 def sample(
   model: Any, options: SamplingOptions, length: int, params: Params, prompt: jax.Array, size: jax.Array, key: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-  """One text that begins with a prompt.
+  """Samples one text that begins with a prompt.
 
   Args:
-    model: with `start`, `decode_step` and `logits`.
-    options: of the sampling.
-    length: places for tokens, those of the prompt included.
+    model: a language model with `init_cache`, `decode_step` and `logits`.
+    options: the options of sampling.
+    length: the length of the result, which has room for the prompt, too.
     params: the model's parameters.
-    prompt: `[length]` int32, of which the first tokens count.
-    size: of the prompt and what is to follow: two scalars, tokens of the prompt and of the whole at most.
-    key: of the random choices; the choice of each place has its own.
+    prompt: `[length]` int32, the prompt's tokens, then anything.
+    size: two scalars, the number of the prompt's tokens and the most tokens of the whole text.
+    key: the random key; the key of each position is derived from it.
 
   Returns:
-    Tokens `[length]`, and how many there are: all that was asked for, or up to an EOS, which counts.
+    Tokens `[length]`, and their number: the most, or fewer if the text ends with EOS, which counts.
   """
   variables = {"params": params}
-  prompt_size, whole = size
+  prompt_size, most = size
 
   def unfinished(state: Any) -> jax.Array:
-    _, tokens, place, _ = state
-    ended = (place > prompt_size) & (tokens[place - 1] == EOS)
-    return (place < whole) & ~ended
+    _, tokens, position, _ = state
+    ended = (position > prompt_size) & (tokens[position - 1] == EOS)
+    return (position < most) & ~ended
 
   def advance(state: Any) -> Any:
-    cache, tokens, place, last = state
-    hidden, cache = model.apply(variables, cache, place, jnp.zeros(1, jnp.int32), last, method="decode_step")
+    cache, tokens, position, last = state
+    hidden, cache = model.apply(variables, cache, position, jnp.zeros(1, jnp.int32), last, method="decode_step")
     logits = model.apply(variables, hidden[0], method="logits")
-    chosen = jax.random.categorical(jax.random.fold_in(key, place), candidates(logits, options))
-    token = jnp.where(place < prompt_size, prompt[place], chosen).astype(jnp.int32)
-    return cache, tokens.at[place].set(token), place + 1, token[None]
+    chosen = jax.random.categorical(jax.random.fold_in(key, position), candidates(logits, options))
+    token = jnp.where(position < prompt_size, prompt[position], chosen).astype(jnp.int32)
+    return cache, tokens.at[position].set(token), position + 1, token[None]
 
   cache = model.apply(variables, length, 1, method="init_cache")
   start = cache, jnp.full(length, PAD, jnp.int32), jnp.int32(0), jnp.full(1, BOS, jnp.int32)

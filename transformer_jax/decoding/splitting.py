@@ -1,4 +1,4 @@
-"""A text that is too long for one piece, cut into parts."""
+"""Splits a text that is too long to be translated at once."""
 
 import bisect
 import re
@@ -6,19 +6,21 @@ from collections.abc import Callable
 
 _SENTENCE_END = re.compile(r"""[.!?…]['")\]»”’]*\s+|[。！？]['"”’」』）]*""")  # noqa: RUF001  meant
 _SPACE = re.compile(r"\s+")
-# Few pieces of a vocabulary are longer; a longer one could only make a part shorter than it might be.
+# Few tokens spell more characters; one that does could only make a part shorter than necessary.
 _CHARACTERS_PER_TOKEN = 16
 
 
 def split(text: str, longest: int, count: Callable[[str], int]) -> list[str]:
-  """Parts of at most `longest` tokens, cut at the ends of sentences, else at spaces, else between characters.
+  """Splits a text into parts of at most `longest` tokens.
 
-  Only the spaces around a cut are lost. A part is as long as it can be.
+  It cuts at the end of a sentence if there is one, else at a space, else between
+  characters. Only the spaces around a cut are lost. Each part is as long as
+  possible.
 
   Args:
     text: a line.
-    longest: most tokens of a part; a single character that has more is still a part.
-    count: how many tokens a text has.
+    longest: the most tokens of a part; a single character with more tokens is still a part.
+    count: returns the number of tokens of a text.
   """
   parts = []
   start = 0
@@ -34,7 +36,7 @@ def _end_of_part(text: str, start: int, longest: int, count: Callable[[str], int
     return count(text[start:end].strip()) > longest
 
   horizon = min(start + longest * _CHARACTERS_PER_TOKEN, len(text))
-  enough = start + longest  # a text is counted that is not much longer than the part
+  enough = start + longest  # grows until it is beyond the part, as counting a much longer text would be slow
   while enough < horizon and not too_long(enough):
     enough += enough - start
   ends = range(start + 1, min(enough, horizon) + 1)

@@ -166,8 +166,7 @@ class Translator:
         `refuse` raises InputError.
       window: lines that are read before the first is translated.
       more: tells whether another line comes within so many seconds; if not, the lines so far are translated.
-      progress: is called with the number of lines that were finished since its last call.
-      warn: is called with each warning.
+      progress, warn: are called with the number of lines finished since the last call, and with each warning.
 
     Returns:
       For each line, in order, its `n_best` best translations, best first; fewer where fewer different ones are found.
@@ -180,8 +179,7 @@ class Translator:
     _require_batch_size(batch_size)
     require_option("window", window, window > 0, "positive")
     require_option("long", long, long in [kind.value for kind in Long], "split or refuse")
-    found = self._windows(windows(lines, window, more), options, batch_size, Long(long), progress, warn)
-    return (long_lines.different(translations)[:n_best] for translations in found)
+    return self._windows(windows(lines, window, more), options, n_best, batch_size, Long(long), progress, warn)
 
   def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[PairScore]:
     """The log-probability of each target sentence given its source.
@@ -217,17 +215,18 @@ class Translator:
     self,
     windows: Iterable[tuple[list[str], InputError | None]],
     options: SearchOptions,
+    n_best: int,
     batch_size: int | None,
     long: Long,
     progress: Callable[[int], object] | None,
     warn: Callable[[str], object],
   ) -> Iterator[list[Translation]]:
-    """All translations of each line of each window; raises a window's error after its lines."""
+    """Translates the lines of each window; raises a window's error after its lines."""
     longest, first = self._config.decode.max_source_length, 1
     for texts, broken in windows:
       parts, refused = long_lines.parts(texts, self._tokenizer, longest, long, first, warn)
       for found in self._search(parts, options, batch_size, progress or (lambda count: None)):
-        yield long_lines.joined(found, options)
+        yield long_lines.different(long_lines.joined(found, options))[:n_best]
       if error := refused or broken:
         raise error
       first += len(texts)

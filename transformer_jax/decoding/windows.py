@@ -1,4 +1,4 @@
-"""Lines gathered into windows that are translated together: those that are there, as many as memory should hold."""
+"""Groups lines into windows that are translated together."""
 
 import re
 import time
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from transformer_jax.runtime.errors import InputError
 
-# Of a window, less those of its last line.
+# A window ends with the line that reaches this number of characters.
 _CHARACTERS = 1 << 21
-# Seconds to wait for another line, and at most for all lines of a window.
+# Seconds to wait for another line, and for all lines of a window.
 _PAUSE, _WAIT = 0.05, 1.0
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -17,15 +17,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def windows(
   lines: Iterable[str], most: int, more: Callable[[float], bool] = lambda seconds: True
 ) -> Iterator[tuple[list[str], InputError | None]]:
-  """Lists of lines; an error in the middle of one comes with the lines before it.
+  """Yields windows, each with the error that ended it or None.
 
-  A window is also at its end when its lines have some millions of characters,
-  and when no more lines come for a moment.
+  A window ends when it has `most` lines or some millions of characters, and when no
+  line comes for a moment. An error ends it, too, and comes with the lines before it.
 
   Args:
-    lines: sentences.
-    most: lines of a window.
-    more: whether another line, or the end, can be had within so many seconds.
+    lines: the sentences.
+    most: the most lines of a window.
+    more: tells whether another line, or the end, comes within so many seconds.
   """
   texts = _texts(lines)
   while True:
@@ -49,7 +49,7 @@ def windows(
 
 
 def require_text(text: object, name: str) -> None:
-  """Raises InputError, which calls it `name`, unless it is a `str` that can be written as UTF-8."""
+  """Raises InputError unless `text` is a `str` that can be written as UTF-8; the message calls it `name`."""
   if not isinstance(text, str):
     raise InputError(f"{name} is of type {type(text).__name__}, but must be a str")
   if not text.isascii() and (found := _SURROGATE.search(text)):

@@ -1,4 +1,4 @@
-"""The report of a score: the numbers, and all that says which other numbers they compare with."""
+"""The report of an evaluation: the scores, and the facts that tell which other scores they compare with."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from transformer_jax.evaluation import scores
 from transformer_jax.runtime.versions import versions
 
-# Koehn 2004 took so many, and sacreBLEU does.
+# The number of Koehn 2004, and sacreBLEU's default.
 RESAMPLES = 1000
 
 _COMPOUNDS = "compound_split_bleu"
@@ -18,10 +18,10 @@ _COMPOUNDS_MEANING = (
 
 
 class Text(NamedTuple):
-  """Sentences of a file.
+  """The sentences of a file.
 
   Attributes:
-    name: of the file; None where the sentences were not written.
+    name: the file's name; None if the sentences were not written.
     lines: the sentences.
   """
 
@@ -41,43 +41,42 @@ def build_report(
   run: dict[str, Any] | None = None,
   seconds: float | None = None,
 ) -> dict[str, Any]:
-  """Scores translations, with what is to be told beside the scores.
+  """Scores translations, and describes the test set and the circumstances.
 
   Args:
-    translations: what is scored.
-    reference: as many sentences.
-    source: what was translated.
-    other: other translations of the same sentences, to be compared with.
-    languages: source and target, such as `en` and `de`. Only where the target
-      is `de` is there a `compound_split_bleu`.
-    tokenize: as of `scores.score`; with `none` compounds are split in the text as it is.
-    lowercase: as of `scores.score`.
-    run: seed, step and search of the model, as JSON values.
-    seconds: that the translation took.
+    translations, reference: the sentences to score, and as many references.
+    source: the sentences that were translated.
+    other: other translations of the same sentences, to compare with.
+    languages: source and target, such as `en` and `de`; only for `de` there is a `compound_split_bleu`.
+    tokenize, lowercase: as in `scores.score`; with `none` compounds are split in the text as it is.
+    run: the seed, step and search of the model, as JSON values.
+    seconds: the time that the translation took.
 
   Returns:
-    JSON values: `scores` (of each the `score` and its `signature`; no TER where a line is very long),
-    `exact_match`, `test_set`, `translations`, `comparison`, `run`, `versions`
-    and `seconds`; what is not known is None.
+    JSON values, None where something is not known; without TER if a line is very long.
 
   Raises:
-    InputError: no sentences, unequal counts, or a tokenisation that sacreBLEU does not have.
+    InputError: there are no sentences, the counts differ, or sacreBLEU does not have the tokenisation.
   """
   scores.check_counts(translations.lines, reference.lines)
   return {
     "scores": _scores(translations, reference, languages, tokenize, lowercase),
     "exact_match": scores.exact_match(translations.lines, reference.lines),
-    "test_set": {
-      "direction": "-".join(languages) if languages else None,
-      "sentences": len(reference.lines),
-      "source": _described(source),
-      "reference": _described(reference),
-    },
+    "test_set": _test_set(source, reference, languages),
     "translations": _described(translations),
     "comparison": other and compare(translations, other, reference, tokenize=tokenize, lowercase=lowercase),
     "run": run,
     "versions": versions("jax", "sacrebleu", "sacremoses"),
     "seconds": None if seconds is None else round(seconds, 3),
+  }
+
+
+def _test_set(source: Text | None, reference: Text, languages: tuple[str, str] | None) -> dict[str, Any]:
+  return {
+    "direction": "-".join(languages) if languages else None,
+    "sentences": len(reference.lines),
+    "source": _described(source),
+    "reference": _described(reference),
   }
 
 
@@ -101,7 +100,7 @@ def _scores(
 
 
 def content_hash(lines: Sequence[str]) -> str:
-  """SHA-256 of the sentences, each with a line feed: what `sha256sum` says of a plain file of them."""
+  """SHA-256 of the sentences, each with a line feed: the `sha256sum` of a plain file of them."""
   digest = hashlib.sha256()
   for line in lines:
     digest.update(f"{line}\n".encode())
@@ -121,29 +120,18 @@ def compare(
   lowercase: bool = False,
   resamples: int = RESAMPLES,
 ) -> dict[str, Any]:
-  """Whether translations differ from others by more than chance, by paired bootstrap resampling (Koehn 2004).
+  """Tells whether two systems differ by more than chance, by paired bootstrap resampling (Koehn 2004).
 
-  So many test sets of the same size are drawn from the test set with
-  replacement, the same ones for both sides. With D the difference of a score on
-  the whole test set and d on such a draw, the p-value is sacreBLEU's: the share
-  of the draws in which |d| - mean |d| exceeds |D|, with one counted more among
-  both. The draws are the same in every call; `SACREBLEU_SEED` in the environment
-  changes them, and the signature tells which they are.
-
-  Args:
-    translations: one side.
-    other: the other.
-    reference: of both.
-    tokenize: as of `scores.score`.
-    lowercase: as of `scores.score`.
-    resamples: test sets that are drawn.
+  Draws `resamples` test sets of the same size from the test set, with replacement,
+  the same for both systems and in every call. The environment's `SACREBLEU_SEED`
+  changes them, and the signature shows it. The other arguments are those of
+  `build_report`.
 
   Returns:
-    JSON values; of each score in `scores` that of the other side, by how much
-    that of `translations` is higher, the p-value and a signature.
+    JSON values: for each score that of `other`, the difference, the p-value and the signature.
 
   Raises:
-    InputError: no sentences or unequal counts.
+    InputError: there are no sentences, or the counts differ.
   """
   from sacrebleu.significance import PairedTest
 
@@ -155,22 +143,34 @@ def compare(
   systems = [("other", other.lines), ("translations", translations.lines)]
   found: Any = PairedTest(systems, metrics, [reference.lines], test_type="bs", n_samples=resamples)()
   signatures, results = found
-  compared = {}
-  for name, title in zip(metrics, signatures, strict=True):  # sacreBLEU has titles of its own, in the same order
-    theirs, ours = results[title]
-    compared[name] = {
-      "score": theirs.score,
-      "difference": ours.score - theirs.score,
-      # Every draw differs by 0 or more, but sacreBLEU counts only those with more: 1 / 1001 for two equal texts.
-      "p_value": 1.0 if ours.score == theirs.score else ours.p_value,
-      "signature": str(signatures[title]),
-    }
-  description = {"method": "paired bootstrap resampling", "resamples": resamples}
-  return {"file": other.name, "sha256": content_hash(other.lines), **description, "scores": compared}
+  titles = zip(metrics, signatures, strict=True)  # sacreBLEU has its own titles, in the same order
+  return {
+    "file": other.name,
+    "sha256": content_hash(other.lines),
+    "method": "paired bootstrap resampling",
+    "resamples": resamples,
+    "scores": {name: _compared(results[title], signatures[title]) for name, title in titles},
+  }
+
+
+def _compared(results: Any, signature: Any) -> dict[str, Any]:
+  """The other system's score, by how much ours is higher, and the p-value, which is sacreBLEU's.
+
+  D is the difference of a score on the whole test set, and d the difference on a draw. The p-value is the share of
+  draws in which |d| - mean |d| exceeds |D|, with 1 added to both counts.
+  """
+  theirs, ours = results
+  return {
+    "score": theirs.score,
+    "difference": ours.score - theirs.score,
+    # sacreBLEU counts only draws that differ by more than the texts do, which gives 1 / 1001 for two equal texts.
+    "p_value": 1.0 if ours.score == theirs.score else ours.p_value,
+    "signature": str(signature),
+  }
 
 
 def text(report: dict[str, Any]) -> str:
-  """What `whole` found, as a person reads it."""
+  """The result of `build_report` as lines of text."""
   return "\n".join([*_score_lines(report), *_fact_lines(report), *_comparison_lines(report)])
 
 

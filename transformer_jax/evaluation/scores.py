@@ -8,12 +8,12 @@ from typing import Any
 
 from transformer_jax.runtime.errors import InputError
 
-MOST_WORDS_FOR_TER = 1000  # of a line
+MOST_WORDS_FOR_TER = 1000  # in a line
 
 _COMPOUND = re.compile(r"(\S)-(\S)")
 _COMPOUND_MARK = " ##AT##-##AT## "
 _LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
-# How Moses' tokenizer writes what has a meaning to Moses; & is the last to be undone, as the others begin with it.
+# The escapes of Moses' tokenizer for characters with a meaning. & is undone last, as the other escapes begin with it.
 _MOSES_ESCAPES = {
   "&#124;": "|",
   "&lt;": "<",
@@ -28,15 +28,15 @@ _MOSES_ESCAPES = {
 
 @dataclass(frozen=True)
 class Scores:
-  """What `score` found.
+  """The scores of a text's translations.
 
   Attributes:
-    bleu: 0 to 100 (Papineni et al. 2002).
-    bleu_signature: how it was computed; two BLEU scores compare only if these are equal.
+    bleu: BLEU, 0 to 100 (Papineni et al. 2002).
+    bleu_signature: tells how BLEU was computed; two scores compare only if their signatures are equal.
     chrf: chrF2, 0 to 100 (Popović 2015).
-    chrf_signature: how it was computed.
-    exact_match: share of the translations that equal their reference, 0 to 1.
-    sentences: how many there are.
+    chrf_signature: tells how chrF2 was computed.
+    exact_match: the share of the translations that equal their reference, 0 to 1.
+    sentences: the number of sentences.
   """
 
   bleu: float
@@ -47,7 +47,7 @@ class Scores:
   sentences: int
 
   def to_dict(self) -> dict[str, Any]:
-    """As JSON values."""
+    """The scores as JSON values."""
     return dataclasses.asdict(self)
 
   def __str__(self) -> str:
@@ -66,21 +66,20 @@ def score(
   lowercase: bool = False,
   warn_if_tokenized: bool = False,
 ) -> Scores:
-  """Corpus BLEU and chrF of translations against one reference each.
+  """Computes corpus BLEU and chrF of translations, with one reference for each.
 
   Args:
-    translations: one string a sentence.
-    references: as many.
-    tokenize: how BLEU finds words, by sacreBLEU's name: `13a`, `none` for
-      text that is tokenised already, `char`, `zh`, ...
-    lowercase: whether letters of both cases are equal to BLEU and chrF; exact
-      match tells them apart in any case.
-    warn_if_tokenized: let sacreBLEU warn, on its logger, of translations that
-      look tokenised already.
+    translations: one string for each sentence.
+    references: one string for each sentence.
+    tokenize: sacreBLEU's name of the tokenisation for BLEU: `13a`, `none` for
+      text that is already tokenised, `char`, `zh`, ...
+    lowercase: whether BLEU and chrF ignore case; exact match never does.
+    warn_if_tokenized: whether sacreBLEU warns, on its logger, about translations
+      that look already tokenised.
 
   Raises:
-    InputError: no sentences, unequal counts, or a tokenisation that sacreBLEU
-      does not have.
+    InputError: there are no sentences, the counts differ, or sacreBLEU does not
+      have the tokenisation.
   """
   check_counts(translations, references)
   metrics = metrics_by_name(tokenize, lowercase, warn_if_tokenized=warn_if_tokenized)
@@ -98,11 +97,11 @@ def score(
 def metrics_by_name(tokenize: str, lowercase: bool, *, warn_if_tokenized: bool = False) -> dict[str, Any]:
   """sacreBLEU's metrics `bleu`, `chrf` and `ter`; the arguments are those of `score`.
 
-  TER (Snover et al. 2006) is as sacreBLEU's own program has it, whatever the
-  arguments: words are what white space parts, and letters of both cases are equal.
+  TER (Snover et al. 2006) ignores the arguments and has the options of sacreBLEU's
+  own program: words are separated by white space, and case is ignored.
 
   Raises:
-    InputError: a tokenisation that sacreBLEU does not have.
+    InputError: sacreBLEU does not have the tokenisation.
   """
   from sacrebleu.metrics.chrf import CHRF
   from sacrebleu.metrics.ter import TER
@@ -115,7 +114,7 @@ def metrics_by_name(tokenize: str, lowercase: bool, *, warn_if_tokenized: bool =
 
 
 def too_long_for_ter(*texts: Sequence[str]) -> bool:
-  """Whether a line has so many words that nobody should wait for TER: its search grows faster than the line."""
+  """Whether a line has so many words that TER would take very long: its search grows faster than the line."""
   return any(len(line.split()) > MOST_WORDS_FOR_TER for text in texts for line in text)
 
 
@@ -125,7 +124,7 @@ def exact_match(translations: Sequence[str], references: Sequence[str]) -> float
 
 
 def exact_match_by_group(translations: Sequence[str], references: Sequence[str], groups: Sequence[str]) -> str:
-  """The exact match of each group's pairs, in words; `groups` has the group of each pair."""
+  """A sentence with the exact match of each group's pairs; `groups` has the group of each pair."""
   right: dict[str, list[bool]] = {}
   for translation, reference, group in zip(translations, references, groups, strict=True):
     right.setdefault(group, []).append(translation == reference)
@@ -135,33 +134,30 @@ def exact_match_by_group(translations: Sequence[str], references: Sequence[str],
 def compound_split_bleu(
   translations: Sequence[str], references: Sequence[str], *, tokenized: bool = False
 ) -> tuple[float, str]:
-  """Tokenised BLEU with German compounds split, the kind of BLEU that the paper has for English to German.
+  """Computes tokenised BLEU with German compounds split, the paper's BLEU for English to German.
 
-  In the steps of tensor2tensor's `get_ende_bleu.sh`: `tokenizer.perl -l de` of
-  Moses; `rot-weiß` becomes `rot ##AT##-##AT## weiß`; `multi-bleu.perl`, which
-  is BLEU of 1 to 4 words, cased and without smoothing. It compares with Table 2
-  and with what was computed in the same way, and with nothing else.
+  The steps are those of tensor2tensor's `get_ende_bleu.sh`: Moses' `tokenizer.perl
+  -l de`; compound splitting (`split_compounds`); `multi-bleu.perl`, which is BLEU
+  of 1 to 4 words, cased and without smoothing. The score compares with Table 2 and
+  with scores from the same steps, and with no others. Three points can differ:
 
-  It can differ from theirs in three points:
-  - The tokenizer is sacremoses, a port of Moses' to Python; the rules of
-    `tokenizer.perl` itself gave the same words in 8,000 German sentences.
-  - The script takes a reference that is tokenised already, and that of the
-    authors, `newstest2014.tok.de`, has ASCII quotation marks where WMT's text
-    has „ and “. Nothing is done about that here: to compare with Table 2, give
-    their file as the reference.
-  - Text that went through Moses or was split before can be given as it is: its
-    escapes (`&quot;`) and splits are undone first. The script would do both twice.
+  - The tokenizer is sacremoses, a port of Moses' to Python. `tokenizer.perl` gave
+    the same words in 8,000 German sentences.
+  - The script takes a tokenised reference. That of the authors, `newstest2014.tok.de`,
+    has ASCII quotation marks where WMT's text has „ and “. To compare with Table 2,
+    give their file as the reference.
+  - Moses' escapes (`&quot;`) and splits in the text are undone first. The script
+    would escape and split twice.
 
   Args:
-    translations: one string a sentence.
-    references: as many.
-    tokenized: whether both are tokenised already, so that only compounds are split.
+    translations, references: one string for each sentence.
+    tokenized: whether both are already tokenised, so that only compounds are split.
 
   Returns:
     The score, 0 to 100, and a signature in sacreBLEU's form.
 
   Raises:
-    InputError: no sentences or unequal counts.
+    InputError: there are no sentences, or the counts differ.
   """
   from sacrebleu.metrics.bleu import BLEU
 
@@ -176,21 +172,21 @@ def compound_split_bleu(
 
 
 def split_compounds(line: str) -> str:
-  """`rot-weiß` becomes `rot ##AT##-##AT## weiß`.
+  """Splits compounds: `rot-weiß` becomes `rot ##AT##-##AT## weiß`.
 
-  Of two hyphens around one character only the first is split, as by the script's
-  regular expression: `A-B-C` becomes `A ##AT##-##AT## B-C`.
+  Of two hyphens around one character only the first is split, as in the script:
+  `A-B-C` becomes `A ##AT##-##AT## B-C`.
   """
   return _COMPOUND.sub(rf"\1{_COMPOUND_MARK}\2", line)
 
 
 def _joined(line: str) -> str:
-  """Without splits, so that text that was split before is not split again."""
+  """The line with its splits undone, so that text that was split before is not split again."""
   return line.replace(_COMPOUND_MARK, "-")
 
 
 def _moses_tokenizer() -> Callable[[str], str]:
-  """Moses' German tokenizer, without escapes: they would change every text alike, and so no score."""
+  """Moses' German tokenizer without its escapes, which change all texts alike and so no score."""
   from sacremoses import MosesTokenizer
 
   moses = MosesTokenizer(lang="de")
@@ -198,7 +194,7 @@ def _moses_tokenizer() -> Callable[[str], str]:
   def tokenize(line: str) -> str:
     for escape, character in _MOSES_ESCAPES.items():
       line = line.replace(escape, character)
-    # Moses parts the last period even from an abbreviation or a number, which sacremoses does not.
+    # Moses separates the last period even from an abbreviation or a number; sacremoses does not.
     line = _LAST_PERIOD.sub(" .", line.strip())
     return " ".join(moses.tokenize(line, escape=False))
 
@@ -206,19 +202,19 @@ def _moses_tokenizer() -> Callable[[str], str]:
 
 
 def check_tokenization(tokenize: str) -> None:
-  """Whether `score` will be able to use it, before there is anything to score.
+  """Checks a tokenisation before there is anything to score.
 
   Raises:
-    InputError: it will not.
+    InputError: `score` cannot use it.
   """
   _bleu(tokenize, lowercase=False, quiet=True)
 
 
 def check_counts(translations: Sequence[str], references: Sequence[str]) -> None:
-  """Whether there is a reference for each translation.
+  """Checks that there is one reference for each translation.
 
   Raises:
-    InputError: there is none at all, or more on one side.
+    InputError: there are no sentences, or the counts differ.
   """
   if len(translations) != len(references):
     raise InputError(
@@ -236,6 +232,6 @@ def _bleu(tokenize: str, lowercase: bool, *, quiet: bool) -> Any:
     raise InputError(f"{tokenize!r} is not a tokenisation; sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}")
   try:
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=quiet)
-  except (ImportError, RuntimeError) as error:  # Some need a package of their own, which the message names.
+  except (ImportError, RuntimeError) as error:  # some need another package, which the message names
     reason = " ".join(str(error).split())
     raise InputError(f"sacreBLEU's tokenisation {tokenize!r} cannot be used here: {reason}") from error

@@ -1,4 +1,4 @@
-"""What became of the Transformer: GPT, its decoder alone, BERT, its encoder alone, and ELMo beside them.
+"""Language models: GPT, which is the Transformer's decoder alone; BERT, which is its encoder alone; and ELMo.
 
-Everything is built from `transformer_jax.model`, which knows nothing of it.
+All are built from `transformer_jax.model`, which knows none of them.
 """

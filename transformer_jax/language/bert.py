@@ -1,4 +1,4 @@
-"""BERT (Devlin et al. 2019): the Transformer's encoder alone, which sees the words on both sides."""
+"""BERT (Devlin et al. 2019): the Transformer's encoder alone, in which a token sees the tokens on both sides."""
 
 import flax.linen as nn
 import jax
@@ -18,7 +18,7 @@ def _dense(features: int, config: BERTConfig) -> nn.Dense:
 
 
 class BERTTrunk(nn.Module):
-  """What pre-training learns and fine-tuning starts from: embeddings, encoder and pooler."""
+  """Embeddings, encoder and pooler: the part that pre-training and fine-tuning share."""
 
   config: BERTConfig
 
@@ -26,25 +26,27 @@ class BERTTrunk(nn.Module):
     config = self.config
     self.embedding = LearnedEmbedding(config.vocab_size, config.d_model)
     self.positions = LearnedEmbedding(config.max_positions, config.d_model)
-    self.sides = LearnedEmbedding(2, config.d_model)
+    self.sides = LearnedEmbedding(2, config.d_model)  # of the token types; checkpoints have this name
     self.embedding_norm = layer_norm(config.blocks)
     self.embedding_dropout = Dropout(config.dropout)
     self.encoder = Encoder(config.blocks)
     self.pooler = _dense(config.d_model, config)
 
-  def __call__(self, tokens: jax.Array, sides: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
-    """Tokens `[length]`, sides `[length]` of 0 and 1, mask `[length, length]` -> `[length, model]`."""
-    x = self.embedding(tokens) + self.positions(jnp.arange(len(tokens))) + self.sides(sides)
+  def __call__(
+    self, tokens: jax.Array, token_type_ids: jax.Array, mask: jax.Array, *, deterministic: bool
+  ) -> jax.Array:
+    """Tokens `[length]`, token type ids `[length]` of 0 and 1, mask `[length, length]` -> `[length, model]`."""
+    x = self.embedding(tokens) + self.positions(jnp.arange(len(tokens))) + self.sides(token_type_ids)
     x = self.embedding_norm(x.astype(self.config.dtype.value))
     return self.encoder(self.embedding_dropout(x, deterministic=deterministic), mask, deterministic=deterministic)
 
   def pooled(self, hidden: jax.Array) -> jax.Array:
-    """tanh(W h + b) of the first position: `[length, model]` -> `[model]`."""
+    """tanh(W h + b) with h of the first position: `[length, model]` -> `[model]`."""
     return jnp.tanh(self.pooler(hidden[0]))
 
 
 class BERT(nn.Module):
-  """The trunk with what it is pre-trained by: masked tokens and the next sentence (§3.1)."""
+  """The trunk with the output layers of pre-training: masked tokens and the next sentence (§3.1)."""
 
   config: BERTConfig
 
@@ -57,22 +59,28 @@ class BERT(nn.Module):
     self.next = _dense(2, config)
 
   def __call__(
-    self, tokens: jax.Array, sides: jax.Array, mask: jax.Array, places: jax.Array, *, deterministic: bool = True
+    self,
+    tokens: jax.Array,
+    token_type_ids: jax.Array,
+    mask: jax.Array,
+    masked_positions: jax.Array,
+    *,
+    deterministic: bool = True,
   ) -> tuple[jax.Array, jax.Array]:
-    """Features of the masked tokens, and logits of whether the second side follows the first.
+    """The features of the masked tokens, and the logits of whether the second text follows the first.
 
     Args:
       tokens: `[length]` int32: [CLS], a text, [SEP], another text, [SEP].
-      sides: `[length]`, 0 up to the first [SEP], then 1.
+      token_type_ids: `[length]`, 0 up to the first [SEP], then 1.
       mask: `[length, length]`.
-      places: `[masked]`, positions of the tokens to predict.
-      deterministic: without dropout.
+      masked_positions: `[masked]`, the positions of the tokens to predict.
+      deterministic: whether dropout is off.
 
     Returns:
-      `[masked, model]`, of which `output` makes logits; and `[2]` float32, "random" and "next".
+      `[masked, model]`, the input of `logits`; and `[2]` float32, the logits of "random" and "next".
     """
-    hidden = self.trunk(tokens, sides, mask, deterministic=deterministic)
-    features = ACTIVATIONS[self.config.blocks.activation](self.transform(hidden[places]))
+    hidden = self.trunk(tokens, token_type_ids, mask, deterministic=deterministic)
+    features = ACTIVATIONS[self.config.blocks.activation](self.transform(hidden[masked_positions]))
     return self.transform_norm(features), self.next(self.trunk.pooled(hidden)).astype(jnp.float32)
 
   def output(self) -> tuple[jax.Array, jax.Array]:
@@ -97,7 +105,9 @@ class BERTClassifier(nn.Module):
     self.dropout = Dropout(self.config.dropout)
     self.classifier = _dense(len(self.config.classes), self.config)
 
-  def __call__(self, tokens: jax.Array, sides: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> jax.Array:
-    """A sentence's logits: as in `BERT` -> float32 `[classes]`."""
-    pooled = self.trunk.pooled(self.trunk(tokens, sides, mask, deterministic=deterministic))
+  def __call__(
+    self, tokens: jax.Array, token_type_ids: jax.Array, mask: jax.Array, *, deterministic: bool = True
+  ) -> jax.Array:
+    """The logits of a sentence's classes, float32 `[classes]`; the arguments are those of `BERT`."""
+    pooled = self.trunk.pooled(self.trunk(tokens, token_type_ids, mask, deterministic=deterministic))
     return self.classifier(self.dropout(pooled, deterministic=deterministic)).astype(jnp.float32)

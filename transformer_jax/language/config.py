@@ -1,4 +1,4 @@
-"""Sizes and options of the language models; each names the Transformer's blocks that it is made of."""
+"""Sizes and options of the language models, and the config of the Transformer layers that each consists of."""
 
 from dataclasses import dataclass, replace
 
@@ -8,17 +8,17 @@ from transformer_jax.runtime.errors import InputError, require
 
 @dataclass(unsafe_hash=True)
 class BlocksConfig(AnyModelConfig):
-  """What GPT and BERT have in common; the defaults are the sizes of both papers.
+  """The part that GPT and BERT have in common; the defaults are the sizes of both papers.
 
   Attributes:
-    num_layers: of self-attention and feed-forward.
+    num_layers: the number of layers, each with self-attention and feed-forward.
     d_model, d_ff, num_heads: as in the Transformer.
-    max_positions: rows of the table of positions; no longer text can be read or written.
-    dropout: on each sub-layer's output, on the sum of embeddings and before a classifier.
-    attention_dropout: on the attention weights.
-    pre_norm: LayerNorm before each sub-layer and behind the last, as in GPT-2 (Radford et al. 2019); both papers have
-      it behind each.
-    dtype: the type of matrix products.
+    max_positions: rows of the table of positions, and so the longest text that can be read or written.
+    dropout: applied to each sub-layer's output, to the sum of embeddings and before a classifier.
+    attention_dropout: applied to the attention weights.
+    pre_norm: LayerNorm before each sub-layer and after the last one, as in GPT-2 (Radford et al. 2019). Both papers
+      have it after each sub-layer.
+    dtype: the type of matmuls.
   """
 
   num_layers: int = 12
@@ -35,11 +35,11 @@ class BlocksConfig(AnyModelConfig):
 
   def __post_init__(self):
     require(self.max_positions > 0, "model.max_positions", self.max_positions, "positive")
-    _ = self.blocks  # whose own checks name the keys
+    _ = self.blocks  # its checks raise errors that name the keys
 
   @property
   def blocks(self) -> ModelConfig:
-    """Of the Transformer's blocks, with biases and what else is the model's own."""
+    """The config of the Transformer layers, with biases and the model's own activation and epsilon."""
     return ModelConfig(
       vocab_size=self.vocab_size,
       num_layers=self.num_layers,
@@ -91,7 +91,7 @@ class BERTConfig(BlocksConfig):
 
 @dataclass(unsafe_hash=True)
 class BERTClassifierConfig(BERTConfig):
-  """BERT with a layer that tells classes of sentences apart.
+  """BERT with a layer that classifies sentences.
 
   Attributes:
     labels: the names of the classes, separated by commas.
@@ -109,7 +109,7 @@ class BERTClassifierConfig(BERTConfig):
 
   @property
   def classes(self) -> list[str]:
-    """The names in their order."""
+    """The names of the classes, in the order of their numbers."""
     return [name.strip() for name in self.labels.split(",")]
 
 
@@ -121,8 +121,8 @@ class ELMoConfig(AnyModelConfig):
     vocab_size: entries of the vocabulary; the tokenizer learns exactly that many.
     num_layers: LSTMs in each direction.
     d_model: width of the embeddings and of each LSTM; features are twice as wide.
-    dropout: on what enters each LSTM.
-    dtype: the type of matrix products.
+    dropout: applied to the input of each LSTM.
+    dtype: the type of matmuls.
   """
 
   vocab_size: int = 32_000

@@ -12,10 +12,10 @@ from transformer_jax.recurrent.recurrence import begins
 
 
 class ELMo(nn.Module):
-  """Two stacks of LSTMs over the same embeddings, of which neither sees what the other reads (§3.1).
+  """Two stacks of LSTMs over the same embeddings, one for each direction; neither sees the other (§3.1).
 
-  From the second layer on, what enters a layer is added to what it gives. Both
-  directions share the embedding's table as their output layer.
+  From the second layer on, a layer's input is added to its output. Both
+  directions use the embedding's table as their output layer.
   """
 
   config: ELMoConfig
@@ -34,17 +34,17 @@ class ELMo(nn.Module):
   def __call__(
     self, tokens: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True
   ) -> jax.Array:
-    """All layers of one row.
+    """The states of all layers for one row.
 
     Args:
       tokens: `[length]` int32.
       positions: `[length]`, from 0 in each text.
       mask: `[length, length]`, true between the real tokens of one text.
-      deterministic: without dropout.
+      deterministic: whether dropout is off.
 
     Returns:
-      h, `[layers + 1, 2, length, model]`: the embedding, twice, and each layer's states after reading a token, from
-      the left and from the right.
+      h, `[layers + 1, 2, length, model]`: the embedding, twice; then each layer's states, read from the left and
+      from the right.
     """
     directions = []
     for stack, reverse in ((self.forward, False), (self.backward, True)):
@@ -58,7 +58,7 @@ class ELMo(nn.Module):
     return jnp.stack(directions, axis=1)
 
   def output_table(self) -> jax.Array:
-    """The output layer's table, that of the embedding: `[vocab, model]`."""
+    """The output layer's table, which is the embedding's: `[vocab, model]`."""
     return self.embedding.table
 
 
@@ -68,7 +68,7 @@ def mix(layers: jax.Array, weights: jax.Array, gamma: jax.Array | float = 1.0) -
 
 
 class Mix(nn.Module):
-  """`mix` with s and gamma to be learned by the task that uses the features; at first the mean of the layers."""
+  """`mix` with s and gamma as parameters of the task that uses the features; at first it is the mean of the layers."""
 
   @nn.compact
   def __call__(self, layers: jax.Array) -> jax.Array:

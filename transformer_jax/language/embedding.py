@@ -1,13 +1,13 @@
-"""A table of learned embeddings; GPT, BERT and ELMo begin with one or the sum of several."""
+"""A table of learned embeddings; the input of GPT, BERT and ELMo is one of them or a sum of several."""
 
 import flax.linen as nn
 import jax
 
 
 class LearnedEmbedding(nn.Module):
-  """A table `[size, model]` of N(0, 0.02^2), as for GPT and BERT: `[...]` integers -> `[..., model]`.
+  """A table `[size, model]`, drawn from N(0, 0.02^2) as in GPT and BERT: `[...]` integers -> `[..., model]`.
 
-  Unlike the Transformer's it is not multiplied by sqrt(d_model).
+  Unlike the Transformer's embedding it is not multiplied by sqrt(d_model).
   """
 
   size: int

@@ -1,4 +1,4 @@
-"""GPT (Radford et al. 2018): the Transformer's decoder alone, which predicts each token from those before it."""
+"""GPT (Radford et al. 2018): the Transformer's decoder alone; it predicts each token from the tokens before it."""
 
 import flax.linen as nn
 import jax
@@ -16,7 +16,7 @@ from transformer_jax.model.embedding import output_logits
 class GPT(nn.Module):
   """h_0 = U W_e + W_p, h_l = transformer_block(h_(l-1)), P(u) = softmax(h_n W_e^T).
 
-  As in the Transformer no method has a batch axis, and dropout takes its key from the "dropout" stream.
+  As in the Transformer no method has a batch axis, and dropout takes its keys from the "dropout" stream.
   """
 
   config: GPTConfig
@@ -34,15 +34,15 @@ class GPT(nn.Module):
     """All positions at once.
 
     Args:
-      tokens: `[length]` int32, the text shifted right behind BOS.
+      tokens: `[length]` int32, BOS and the text without its last token.
       positions: `[length]`, from 0 in each text.
       mask: `[length, length]`, causal.
-      deterministic: without dropout.
+      deterministic: whether dropout is off.
 
     Returns:
-      `[length, model]`; `logits` makes scores of the next token of it.
+      `[length, model]`, the input of `logits`.
     """
-    x = self.embedding_dropout(self._enter(tokens, positions), deterministic=deterministic)
+    x = self.embedding_dropout(self._embed(tokens, positions), deterministic=deterministic)
     return self.decoder(x, None, mask, None, deterministic=deterministic)
 
   def logits(self, hidden: jax.Array) -> jax.Array:
@@ -50,7 +50,7 @@ class GPT(nn.Module):
     return output_logits(self.output_table(), hidden, self.config.dtype.value)
 
   def output_table(self) -> jax.Array:
-    """The output layer's table, that of the embedding: `[vocab, model]`."""
+    """The output layer's table, which is the embedding's: `[vocab, model]`."""
     return self.embedding.table
 
   def init_cache(self, max_length: int, beams: int) -> Cache:
@@ -60,11 +60,11 @@ class GPT(nn.Module):
   def decode_step(
     self, cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array
   ) -> tuple[jax.Array, Cache]:
-    """One more token of every hypothesis, as in `Transformer.decode_step`: `[beams]` -> `[beams, model]`."""
+    """One more token of every hypothesis, like `Transformer.decode_step`: `[beams]` -> `[beams, model]`."""
     ancestors = continue_ancestors(cache.ancestors, position, parents)
     mask = masking.ancestor_mask(ancestors, position, beams=len(tokens))
-    x, past = self.decoder.step(self._enter(tokens, position[None]), position, cache.past, None, mask, None)
+    x, past = self.decoder.step(self._embed(tokens, position[None]), position, cache.past, None, mask, None)
     return x, Cache(past, None, ancestors)
 
-  def _enter(self, tokens: jax.Array, positions: jax.Array) -> jax.Array:
+  def _embed(self, tokens: jax.Array, positions: jax.Array) -> jax.Array:
     return (self.embedding(tokens) + self.positions(positions)).astype(self.config.dtype.value)

@@ -1,1 +1,1 @@
-"""The Transformer (§3). Everything here speaks of one sequence; callers add the batch with `jax.vmap`."""
+"""The Transformer (§3). Everything here takes one sequence; callers make the batch with `jax.vmap`."""

@@ -64,11 +64,12 @@ def fused_attention(
   """`scaled_dot_product_attention` in one kernel, which never holds all weights.
 
   Args:
-    query, key, value, mask: as there, with d_k = d_v; in bfloat16 and with even numbers of queries and keys for cuDNN.
+    query, key, value, mask: as in `scaled_dot_product_attention`, with d_k = d_v. cuDNN needs bfloat16 and even
+      numbers of queries and keys.
     implementation: cuDNN's kernel, or the same formula in `jax.nn` on any device.
 
   Returns:
-    As there.
+    The result of `scaled_dot_product_attention`.
 
   References:
     Dao 2023, FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning.
@@ -76,14 +77,14 @@ def fused_attention(
   # Under `vmap` cuDNN's kernel takes no mask that heads share (https://github.com/jax-ml/jax/pull/34920).
   masks = jnp.broadcast_to(mask, (1, query.shape[1], *mask.shape))
   heads = jax.nn.dot_product_attention(query[None], key[None], value[None], mask=masks, implementation=implementation)
-  return jnp.where(mask.any(axis=1)[:, None, None], heads[0], 0)  # which it leaves at the mean of the values
+  return jnp.where(mask.any(axis=1)[:, None, None], heads[0], 0)  # not the mean of the values, as in the kernel
 
 
 class MultiHeadAttention(nn.Module):
   """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V) (§3.2.2).
 
-  Keys and values come from one sequence, as everywhere in the paper, and may
-  be computed ahead (`keys_values`) of the queries that use them (`attend`).
+  Keys and values come from one sequence, as everywhere in the paper. They may
+  be computed (`keys_values`) before the queries that use them (`attend`).
   """
 
   config: ModelConfig
@@ -114,7 +115,7 @@ class MultiHeadAttention(nn.Module):
   def attend(
     self, x: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array, *, deterministic: bool
   ) -> jax.Array:
-    """Queries `[query, model]` over what `keys_values` gave -> `[query, model]`."""
+    """Queries from `x` `[query, model]` attend to the result of `keys_values` -> `[query, model]`."""
 
     def dropout(weights: jax.Array) -> jax.Array:
       return self.dropout(weights, deterministic=deterministic)

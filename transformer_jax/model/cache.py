@@ -1,4 +1,4 @@
-"""What decoding remembers of one sentence and its hypotheses, between one token and the next."""
+"""The decoding cache of one sentence: keys and values that a step needs and earlier steps computed."""
 
 from typing import NamedTuple
 
@@ -10,15 +10,15 @@ from transformer_jax.model.config import ModelConfig
 
 # Keys `[key, heads, d_k]` and values `[key, heads, d_v]`, as attention takes them.
 KeysValues = tuple[jax.Array, jax.Array]
-# The same in the order in which the products of a step read them: `[heads, d_k, key]` and `[heads, key, d_v]`.
+# The same in the order in which the matmuls of a step read them: `[heads, d_k, key]` and `[heads, key, d_v]`.
 Stored = tuple[jax.Array, jax.Array]
 
 
 class Memory(NamedTuple):
-  """What the decoder knows of the source.
+  """The decoder's view of the source.
 
   Attributes:
-    keys_values: for each layer the cross-attention's, stored; computed once and shared by the beams.
+    keys_values: each layer's cross-attention keys and values, computed once and shared by the beams.
     mask: `[1, source]`, true at real tokens.
   """
 
@@ -30,15 +30,15 @@ class Memory(NamedTuple):
 class Cache:
   """The decoder's keys and values.
 
-  Hypotheses come and go, but what was computed for them stays where it was
-  written: `ancestors` says which rows are a hypothesis' past
-  (`masking.ancestor_mask`), so that only this small table is re-ordered.
+  Keys and values stay where they were written when hypotheses are reordered. The
+  small table `ancestors` tells which of them belong to the past of a hypothesis
+  (`masking.ancestor_mask`), and only this table is reordered.
 
   Attributes:
-    past: for each layer the self-attention's keys and values, stored; key t * beams + s
-      is what slot s computed at time t.
-    memory: of the source; None for a decoder without one.
-    ancestors: `[beams, length]` int32.
+    past: each layer's self-attention keys and values. Key t * beams + b belongs to the hypothesis that was in place b
+      of the beam at time t.
+    memory: the view of the source; None for a decoder without one.
+    ancestors: `[beams, length]` int32, the place in the beam at each time of each hypothesis.
   """
 
   past: tuple[Stored, ...]
@@ -55,19 +55,19 @@ def empty(config: ModelConfig, memory: Memory | None, max_length: int, beams: in
 
 
 def store(keys_values: KeysValues) -> Stored:
-  """Puts the axes into the order of reading: to turn all keys in each step would cost more than its few queries do."""
+  """Transposes keys and values into the order of reading; to transpose all of them in each step would be slow."""
   keys, values = keys_values
   return keys.transpose(1, 2, 0), values.transpose(1, 0, 2)
 
 
 def stored(past: Stored) -> KeysValues:
-  """The inverse of `store`; the compiler makes no copy of it."""
+  """The inverse of `store`; it makes no copy in a compiled function."""
   keys, values = past
   return keys.transpose(2, 0, 1), values.transpose(1, 0, 2)
 
 
 def append(past: Stored, position: jax.Array, new: KeysValues) -> Stored:
-  """Writes the keys and values `[beams, heads, d]` of time `position` behind those of the times before."""
+  """Writes the keys and values `[beams, heads, d]` of time `position`."""
   beams = len(new[0])
   keys, values = (x.astype(old.dtype) for x, old in zip(store(new), past, strict=True))
   return (
@@ -77,6 +77,6 @@ def append(past: Stored, position: jax.Array, new: KeysValues) -> Stored:
 
 
 def continue_ancestors(ancestors: jax.Array, position: jax.Array, parents: jax.Array) -> jax.Array:
-  """Hypothesis b takes over the past of `parents[b]` and writes to slot b from now on: `[beams, length]`."""
-  slots = jnp.arange(len(parents), dtype=ancestors.dtype)
-  return jax.lax.dynamic_update_index_in_dim(ancestors[parents], slots, position, axis=1)
+  """Hypothesis b inherits the past of `parents[b]`, and is in place b now: `[beams, length]`."""
+  places = jnp.arange(len(parents), dtype=ancestors.dtype)
+  return jax.lax.dynamic_update_index_in_dim(ancestors[parents], places, position, axis=1)

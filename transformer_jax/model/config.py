@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from transformer_jax.runtime.errors import InputError, require
 
-_WIDEST_FUSED_HEAD = 128  # that every GPU with the kernel can
+_WIDEST_FUSED_HEAD = 128  # every GPU that has the kernel supports it
 
 
 class Dtype(enum.Enum):
-  """The type of matrix products, and of what goes from layer to layer and into the caches of decoding.
+  """The type of matmuls, activations and decoding caches.
 
-  Parameters, softmax, the statistics of layer normalisation, logits and loss are float32 whatever it is.
+  Parameters, softmax, the statistics of layer normalisation, logits and loss are always float32.
   """
 
   FLOAT32 = "float32"
@@ -21,7 +21,7 @@ class Dtype(enum.Enum):
 
 
 class Activation(enum.Enum):
-  """What is between the two products of a feed-forward layer; the paper's is ReLU (eq. 2)."""
+  """The function between the two matmuls of a feed-forward layer; the paper's is ReLU (eq. 2)."""
 
   RELU = "relu"
   GELU = "gelu"
@@ -30,16 +30,16 @@ class Activation(enum.Enum):
 
 @dataclass(unsafe_hash=True)
 class AnyModelConfig:
-  """What training and decoding read of a model's config, whatever the model is.
+  """The part of a model's config that training and decoding read, the same for all models.
 
-  Each model has a dataclass of its own with these fields and others; `families`
-  knows which model it configures.
+  Each model has its own dataclass with these fields and others. The registry
+  knows which model belongs to which dataclass.
 
   Attributes:
     vocab_size: entries of the one vocabulary.
-    d_model: the width by which eq. 3 sets the learning rate.
-    dtype: the type of matrix products.
-    translates: whether it reads a source and writes a target.
+    d_model: the width that sets the learning rate in eq. 3.
+    dtype: the type of matmuls.
+    translates: whether the model reads a source and writes a target.
   """
 
   vocab_size: int
@@ -54,7 +54,7 @@ class AnyModelConfig:
 
   @property
   def needs_cudnn(self) -> bool:
-    """Whether it can be trained on NVIDIA's GPUs alone."""
+    """Whether training needs an NVIDIA GPU."""
     return False
 
 
@@ -65,31 +65,31 @@ class ModelConfig(AnyModelConfig):
   Attributes:
     vocab_size: entries of the one vocabulary, shared by both languages; the
       tokenizer learns exactly that many.
-    num_layers: N, layers of the encoder and layers of the decoder.
+    num_layers: N, the layers of the encoder, and as many of the decoder.
     d_model: width of the residual stream.
     d_ff: inner width of the feed-forward layer.
-    num_heads: h.
+    num_heads: h, the number of attention heads.
     d_k: width of a head's queries and keys; None is d_model / h.
     d_v: width of a head's values; None is d_model / h.
-    dropout: P_drop, on each sub-layer's output and on embedding + position.
+    dropout: P_drop, on each sub-layer's output and on the sum of embedding and position.
     attention_dropout: dropout on the attention weights; the paper has none.
     attention_bias: biases in the attention projections; the paper has none.
-    attention_window: r of §4's restricted self-attention: a position sees those
-      of its own sequence at a distance of at most r, in the decoder the past ones;
-      attention over the encoder's output sees everything. None, as in the paper's
-      models, is no limit. It is a mask: what it hides is computed all the same.
-    activation: between the two products of a feed-forward layer: the paper's `relu`, or `gelu`,
-      x P(N(0, 1) < x), exactly or by its approximation with a hyperbolic tangent (`gelu-tanh`).
-    layer_norm_epsilon: added to the variance; the paper does not say, and the default is its authors' code's.
+    attention_window: r of §4's restricted self-attention. A position sees the positions of its own sequence at a
+      distance of at most r; in the decoder only the past ones. Attention over the encoder's output is not
+      restricted. None, as in the paper's models, is no limit. The window is a mask and saves no computation.
+    activation: the function between the two matmuls of a feed-forward layer: the paper's `relu`; `gelu`, which is
+      x P(N(0, 1) < x); or `gelu-tanh`, its approximation with a hyperbolic tangent.
+    layer_norm_epsilon: is added to the variance. The paper does not tell its value; the default is that of its
+      authors' code.
     pre_norm: x + f(LayerNorm(x)) in place of the paper's LayerNorm(x + f(x)).
     learned_positions: a table of positions in place of sinusoids (Table 3, row E).
-    max_positions: rows of that table; of no effect with sinusoids.
+    max_positions: rows of that table; without effect for sinusoids.
     share_embeddings: source and target use one table.
     share_logits: the output layer is the target's table (§3.4).
-    dtype: the type of matrix products (see `Dtype`).
-    fused_attention: whether updates compute eq. 1 by cuDNN's kernel, which keeps no weights: on NVIDIA's GPUs, in
-      bfloat16, without attention dropout, with d_k = d_v a multiple of 8 up to 128. Validation and decoding do
-      without it, so that they need no such device. No GPU was at hand to run it on.
+    dtype: the type of matmuls (see `Dtype`).
+    fused_attention: whether updates compute eq. 1 with cuDNN's kernel, which never stores the attention weights. It
+      needs an NVIDIA GPU, bfloat16, no attention dropout, and d_k = d_v, a multiple of 8 up to 128. Validation and
+      decoding run without it, on any device. It has not been run on a GPU.
   """
 
   vocab_size: int = 37_000

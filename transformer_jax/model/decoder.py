@@ -14,7 +14,7 @@ from transformer_jax.model.sublayer import Sublayer, layer_norm
 class DecoderLayer(nn.Module):
   """Masked self-attention, attention over the encoder's output, feed-forward.
 
-  Without an encoder (`cross` false) it has no attention over one, and there is no memory.
+  With `cross` false there is no encoder, and the layer has no attention over its output.
   """
 
   config: ModelConfig
@@ -55,7 +55,7 @@ class DecoderLayer(nn.Module):
     self_mask: jax.Array,
     cross_mask: jax.Array | None,
   ) -> tuple[jax.Array, Stored]:
-    """The newest position of each hypothesis, `[beams, model]`, and the past with it."""
+    """The newest position of each hypothesis: `[beams, model]` -> `[beams, model]`, and the past with this position."""
     query = self.self_sublayer.input(x)
     past = caching.append(past, position, self.self_attention.keys_values(query))
     attended = self.self_attention.attend(query, *caching.stored(past), self_mask, deterministic=True)
@@ -77,7 +77,10 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-  """The stack, for all positions at once (`__call__`) or one more (`step`); with `cross` false it has no encoder."""
+  """The stack of layers, for all positions at once (`__call__`) or for one more (`step`).
+
+  With `cross` false there is no encoder.
+  """
 
   config: ModelConfig
   cross: bool = True
@@ -111,7 +114,7 @@ class Decoder(nn.Module):
     self_mask: jax.Array,
     cross_mask: jax.Array | None,
   ) -> tuple[jax.Array, tuple[Stored, ...]]:
-    """`[beams, model]` -> `[beams, model]`, and each layer's past with this position in it."""
+    """The newest position of each hypothesis: `[beams, model]` -> `[beams, model]`, and each layer's past with it."""
     new_past = []
     memories = [None] * len(self.layers) if memory is None else memory
     for layer, layer_past, layer_memory in zip(self.layers, past, memories, strict=True):
@@ -120,5 +123,5 @@ class Decoder(nn.Module):
     return self.norm(x) if self.config.pre_norm else x, tuple(new_past)
 
   def memory_keys_values(self, memory: jax.Array) -> tuple[KeysValues, ...]:
-    """Each layer's keys and values of `[source, model]`."""
+    """Each layer's cross-attention keys and values of memory `[source, model]`."""
     return tuple(layer.cross_attention.keys_values(memory) for layer in self.layers)

@@ -1,4 +1,4 @@
-"""Dropout (§5.4) from 16 random bits an element."""
+"""Dropout (§5.4), with 16 random bits for each element."""
 
 import flax.linen as nn
 import jax
@@ -15,9 +15,9 @@ def dropout(key: jax.Array, x: jax.Array, rate: float) -> jax.Array:
   rounded rate, so that the expectation of the result is exactly `x`.
 
   Args:
-    key: of the random bits, for the generator Threefry.
-    x: any shape, floating.
-    rate: probability of zero, at least 0 and below 1.
+    key: the key of the random bits, for the generator Threefry.
+    x: an array of any shape and floating type.
+    rate: the probability of zero, at least 0 and below 1.
 
   Returns:
     An array like `x`.
@@ -32,19 +32,19 @@ def dropout(key: jax.Array, x: jax.Array, rate: float) -> jax.Array:
 
 
 def _at_least(level: int, key: jax.Array, count: int) -> jax.Array:
-  """`[count]` booleans: whether an integer, uniform below `_LEVELS`, is at least `level`.
+  """`[count]` booleans: whether a random integer, uniform below `_LEVELS`, is at least `level`.
 
-  Random bits are a large part of a training step on a CPU: 16 a number cost half
-  of the usual 32, and `jax.random.bits` would use one of the two words that
-  Threefry makes at a time. The two halves of a word are far apart in the result:
-  side by side they would have to be interleaved, by each reader anew.
+  Random bits take a large part of a training step on a CPU. 16 bits cost half as
+  much as the usual 32, and `jax.random.bits` would waste one of the two words
+  that Threefry computes at a time. The two halves of a word go to distant places
+  of the result, because interleaving them would take time.
   """
   words = threefry_2x32(jax.random.key_data(key), jnp.arange(-(-count // 2), dtype=jnp.uint32))
   return jnp.concatenate([words % _LEVELS >= level, words // _LEVELS >= level])[:count]
 
 
 class Dropout(nn.Module):
-  """`dropout` with the key of the module's "dropout" stream."""
+  """`dropout` with a key from the module's "dropout" stream."""
 
   rate: float
 

@@ -1,4 +1,4 @@
-"""Embeddings and the output layer from one table (§3.4)."""
+"""The embedding and the output layer, which share one table (§3.4)."""
 
 import flax.linen as nn
 import jax
@@ -13,12 +13,12 @@ def embed(table: jax.Array, tokens: jax.Array) -> jax.Array:
 
 
 def output_logits(table: jax.Array, hidden: jax.Array, dtype: str = "float32") -> jax.Array:
-  """Linear transformation h E^T without bias: `[vocab, model]`, `[..., model]` -> float32 `[..., vocab]`."""
+  """The linear transformation h E^T, without bias: `[vocab, model]`, `[..., model]` -> float32 `[..., vocab]`."""
   return jnp.einsum("...d,vd->...v", hidden.astype(dtype), table.astype(dtype), preferred_element_type=jnp.float32)
 
 
 class Embedding(nn.Module):
-  """A table `[vocab, model]` of N(0, 1 / d_model), so that `embed` gives unit variance."""
+  """A table `[vocab, model]`, drawn from N(0, 1 / d_model), so that the output of `embed` has unit variance."""
 
   config: AnyModelConfig
 

@@ -29,7 +29,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-  """`[source, model]`, mask `[source, source]` -> memory `[source, model]`."""
+  """The stack of layers: `[source, model]`, mask `[source, source]` -> memory `[source, model]`."""
 
   config: ModelConfig
 

@@ -18,7 +18,7 @@ ACTIVATIONS = {
 class FeedForward(nn.Module):
   """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same at each position: `[..., model]` -> `[..., model]`.
 
-  `config.activation` puts another function in the place of max(0, x).
+  `config.activation` can replace max(0, x) by another function.
   """
 
   config: ModelConfig

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 
 def padding_mask(query_valid: jax.Array, key_valid: jax.Array) -> jax.Array:
-  """Real tokens look at real tokens: `[query]` and `[key]` booleans -> `[query, key]`."""
+  """Real tokens look at real tokens: `[query]`, `[key]` booleans -> `[query, key]`."""
   return query_valid[:, None] & key_valid[None, :]
 
 
@@ -20,8 +20,8 @@ def segment_mask(query_segments: jax.Array, key_segments: jax.Array) -> jax.Arra
   """Tokens look at tokens of their own segment; segment 0 is padding and looks at nothing.
 
   Args:
-    query_segments: `[query]` integers.
-    key_segments: `[key]` integers.
+    query_segments: `[query]` integers, the segment of each query.
+    key_segments: `[key]` integers, the segment of each key.
 
   Returns:
     `[query, key]`.
@@ -38,20 +38,21 @@ def window_mask(query: int, key: int, radius: int) -> jax.Array:
 def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int, radius: int | None = None) -> jax.Array:
   """The past of each hypothesis in a cache that all hypotheses of a sentence share.
 
-  The cache keeps what slot s computed at time t in row t * beams + s and is never
-  re-ordered; a hypothesis is the path of slots through which it came.
+  Row t * beams + b of the cache belongs to the hypothesis that was in place b of
+  the beam at time t. The cache is never reordered; the places that a hypothesis
+  came through tell its rows.
 
   Args:
-    ancestors: `[beams, length]`, the slot at each time of each hypothesis.
+    ancestors: `[beams, length]`, the place at each time of each hypothesis.
     position: the present time; later times are not yet written.
-    beams: slots at each time.
-    radius: of `window_mask`; None is no limit.
+    beams: the number of places.
+    radius: the radius of `window_mask`; None is no limit.
 
   Returns:
     `[beams, length * beams]`.
   """
   length = ancestors.shape[1]
-  own = ancestors[:, :, None] == jnp.arange(beams)[None, None, :]  # [beams, length, slot]
+  own = ancestors[:, :, None] == jnp.arange(beams)[None, None, :]  # [beams, length, place]
   past = jnp.arange(length) <= position
   if radius is not None:
     past &= jnp.arange(length) >= position - radius

@@ -11,8 +11,8 @@ def sinusoids(positions: jax.Array, d_model: int) -> jax.Array:
   """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same.
 
   Args:
-    positions: `[...]` integers from 0; there is no largest.
-    d_model: even.
+    positions: `[...]` integers from 0, of any size.
+    d_model: the width, an even number.
 
   Returns:
     `[..., d_model]` float32, sine and cosine interleaved as printed in the paper.
@@ -36,6 +36,6 @@ class PositionalEncoding(nn.Module):
 
   def __call__(self, positions: jax.Array) -> jax.Array:
     if self.config.learned_positions:
-      # As large as a token's embedding, which is multiplied by sqrt(d_model) too.
+      # Multiplied by sqrt(d_model), as a token's embedding is, so that both are equally large.
       return self.table[positions] * self.config.d_model**0.5
     return sinusoids(positions, self.config.d_model)

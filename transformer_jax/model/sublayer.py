@@ -13,14 +13,14 @@ from transformer_jax.model.dropout import Dropout
 class LayerNorm(nn.LayerNorm):
   """(x - mean(x)) / sqrt(var(x) + epsilon) * scale + bias over the last axis (Ba et al. 2016); statistics in float32.
 
-  Flax computes the variance as E[x^2] - E[x]^2, of which float32 leaves little where the mean is large beside the
-  spread: at 1,000 spreads the output is off by 0.4. The output does not change when a constant is taken from x. So
-  the mean, as a constant, is taken from x first: the output is then exact to 1e-6 for any mean, and the gradients,
-  to which a constant adds nothing, cost what they did.
+  Flax computes the variance as E[x^2] - E[x]^2. That is inaccurate in float32 where the mean is large: if it is 1,000
+  times the standard deviation, the output has an error of 0.4. The output does not change when a constant is
+  subtracted from x, so the mean is subtracted first. The output is then exact to 1e-6 for any mean. For the gradients
+  the mean is a constant, so they cost as much as before.
   """
 
   def __call__(self, x: jax.Array) -> jax.Array:  # pyright: ignore[reportIncompatibleMethodOverride]  without masks
-    """`[..., model]` -> `[..., model]`, of type `dtype`."""
+    """`[..., model]` -> `[..., model]` in `dtype`."""
     x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     return super().__call__(x - jax.lax.stop_gradient(jnp.mean(x, axis=-1, keepdims=True)))
 
@@ -33,7 +33,7 @@ def layer_norm(config: ModelConfig) -> LayerNorm:
 class Sublayer(nn.Module):
   """LayerNorm(x + Dropout(f(x))), or by option x + Dropout(f(LayerNorm(x))).
 
-  `input` and `output` are its two halves, for an f that gives more than its output.
+  `input` and `output` are its two halves, for an f with more than one result.
   """
 
   config: ModelConfig
@@ -43,11 +43,11 @@ class Sublayer(nn.Module):
     self.dropout = Dropout(self.config.dropout)
 
   def input(self, x: jax.Array) -> jax.Array:
-    """What f sees."""
+    """The input of f."""
     return self.norm(x) if self.config.pre_norm else x
 
   def output(self, x: jax.Array, y: jax.Array, *, deterministic: bool) -> jax.Array:
-    """What becomes of x and y = f(input(x))."""
+    """The sub-layer's output, from x and y = f(input(x))."""
     x = x + self.dropout(y, deterministic=deterministic)
     return x if self.config.pre_norm else self.norm(x)
 

@@ -1,4 +1,4 @@
-"""The Transformer (Figure 1) of one sentence pair: encode, decode, and decode one token more."""
+"""The Transformer (Figure 1) for one sentence pair: encode, decode, and decode one more token."""
 
 import flax.linen as nn
 import jax
@@ -17,8 +17,8 @@ from transformer_jax.model.positional_encoding import PositionalEncoding
 class Transformer(nn.Module):
   """Encoder, decoder, embeddings and output layer.
 
-  No method has a batch axis: `jax.vmap` over `model.apply` makes one. Dropout
-  takes its key from the "dropout" stream and only where `deterministic` is false.
+  No method has a batch axis; `jax.vmap` over `model.apply` makes one. Where
+  `deterministic` is false, dropout takes its keys from the "dropout" stream.
   """
 
   config: ModelConfig
@@ -52,15 +52,15 @@ class Transformer(nn.Module):
 
     Args:
       source: `[source]` int32 tokens.
-      target: `[target]` int32, the decoder's input: the target shifted right behind BOS.
+      target: `[target]` int32, the decoder's input, which is BOS and the target without its last token.
       source_positions, target_positions: int32, from 0 in each sentence.
       source_mask: `[source, source]`.
       target_mask: `[target, target]`, causal.
       cross_mask: `[target, source]`.
-      deterministic: without dropout.
+      deterministic: whether dropout is off.
 
     Returns:
-      `[target, model]`; `logits` makes scores of it.
+      `[target, model]`, the input of `logits`.
     """
     memory = self.encode(source, source_positions, source_mask, deterministic=deterministic)
     return self.decode(target, target_positions, memory, target_mask, cross_mask, deterministic=deterministic)
@@ -70,7 +70,7 @@ class Transformer(nn.Module):
   ) -> jax.Array:
     """Tokens `[source]`, positions `[source]`, mask `[source, source]` -> memory `[source, model]`."""
     embedding = self.target_embedding if self.config.share_embeddings else self.own_source_embedding
-    x = self._enter(embedding(source) + self.source_positions(positions), deterministic)
+    x = self._layer_input(embedding(source) + self.source_positions(positions), deterministic)
     return self.encoder(x, self._restricted(mask), deterministic=deterministic)
 
   def decode(
@@ -84,7 +84,7 @@ class Transformer(nn.Module):
     deterministic: bool = True,
   ) -> jax.Array:
     """Tokens `[target]` behind BOS, memory `[source, model]` -> `[target, model]`; masks as in `__call__`."""
-    x = self._enter(self.target_embedding(target) + self.target_positions(positions), deterministic)
+    x = self._layer_input(self.target_embedding(target) + self.target_positions(positions), deterministic)
     return self.decoder(x, memory, self._restricted(self_mask), cross_mask, deterministic=deterministic)
 
   def logits(self, hidden: jax.Array) -> jax.Array:
@@ -96,16 +96,16 @@ class Transformer(nn.Module):
     return (self.target_embedding if self.config.share_logits else self.own_output).table
 
   def precompute_cross_attention(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
-    """What each step of the decoder needs of memory `[source, model]` and its real tokens `[source]`."""
+    """The cross-attention keys and values of memory `[source, model]`; `source_valid` `[source]` marks real tokens."""
     return Memory(tuple(map(caching.store, self.decoder.memory_keys_values(memory))), source_valid[None, :])
 
   def init_cache(self, memory: Memory, max_length: int, beams: int) -> Cache:
     """The cache before the first token.
 
     Args:
-      memory: of the source.
+      memory: the source's cross-attention keys and values.
       max_length: the most tokens that will be decoded.
-      beams: hypotheses decoded side by side.
+      beams: how many hypotheses are decoded side by side.
     """
     return caching.empty(self.config, memory, max_length, beams)
 
@@ -115,10 +115,10 @@ class Transformer(nn.Module):
     """One more token of every hypothesis of one sentence.
 
     Args:
-      cache: of the tokens so far.
-      position: of this token, from 0; a scalar.
-      parents: `[beams]`, the hypothesis of the step before that each continues.
-      tokens: `[beams]`, the decoder's input: BOS at position 0, then what was chosen.
+      cache: the cache after the tokens so far.
+      position: the position of this token, from 0; a scalar.
+      parents: `[beams]`, which hypothesis of the previous step each one extends.
+      tokens: `[beams]`, the decoder's input: BOS at position 0, then the chosen tokens.
 
     Returns:
       `[beams, model]` before the output layer, and the new cache.
@@ -133,13 +133,13 @@ class Transformer(nn.Module):
     return x, Cache(past, memory, ancestors)
 
   def _restricted(self, mask: jax.Array) -> jax.Array:
-    """A mask of self-attention within `config.attention_window`."""
+    """The mask of self-attention, restricted to `config.attention_window`."""
     window = self.config.attention_window
     if window is None:
       return mask
     query, key = mask.shape
     return masking.combine(mask, masking.window_mask(query, key, window))
 
-  def _enter(self, x: jax.Array, deterministic: bool) -> jax.Array:
+  def _layer_input(self, x: jax.Array, deterministic: bool) -> jax.Array:
     """Dropout on the sum of embeddings and positions (§5.4)."""
     return self.embedding_dropout(x.astype(self.config.dtype.value), deterministic=deterministic)

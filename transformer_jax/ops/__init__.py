@@ -1,1 +1,1 @@
-"""Kernels behind the plain formulas: they compute the same, faster."""
+"""Faster computations of plain formulas."""

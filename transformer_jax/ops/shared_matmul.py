@@ -1,4 +1,4 @@
-"""Products with a matrix that all sequences of a batch share."""
+"""Matmuls with a matrix that all sequences of a batch share."""
 
 import math
 from typing import Any
@@ -8,15 +8,15 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-_shared_product = Primitive("shared_product")
+_shared_matmul = Primitive("shared_matmul")
 
 
-def shared_product(x: jax.Array, matrix: jax.Array) -> jax.Array:
-  """x W, for which `jax.vmap` over many x makes one long x of them.
+def shared_matmul(x: jax.Array, matrix: jax.Array) -> jax.Array:
+  """Computes x W; under `jax.vmap` over x the rows of all x are one long x.
 
-  The product of a batch is then one of two matrices, and so is its gradient by W. With
-  `jnp.matmul` that gradient is a sum over two axes, sequences and positions, for which
-  XLA on a CPU first turns all of x.
+  So a batch needs one matmul of two matrices, and the gradient with respect to W
+  needs one. With `jnp.matmul` that gradient is a sum over two axes, sequences and
+  positions, for which XLA on a CPU first transposes all of x.
 
   Args:
     x: `[n, k]`.
@@ -25,19 +25,19 @@ def shared_product(x: jax.Array, matrix: jax.Array) -> jax.Array:
   Returns:
     `[n, m]` of that type.
   """
-  return _shared_product.bind(x, matrix)
+  return _shared_matmul.bind(x, matrix)
 
 
 def dot_general(
   x: jax.Array, kernel: jax.Array, dimension_numbers: Any, precision: None = None, **_: None
 ) -> jax.Array:
-  """`shared_product` for Flax's dense layers, which contract the last axes of x with the first ones of the kernel."""
+  """`shared_matmul` for Flax's dense layers, which contract the last axes of x with the first axes of the kernel."""
   (contracted, _), batch = dimension_numbers
   kept = x.ndim - len(contracted)
   assert tuple(contracted) == tuple(range(kept, x.ndim)) and not any(batch) and precision is None
   inputs = math.prod(x.shape[kept:])
-  product = shared_product(x.reshape(-1, inputs), kernel.reshape(inputs, -1))
-  return product.reshape(*x.shape[:kept], *kernel.shape[len(contracted) :])
+  result = shared_matmul(x.reshape(-1, inputs), kernel.reshape(inputs, -1))
+  return result.reshape(*x.shape[:kept], *kernel.shape[len(contracted) :])
 
 
 def _plain(x: jax.Array, matrix: jax.Array) -> jax.Array:
@@ -46,23 +46,23 @@ def _plain(x: jax.Array, matrix: jax.Array) -> jax.Array:
 
 def _under_vmap(operands: tuple[jax.Array, jax.Array], axes: tuple[int | None, int | None]) -> tuple[jax.Array, int]:
   x, matrix = operands
-  if axes[1] is not None:  # a matrix for each
+  if axes[1] is not None:  # each x has its own matrix
     return jax.vmap(_plain, axes)(x, matrix), 0
   x = jnp.moveaxis(x, axes[0] or 0, 0)
   many, n, k = x.shape
-  return shared_product(x.reshape(many * n, k), matrix).reshape(many, n, -1), 0
+  return shared_matmul(x.reshape(many * n, k), matrix).reshape(many, n, -1), 0
 
 
-def _by_x(gradient: jax.Array, x: Any, matrix: jax.Array) -> jax.Array:
-  return shared_product(gradient, matrix.T)
+def _gradient_of_x(gradient: jax.Array, x: Any, matrix: jax.Array) -> jax.Array:
+  return shared_matmul(gradient, matrix.T)
 
 
-def _by_matrix(gradient: jax.Array, x: jax.Array, matrix: Any) -> jax.Array:
+def _gradient_of_matrix(gradient: jax.Array, x: jax.Array, matrix: Any) -> jax.Array:
   return jax.lax.dot_general(x, gradient, (((0,), (0,)), ((), ())))  # sum over n
 
 
-_shared_product.def_impl(jax.jit(_plain))
-_shared_product.def_abstract_eval(lambda x, matrix: x.update(shape=(x.shape[0], matrix.shape[1])))
-mlir.register_lowering(_shared_product, mlir.lower_fun(_plain, multiple_results=False))
-batching.primitive_batchers[_shared_product] = _under_vmap
-ad.defbilinear(_shared_product, _by_x, _by_matrix)
+_shared_matmul.def_impl(jax.jit(_plain))
+_shared_matmul.def_abstract_eval(lambda x, matrix: x.update(shape=(x.shape[0], matrix.shape[1])))
+mlir.register_lowering(_shared_matmul, mlir.lower_fun(_plain, multiple_results=False))
+batching.primitive_batchers[_shared_matmul] = _under_vmap
+ad.defbilinear(_shared_matmul, _gradient_of_x, _gradient_of_matrix)

@@ -43,9 +43,9 @@ def complexity():
   }
   for name, growth in growths.items():
     kind = table.ROWS[name]
-    once = operations.products(kind.traced(sizes))
+    once = operations.matmuls(kind.traced(sizes))
     for size, expected in growth.items():
-      twice = operations.products(kind.traced(sizes._replace(**{size: 2 * getattr(sizes, size)})))
+      twice = operations.matmuls(kind.traced(sizes._replace(**{size: 2 * getattr(sizes, size)})))
       require_equal(twice / once, expected, f"growth of {name} with twice the {size}")
 
 

@@ -1,1 +1,1 @@
-"""The Transformer's recurrent ancestors; as everywhere, of one sequence: callers add the batch with `jax.vmap`."""
+"""Recurrent models from before the Transformer. All take one sequence; callers make the batch with `jax.vmap`."""

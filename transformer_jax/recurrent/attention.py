@@ -1,4 +1,4 @@
-"""Attention of one target state over the states of the source, before the Transformer."""
+"""Attention before the Transformer: one target state looks at the states of the source."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 def dot_score(query: jax.Array, keys: jax.Array) -> jax.Array:
   """h^T s_j: `[size]`, `[source, size]` -> float32 `[source]`.
 
-  Luong et al. 2015, "dot"; with keys s_j W also their "general", h^T W s_j.
+  This is "dot" of Luong et al. 2015. With keys s_j W it is their "general", h^T W s_j.
   """
   return jnp.einsum("k,sk->s", query, keys, preferred_element_type=jnp.float32)
 
@@ -15,14 +15,14 @@ def dot_score(query: jax.Array, keys: jax.Array) -> jax.Array:
 def additive_score(query: jax.Array, keys: jax.Array, v: jax.Array) -> jax.Array:
   """v^T tanh(q + k_j): `[size]`, `[source, size]`, `[size]` -> float32 `[source]`.
 
-  Bahdanau et al. 2015 with q = W s_(i-1) and k_j = U h_j; Luong et al. 2015 with q and k_j the two
-  halves of their "concat", W [h; s_j].
+  In Bahdanau et al. 2015 q = W s_(i-1) and k_j = U h_j. In Luong et al. 2015 q and k_j are the two halves of their
+  "concat", W [h; s_j].
   """
   return jnp.einsum("sk,k->s", jnp.tanh(query[None] + keys), v, preferred_element_type=jnp.float32)
 
 
 def attend(scores: jax.Array, mask: jax.Array, values: jax.Array) -> jax.Array:
-  """The mean of the values with the weights softmax(scores): the context vector.
+  """The context vector: the mean of the values, weighted with softmax(scores).
 
   Args:
     scores: `[source]` float32.

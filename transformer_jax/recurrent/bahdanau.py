@@ -15,7 +15,7 @@ from transformer_jax.recurrent.recurrence import begins, last_read, recurrence, 
 
 
 class Source(NamedTuple):
-  """What attention looks at.
+  """The source as attention needs it.
 
   Attributes:
     annotations: h_j, the states of both directions side by side, `[source, 2 hidden]`.
@@ -27,11 +27,11 @@ class Source(NamedTuple):
 
 
 class DecoderState(NamedTuple):
-  """Between two target tokens.
+  """The decoder's state between two target tokens.
 
   Attributes:
     s: the recurrent state, `[hidden]`.
-    context: c of the last token, `[2 hidden]`, which the output layer looks at.
+    context: c of the last token, `[2 hidden]`, an input of the output layer.
   """
 
   s: jax.Array
@@ -50,7 +50,7 @@ class Alignment(nn.Module):
     self.v = self.param("v", nn.initializers.normal(config.attention_size**-0.5), (config.attention_size,))
 
   def source(self, annotations: jax.Array) -> Source:
-    """What `__call__` needs of `[source, 2 hidden]`."""
+    """The annotations `[source, 2 hidden]` with their keys."""
     return Source(annotations, self.key(annotations))
 
   def __call__(self, s: jax.Array, source: Source, mask: jax.Array) -> jax.Array:
@@ -59,9 +59,9 @@ class Alignment(nn.Module):
 
 
 class DeepOutput(nn.Module):
-  """t_i = max of pairs of U_o s_i + V_o E y_(i-1) + C_o c_i (A.2.2): a maxout layer (Goodfellow et al. 2013).
+  """A maxout layer (Goodfellow et al. 2013): t_i = max over pairs of U_o s_i + V_o E y_(i-1) + C_o c_i (A.2.2).
 
-  s_i is that of eq. 4, as everywhere in the literature; the appendix prints s_(i-1).
+  It uses s_i, as in eq. 4 and in the literature; the appendix prints s_(i-1).
   """
 
   config: BahdanauConfig
@@ -91,14 +91,14 @@ class Bahdanau(EncoderDecoder):
     self.initial = Linear(hidden, hidden, dtype)  # W_s
     self.alignment = Alignment(config)
     self.decoder = GRU(d, hidden, dtype)
-    # What the context adds to the gates and the proposal: C_z, C_r and C side by side.
+    # The context's part of the gates and the proposal: C_z, C_r and C side by side.
     self.context = Linear(2 * hidden, 3 * hidden, dtype, gates=3)
     self.output = DeepOutput(config)
 
   def encode(
     self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True
   ) -> jax.Array:
-    """The annotations, `[source, 2 hidden]`: what was read from the left, and what from the right."""
+    """The annotations, `[source, 2 hidden]`: the states read from the left, beside those read from the right."""
     x = self.embed(source, deterministic=deterministic)
     return jnp.concatenate(
       [
@@ -130,12 +130,12 @@ class Bahdanau(EncoderDecoder):
     return self.dropout(self.output(states, x), deterministic=deterministic)
 
   def advance(self, state: DecoderState, inputs: jax.Array, source: Source, mask: jax.Array) -> DecoderState:
-    """One token, from what the decoder's `inputs` gives of it."""
+    """One token; `inputs` is the decoder's `inputs` for it."""
     context = self.alignment(state.s, source, mask)
     return DecoderState(self.decoder.advance(state.s, inputs + self.context(context)), context)
 
   def initial_state(self, annotations: jax.Array, mask: jax.Array) -> DecoderState:
-    """s_0 = tanh(W_s h_1), of the direction that reads the first token last: `[query, source]` -> `[query]` states."""
+    """s_0 = tanh(W_s h_1), with h_1 read from the right: mask `[query, source]` -> a state for each query."""
     backward = annotations[last_read(mask, reverse=True), self.config.hidden_size :]
     return DecoderState(jnp.tanh(self.initial(backward)), zeros(len(mask), annotations.shape[1]))
 

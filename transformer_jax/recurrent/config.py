@@ -1,8 +1,7 @@
 """Sizes and options of the recurrent models; the defaults are the papers'.
 
-The paper's three tables (source, target, output) are one here, as the
-Transformer's are, so that models of equal size differ in nothing but their
-architecture.
+The papers have three tables of embeddings: source, target and output. Here they are one, as in the Transformer, so that
+models of equal size differ in their architecture alone.
 """
 
 import enum
@@ -13,7 +12,7 @@ from transformer_jax.runtime.errors import require
 
 
 class Score(enum.Enum):
-  """How Luong et al. compare a target state h with a source state s (`attention.py`)."""
+  """The function by which Luong et al. compare a target state h with a source state s (`attention.py`)."""
 
   DOT = "dot"
   GENERAL = "general"
@@ -22,14 +21,14 @@ class Score(enum.Enum):
 
 @dataclass(unsafe_hash=True)
 class RecurrentConfig(AnyModelConfig):
-  """What the recurrent models have in common.
+  """The part that the recurrent models have in common.
 
   Attributes:
     vocab_size: entries of the one vocabulary, shared by both languages.
-    d_model: width of embeddings and of what the output layer sees.
+    d_model: width of the embeddings and of the output layer's input.
     hidden_size: width of a recurrent state.
-    dropout: on what goes up, never on what goes on in time (Zaremba et al. 2014).
-    dtype: the type of matrix products; states are float32.
+    dropout: applied between layers, never from one position to the next (Zaremba et al. 2014).
+    dtype: the type of matmuls; states are float32.
   """
 
   vocab_size: int = 37_000
@@ -66,7 +65,7 @@ class BahdanauConfig(RecurrentConfig):
   """Bahdanau et al. 2015: one layer of GRUs in each direction of the encoder, and one in the decoder.
 
   Attributes:
-    attention_size: n', the width in which states are compared.
+    attention_size: n', the width of the vectors by which states are compared.
   """
 
   d_model: int = 620
@@ -85,7 +84,7 @@ class LuongConfig(RecurrentConfig):
     num_layers: LSTMs on top of one another, in the encoder and in the decoder.
     reverse_source: read the source from its last token to its first.
     score: how states are compared.
-    input_feeding: the attentional vector of one step is an input of the next.
+    input_feeding: the attentional vector of one step is an input of the next step.
   """
 
   dropout: float = 0.2

@@ -1,4 +1,4 @@
-"""What the recurrent models that translate have in common."""
+"""The base class of the recurrent models that translate."""
 
 from typing import Any, NamedTuple
 
@@ -13,11 +13,11 @@ from transformer_jax.recurrent.recurrence import over, take, where
 
 
 class Memory(NamedTuple):
-  """What the decoder needs of one sentence.
+  """The decoder's view of one source sentence.
 
   Attributes:
     initial: the decoder's state before its first token.
-    source: what attention looks at, a tree of arrays `[source, ...]`; empty where there is none.
+    source: the source as attention needs it, a tree of arrays `[source, ...]`; empty without attention.
     mask: `[source]`, true at real tokens.
   """
 
@@ -28,11 +28,11 @@ class Memory(NamedTuple):
 
 @flax.struct.dataclass
 class Cache:
-  """What decoding remembers between one token and the next.
+  """The decoding cache of one sentence.
 
   Attributes:
-    state: of each hypothesis, arrays `[beams, ...]`.
-    memory: of the source.
+    state: the decoder's state of each hypothesis, arrays `[beams, ...]`.
+    memory: the decoder's view of the source.
   """
 
   state: Any
@@ -40,10 +40,10 @@ class Cache:
 
 
 class EncoderDecoder(nn.Module):
-  """A recurrent model with the methods of `model.transformer.Transformer`; there they are documented.
+  """A recurrent model with the methods of `model.transformer.Transformer`, which documents them.
 
-  A model of this kind has `encode`, `decode` and `remember`, and a decoder that
-  advances by one token: `step`.
+  A subclass has `encode`, `decode` and `precompute_cross_attention`, and `step`,
+  which advances the decoder by one token.
   """
 
   config: Any  # a RecurrentConfig; each model has its own
@@ -66,15 +66,15 @@ class EncoderDecoder(nn.Module):
     *,
     deterministic: bool = True,
   ) -> jax.Array:
-    """Tokens `[target]` behind BOS, what `encode` gave -> `[target, model]`.
+    """Tokens `[target]` behind BOS, and the result of `encode` -> `[target, model]`.
 
-    `self_mask` is not looked at: a sentence begins at position 0, and a recurrent
-    model sees nothing of what comes later.
+    `self_mask` is not used: a sentence begins at position 0, and a recurrent
+    model never sees later tokens.
     """
     raise NotImplementedError
 
   def precompute_cross_attention(self, memory: Any, source_valid: jax.Array) -> Memory:
-    """What each step of the decoder needs of what `encode` gave, and of the real tokens `[source]`."""
+    """The decoder's view of the result of `encode`; `source_valid` `[source]` marks real tokens."""
     raise NotImplementedError
 
   def step(self, state: Any, embedded: jax.Array, memory: Memory) -> tuple[Any, jax.Array]:
@@ -93,7 +93,7 @@ class EncoderDecoder(nn.Module):
     *,
     deterministic: bool = True,
   ) -> jax.Array:
-    """A sentence pair, or a packed row of several -> `[target, model]`; `logits` makes scores of it."""
+    """A sentence pair, or a packed row of several -> `[target, model]`, the input of `logits`."""
     memory = self.encode(source, source_positions, source_mask, deterministic=deterministic)
     return self.decode(target, target_positions, memory, target_mask, cross_mask, deterministic=deterministic)
 
@@ -106,7 +106,7 @@ class EncoderDecoder(nn.Module):
     return output_logits(self.output_table(), hidden, self.config.dtype.value)
 
   def output_table(self) -> jax.Array:
-    """The output layer's table, `[vocab, model]`: the embeddings'."""
+    """The output layer's table, which is the embedding's: `[vocab, model]`."""
     return self.embedding.table
 
   def init_cache(self, memory: Memory, max_length: int, beams: int) -> Cache:

@@ -5,23 +5,23 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.model.config import Dtype
-from transformer_jax.recurrent.linear import product, side_by_side
+from transformer_jax.recurrent.linear import matmul, side_by_side
 from transformer_jax.recurrent.recurrence import recurrence, zeros
 
 
 class GRU(nn.Module):
   r"""One layer.
 
-    z_t = sigmoid(x_t W_z + s_(t-1) U_z)               how much is new
-    r_t = sigmoid(x_t W_r + s_(t-1) U_r)               how much of the past the proposal sees
+    z_t = sigmoid(x_t W_z + s_(t-1) U_z)               the update gate
+    r_t = sigmoid(x_t W_r + s_(t-1) U_r)               the reset gate
     s_t = (1 - z_t) * s_(t-1) + z_t * tanh(x_t W + (r_t * s_(t-1)) U)
 
-  with a bias each, which the paper leaves out of its equations.
+  Each of the three has a bias, which the paper leaves out of its equations.
 
   Attributes:
-    input_size: of x.
-    hidden_size: of s.
-    dtype: the type of matrix products.
+    input_size: the width of x.
+    hidden_size: the width of s.
+    dtype: the type of matmuls.
   """
 
   input_size: int
@@ -37,11 +37,11 @@ class GRU(nn.Module):
     self.bias = self.param("bias", nn.initializers.zeros, (3 * hidden,))
 
   def __call__(self, x: jax.Array, restarts: jax.Array, *, reverse: bool = False) -> jax.Array:
-    """All positions of a row, from a state of zeros in each sentence.
+    """All positions of a row; each sentence begins with a state of zeros.
 
     Args:
       x: `[length, input]`.
-      restarts: `[length]` booleans, true at the first token that is read of each sentence.
+      restarts: `[length]` booleans, true at each sentence's first token in the order of reading.
       reverse: read from the last position to the first.
 
     Returns:
@@ -50,14 +50,14 @@ class GRU(nn.Module):
     return recurrence(GRU.advance, self, self.inputs(x), restarts, zeros(len(x), self.hidden_size), reverse=reverse)
 
   def inputs(self, x: jax.Array) -> jax.Array:
-    """What x adds to z, r and the proposal, in one product for all positions: `[..., 3 hidden]`."""
-    sums = product(x, self.kernel, self.dtype)
+    """x W_z, x W_r and x W with their biases, in one matmul for all positions: `[..., 3 hidden]`."""
+    sums = matmul(x, self.kernel, self.dtype)
     return sums + jnp.broadcast_to(self.bias, sums.shape)
 
   def advance(self, state: jax.Array, inputs: jax.Array) -> jax.Array:
-    """One position, from what `inputs` gives of its x."""
+    """One position; `inputs` is the method's result for its x."""
     hidden = self.hidden_size
     gates, proposal = jnp.split(inputs, [2 * hidden], axis=-1)
-    z, r = jnp.split(jax.nn.sigmoid(gates + product(state, self.recurrent, self.dtype)), 2, axis=-1)
-    proposal = jnp.tanh(proposal + product(r * state, self.proposal, self.dtype))
+    z, r = jnp.split(jax.nn.sigmoid(gates + matmul(state, self.recurrent, self.dtype)), 2, axis=-1)
+    proposal = jnp.tanh(proposal + matmul(r * state, self.proposal, self.dtype))
     return (1 - z) * state + z * proposal

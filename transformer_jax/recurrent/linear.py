@@ -1,4 +1,4 @@
-"""Linear maps with float32 results, and matrices in which those of several gates stand side by side."""
+"""Linear maps with float32 results; one matrix can hold those of several gates side by side."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ import jax.numpy as jnp
 from transformer_jax.model.config import Dtype
 
 
-def product(x: jax.Array, kernel: jax.Array, dtype: Dtype) -> jax.Array:
+def matmul(x: jax.Array, kernel: jax.Array, dtype: Dtype) -> jax.Array:
   """x W, multiplied in `dtype`: `[..., inputs]`, `[inputs, outputs]` -> float32 `[..., outputs]`."""
   x, kernel = x.astype(dtype.value), kernel.astype(dtype.value)
   return jnp.einsum("...i,io->...o", x, kernel, preferred_element_type=jnp.float32)
 
 
 def side_by_side(initializer: nn.initializers.Initializer, gates: int) -> nn.initializers.Initializer:
-  """An initializer that draws the matrix of each gate by itself, as if they were not one."""
+  """An initializer that draws the matrix of each gate separately."""
 
   def init(
     key: jax.Array, shape: Sequence[int], dtype: jnp.dtype = jnp.float32, out_sharding: None = None
@@ -32,9 +32,9 @@ class Linear(nn.Module):
 
   Attributes:
     inputs, outputs: the widths.
-    dtype: the type of the product.
-    gates: matrices that stand side by side in W.
-    use_bias: whether there is b, 0 at first.
+    dtype: the type of the matmul.
+    gates: how many matrices stand side by side in W.
+    use_bias: whether there is a bias b, at first 0.
   """
 
   inputs: int
@@ -51,5 +51,5 @@ class Linear(nn.Module):
 
   def __call__(self, x: jax.Array) -> jax.Array:
     """`[..., inputs]` -> float32 `[..., outputs]`."""
-    y = product(x, self.kernel, self.dtype)
+    y = matmul(x, self.kernel, self.dtype)
     return y + jnp.broadcast_to(self.b, y.shape) if self.use_bias else y

@@ -7,15 +7,15 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.model.config import Dtype
-from transformer_jax.recurrent.linear import product, side_by_side
+from transformer_jax.recurrent.linear import matmul, side_by_side
 from transformer_jax.recurrent.recurrence import recurrence, zeros
 
 
 class State(NamedTuple):
-  """What an LSTM remembers.
+  """The state of an LSTM.
 
   Attributes:
-    hidden: h, `[..., hidden]` float32; also its output.
+    hidden: h, `[..., hidden]` float32, which is the output, too.
     cell: c, `[..., hidden]` float32.
   """
 
@@ -24,12 +24,12 @@ class State(NamedTuple):
 
 
 def lstm_cell(gates: jax.Array, cell: jax.Array) -> State:
-  r"""One step, from the sums that enter the gates.
+  r"""One step, given the inputs of the gates.
 
     i, f, o = sigmoid(...)    g = tanh(...)    c_t = f * c_(t-1) + i * g    h_t = o * tanh(c_t)
 
   Args:
-    gates: `[..., 4 hidden]` float32, what enters i, f, g and o.
+    gates: `[..., 4 hidden]` float32, the inputs of i, f, g and o.
     cell: c_(t-1), `[..., hidden]` float32.
   """
   i, f, g, o = jnp.split(gates, 4, axis=-1)
@@ -38,19 +38,19 @@ def lstm_cell(gates: jax.Array, cell: jax.Array) -> State:
 
 
 def _forget_bias(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-  """1 for the forget gates, so that at first much is remembered (Jozefowicz et al. 2015); 0 for the others."""
+  """1 for the forget gates, so that the cell forgets little at first (Jozefowicz et al. 2015); 0 for the others."""
   del key
   hidden = shape[0] // 4
   return jnp.zeros(shape).at[hidden : 2 * hidden].set(1)
 
 
 class LSTM(nn.Module):
-  """One layer: the gates' sums are x_t W + h_(t-1) U + b.
+  """One layer: the inputs of the gates are x_t W + h_(t-1) U + b.
 
   Attributes:
-    input_size: of x.
-    hidden_size: of h and c.
-    dtype: the type of matrix products.
+    input_size: the width of x.
+    hidden_size: the width of h and c.
+    dtype: the type of matmuls.
   """
 
   input_size: int
@@ -71,8 +71,8 @@ class LSTM(nn.Module):
 
     Args:
       x: `[length, input]`.
-      restarts: `[length]` booleans, true at the first token that is read of each sentence.
-      initial: `[length, hidden]` each, the state before a sentence, read where it restarts; None is zeros.
+      restarts: `[length]` booleans, true at each sentence's first token in the order of reading.
+      initial: the state before each sentence, at its first token; arrays `[length, hidden]`; None is zeros.
       reverse: read from the last position to the first.
 
     Returns:
@@ -83,10 +83,10 @@ class LSTM(nn.Module):
     return recurrence(LSTM.advance, self, self.inputs(x), restarts, initial, reverse=reverse)
 
   def inputs(self, x: jax.Array) -> jax.Array:
-    """x W + b, which needs no state, so that one product does it for all positions: `[..., 4 hidden]`."""
-    gates = product(x, self.kernel, self.dtype)
+    """x W + b, in one matmul for all positions, as it needs no state: `[..., 4 hidden]`."""
+    gates = matmul(x, self.kernel, self.dtype)
     return gates + jnp.broadcast_to(self.bias, gates.shape)
 
   def advance(self, state: State, inputs: jax.Array) -> State:
-    """One position, from what `inputs` gives of its x."""
-    return lstm_cell(inputs + product(state.hidden, self.recurrent, self.dtype), state.cell)
+    """One position; `inputs` is the method's result for its x."""
+    return lstm_cell(inputs + matmul(state.hidden, self.recurrent, self.dtype), state.cell)

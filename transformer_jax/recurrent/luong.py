@@ -16,11 +16,11 @@ from transformer_jax.recurrent.stack import States
 
 
 class Source(NamedTuple):
-  """What attention looks at.
+  """The source as attention needs it.
 
   Attributes:
-    states: of the encoder's top layer, `[source, hidden]`.
-    keys: what scores need of them, `[source, hidden]`; computed once.
+    states: the states of the encoder's top layer, `[source, hidden]`.
+    keys: the keys of the scores, `[source, hidden]`; computed once.
   """
 
   states: jax.Array
@@ -28,11 +28,11 @@ class Source(NamedTuple):
 
 
 class DecoderState(NamedTuple):
-  """Between two target tokens.
+  """The decoder's state between two target tokens.
 
   Attributes:
-    layers: states of the LSTMs.
-    attentional: h~ of the last token, `[model]`; zeros at first.
+    layers: the states of the LSTMs.
+    attentional: h~ of the last token, `[model]`; at first zeros.
   """
 
   layers: States
@@ -59,7 +59,7 @@ class GlobalAttention(nn.Module):
     self.combine = Linear(2 * size, self.config.d_model, dtype)
 
   def source(self, states: jax.Array) -> Source:
-    """What `__call__` needs of the encoder's states `[source, hidden]`."""
+    """The encoder's states `[source, hidden]` with their keys."""
     return Source(states, states if self.config.score is Score.DOT else self.key(states))
 
   def __call__(self, h: jax.Array, source: Source, mask: jax.Array) -> jax.Array:
@@ -115,7 +115,7 @@ class Luong(Stacks):
     mask: jax.Array,
     deterministic: bool,
   ) -> jax.Array:
-    """With input feeding, all of the decoder goes token by token: `[target, model]` -> h~ `[target, model]`."""
+    """With input feeding the whole decoder runs token by token: `[target, model]` -> h~ `[target, model]`."""
     config = self.config
 
     def advance(model: "Luong", state: DecoderState, at: tuple[jax.Array, ...]) -> DecoderState:
@@ -135,7 +135,7 @@ class Luong(Stacks):
   def advance(
     self, state: DecoderState, inputs: jax.Array, source: Source, mask: jax.Array, kept: jax.Array | None
   ) -> DecoderState:
-    """One token, from what the decoder's `inputs` gives of it."""
+    """One token; `inputs` is the decoder's `inputs` for it."""
     if self.config.input_feeding:
       inputs = inputs + self.input_feeding(state.attentional)
     layers = self.decoder.advance(state.layers, inputs, kept)

@@ -1,4 +1,4 @@
-"""A state that goes from token to token, and begins anew with each sentence of a packed row."""
+"""The recurrence over a packed row: a state goes from token to token and restarts at each sentence."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,14 +17,14 @@ def recurrence(
   *,
   reverse: bool = False,
 ) -> Any:
-  """state_t = step(state_(t-1), inputs_t), where initial_t stands for state_(t-1) if restarts_t.
+  """state_t = step(state_(t-1), inputs_t), with initial_t in place of state_(t-1) if restarts_t.
 
   Args:
     step: (module, state, inputs of one position) -> state.
-    module: whose parameters the step uses.
+    module: the module whose parameters the step uses.
     inputs: a tree of arrays `[length, ...]`.
-    restarts: `[length]` booleans, true at the first token that is read of each sentence.
-    initial: the state before each position, arrays `[length, ...]`, of which only those at restarts are read.
+    restarts: `[length]` booleans, true at each sentence's first token in the order of reading.
+    initial: the state before each position, arrays `[length, ...]`; only those at restarts are used.
     reverse: read from the last position to the first.
 
   Returns:
@@ -42,22 +42,22 @@ def recurrence(
 
 
 def over(function: Callable[..., Any], in_axes: Any) -> Callable[..., Any]:
-  """`jax.vmap` of a function of a module and arrays, mapped over the arrays: the parameters are shared."""
+  """`jax.vmap` for a function of a module and arrays: maps over the arrays and shares the parameters."""
   return nn.vmap(function, in_axes=in_axes, variable_axes={"params": None}, split_rngs={"params": False})
 
 
 def where(condition: jax.Array, a: Any, b: Any) -> Any:
-  """One of two trees of arrays, by a scalar."""
+  """Tree a if the scalar condition is true, else tree b."""
   return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
 def zeros(length: int, *shape: int) -> jax.Array:
-  """An initial state of nothing but zeros, before each of `length` positions."""
+  """An initial state of zeros for each of `length` positions."""
   return jnp.broadcast_to(jnp.zeros(shape), (length, *shape))
 
 
 def begins(positions: jax.Array, mask: jax.Array, *, reverse: bool) -> jax.Array:
-  """The first token that is read of each sentence of a row.
+  """Marks each sentence's first token in the order of reading.
 
   Args:
     positions: `[length]`, from 0 in each sentence.
@@ -65,17 +65,17 @@ def begins(positions: jax.Array, mask: jax.Array, *, reverse: bool) -> jax.Array
     reverse: whether sentences are read from their ends.
 
   Returns:
-    `[length]`, which says nothing about padding.
+    `[length]` booleans; those of padding mean nothing.
   """
-  # Where a sentence ends, its token may not look at the one behind it.
+  # The last token of a sentence may not look at the next token of the row.
   return jnp.concatenate([~jnp.diagonal(mask, 1), jnp.ones(1, bool)]) if reverse else positions == 0
 
 
 def last_read(mask: jax.Array, *, reverse: bool) -> jax.Array:
-  """Where the token is that is read last of those that each query may look at: `[query, source]` -> `[query]`."""
+  """The index of the token read last among those that each query may look at: `[query, source]` -> `[query]`."""
   return jnp.argmax(mask, axis=1) if reverse else mask.shape[1] - 1 - jnp.argmax(mask[:, ::-1], axis=1)
 
 
 def take(states: Any, index: jax.Array) -> Any:
-  """The states at some positions: arrays `[length, ...]`, `[n]` -> `[n, ...]`."""
+  """The states at the positions `index`: arrays `[length, ...]`, `[n]` -> `[n, ...]`."""
   return jax.tree.map(lambda x: x[index], states)

@@ -1,4 +1,4 @@
-"""Sequence to Sequence Learning with Neural Networks (Sutskever et al. 2014): all of the source in one state."""
+"""Sequence to Sequence Learning with Neural Networks (Sutskever et al. 2014): one state holds the whole source."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from transformer_jax.recurrent.stack import Stack, States
 
 
 class Stacks(EncoderDecoder):
-  """A stack of LSTMs that reads the source, and another one that writes the target."""
+  """The base of models with two stacks of LSTMs: one reads the source, the other writes the target."""
 
   config: Any  # one with `num_layers` and `reverse_source`
 
@@ -30,7 +30,7 @@ class Stacks(EncoderDecoder):
 
 
 class SequenceToSequence(Stacks):
-  """A stack of LSTMs reads the source; another one begins in the state where it ended, and writes the target."""
+  """One stack of LSTMs reads the source; another begins with its last state and writes the target."""
 
   config: SequenceToSequenceConfig
 

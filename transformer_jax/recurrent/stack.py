@@ -1,4 +1,4 @@
-"""LSTMs on top of one another, with dropout on the way up and none on the way on (Zaremba et al. 2014)."""
+"""A stack of LSTMs, with dropout between the layers but not between positions (Zaremba et al. 2014)."""
 
 import flax.linen as nn
 import jax
@@ -8,7 +8,7 @@ from transformer_jax.model.config import Dtype
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.recurrent.lstm import LSTM, State
 
-# Of each layer, the lowest first.
+# The state of each layer, the lowest first.
 States = tuple[State, ...]
 
 
@@ -16,11 +16,11 @@ class Stack(nn.Module):
   """Each layer reads the outputs of the one below it.
 
   Attributes:
-    input_size: of the lowest layer's input.
-    hidden_size: of each layer's state.
-    num_layers: how many.
-    dropout: between the layers; that of the lowest one's input and of the top one's output is the caller's.
-    dtype: the type of matrix products.
+    input_size: the width of the lowest layer's input.
+    hidden_size: the width of each layer's state.
+    num_layers: the number of layers.
+    dropout: applied between the layers. The caller applies it to the stack's input and output.
+    dtype: the type of matmuls.
   """
 
   input_size: int
@@ -52,16 +52,16 @@ class Stack(nn.Module):
     return tuple(states)
 
   def inputs(self, x: jax.Array) -> jax.Array:
-    """What `advance` needs of the lowest layer's inputs, of all positions at once."""
+    """The lowest layer's `LSTM.inputs` for all positions at once, which `advance` needs."""
     return self.lstm[0].inputs(x)
 
   def advance(self, states: States, inputs: jax.Array, kept: jax.Array | None = None) -> States:
     """One position.
 
     Args:
-      states: before it.
-      inputs: what `inputs` gives of it.
-      kept: `[layers - 1, hidden]`, the position's `dropout_factors`; None is without dropout.
+      states: the states before the position.
+      inputs: the method's result for the position.
+      kept: `[layers - 1, hidden]`, the position's `dropout_factors`; None turns dropout off.
     """
     new = [self.lstm[0].advance(states[0], inputs)]
     for i, (layer, state) in enumerate(zip(self.lstm[1:], states[1:], strict=True)):
@@ -70,7 +70,7 @@ class Stack(nn.Module):
     return tuple(new)
 
   def dropout_factors(self, length: int, *, deterministic: bool) -> jax.Array | None:
-    """What the outputs between layers are multiplied by: `[length, layers - 1, hidden]`; None is without dropout."""
+    """The factors of the outputs between layers: `[length, layers - 1, hidden]`; None without dropout."""
     if deterministic or not self.dropout:
       return None
     return self.between(jnp.ones((length, self.num_layers - 1, self.hidden_size)), deterministic=False)

@@ -22,14 +22,14 @@ FORMULAS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_products_are_those_of_the_formula(name):
-  assert operations.products(ROWS[name].traced(SIZES)) == FORMULAS[name](*SIZES)
+  assert operations.matmuls(ROWS[name].traced(SIZES)) == FORMULAS[name](*SIZES)
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if len(row.exponents) > 1])
 @pytest.mark.parametrize("size", Sizes._fields)
 def test_exponents_are_those_of_the_paper(name, size):
   doubled = SIZES._replace(**{size: 2 * getattr(SIZES, size)})
-  once, twice = (operations.products(ROWS[name].traced(sizes)) for sizes in (SIZES, doubled))
+  once, twice = (operations.matmuls(ROWS[name].traced(sizes)) for sizes in (SIZES, doubled))
   assert math.log2(twice / once) == ROWS[name].exponents.get(size, 0)
 
 
