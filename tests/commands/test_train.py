@@ -1,5 +1,6 @@
 """The flags of `train`: what they set, and one line for each mistake. Nothing is trained here."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,8 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.config import Corpus
+from transformer_jax.config import Config, Corpus, DataConfig, serialization
+from transformer_jax.language.config import BERTConfig
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import resume, run_folder
 from transformer_jax.runtime import files
@@ -118,6 +121,36 @@ def test_an_argument_of_a_config_file_is_part_of_the_run_folder(run, tmp_path):
 )
 def test_a_mistake_is_one_line(run, argv, words):
   assert_one_line(run(*argv), words)
+
+
+@pytest.fixture
+def bert(tmp_path):
+  """The folder of a run of BERT, with its config alone."""
+  model = BERTConfig(vocab_size=311, num_layers=3, d_model=10, d_ff=17, num_heads=5, max_positions=64)
+  (tmp_path / "bert").mkdir()
+  (tmp_path / "bert" / "config.json").write_text(
+    serialization.to_json(Config(data=DataConfig(row_length=32), model=model))
+  )
+  return tmp_path / "bert"
+
+
+def test_a_run_takes_the_sizes_of_the_one_that_it_begins_with(run, bert):
+  argv = ["--config=bert:classify", "--workdir=here", f"--config.train.init_from={bert}", "--config.model.d_ff=23"]
+  status, [(config, _)], _, said = run(*argv)
+  sizes = {"vocab_size": 311, "num_layers": 3, "d_model": 10, "d_ff": 23, "num_heads": 5, "max_positions": 64}
+  assert (status, {key: vars(config.model)[key] for key in sizes}) == (0, sizes)
+  assert any(line.startswith(f"as the run in {bert}: config.model.vocab_size=311 ") for line in said)
+
+
+def test_plan_counts_with_the_sizes_of_the_other_run(bert, capfd):
+  argv = ["plan", "--config=bert:classify", f"--config.train.init_from={bert}", "--no-data", "--json"]
+  assert main(argv) == 0
+  found = json.loads(capfd.readouterr().out)
+  model = vars(runs.open(bert).config.model)
+  sizes = {key: value for key, value in model.items() if key not in ("dropout", "attention_dropout", "dtype")}
+  given = [f"--config.model.{key}={value}" for key, value in sizes.items()]
+  assert main([*argv[:2], *given, *argv[3:]]) == 0
+  assert json.loads(capfd.readouterr().out) == found
 
 
 IMPORT = "from transformer_jax.config import Config\nfrom transformer_jax.model.config import ModelConfig\n"

@@ -7,7 +7,7 @@ from transformer_jax.runtime.errors import one_line
 
 DESCRIPTION = """\
 Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a run folder with
-which `translate` and `evaluate` work as with any other, and in which train.py cannot go on. To choose from are the
+which `translate` and `evaluate` work as with any other, and in which `train` cannot go on. To choose from are the
 checkpoints that were saved last, one after the other; an older one that is kept as the best is none of them.
 """
 

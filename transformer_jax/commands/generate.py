@@ -9,7 +9,7 @@ from transformer_jax.commands.workdir import add_workdir_arguments, run_to_resto
 from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
-Continues a text with a language model that train.py made (configs/gpt.py): the prompt is that of --prompt, or standard
+Continues a text with a trained language model (configs/gpt.py): the prompt is that of --prompt, or standard
 input without its last line end. Prints what follows the prompt; several samples are told apart by lines of dashes, or
 with --json by one JSON object a line. The same seed gives the same text.
 """

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # orbax takes seconds to import
 
 def add_workdir_arguments(parser: argparse.ArgumentParser, step: str = "the checkpoint to use") -> None:
   """The flags --workdir, --step, of which `step` says what it is for, and --accept-edits."""
-  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that train.py made")
+  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that `train` made")
   parser.add_argument(
     "--step",
     type=_step,
@@ -43,8 +43,10 @@ def open_run(args: argparse.Namespace) -> "Run":
 def run_to_restore(args: argparse.Namespace, command: str) -> "Run":
   """The run in --workdir, which must be of a model for this command; says which checkpoint is restored."""
   from transformer_jax import registry
+  from transformer_jax.runtime import devices
   from transformer_jax.runtime.progress import say
 
+  devices.require_devices()
   run = open_run(args)
   registry.require_command(run.config.model, command, run.path)
   there = run.checkpoints

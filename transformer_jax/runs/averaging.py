@@ -31,13 +31,12 @@ def average(
 ) -> list[int]:
   """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
 
-  It decodes as every run folder does, and cannot be trained on. The last are
-  those that were saved last, one after the other, whatever `config.train.keep`
-  was then: the checkpoint that a run keeps only because it is the best is none
-  of them. A moving average that a run keeps is left aside.
+  The new folder decodes as every run folder does, and cannot be trained on. A
+  checkpoint that the run keeps only because it is the best does not count, and
+  the run's moving average is not used.
 
   Args:
-    workdir: the run folder.
+    workdir: the run folder, or the run that `runs.open` made of it.
     output: the folder to write, which must be new or empty.
     last: how many checkpoints.
     minutes: if given, only checkpoints at least so far apart in time are taken, from the newest backwards.
@@ -55,19 +54,20 @@ def average(
   run, target = open_run(workdir), run_folder.folder_of(output)
   tokenizer, history = run.tokenizer, run.provenance
   _enough(run, last, minutes, step)
+  _make_new(target)
+  steps, params = _mean_of_last(run, last, minutes, step)
+  files.write_params(target, steps[0], params)
+  now = datetime.now(UTC).isoformat(timespec="seconds")
+  entry = {"time": now, "averaged": {"run": str(run.path), "steps": steps}}
+  run_folder.begin_run(target, run.config, tokenizer, [*history, entry])
+  return steps
+
+
+def _make_new(target: epath.Path) -> None:
   if target.is_dir() and any(target.iterdir()):
     held = "a run" if (target / run_folder.CONFIG).exists() else "files"
     raise InputError(f"{target} holds {held} already: choose another --output")
   run_folder.make_folder(target, "--output")
-
-  steps, params = _mean_of_last(run, last, minutes, step)
-  files.write_params(target, steps[0], params)
-  entry = {
-    "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    "averaged": {"run": str(run.path), "steps": steps},
-  }
-  run_folder.begin_run(target, run.config, tokenizer, [*history, entry])
-  return steps
 
 
 def _mean_of_last(run: Run, last: int, minutes: float | None, step: reading.Step) -> tuple[list[int], Params]:

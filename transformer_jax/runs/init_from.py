@@ -124,26 +124,10 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
   Raises:
     InputError: there are none such.
   """
-  found = other.model()
-  others = dict(jax.tree_util.tree_leaves_with_path(found.params))
-  new: list[str] = []
-  repeated: list[str] = []
-
-  def choose(path: Any, random: jax.Array) -> jax.Array:
-    trained, names = others.get(path), [key.key for key in path]
-    if trained is not None and _is_of_positions(names) and trained.shape[1:] == random.shape[1:]:
-      # Of a run that was itself begun with another's parameters, all rows.
-      learned = len(trained) if other.config.train.init_from else min(len(trained), other.config.data.longest)
-      if learned < config.data.row_length:
-        repeated.append(f"{'/'.join(names)} from row {learned} on")
-      return trained[jnp.arange(len(random)) % learned]
-    if trained is not None and trained.shape == random.shape:
-      return trained
-    new.append("/".join(names))
-    return random
-
-  chosen = jax.tree_util.tree_map_with_path(choose, params)
-  workdir = config.train.init_from
+  found, workdir = other.model(), config.train.init_from
+  # Of a run that was itself begun with another's parameters, all rows.
+  learned = None if other.config.train.init_from else other.config.data.longest
+  chosen, new, repeated = _merged(params, found.params, learned, config.data.row_length)
   if len(new) == len(jax.tree.leaves(params)):
     raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
   say(f"beginning with the parameters of step {found.step} of {workdir}; new: {', '.join(new) or 'none'}")
@@ -152,6 +136,36 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
   if differing := _differing(config, other.config):
     say(f"this model is not quite that of {workdir}: {'; '.join(differing)}")
   return chosen
+
+
+def _merged(
+  params: Params, others: Params, learned: int | None, row_length: int
+) -> tuple[Params, list[str], list[str]]:
+  """`params` with those of another model in their places, the names of those that stay, and what is repeated.
+
+  Args:
+    params: random ones.
+    others: trained ones.
+    learned: rows that tables of positions have learned; None is all.
+    row_length: rows that are needed of them.
+  """
+  trained = dict(jax.tree_util.tree_leaves_with_path(others))
+  new: list[str] = []
+  repeated: list[str] = []
+
+  def choose(path: Any, random: jax.Array) -> jax.Array:
+    other, names = trained.get(path), [key.key for key in path]
+    if other is not None and _is_of_positions(names) and other.shape[1:] == random.shape[1:]:
+      rows = min(len(other), learned or len(other))
+      if rows < row_length:
+        repeated.append(f"{'/'.join(names)} from row {rows} on")
+      return other[jnp.arange(len(random)) % rows]
+    if other is not None and other.shape == random.shape:
+      return other
+    new.append("/".join(names))
+    return random
+
+  return jax.tree_util.tree_map_with_path(choose, params), new, repeated
 
 
 def _is_of_positions(names: list[str]) -> bool:

@@ -9,7 +9,7 @@ from transformer_jax.config import Config, serialization
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runs import digests, metrics_file, reading, restore, run_folder
 from transformer_jax.runtime import devices, untrusted
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import PROGRAM, InputError
 from transformer_jax.training.step import Params
 
 
@@ -48,7 +48,8 @@ class Run:
       values = self._json(run_folder.CONFIG)
     except FileNotFoundError as error:
       raise InputError(
-        f"{self.path} is not a run folder: it has no {run_folder.CONFIG}; train.py --workdir={self.path} makes one"
+        f"{self.path} is not a run folder: it has no {run_folder.CONFIG}; "
+        f"`{PROGRAM} train --workdir={self.path}` makes one"
       ) from error
     self.config = serialization.from_dict(values)
 
@@ -123,7 +124,7 @@ class Run:
       self.path, lambda number: restore.params_to_decode_with(self.path, self.config, number), step
     )
     if found is None:
-      raise InputError(f"{self.path} has no finished checkpoint yet: train.py --workdir={self.path} makes one")
+      raise InputError(f"{self.path} has no finished checkpoint yet: `{PROGRAM} train --workdir={self.path}` makes one")
     number, params = found
     return Model(self.config, params, tokenizer, number)
 
