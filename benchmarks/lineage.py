@@ -195,7 +195,7 @@ def group_names() -> list[str]:
 
 
 def draw(results: list[dict[str, Any]], output: Path) -> None:
-  """BLEU by length of the source; and perplexity by minutes of training, and by the operations of its products."""
+  """BLEU by length of the source; and perplexity by minutes of training, and by the operations of its matmuls."""
   plt = multi30k.pyplot()
   figure, axis = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
   for model in MODELS:
@@ -212,7 +212,7 @@ def draw(results: list[dict[str, Any]], output: Path) -> None:
       for axis, unit in zip(axes, units, strict=True):
         axis.plot([step * unit for step in steps], perplexities, label=result["model"])
   axes[0].set(xlabel="minutes of updates", ylabel="validation perplexity", yscale="log")
-  axes[1].set(xlabel="10^12 operations of matrix products")
+  axes[1].set(xlabel="10^12 operations of matmuls")
   finish(figure, axes, output / "curve.svg")
 
 

@@ -3,7 +3,7 @@
     python benchmarks/scaling.py [--json FILE]
 
 Each sweep changes one size of a small model and keeps the others. Beside the time stands what the arithmetic alone
-would make of it: the multiplications and additions of the matrix products, by the terms of Table 1 of the paper and
+would make of it: the multiplications and additions of the matmuls, by the terms of Table 1 of the paper and
 those it leaves out. For one sequence of n tokens on each side and one layer of each stack
 
     self-attention    4 n^2 d     scores and weighted values: Table 1's O(n^2 d)

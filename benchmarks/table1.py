@@ -7,8 +7,8 @@ are the time that passes, also where the machine has something else to do. Four 
 
 - Exponents. Each sweep changes one of n (positions), d (width), k (width of a convolution) and r (neighbourhood) of one
   layer type, in float32 and for one sequence, and fits time = c * size^exponent by least squares of the logarithms,
-  forward and with the backward pass. "counted" is the same fit on the multiplications and additions of the products in
-  the trace, and so exact: where there is a second term (the projections, the second product of a separable convolution)
+  forward and with the backward pass. "counted" is the same fit on the multiplications and additions of the matmuls in
+  the trace, and so exact: where there is a second term (the projections, the second matmul of a separable convolution)
   it lies between the exponents of both. A point counts only if it takes FLOOR times as long as the sweep's quickest,
   whose time is mostly that of starting; with fewer than three points left there is no exponent. "of the best rate" is
   how quick the arithmetic was at the ends of the range, beside the best of all points: where it is a small part, the
@@ -58,7 +58,7 @@ class Program(NamedTuple):
 
   Attributes:
     run: calls it and waits.
-    products: multiplications and additions in its products.
+    products: multiplications and additions of its matmuls.
     tanh: how many of them it computes.
     bytes: that it allocates between arguments and results.
   """

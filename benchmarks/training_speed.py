@@ -31,9 +31,9 @@ the peers out. "95%" are the bounds of "first side is", by a bootstrap over the 
 "loss" is the smoothed cross entropy of the last round's updates, in nats for each target token: all sides learn the
 same task, from random parameters of their own, and after equally many updates should be about equally far.
 
-"products" are the matrix products of one step, forward and backward at their own shapes, in XLA and in torch, one after
-the other and nothing else: our step can hardly be faster than the faster of the two. "of products" is their time
-divided by a step's: the share of the matrix-product rate that a step reaches. Those of padding count as work, for they
+"matmuls" are all matmuls of one step, forward and backward at their own shapes, in XLA and in torch, one after
+the other and nothing else: our step can hardly be faster than the faster of the two. "of matmuls" is their time
+divided by a step's: the share of the matmul rate that a step reaches. Those of padding count as work, for they
 are computed.
 """
 
@@ -119,7 +119,7 @@ def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, 
     "batches": sorted_batches(config, tokenizer),
     "longest": shortest,
     "threads": len(os.sched_getaffinity(0)),
-    "products": list(products(config, args.row_lengths[0])),
+    "matmuls": list(matmuls(config, args.row_lengths[0])),
   }
   (folder / "job.json").write_text(json.dumps(job))
   return config, tokenizer
@@ -142,8 +142,8 @@ def sorted_batches(config: Config, tokenizer: Tokenizer) -> list[list[packing.Pa
   return batches
 
 
-def products(config: Config, row_length: int) -> Iterator[tuple[int, int, int, int, int]]:
-  """[times, batch, m, k, n] of all matrix products of a step: each forward one has two of the same size backward."""
+def matmuls(config: Config, row_length: int) -> Iterator[tuple[int, int, int, int, int]]:
+  """[times, batch, m, k, n] of all matmuls of a step: each forward one has two of the same size backward."""
   model = config.model
   rows = config.train.batch_tokens // row_length
   tokens, d, layers = rows * row_length, model.d_model, model.num_layers
@@ -177,19 +177,19 @@ def padding_of(config: Config, tokenizer: Tokenizer, row_length: int) -> dict[st
 
 def measure(args: argparse.Namespace, folder: Path, torch_python: str | None) -> list[dict[str, Any]]:
   """Rows of the table for one size."""
-  ours, products = "trainers/ours.py", "trainers/products.py"
+  ours, matmuls = "trainers/ours.py", "trainers/matmuls.py"
   first = [str(args.row_lengths[0])]
   trainers = [Side(f"ours, rows of {n}", sys.executable, ours, folder, [str(n)]) for n in args.row_lengths]
   trainers += [
     Side(name, sys.executable, ours, own_folder(folder, name), first, checkout=checkout)
     for name, checkout in checkouts(args.checkout).items()
   ]
-  limits = [Side("products, XLA", sys.executable, products, folder)]
+  limits = [Side("matmuls, XLA", sys.executable, matmuls, folder)]
   if torch_python:
     trainers += [Side(name, torch_python, PEERS[name], folder) for name in args.sides]
     if args.compile:
       trainers.append(Side("torch compiled", torch_python, PEERS["torch.nn.Transformer"], folder, ["compile"]))
-    limits += [Side("products, torch", torch_python, products, folder, ["torch"])]
+    limits += [Side("matmuls, torch", torch_python, matmuls, folder, ["torch"])]
   for side in trainers:
     report.progress(f"warming up {side.name}")
     side.ask(steps=args.warm_up)
@@ -224,12 +224,12 @@ def a_step(side: Side, steps: int, answers: list[dict[str, float]]) -> float:
 def table(
   answers: dict[str, list[dict[str, float]]], seconds: dict[str, list[float]], limits: list[str]
 ) -> list[dict[str, Any]]:
-  """The rows: trainers, of which the first is compared with the others, and then products.
+  """The rows: trainers, of which the first is compared with the others, and then matmuls.
 
   Args:
     answers: of each trainer, round by round.
-    seconds: of a step, of each trainer and of the products.
-    limits: the names of the products.
+    seconds: of a step, of each trainer and of the matmuls.
+    limits: the names of the matmuls.
   """
   fastest = min(limits, key=lambda name: report.median(seconds[name]))
   a_token = {name: [a["seconds"] / a["target_tokens"] for a in of_side] for name, of_side in answers.items()}
@@ -246,7 +246,7 @@ def table(
     }
     for name, of_side in answers.items()
   ]
-  rows[0]["of products"] = report.ratio(seconds[fastest], seconds[reference])
+  rows[0]["of matmuls"] = report.ratio(seconds[fastest], seconds[reference])
   rows += [{"side": n, "s a step": report.median(seconds[n]), "spread": report.spread(seconds[n])} for n in limits]
   return rows
 

@@ -1,4 +1,4 @@
-"""Model FLOPs utilisation: how much of a device's matrix-product rate a training step makes use of.
+"""Model FLOPs utilisation: how much of a device's matmul rate a training step makes use of.
 
     python benchmarks/utilisation.py --data PREFIX [--size base big] [--dtype bfloat16] [--json FILE]
 
@@ -7,7 +7,7 @@ are the paper's models (Table 3) with --vocab-size pieces; the text's own vocabu
 text can teach. The batch is the paper's, about 25,000 tokens a side, packed in rows of --row-length.
 
 What counts is what the model needs for the real tokens, twice for each multiplication and addition, and three times
-that with the backward pass: 6 N D, where every parameter of a matrix product counts with the tokens that it meets,
+that with the backward pass: 6 N D, where every parameter of a matmul counts with the tokens that it meets,
 
     encoder layer      N_s (h d (2 d_k + 2 d_v) + 2 d d_ff)      N_s source tokens, N_t target tokens
     decoder layer      N_t (h d (3 d_k + 3 d_v) + 2 d d_ff) + N_s h d (d_k + d_v)
@@ -15,8 +15,8 @@ that with the backward pass: 6 N D, where every parameter of a matrix product co
 
 and the scores and weighted values of attention, h (d_k + d_v) a pair of positions: s^2 of a source of s tokens,
 t (t + 1) / 2 of its target of t, and s t between them. Padding, masked pairs of positions and what is computed twice
-count as nothing, embeddings and all that is no matrix product neither. The rate that it is compared with is that of
-square products of --dtype, the best of a few sizes, measured in the same rounds.
+count as nothing, and so do embeddings and all that is no matmul. The rate that it is compared with is that of
+square matmuls of --dtype, the best of a few sizes, measured in the same rounds.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def measure(size: str, args: argparse.Namespace) -> dict[str, Any]:
       found.append(next(turns))
       return found[-1]["flops"] / found[-1]["seconds"]
 
-    rates = report.interleave({"step": train, "products": functools.partial(product_rate, model.dtype)}, args.rounds)
+    rates = report.interleave({"step": train, "matmuls": functools.partial(matmul_rate, model.dtype)}, args.rounds)
   return {
     "size": size,
     "dtype": args.dtype,
@@ -95,8 +95,8 @@ def measure(size: str, args: argparse.Namespace) -> dict[str, Any]:
     "target tokens/s": report.median([turn["target_tokens"] / turn["seconds"] for turn in found]),
     "step, TFLOP/s": report.median(rates["step"]) / 1e12,
     "spread": report.spread(rates["step"]),
-    "products, TFLOP/s": report.median(rates["products"]) / 1e12,
-    "utilisation, %": 100 * report.ratio(rates["step"], rates["products"]),
+    "matmuls, TFLOP/s": report.median(rates["matmuls"]) / 1e12,
+    "utilisation, %": 100 * report.ratio(rates["step"], rates["matmuls"]),
   }
 
 
@@ -140,7 +140,7 @@ def lengths(rows: np.ndarray) -> np.ndarray:
 
 
 def forward_flops(model: ModelConfig, source: np.ndarray, target: np.ndarray) -> float:
-  """Multiplications and additions that the model's matrix products need for pairs with so many tokens."""
+  """Multiplications and additions that the model's matmuls need for pairs with so many tokens."""
   d, heads, head = model.d_model, model.num_heads, model.head_dim_k + model.head_dim_v
   feed_forward = 2 * d * model.d_ff
   source_tokens, target_tokens = int(source.sum()), int(target.sum())
@@ -151,8 +151,8 @@ def forward_flops(model: ModelConfig, source: np.ndarray, target: np.ndarray) ->
   return 2.0 * (layers + target_tokens * d * model.vocab_size)
 
 
-def product_rate(dtype: Dtype) -> float:
-  """Operations a second of square matrix products, of the size that is best for them."""
+def matmul_rate(dtype: Dtype) -> float:
+  """Operations a second of square matmuls, at their best size."""
   sizes = (1024, 2048, 4096) if devices.on_cpu() else (4096, 8192, 16384)
   return jax.device_count() * max(_rate(size, jnp.dtype(dtype.value)) for size in sizes)
 

@@ -130,24 +130,24 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
 
 def parts_of(program: str) -> dict[str, str]:
   """From an operation of the compiled program to what it belongs to."""
-  with_products, found = set(), {}
+  with_matmuls, found = set(), {}
   for computation in re.split(r"\n(?=%|ENTRY )", program):
     if " dot(" in computation:
-      with_products.add(computation.split(" ")[0].lstrip("%"))
+      with_matmuls.add(computation.split(" ")[0].lstrip("%"))
   for line in program.split("\n"):
     if match := re.match(r"\s*(?:ROOT )?%?([\w.\-]+) = ", line):
       name, called = re.search(r'op_name="([^"]*)"', line), re.search(r"calls=%?([\w.\-]+)", line)
-      is_product = " dot(" in line or (called is not None and called[1] in with_products)
-      found[match[1]] = part_of(match[1], name[1] if name else "", is_product)
+      is_matmul = " dot(" in line or (called is not None and called[1] in with_matmuls)
+      found[match[1]] = part_of(match[1], name[1] if name else "", is_matmul)
   return found
 
 
-def part_of(operation: str, name: str, is_product: bool) -> str:
+def part_of(operation: str, name: str, is_matmul: bool) -> str:
   if operation.startswith(("while", "cond", "call")):
     return "loops, which hold other operations"
   name = name.replace("after_self_attention", "")  # the method that does all that follows it
   part = next((part for part, pattern in PARTS if re.search(pattern, name)), "optimizer, copies and others")
-  return f"{part}: {'products' if is_product else 'others'}"
+  return f"{part}: {'matmuls' if is_matmul else 'others'}"
 
 
 def traced(run: Any, passes: int) -> list[tuple[str, float]]:

@@ -259,7 +259,7 @@ def packed_rows(config):
 def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
   config = tiny(prefix, peak_learning_rate=1e38, steps=40, max_skipped=3)
   config = dataclasses.replace(config, evaluate=EvaluateConfig(every=0))
-  message = r"no numbers in the updates of steps 2 to 6, .* the batch of step 2 has rows"
+  message = r"not finite in the updates of steps 2 to 6, .* the batch of step 2 has rows"
   with pytest.raises(RunError, match=message) as error:
     loop.train(config, epath.Path(tmp_path))
   rows = loop.Batches(packed_rows(config), 8, config.train.seed).rows_of(1)

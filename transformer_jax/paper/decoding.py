@@ -79,7 +79,7 @@ def _require_found(found: list, expected: list, what: str) -> None:
 def _plain_beam_search(
   log_probs: Callable[[tuple[int, ...]], np.ndarray], limit: int, beam_size: int, alpha: float
 ) -> tuple[float, tuple[int, ...]]:
-  """To the last position, with lists; `log_probs` tells log P(next token) behind the tokens so far, `[vocab]`."""
+  """Beam search with lists, to the last position; `log_probs` maps the tokens so far to log P(next token)."""
   beam: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
   finished = []
   for length in range(1, limit + 1):

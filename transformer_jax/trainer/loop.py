@@ -217,7 +217,7 @@ class Trainer:
         raise RunError(self._why_skipped(first, last))
     text = f"step {step}: "
     if line["skipped"]:
-      text += f"{line['skipped']} of {line['updates']} updates skipped, as loss or gradients were no numbers; "
+      text += f"{line['skipped']} of {line['updates']} updates skipped, as loss or gradients were not finite; "
     if "loss" in line:
       text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
     return f"{text}{line['tokens_per_second']:,.0f} {registry.task(self._config.model).UNIT}/s"
@@ -226,7 +226,7 @@ class Trainer:
     rows = self._batches.rows_of(first - 1).tolist()
     named = ", ".join(map(str, rows[:8])) + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
     return (
-      f"the loss or its gradients were no numbers in the updates of steps {first} to {last}, which changed nothing; "
+      f"the loss or its gradients were not finite in the updates of steps {first} to {last}, which changed nothing; "
       f"the batch of step {first} has rows {named} of the packed text. --config.debug says where the "
       "first such number comes from. The last checkpoint in the run folder is good, but from there the same would "
       "happen: use another --workdir with a lower config.train.peak_learning_rate or more config.train.warmup_steps"

@@ -54,7 +54,7 @@ class MetricsAccumulator:
     sums: over the updates that were not skipped.
     gradient_norm: of the gradients that last changed the parameters.
     learning_rate: of the last update.
-    updates, skipped: how many, and how many of them changed nothing, as their loss or gradients were no numbers.
+    updates, skipped: how many, and how many of them changed nothing, as their loss or gradients were not finite.
     skipped_in_a_row: how many updates up to the last one were skipped without a break, some of them perhaps before
       this interval.
     most_skipped: the most that this number was after an update of this interval.

@@ -76,7 +76,7 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   Dropout is keyed by the seed, the step and the row's place in the whole batch,
   and gradients are summed over all tokens before they are divided once: the
   result is the same on any number of devices and for any accumulation. A batch
-  whose loss or gradients are no numbers changes nothing but the step's number.
+  whose loss or gradients are not finite changes nothing but the step's number.
   """
   _, dropout_key = jax.random.split(random_key(config))
   step_key = jax.random.fold_in(dropout_key, state.step)

@@ -1,7 +1,7 @@
-"""Nothing but the matrix products of a training step, at their own shapes, in XLA or in torch.
+"""Nothing but the matmuls of a training step, at their own shapes, in XLA or in torch.
 
-The job's `products` are [times, batch, m, k, n]: so many times a batch of
-products [m, k] [k, n]. Each is computed once and then again, five times and for
+The job's `matmuls` are [times, batch, m, k, n]: so many times a batch of
+matmuls [m, k] [k, n]. Each is computed once and then again, five times and for
 0.2 s at least; the answer is the sum of the medians, so many times each. Both
 write into the memory of the result before.
 """
@@ -18,11 +18,11 @@ import protocol
 
 
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
-  product = in_torch(job["threads"]) if "torch" in sys.argv[2:] else in_xla()
+  matmul = in_torch(job["threads"]) if "torch" in sys.argv[2:] else in_xla()
   random = np.random.default_rng(0)
   runs = [
-    (times, product(*(np.squeeze(random.standard_normal(shape, np.float32)) for shape in ((b, m, k), (b, k, n)))))
-    for times, b, m, k, n in job["products"]
+    (times, matmul(*(np.squeeze(random.standard_normal(shape, np.float32)) for shape in ((b, m, k), (b, k, n)))))
+    for times, b, m, k, n in job["matmuls"]
   ]
   return lambda: {"seconds": sum(times * median_seconds(run) for times, run in runs)}
 
@@ -43,7 +43,7 @@ def in_xla() -> Callable[..., Callable[[], Any]]:
 
   multiply = jax.jit(lambda left, right, result: jnp.matmul(left, right), donate_argnums=2, keep_unused=True)
 
-  def product(a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
+  def matmul(a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
     left, right = jnp.asarray(a), jnp.asarray(b)
     result = jnp.matmul(left, right)
 
@@ -53,7 +53,7 @@ def in_xla() -> Callable[..., Callable[[], Any]]:
 
     return run
 
-  return product
+  return matmul
 
 
 def in_torch(threads: int) -> Callable[..., Callable[[], Any]]:
@@ -61,12 +61,12 @@ def in_torch(threads: int) -> Callable[..., Callable[[], Any]]:
 
   torch.set_num_threads(threads)
 
-  def product(a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
+  def matmul(a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
     left, right = torch.from_numpy(a), torch.from_numpy(b)
     result = torch.matmul(left, right)
     return lambda: torch.matmul(left, right, out=result)
 
-  return product
+  return matmul
 
 
 if __name__ == "__main__":
