@@ -29,7 +29,7 @@ def text(statement: Statement, reason: str | None) -> str:
 
 
 def to_dict(statement: Statement, reason: str | None) -> dict[str, Any]:
-  """As JSON values."""
+  """A statement as JSON values; `reason` tells why it does not hold, or is None."""
   deviation = statement.deviation
   return {
     "section": statement.section,

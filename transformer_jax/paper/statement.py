@@ -25,15 +25,15 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Statement:
-  """What the paper says and this code does.
+  """A statement of the paper, and how the code keeps it.
 
   Attributes:
-    section: of the paper, such as `3.2.1`.
+    section: the section of the paper, such as `3.2.1`.
     says: the statement, in our words.
     code: a file of this package and a name in it: `model/attention.py: MultiHeadAttention`.
     test: the test that holds the code to it with more cases: `tests/FILE.py::NAME`.
     check: raises AssertionError with one sentence where the code does otherwise.
-    deviation: from the statement, if there is one.
+    deviation: how the code differs from the statement, if it does.
   """
 
   section: str

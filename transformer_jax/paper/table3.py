@@ -1,4 +1,4 @@
-"""Table 3's rows: what each changes of the base model, and what the paper reports for it."""
+"""Table 3's rows: each row's changes of the base model, and the paper's results."""
 
 from typing import Any, NamedTuple
 
@@ -8,9 +8,9 @@ class Row(NamedTuple):
 
   Attributes:
     model, train: the fields of `config.model` and `config.train` that differ from base.
-    perplexity: per piece, on newstest2013.
-    bleu: on newstest2013.
-    millions: of parameters; None where the table leaves it out, as it is base's.
+    perplexity: the perplexity per token on newstest2013.
+    bleu: BLEU on newstest2013.
+    millions: millions of parameters; None where the table leaves it out because it is that of base.
   """
 
   model: dict[str, Any]

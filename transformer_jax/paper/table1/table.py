@@ -37,12 +37,12 @@ class Layer(NamedTuple):
 
 
 class Row(NamedTuple):
-  """A row of Table 1, or one that §4 speaks of besides.
+  """A row of Table 1, or a layer that §4 mentions.
 
   Attributes:
-    complexity: per layer, in the paper's words.
-    exponents: of the sizes in it, where it is a single product of powers.
-    layer: of given sizes.
+    complexity: the complexity of a layer, in the paper's words.
+    exponents: the exponents of the sizes, if the complexity is a single product of powers.
+    layer: makes the layer for given sizes.
   """
 
   complexity: str
@@ -50,7 +50,7 @@ class Row(NamedTuple):
   layer: Callable[[Sizes], Layer]
 
   def traced(self, sizes: Sizes) -> Jaxpr:
-    """What `operations` counts."""
+    """The layer's jaxpr, for `operations`."""
     layer = self.layer(sizes)
     return jax.make_jaxpr(layer.function)(*layer.shapes).jaxpr
 
@@ -123,13 +123,13 @@ class Path(NamedTuple):
 
 
 def path_lengths(n: int, k: int, r: int, d: int = 4) -> dict[str, Path]:
-  """Of each layer type, from the Jacobians of stacks with random weights.
+  """The path length of each layer type, from the Jacobians of stacks with random weights.
 
   Args:
-    n: positions.
-    k: width of the convolutions, odd, so that they reach (k - 1) / 2 to either side.
-    r: of the restricted self-attention.
-    d: width of the positions.
+    n: the number of positions.
+    k: the width of the convolutions, odd, so that they reach (k - 1) / 2 positions to either side.
+    r: the radius of the restricted self-attention.
+    d: the width of a position.
   """
   x = jnp.asarray(np.random.default_rng(1).standard_normal((n, d)), jnp.float32)
   everything, past = np.ones((n, n), bool), np.tri(n, dtype=bool)
