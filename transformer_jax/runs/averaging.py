@@ -106,7 +106,13 @@ def _enough(run: Run, last: int, minutes: float | None, step: reading.Step) -> l
 
 
 def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -> Sequence[int]:
-  """Of all steps, newest first, those that no deleted one is between: an older one is kept as the best."""
+  """The newest steps that were saved one after the other. An older one is kept as the best, and others are gone.
+
+  Args:
+    workdir: the run folder.
+    config: the run's.
+    steps: all of them, newest first.
+  """
   for number, (newer, older) in enumerate(itertools.pairwise(steps), 1):
     try:
       if _saved_before(workdir, newer) != older:
@@ -117,7 +123,7 @@ def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -
 
 
 def _probably_in_a_row(steps: Sequence[int], keep: int, every: int) -> Sequence[int]:
-  """The same where older checkpoints do not tell: at most one is kept as the best, and it is the first of all."""
+  """The same for older checkpoints, which do not tell: at most one is kept as the best, and it is the oldest."""
   if len(steps) > keep:
     return steps[:keep]
   *others, oldest = [newer - older for newer, older in itertools.pairwise(steps)] or [0]
@@ -166,7 +172,7 @@ def _read(run: Run, steps: list[int]) -> Iterator[Params]:
 
 
 def mean(trees: Iterable[Params]) -> Params:
-  """The mean of parameters: summed in float64, rounded once to float32, with one of `trees` in memory at a time."""
+  """The mean of parameters, summed in float64 and rounded once to float32; one of `trees` is in memory at a time."""
   total, count = None, 0
   for tree in trees:
     if total is None:

@@ -27,7 +27,7 @@ class Restored(NamedTuple):
 class Checkpoints:
   """The checkpoints of a run: the last `keep` and the best by validation loss, and all while somebody reads them.
 
-  Every host has the whole state, so that the main one alone writes and reads; the others hear from it what it has read.
+  Every host has the whole state, so only the main one writes and reads. The others hear from it what it has read.
   """
 
   def __init__(self, workdir: epath.Path, keep: int):
@@ -41,8 +41,8 @@ class Checkpoints:
     """Writes the state in the background; a checkpoint counts only when it is whole.
 
     Args:
-      state: of the step to save.
-      validation_loss: by which the best checkpoint is known, if it was measured at this step.
+      state: what is saved; it names the step.
+      validation_loss: the loss that tells the best checkpoint, if it was measured at this step.
       log: numbers that the log goes on from.
     """
     step = int(state.step)
@@ -55,8 +55,8 @@ class Checkpoints:
   def restore(self, abstract: TrainState) -> Restored | None:
     """The last state on every local device, or None at the beginning of a run.
 
-    What was cut short is deleted, and damaged checkpoints that are newer than the one found are moved to `damaged/`, so
-    that their steps can be saved again: nobody else writes there.
+    Nobody else writes there. So half-written checkpoints are deleted, and damaged ones that are newer than the one
+    found are moved to `damaged/`: their steps can be saved again.
 
     Args:
       abstract: the shapes and types that it must have.
@@ -92,7 +92,7 @@ class Checkpoints:
     return None if found is None else found[1]
 
   def wait(self) -> None:
-    """Until what was saved is on disk."""
+    """Waits until all that was saved is on the disk."""
     if self._writer:
       self._writer.wait()
 

@@ -75,7 +75,7 @@ def by_name(tree: Any) -> dict[str, Any]:
 
 
 def headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, Any], int]:
-  """What the arrays of an item of a checkpoint say of themselves, of which none is read, and the bytes of its files."""
+  """The headers of an item's arrays by name, and the bytes of its files; no array is read."""
   folder = folder_of(workdir, step) / item
   size = untrusted.size_on_disk(folder)
   with _quiet(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
@@ -152,7 +152,7 @@ class Writer:
       self._manager = ocp.CheckpointManager(workdir / CHECKPOINTS, options=options)
 
   def steps(self) -> Sequence[int]:
-    """Of the checkpoints that are there, or are being written."""
+    """The steps of the checkpoints that are there, or are being written."""
     return self._manager.all_steps()
 
   def save(
@@ -172,7 +172,7 @@ class Writer:
     self._manager.reload()
 
   def wait(self) -> None:
-    """Until what was saved is on disk."""
+    """Waits until all that was saved is on the disk."""
     with _saving(self._workdir):
       self._manager.wait_until_finished()
       self._manager.check_for_errors()

@@ -25,7 +25,7 @@ _SECONDS_BETWEEN_LOOKS = (0.05, 0.1, 0.2, 0.4)
 def write(workdir: epath.Path, contents: Mapping[str, bytes]) -> None:
   """Replaces files of a run folder, in their order, and their digests.
 
-  Until all are written each may be what it was or what it will be, so that a kill in between is no damage.
+  Meanwhile the digests of the old and of the new files both count, so that a kill in between is no damage.
 
   Raises:
     RunError: the disk refuses it.
@@ -44,9 +44,9 @@ def read(workdir: epath.Path, name: str, most: int, *, accept_edits: bool = Fals
 
   Args:
     workdir: the run folder.
-    name: of the file.
-    most: bytes that it may have.
-    accept_edits: do not look at the digests.
+    name: the file's name.
+    most: how many bytes it may have.
+    accept_edits: the digests are not looked at.
 
   Raises:
     OSError: it cannot be read.

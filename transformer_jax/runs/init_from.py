@@ -83,7 +83,7 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
   """The vocabulary of a new run: the other run's, that of `config.data.tokenizer`, or one that is learned.
 
   Args:
-    config: of the new run.
+    config: the new run's.
     other: the run in `config.train.init_from`, if there is one.
 
   Raises:
@@ -118,7 +118,7 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
 
   Args:
     other: the run whose last checkpoint is taken.
-    config: of the new run.
+    config: the new run's.
     params: random ones.
 
   Raises:

@@ -25,11 +25,11 @@ _FREE = {
 def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool = False) -> Run | None:
   """The run that the folder holds, which must be one of this config; None where a new one begins.
 
-  A run begins with its first checkpoint: one that failed before, as for want of memory, binds nothing.
+  A run begins with its first checkpoint. One that failed before it, as for want of memory, binds nothing.
 
   Args:
     workdir: the run folder, which is made if it is not there.
-    config: to train with.
+    config: what to train with.
     accept_edits: as in `runs.open`.
 
   Raises:
@@ -95,7 +95,7 @@ def history_of(run: Run, text: str) -> list[dict[str, Any]]:
   """What the earlier starts of a run depended on.
 
   Args:
-    run: to go on with.
+    run: the run that goes on.
     text: the fingerprint of the packed training text.
 
   Raises:

@@ -17,10 +17,10 @@ class Model(NamedTuple):
   """A trained model.
 
   Attributes:
-    config: of its run.
-    params: its parameters, on every local device; their moving average where the checkpoint has one.
-    tokenizer: of its run.
-    step: of the checkpoint.
+    config: the run's.
+    params: the parameters, on every local device; their moving average where the checkpoint has one.
+    tokenizer: the run's.
+    step: the checkpoint's.
   """
 
   config: Config
@@ -71,7 +71,7 @@ class Run:
 
   @functools.cached_property
   def provenance(self) -> list[dict[str, Any]]:
-    """What the run comes from: one entry for each start of training, or for an averaging.
+    """What the run comes from: one entry for each start of training, and one for an averaging.
 
     Raises:
       InputError: the file is damaged or malformed.

@@ -28,10 +28,10 @@ CHECKPOINTS = "checkpoints"
 
 
 def make_folder(workdir: epath.Path, flag: str) -> None:
-  """Makes a run folder, or finds that the one there can be written.
+  """Makes a run folder if it is not there, and checks that it can be written.
 
   Raises:
-    InputError: it cannot be; the message names the `flag` that chose it.
+    InputError: it cannot be written; the message names the `flag` that chose it.
   """
   try:
     workdir.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
 
 
 def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
-  """Writes what the run depends on; the config last, as it makes the folder that of a run."""
+  """Writes the tokenizer, the provenance and, last, the config, which makes the folder a run folder."""
   if devices.is_main_host():
     remove_left_behind(workdir)
     contents = {
@@ -55,10 +55,10 @@ def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history
 
 
 def folder_of(workdir: str | os.PathLike) -> epath.Path:
-  """The path of a run folder, whole, as orbax wants it.
+  """The absolute path of a run folder, as orbax wants it.
 
   Raises:
-    InputError: orbax cannot write its checkpoints there, or would write them elsewhere, or it is of a bucket out of
+    InputError: orbax cannot write its checkpoints there, or would write them elsewhere; or it is in a bucket out of
       reach.
   """
   if "://" in os.fspath(workdir):
@@ -77,10 +77,10 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
 
 
 def require_reachable(path: epath.Path) -> None:
-  """That a path which is not of this machine, as of a bucket, can be asked for.
+  """Checks that a path outside of this machine, as in a bucket, can be reached.
 
   Raises:
-    InputError: a library for it is missing, or who asks is not let in.
+    InputError: a library for it is missing, or access is denied.
   """
   try:
     path.exists()

@@ -40,10 +40,10 @@ class Classifier:
   """Tells classes of sentences apart with a trained model.
 
   Args:
-    config: of the run.
+    config: the run's.
     params: the model's parameters.
-    tokenizer: of the run.
-    step: of the checkpoint, if the parameters come from one.
+    tokenizer: the run's.
+    step: the checkpoint's, if the parameters come from one.
   """
 
   def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
