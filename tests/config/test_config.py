@@ -192,7 +192,7 @@ def test_keys_of_flags():
       serialization.type_of(path)
 
 
-@pytest.mark.parametrize("name", registry.FAMILIES)
+@pytest.mark.parametrize("name", registry.names())
 def test_every_key_is_described(name):
   config = Config(model=registry.config_class(name)(), data=DataConfig(row_length=64))
   text = help_text(config)

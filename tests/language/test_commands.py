@@ -26,6 +26,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.classifier import Classifier
 from transformer_jax.trainer import loop
 from transformer_jax.training.step import abstract_state
+from transformer_jax.training.task import task_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 TRAIN = TrainConfig(
@@ -70,7 +71,7 @@ def models():
 
 
 def state_of(workdir, config):
-  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config))
+  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config, task_of(config.model)))
   assert restored is not None
   return jax.device_get(restored.state)
 

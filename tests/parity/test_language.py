@@ -16,6 +16,7 @@ from transformer_jax.language.config import BERTConfig, GPTConfig
 from transformer_jax.language.gpt import GPT
 from transformer_jax.model import masking
 from transformer_jax.training.step import init_params
+from transformer_jax.training.task import task_of
 
 torch = required("torch")
 transformers = required("transformers")
@@ -53,7 +54,7 @@ def example_params(model: Any) -> Any:
     return array + noise if path[-1].key in ("bias", "scale", "output_bias") else array
 
   config = Config(data=DataConfig(row_length=23), model=model, train=TrainConfig(batch_tokens=23))
-  return jax.tree_util.tree_map_with_path(perturb, init_params(config))
+  return jax.tree_util.tree_map_with_path(perturb, init_params(config, task_of(config.model)))
 
 
 def batch() -> tuple[np.ndarray, np.ndarray]:

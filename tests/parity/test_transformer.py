@@ -13,6 +13,7 @@ from transformer_jax.config import Config
 from transformer_jax.model import masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
 
 torch = required("torch")
@@ -51,7 +52,7 @@ def example_params(config: ModelConfig) -> Any:
     noise = 0.1 * generator.standard_normal(array.shape).astype(np.float32)
     return array + noise if path[-1].key in ("bias", "scale") else array
 
-  return jax.tree_util.tree_map_with_path(perturb, init_params(Config(model=config)))
+  return jax.tree_util.tree_map_with_path(perturb, init_params(Config(model=config), TASK))
 
 
 def our_logits(config: ModelConfig, params: Any, inputs: dict[str, Any]) -> jax.Array:

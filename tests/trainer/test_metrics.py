@@ -11,7 +11,7 @@ from benchmarks.curves import read_points
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer.curves import Curves
 from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog, _append
-from transformer_jax.training.loss import Sums
+from transformer_jax.training.sums import Sums
 
 
 def update(loss: float, *, skipped: bool = False) -> dict:

@@ -231,7 +231,7 @@ class Translator:
           "(config.decode.max_source_length + config.decode.extra_length): split it"
         )
     log_probs = [0.0] * len(pairs)
-    count = jax.local_device_count()
+    count = devices.local_device_count()
     for index, rows, length in buckets.batches(
       lengths, longest, lambda length: count * self._slots(length, 0, batch_size)
     ):
@@ -287,7 +287,7 @@ class Translator:
 
     A source whose translation outgrows its bucket's room is searched for again in a larger bucket.
     """
-    count, longest = jax.local_device_count(), self._config.decode.max_source_length
+    count, longest = devices.local_device_count(), self._config.decode.max_source_length
 
     def translate(batch: buckets.Batch) -> tuple[list[int], list[list[Translation] | None]]:
       source = buckets.pad([sources[numbers[i]] for i in batch.members], batch.rows, batch.length, PAD)

@@ -32,8 +32,8 @@ class Activation(enum.Enum):
 class AnyModelConfig:
   """What training and decoding read of a model's config, whatever the model is.
 
-  Each model has a dataclass of its own with these fields and others; `families`
-  knows which model it configures.
+  Each model has a dataclass of its own with these fields and others;
+  `registry` knows which model it configures.
 
   Attributes:
     vocab_size: entries of the one vocabulary.

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 from etils import epath
 
-from transformer_jax import registry
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, serialization
 from transformer_jax.data.corpus import example_of
@@ -27,6 +26,7 @@ from transformer_jax.runtime.progress import Progress, say
 from transformer_jax.runtime.versions import versions
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
+from transformer_jax.training.task import Task, task_of
 
 
 def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) -> None:
@@ -47,8 +47,9 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
       "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
       f"{devices.describe()['kind']}: train without it, which computes the same"
     )
-  _require_memory(config)
-  if jax.process_count() > 1:
+  task = task_of(config.model)
+  _require_memory(config, task)
+  if hosts.count() > 1:
     _require_equal_hosts(config)
   tokenizer, begun, content = None, None, b""
   with hosts.collective_errors():
@@ -63,16 +64,16 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
     tokenizer = tokenizer or Tokenizer(content)
-    packed = registry.task(config.model).packed_rows(config, config.data.train, tokenizer)
-    say(f"training on {packed.report.describe(config.data.row_length, config.data.longest)}")
+    packed = task.packed_rows(config, config.data.train, tokenizer)
+    say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
-    texts = _texts(config, tokenizer)
+    texts = _texts(config, task, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
     say(f"resuming on {now['machine']} after {before}: equal to rounding, not to the last bit")
-  trainer = Trainer(config, workdir, tokenizer, packed, accept_edits)
+  trainer = Trainer(config, task, workdir, tokenizer, packed, accept_edits)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(trainer):
     trainer.run()
@@ -80,12 +81,12 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
     say(f'try it: echo "{example}" | transformer-jax translate --workdir {shlex.quote(str(workdir))}')
 
 
-def _require_memory(config: Config) -> None:
+def _require_memory(config: Config, task: Task) -> None:
   """Raises InputError where a batch can never be held: it would be gathered for minutes before memory is exhausted."""
   rows = plan.rows_at_a_time(config, devices.device_count())
-  tokens = config.train.accumulation * registry.task(config.model).PARTS * row_type(config.model.vocab_size)().itemsize
+  tokens = config.train.accumulation * task.parts * row_type(config.model.vocab_size)().itemsize
   embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
-  size = rows * config.data.row_length * (tokens + embedded) * (jax.local_device_count() if devices.on_cpu() else 1)
+  size = rows * config.data.row_length * (tokens + embedded) * (devices.local_device_count() if devices.on_cpu() else 1)
   memory = devices.memory()
   if memory is not None and size > memory:
     raise InputError(
@@ -103,11 +104,11 @@ def _require_equal_hosts(config: Config) -> None:
   hosts.require_equal(settings | _versions(), "call the same command in the same environment on all hosts")
 
 
-def _texts(config: Config, tokenizer: Tokenizer) -> dict[str, str]:
+def _texts(config: Config, task: Task, tokenizer: Tokenizer) -> dict[str, str]:
   """Digests of what is read, for hosts to compare."""
-  read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if jax.process_count() > 1}
+  read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if hosts.count() > 1}
   return {
-    f"the text of config.data.{key}": registry.task(config.model).packed_rows(config, which, tokenizer).fingerprint
+    f"the text of config.data.{key}": task.packed_rows(config, which, tokenizer).fingerprint
     for key, which in read.items()
     if which
   }
@@ -117,26 +118,32 @@ class Trainer:
   """This process' part of a run, from its start to its end."""
 
   def __init__(
-    self, config: Config, workdir: epath.Path, tokenizer: Tokenizer, packed: PackedRows, accept_edits: bool = False
+    self,
+    config: Config,
+    task: Task,
+    workdir: epath.Path,
+    tokenizer: Tokenizer,
+    packed: PackedRows,
+    accept_edits: bool = False,
   ):
-    self._config, self._accept_edits = config, accept_edits
+    self._config, self._task, self._accept_edits = config, task, accept_edits
     with hosts.collective_errors():
       self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
-      self._validation = registry.task(config.model).validation(config, tokenizer)
+      self._validation = task.validation(config, task, tokenizer)
     self._batches = Batches(
       packed,
       config.train.batch_tokens // config.data.row_length,
       config.train.seed,
       multiple=devices.device_count() * config.train.accumulation,
-      host=jax.process_index(),
-      hosts=jax.process_count(),
+      host=hosts.index(),
+      hosts=hosts.count(),
     )
-    function = functools.partial(train_step, config)
+    function = functools.partial(train_step, config, task)
     over_devices = functools.partial(devices.over_devices, out_axes=(None, None), donate_state=True)
     # What JAX checks is the result of a compiled function, which for a whole step says little.
     self._step = devices.op_by_op(function) if config.debug else over_devices(function)
     # Placed at birth: a state that moves later would compile the step a second time.
-    init = jax.jit(functools.partial(init_state, config), out_shardings=devices.on_all_devices())
+    init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
     abstract = init.eval_shape()  # traces what `init()` then runs
     with devices.compile_async(self._step, abstract, devices.shard(self._batches[0])):
       restored = self._checkpoints.restore(abstract)
@@ -220,7 +227,7 @@ class Trainer:
       text += f"{line['skipped']} of {line['updates']} updates skipped, as loss or gradients were no numbers; "
     if "loss" in line:
       text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
-    return f"{text}{line['tokens_per_second']:,.0f} {registry.task(self._config.model).UNIT}/s"
+    return f"{text}{line['tokens_per_second']:,.0f} {self._task.unit}/s"
 
   def _why_skipped(self, first: int, last: int) -> str:
     rows = self._batches.rows_of(first - 1).tolist()
@@ -240,7 +247,7 @@ class Trainer:
     self._metrics.write(step, "validation", line)
     scores = "".join(f", {name} {line[name]:.2f}" for name in self._validation.shown if name in line)
     progress.note(f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}{scores}")
-    return line["loss"]
+    return float(line["loss"])
 
   def _predicted_and_actual(self) -> str:
     """What `plan` says of this run beside what was seen."""

@@ -1,31 +1,30 @@
 """Validation loss and translations while training, by the same path as everywhere."""
 
-from typing import Any
-
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import groups_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.scores import Scores, check_tokenization, exact_match_by_group, score
+from transformer_jax.model.params import Params
 from transformer_jax.runtime import hosts
 from transformer_jax.runtime.progress import say
-from transformer_jax.tasks.evaluator import HeldOut
-from transformer_jax.training.step import Params
+from transformer_jax.tasks.evaluator import Evaluator
+from transformer_jax.training.task import Task
 
 SAMPLES = 3
 
 
-class Validation:
-  """Held-out sentence pairs of a run, and what measures on them.
+class TranslationValidation:
+  """The loss on held-out sentence pairs, and scores of their translations.
 
   Attributes:
-    shown: what of a measurement the log shows beside loss and perplexity.
+    shown: as in `training.task.Validation`.
   """
 
-  shown = ("bleu", "chrf", "exact_match")
+  shown: tuple[str, ...] = ("bleu", "chrf", "exact_match")
 
-  def __init__(self, config: Config, tokenizer: Tokenizer):
+  def __init__(self, config: Config, task: Task, tokenizer: Tokenizer):
     self._config = config
     self._tokenizer = tokenizer
     self._translator: Translator | None = None
@@ -35,12 +34,12 @@ class Validation:
     self._test = pipeline.read_pairs(data, data.test) if data.test else []
     self._test_groups = groups_of(data, data.test) if data.test else []
     if data.validation:
-      self._held_out = HeldOut(config, data.validation, tokenizer)
+      self._evaluator = Evaluator(config, task, data.validation, tokenizer)
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
 
-  def measure(self, params: Params) -> dict[str, Any]:
+  def measure(self, params: Params) -> dict[str, float | str]:
     """Loss, perplexity and accuracy of the whole validation set, and scores of its first translations."""
-    line: dict[str, Any] = self._held_out.means(params)
+    line: dict[str, float | str] = {**self._evaluator.means(params)}
     if self._pairs:
       scores, _ = self.translate(params, self._pairs)
       line |= scores.to_dict()

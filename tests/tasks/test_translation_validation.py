@@ -4,7 +4,8 @@ import pytest
 import sacrebleu
 
 from transformer_jax.config import Config, DataConfig, EvaluateConfig
-from transformer_jax.tasks import validation
+from transformer_jax.tasks import translation_validation
+from transformer_jax.tasks.translation import TASK
 
 PAIRS = [("a", "Der Hund sah „Ihn“ im Park."), ("b", "Drei Katzen schlafen im Haus.")]
 TRANSLATIONS = ["der Hund sah „Sie“ im Park.", "Drei Katzen schliefen im Haus."]
@@ -23,9 +24,9 @@ class Given:
 
 @pytest.mark.parametrize(("tokenize", "lowercase"), [("13a", False), ("intl", False), ("char", False), ("13a", True)])
 def test_scores_are_with_the_configs_tokenisation_and_case(tokenize, lowercase, monkeypatch):
-  monkeypatch.setattr(validation, "Translator", Given)
+  monkeypatch.setattr(translation_validation, "Translator", Given)
   config = Config(data=DataConfig(validation=""), evaluate=EvaluateConfig(tokenize=tokenize, lowercase=lowercase))
-  scores, found = validation.Validation(config, None).translate(None, PAIRS)
+  scores, found = translation_validation.TranslationValidation(config, TASK, None).translate(None, PAIRS)
   references = [[reference for _, reference in PAIRS]]
   expected = {
     (name, case): sacrebleu.corpus_bleu(TRANSLATIONS, references, tokenize=name, lowercase=case).score
