@@ -62,7 +62,7 @@ _FAMILIES = {
     "transformer_jax.language.config:BERTConfig",
     "transformer_jax.language.bert:BERT",
     "transformer_jax.tasks.masked:TASK",
-    command="train.py --config.train.init_from",
+    command="train --config.train.init_from",
   ),
   "bert-classifier": Family(
     "transformer_jax.language.config:BERTClassifierConfig",

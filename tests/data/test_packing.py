@@ -122,7 +122,7 @@ def test_share_of_padding():
 def test_a_report_in_words():
   report = PackingReport(5, 70, 2, {"pairs": 1234, "source tokens": 30}, {"pairs skipped": 0, "tokens cut off": 1000})
   assert report.examples == "1,234 pairs"
-  assert report.describe(10) == "1,234 pairs, 30 source tokens, in 5 rows of 10, 30.0% padding; 1,000 tokens cut off"
+  assert report.describe(10) == "1,234 pairs\n  30 source tokens\n  5 rows of 10, 30.0% padding\n  1,000 tokens cut off"
 
 
 def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch):
@@ -138,5 +138,5 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
   monkeypatch.setattr(packing, "AT_ONCE", 64 * 1024)
   report = PackingReport()
   assert list(packing.encode_pairs(pairs, Seen(), ROW_LENGTH, report)) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
-  assert report.missing() == f"; 40 pairs skipped, longer than {ROW_LENGTH} tokens (longest: 65,537)"
+  assert report.missing() == f"\n  40 pairs skipped, longer than {ROW_LENGTH} tokens (longest: 65,537)"
   assert (1 << 16) <= max(seen) < 2 << 16

@@ -98,15 +98,64 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
 
 
 def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
-  config = tiny(prefix)
+  config, log = tiny(prefix), tmp_path / "run" / "train.log"
   loop.train(config, epath.Path(tmp_path / "run"))
-  [line] = [line for line in capfd.readouterr().err.splitlines() if line.startswith("planned: ")]
+  [line] = log.read_text().splitlines()
+  assert re.match(r"20\d\d-\d\d-\d\dT\S+ step 6: planned: ", line)
   assert f"{6 * plan.flops(config).step:.3g} operations in 6 updates" in line
   assert f"{plan.gigabytes(plan.memory(config, jax.device_count()).total)} on a device" in line
   used = float(re.search(r"([\d.]+) GB in the process$", line)[1])
   assert 0.1 < used < 50  # JAX alone takes hundreds of megabytes
   loop.train(config, epath.Path(tmp_path / "run"))  # nothing is left to do, and nothing to report
+  assert log.read_text() == f"{line}\n"
   assert "planned: " not in capfd.readouterr().err
+
+
+def test_what_a_run_says(prefix, tmp_path, monkeypatch, capfd):
+  monkeypatch.chdir(tmp_path)
+  config = tiny("text")
+  config.data.validation, config.decode.max_source_length = "text", 32
+  loop.train(config, epath.Path(tmp_path / "runs" / "tiny"))
+  out, err = capfd.readouterr()
+  lines = err.splitlines()
+  assert max(map(len, lines)) <= 80 and out == ""
+  number = r"[\d.,e+]+"
+  expected = rf"""learning a vocabulary of 290 pieces
+training on 128 pairs
+  1,232 source tokens, 1,232 target tokens
+  84 rows of 16, {number}% padding
+  83 pairs skipped, longer than 16 tokens \(longest: 26\)
+the loss is that of 128 pairs of
+  text
+  83 pairs skipped, longer than 16 tokens \(longest: 26\)
+step 2: loss {number}, perplexity {number}, {number} target tokens/s
+step 3: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+  source:      .+
+  translation: .*
+  reference:   .+
+  source:      .+
+  translation: .*
+  reference:   .+
+step 4: loss {number}, .*
+step 6: loss {number}, .*
+step 6: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+  source:      .+(\n.*)*
+the model of step 6 is in
+  runs/tiny
+step 6: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+try it:
+  transformer-jax translate --workdir runs/tiny < FILE
+"""
+  assert re.fullmatch(expected, err), err
+
+
+def test_a_text_that_is_not_there_is_said_before_a_vocabulary_is_learned(prefix, tmp_path, monkeypatch, capfd):
+  config = tiny(prefix)
+  for key in ("train", "validation", "test"):
+    data = dataclasses.replace(config.data, **{key: f"{prefix}.{key}"})
+    with pytest.raises(InputError, match=rf"text\.{key}\.en does not exist"):
+      loop.train(dataclasses.replace(config, data=data), epath.Path(tmp_path / "run"))
+  assert "learning" not in capfd.readouterr().err
 
 
 def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypatch, capfd):
@@ -127,7 +176,7 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
     output.out.splitlines()[-1] == "exact match of 1-digit numbers 100.0%, 2-digit numbers 50.0%, 3-digit numbers 0.0%"
   )
   invitation = output.err.splitlines()[-1]
-  assert invitation.startswith('try it: echo "forty-two" | ')
+  assert invitation.startswith('  echo "forty-two" | ')
   assert shlex.split(invitation.partition(" | ")[2])[1:] == ["translate", "--workdir", str(tmp_path / "my run")]
 
 

@@ -172,8 +172,8 @@ def describe_type(hint: Any) -> str:
   """The type of a key in words, such as `int or none`, or `one of numbers, text, tfds`."""
   return " or ".join(
     "one of " + ", ".join(member.value for member in kind)
-    if issubclass(kind, enum.Enum)
-    else kind.__name__.replace("NoneType", "none")
+    if isinstance(kind, type) and issubclass(kind, enum.Enum)
+    else getattr(kind, "__name__", str(kind)).replace("NoneType", "none")
     for kind in _kinds(hint)
   )
 

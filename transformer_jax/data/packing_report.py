@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from transformer_jax.runtime.wording import counted
+
 
 @dataclass
 class PackingReport:
@@ -28,13 +30,14 @@ class PackingReport:
   @property
   def examples(self) -> str:
     """How many examples the rows hold, such as `3 pairs`."""
-    return ", ".join(f"{count:,} {name}" for name, count in list(self.found.items())[:1])
+    return ", ".join(counted(count, names) for names, count in list(self.found.items())[:1])
 
   def describe(self, row_length: int) -> str:
-    """All of it in one line."""
-    found = ", ".join(f"{count:,} {name}" for name, count in self.found.items())
-    return f"{found}, in {self.rows:,} rows of {row_length}, {self.padding(row_length):.1%} padding{self.missing()}"
+    """All of it, in a line for the examples and indented ones for the rest."""
+    more = ", ".join(counted(count, names) for names, count in list(self.found.items())[1:])
+    rows = f"{counted(self.rows, 'rows')} of {row_length}, {self.padding(row_length):.1%} padding"
+    return "\n  ".join(line for line in (self.examples, more, rows) if line) + self.missing()
 
   def missing(self) -> str:
-    """What was left out, as the end of a sentence; empty if nothing was."""
-    return "".join(f"; {count:,} {name}" for name, count in self.left_out.items() if count)
+    """What was left out, in indented lines of its own; empty if nothing was."""
+    return "".join(f"\n  {counted(count, names)}" for names, count in self.left_out.items() if count)

@@ -1,6 +1,7 @@
 """The loss on held-out text, whatever the task."""
 
 import functools
+from collections.abc import Mapping
 
 import jax
 
@@ -28,7 +29,7 @@ class Evaluator:
   def __init__(self, config: Config, task: Task, which: str, tokenizer: Tokenizer):
     packed = task.packed_rows(config, which, tokenizer)
     if missing := packed.report.missing():
-      say(f"the loss on {which} is of {packed.report.examples}{missing}")
+      say(f"the loss is that of {packed.report.examples} of\n  {which}{missing}")
     rows = min(config.train.batch_tokens // config.data.row_length // config.train.accumulation, len(packed.rows))
     size = -(-max(rows, 1) // devices.device_count())
     self._batches = pipeline.in_order(packed, size * devices.device_count())
@@ -51,7 +52,8 @@ class LossValidation:
     shown: as in `training.task.Validation`.
   """
 
-  shown: tuple[str, ...] = ("accuracy",)
+  shown: Mapping[str, str] = {"accuracy": "accuracy {:.1%}"}
+  samples = ""
 
   def __init__(self, config: Config, task: Task, tokenizer: Tokenizer):
     # What cannot be read is said now, and not after the training.

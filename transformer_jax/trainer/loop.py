@@ -1,9 +1,9 @@
 """The training loop: log, evaluate, save, resume, stop."""
 
 import functools
-import shlex
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -15,16 +15,19 @@ from etils import epath
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, serialization
-from transformer_jax.data.corpus import example_of
+from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.documents import open_text
 from transformer_jax.data.pipeline import Batches, row_type
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError, writing
-from transformer_jax.runtime.progress import Progress, say
+from transformer_jax.runtime.progress import COLUMNS, Progress, doing, say
 from transformer_jax.runtime.versions import versions
-from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
+from transformer_jax.runtime.wording import counted
+from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
+from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
 from transformer_jax.training.task import Task, task_of
 
@@ -53,6 +56,7 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
     _require_equal_hosts(config)
   tokenizer, begun, content = None, None, b""
   with hosts.collective_errors():
+    _require_text(config)
     if devices.is_main_host():
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
       if begun:
@@ -64,7 +68,8 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
     tokenizer = tokenizer or Tokenizer(content)
-    packed = task.packed_rows(config, config.data.train, tokenizer)
+    with doing("packing the training text"):
+      packed = task.packed_rows(config, config.data.train, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
     texts = _texts(config, task, tokenizer)
@@ -72,13 +77,19 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
   now = _provenance(packed)
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
-    say(f"resuming on {now['machine']} after {before}: equal to rounding, not to the last bit")
+    say(f"another machine: equal to rounding, not to the last bit\n  before {before}\n  now    {now['machine']}")
   trainer = Trainer(config, task, workdir, tokenizer, packed, accept_edits)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(trainer):
     trainer.run()
-  if example := example_of(config.data):
-    say(f'try it: echo "{example}" | transformer-jax translate --workdir {shlex.quote(str(workdir))}')
+  say(f"try it:\n  {next_command(config, workdir)}")
+
+
+def _require_text(config: Config) -> None:
+  """Raises InputError where a text is not there or cannot be read, before a vocabulary is learned."""
+  data = config.data
+  for which in (data.train, *filter(None, (data.validation, data.test))):
+    (open_corpus if config.model.translates else open_text)(data, which)
 
 
 def _require_memory(config: Config, task: Task) -> None:
@@ -129,7 +140,8 @@ class Trainer:
     self._config, self._task, self._accept_edits = config, task, accept_edits
     with hosts.collective_errors():
       self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
-      self._validation = task.validation(config, task, tokenizer)
+      with doing("packing the validation and test text"):
+        self._validation = task.validation(config, task, tokenizer)
     self._batches = Batches(
       packed,
       config.train.batch_tokens // config.data.row_length,
@@ -145,12 +157,15 @@ class Trainer:
     # Placed at birth: a state that moves later would compile the step a second time.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
     abstract = init.eval_shape()  # traces what `init()` then runs
-    with devices.compile_async(self._step, abstract, devices.shard(self._batches[0])):
-      restored = self._checkpoints.restore(abstract)
+    first = devices.shard(self._batches[0])
+    with doing("compiling the update"), devices.compile_async(self._step, abstract, first):
+      with doing("restoring the last checkpoint"):
+        restored = self._checkpoints.restore(abstract)
       self._state, interval = self._resumed(restored) if restored else (self._begun(init()), MetricsAccumulator())
     with hosts.collective_errors():
       self._metrics = MetricsLog(workdir, int(self._state.step), interval)
-    self._updates, self._seconds = 0, 0.0
+    self._workdir, self._updates, self._seconds = workdir, 0, 0.0
+    self._validated = ""  # what the last validation found, in words
 
   def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, MetricsAccumulator]:
     say(f"resuming after step {int(restored.state.step)}")
@@ -195,13 +210,26 @@ class Trainer:
       name = signal.Signals(number).name
       say(f"stopped by {name} after step {int(self._state.step)}; the same command goes on from there")
       sys.exit(128 + number)
-    if self._updates:
-      say(self._predicted_and_actual())
-    if self._config.data.test:
+    if self._updates and devices.is_main_host():
+      text = planned_and_seen(self._config, int(self._updates), self._seconds)
+      with writing(self._workdir / LOG):
+        append(self._workdir / LOG, f"{_now()} step {int(self._state.step)}: {text}\n")
+    self._report()
+
+  def _report(self) -> None:
+    """Says where the model is and what it is worth: the scores of the test, or else those of the last validation."""
+    say(f"the model of step {int(self._state.step)} is in\n  {short_path(self._workdir)}")
+    if not self._config.data.test:
+      if self._validated:
+        say(self._validated)
+      return
+    with doing("measuring on the test text"):
       scores = self._validation.test(self._state.params_for_decoding)
-      if devices.is_main_host():
-        with writing("standard output"):
-          print(scores, flush=True)
+    if self._validation.samples:
+      say(self._validation.samples)
+    if devices.is_main_host():
+      with writing("standard output"):
+        print(scores, flush=True)
 
   def close(self) -> None:
     """Leaves no file open and nothing half saved, whatever ended the run."""
@@ -224,9 +252,10 @@ class Trainer:
         raise RunError(self._why_skipped(first, last))
     text = f"step {step}: "
     if line["skipped"]:
-      text += f"{line['skipped']} of {line['updates']} updates skipped, as loss or gradients were no numbers; "
+      skipped = f"{line['skipped']} of {counted(int(line['updates']), 'updates')} skipped"
+      text += f"{skipped}, as loss or gradients were not finite\n{text}"
     if "loss" in line:
-      text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
+      text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}, "
     return f"{text}{line['tokens_per_second']:,.0f} {self._task.unit}/s"
 
   def _why_skipped(self, first: int, last: int) -> str:
@@ -242,26 +271,18 @@ class Trainer:
   def _evaluate(self, step: int, progress: Progress) -> float | None:
     if not self._config.data.validation:
       return None
-    with self._metrics.clock_stopped():
+    with self._metrics.clock_stopped(), doing(f"step {step}: validating"):
       line = self._validation.measure(self._state.params_for_decoding)
     self._metrics.write(step, "validation", line)
-    scores = "".join(f", {name} {line[name]:.2f}" for name in self._validation.shown if name in line)
-    progress.note(f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}{scores}")
+    scores = "".join(f", {shown.format(line[name])}" for name, shown in self._validation.shown.items() if name in line)
+    text = f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}{scores}"
+    self._validated = textwrap.fill(text, COLUMNS, subsequent_indent="  ")
+    progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
     return float(line["loss"])
 
-  def _predicted_and_actual(self) -> str:
-    """What `plan` says of this run beside what was seen."""
-    count = devices.device_count()
-    operations, memory = plan.flops(self._config).step * self._updates, plan.memory(self._config, count).total
-    used, by = devices.peak_memory()
-    return (
-      f"planned: {operations:.3g} operations in {self._updates:,} updates, {plan.gigabytes(memory)} on a device; "
-      f"seen: {self._seconds:,.0f} seconds, {operations / self._seconds / count:.3g} operations/s a device, "
-      f"{plan.gigabytes(used)} in {by}"
-    )
-
   def _close(self) -> None:
-    self._checkpoints.wait()
+    with doing("saving the last checkpoint"):
+      self._checkpoints.wait()
     self._checkpoints.close()
     self._metrics.close()
     hosts.wait()  # for the main one's writing
@@ -296,11 +317,15 @@ def _signals() -> Iterator[list[signal.Signals]]:
 def _provenance(packed: PackedRows) -> dict[str, Any]:
   """What this start of the run depends on besides its config."""
   return {
-    "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    "time": _now(),
     "data": packed.fingerprint,
     "machine": devices.describe() | {"cores": devices.cores()},
     "versions": _versions(),
   }
+
+
+def _now() -> str:
+  return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _versions() -> dict[str, str]:

@@ -158,7 +158,7 @@ class MetricsLog:
     if self._curves is None:
       return
     with writing(self._path):
-      _append(self._path, json.dumps({"step": step, "split": split, **line}) + "\n")
+      append(self._path, json.dumps({"step": step, "split": split, **line}) + "\n")
     self._curves.add(step, split, line)
 
   @contextmanager
@@ -183,7 +183,7 @@ class MetricsLog:
     self._since = now
 
 
-def _append(path: epath.Path, text: str) -> None:
+def append(path: epath.Path, text: str) -> None:
   """At the end of a file; of one on `gs://`, which has no such thing, the whole is written anew."""
   if "://" in os.fspath(path):
     path.write_text((path.read_text() if path.exists() else "") + text)

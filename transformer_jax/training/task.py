@@ -1,6 +1,6 @@
 """What a model is trained for: a `Task`, which the training and validation steps are given."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,10 +19,13 @@ class Validation(Protocol):
   """What a run is measured by, while it is trained and at the end.
 
   Attributes:
-    shown: the names in a measurement that the log shows beside loss and perplexity.
+    shown: what the log shows of a measurement beside loss and perplexity: by its name there, a format such as
+      `BLEU {:.2f}`.
+    samples: some of what was last measured, for a person to look at; may be empty.
   """
 
-  shown: tuple[str, ...]
+  shown: Mapping[str, str]
+  samples: str
 
   def measure(self, params: Params) -> dict[str, float | str]:
     """Measures on the validation text; `loss` and `perplexity` are always there."""
