@@ -10,22 +10,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from etils import epath
 
-from transformer_jax.analysis import plan
-from transformer_jax.config import Config, serialization
-from transformer_jax.data.corpus import open_corpus
-from transformer_jax.data.documents import open_text
-from transformer_jax.data.pipeline import Batches, row_type
+from transformer_jax.config import Config
+from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
-from transformer_jax.runtime.errors import InputError, RunError, writing
+from transformer_jax.runtime.errors import RunError, writing
 from transformer_jax.runtime.progress import COLUMNS, Progress, doing, say
-from transformer_jax.runtime.versions import versions
 from transformer_jax.runtime.wording import counted
+from transformer_jax.trainer import checks
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
 from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
@@ -45,25 +41,14 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
     SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
   """
   jax.config.update("jax_debug_nans", config.debug)
-  if config.model.needs_cudnn and not devices.has_cudnn():
-    raise InputError(
-      "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
-      f"{devices.describe()['kind']}: train without it, which computes the same"
-    )
   task = task_of(config.model)
-  _require_memory(config, task)
-  if hosts.count() > 1:
-    _require_equal_hosts(config)
+  checks.require_trainable(config, task)
   tokenizer, begun, content = None, None, b""
   with hosts.collective_errors():
-    _require_text(config)
+    checks.require_text(config)
     if devices.is_main_host():
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
-      if begun:
-        tokenizer = begun.tokenizer
-      else:
-        other = init_from.open_other(config, accept_edits=accept_edits)
-        tokenizer = init_from.tokenizer_to_begin_with(config, other)
+      tokenizer = begun.tokenizer if begun else _new_tokenizer(config, accept_edits)
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
@@ -72,7 +57,7 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
       packed = task.packed_rows(config, config.data.train, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
-    texts = _texts(config, task, tokenizer)
+    texts = checks.digests_of_texts(config, task, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   if history and history[-1].get("machine") != now["machine"]:
@@ -85,44 +70,8 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
   say(f"try it:\n  {next_command(config, workdir)}")
 
 
-def _require_text(config: Config) -> None:
-  """Raises InputError where a text is not there or cannot be read, before a vocabulary is learned."""
-  data = config.data
-  for which in (data.train, *filter(None, (data.validation, data.test))):
-    (open_corpus if config.model.translates else open_text)(data, which)
-
-
-def _require_memory(config: Config, task: Task) -> None:
-  """Raises InputError where a batch can never be held: it would be gathered for minutes before memory is exhausted."""
-  rows = plan.rows_at_a_time(config, devices.device_count())
-  tokens = config.train.accumulation * task.parts * row_type(config.model.vocab_size)().itemsize
-  embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
-  size = rows * config.data.row_length * (tokens + embedded) * (devices.local_device_count() if devices.on_cpu() else 1)
-  memory = devices.memory()
-  if memory is not None and size > memory:
-    raise InputError(
-      f"config.train.batch_tokens is {config.train.batch_tokens}: its tokens, with the embeddings of one of "
-      f"config.train.accumulation = {config.train.accumulation} parts, take {plan.gigabytes(size)} and more, but there "
-      f"are {plan.gigabytes(memory)}: lower it; `python -m transformer_jax plan` tells what a config needs"
-    )
-
-
-def _require_equal_hosts(config: Config) -> None:
-  """One experiment in one environment."""
-  if config.debug:
-    raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
-  settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
-  hosts.require_equal(settings | _versions(), "call the same command in the same environment on all hosts")
-
-
-def _texts(config: Config, task: Task, tokenizer: Tokenizer) -> dict[str, str]:
-  """Digests of what is read, for hosts to compare."""
-  read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if hosts.count() > 1}
-  return {
-    f"the text of config.data.{key}": task.packed_rows(config, which, tokenizer).fingerprint
-    for key, which in read.items()
-    if which
-  }
+def _new_tokenizer(config: Config, accept_edits: bool) -> Tokenizer:
+  return init_from.tokenizer_to_begin_with(config, init_from.open_other(config, accept_edits=accept_edits))
 
 
 class Trainer:
@@ -320,13 +269,9 @@ def _provenance(packed: PackedRows) -> dict[str, Any]:
     "time": _now(),
     "data": packed.fingerprint,
     "machine": devices.describe() | {"cores": devices.cores()},
-    "versions": _versions(),
+    "versions": checks.package_versions(),
   }
 
 
 def _now() -> str:
   return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _versions() -> dict[str, str]:
-  return versions("jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
