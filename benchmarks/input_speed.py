@@ -82,7 +82,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
   assert np.count_nonzero(first.rows[:, packing.TARGET])
   if not data.tokenizer:
     tokenizer.save(tokenizer_file)
-  tokens = packed.report.source_tokens + packed.report.target_tokens
+  tokens = packed.report.tokens
   return {
     "first batch": got - start,
     "vocabulary": learned - start,

@@ -236,12 +236,13 @@ def compare(whole: Path, stopped: Path) -> Iterator[str]:
 
   from transformer_jax.runs import checkpoint, run_folder
   from transformer_jax.runs import open as open_run
+  from transformer_jax.tasks.translation import TASK
   from transformer_jax.training.step import abstract_state
 
   states = []
   for workdir in map(run_folder.folder_of, (whole, stopped)):
     config = open_run(workdir).config
-    restored = checkpoint.Checkpoints(workdir, config.train.keep).restore(abstract_state(config))
+    restored = checkpoint.Checkpoints(workdir, config.train.keep).restore(abstract_state(config, TASK))
     assert restored is not None
     states.append(jax.tree_util.tree_leaves_with_path(jax.device_get(restored.state)))
   for (path, a), (_, b) in zip(*states, strict=True):

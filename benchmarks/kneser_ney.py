@@ -25,6 +25,7 @@ from ngram import KneserNey
 from transformer_jax import registry, runs
 from transformer_jax.data import blocks
 from transformer_jax.data.text import lines_of
+from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import use_huge_pages
 from transformer_jax.tasks.causal import output
 
@@ -86,7 +87,7 @@ def measure(workdir: Path, paths: dict[str, Path]) -> dict[str, Any]:
   """Both perplexities of a trained run, as JSON values."""
   config, params, tokenizer, step = runs.open(workdir).model("generate")
   train, test = (tokens_of(config, tokenizer, paths[name]) for name in ("train", "test"))
-  params = jax.device_put(params, jax.local_devices()[0])
+  params = devices.on_first_device(params)
   gpt = gpt_perplexity(config, params, test)
   start = time.monotonic()
   ngrams = {order: KneserNey(train, tokenizer.vocab_size, order).perplexity(test) for order in ORDERS}

@@ -45,6 +45,7 @@ from transformer_jax.model.masking import causal_mask
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import use_huge_pages
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params, init_state, train_step
 
 MODEL = ModelConfig(vocab_size=8000, num_layers=2, d_model=128, d_ff=512, num_heads=4)
@@ -136,8 +137,8 @@ def training_point(sweep: str, size: int, model: ModelConfig, rows: int, length:
   segments = np.ones_like(tokens)
   packed = np.stack([tokens[:, 0], segments[:, 0], tokens[:, 1], segments[:, 1]], axis=1).astype(np.int32)
   batch = devices.shard(Batch(packed, np.arange(rows, dtype=np.int32)))
-  step = devices.over_devices(functools.partial(train_step, config), out_axes=None, donate_state=True)
-  state = [devices.replicate(init_state(config))]
+  step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=None, donate_state=True)
+  state = [devices.replicate(init_state(config, TASK))]
 
   def run() -> None:
     state[0], _ = jax.block_until_ready(step(state[0], batch))
@@ -219,7 +220,7 @@ def endless_params() -> Any:
   The last LayerNorm's bias makes the sum of the decoder's output large, and the
   table's row of EOS is its negative, so that the logit of EOS is far below all others.
   """
-  params = jax.tree.map(np.array, init_params(Config(model=MODEL)))
+  params = jax.tree.map(np.array, init_params(Config(model=MODEL), TASK))
   params["decoder"][f"layers_{MODEL.num_layers - 1}"]["feed_forward_sublayer"]["norm"]["bias"][:] = 1
   params["target_embedding"]["table"][EOS] = -1
   return params

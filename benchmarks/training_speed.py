@@ -57,7 +57,7 @@ from side import Side, checkouts
 
 from transformer_jax.config import Config, TrainConfig, serialization
 from transformer_jax.data import packing, pipeline
-from transformer_jax.data.packing import PackingReport
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
 
@@ -171,7 +171,7 @@ def padding_of(config: Config, tokenizer: Tokenizer, row_length: int) -> dict[st
     "row length": row_length,
     "rows": found.rows,
     "padding, %": share,
-    "pairs left out": found.too_long + found.empty,
+    "pairs left out": sum(found.left_out.values()),
   }
 
 

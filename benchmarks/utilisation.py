@@ -39,6 +39,7 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.process import use_huge_pages
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state, train_step
 
 SIZES = {
@@ -107,11 +108,11 @@ def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterat
     data=data, model=model, train=TrainConfig(batch_tokens=args.batch_tokens, accumulation=args.accumulation)
   )
   packed = pipeline.packed_rows(data, data.train, pipeline.learn_tokenizer(data, args.pieces))
-  report.progress(packed.report.describe(data.row_length, data.longest))  # what is left out as too long among it
+  report.progress(packed.report.describe(data.row_length))  # what is left out as too long among it
   multiple = devices.device_count() * args.accumulation
   batches = pipeline.Batches(packed, args.batch_tokens // args.row_length, config.train.seed, multiple=multiple)
-  state = jax.jit(lambda: init_state(config), out_shardings=devices.on_all_devices())()
-  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
+  step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   number = 0
   while True:
     turn = [batches[number + i] for i in range(args.steps)]
@@ -154,7 +155,7 @@ def forward_flops(model: ModelConfig, source: np.ndarray, target: np.ndarray) ->
 def matmul_rate(dtype: Dtype) -> float:
   """Operations a second of square matmuls, at their best size."""
   sizes = (1024, 2048, 4096) if devices.on_cpu() else (4096, 8192, 16384)
-  return jax.device_count() * max(_rate(size, jnp.dtype(dtype.value)) for size in sizes)
+  return devices.device_count() * max(_rate(size, jnp.dtype(dtype.value)) for size in sizes)
 
 
 def _rate(size: int, dtype: Any) -> float:

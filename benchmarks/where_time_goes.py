@@ -75,13 +75,14 @@ def training(args: argparse.Namespace) -> tuple[Any, Any]:
   from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
   from transformer_jax.data.pipeline import Batch
   from transformer_jax.runtime import devices
+  from transformer_jax.tasks.translation import TASK
   from transformer_jax.training.step import init_state, train_step
 
   length, rows = args.row_length, args.batch_tokens // args.row_length
   data = DataConfig(corpus=Corpus.TEXT, train="none", row_length=length)
   config = Config(data=data, model=SIZES[args.size], train=TrainConfig(batch_tokens=args.batch_tokens))
-  state = jax.jit(lambda: init_state(config), out_shardings=devices.on_all_devices())()
-  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
+  step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   tokens = np.random.default_rng(0).integers(4, config.model.vocab_size, (2, rows, length))
   segments = np.broadcast_to(np.arange(length) // 13 + 1, (rows, length))  # sentences of 13 pieces
   packed = np.stack([tokens[0], segments, tokens[1], segments], axis=1).astype(np.uint16)

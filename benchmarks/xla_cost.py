@@ -20,6 +20,7 @@ from transformer_jax.decoding.batch import SearchOptions, search
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state, train_step
 
 ROWS, ROW_LENGTH, SENTENCES, LENGTH = 64, 64, 16, 32
@@ -39,10 +40,10 @@ def training_step() -> Any:
   config = Config(
     data=DataConfig(row_length=ROW_LENGTH), model=MODEL, train=TrainConfig(batch_tokens=ROWS * ROW_LENGTH)
   )
-  state = jax.eval_shape(lambda: init_state(config))
+  state = jax.eval_shape(lambda: init_state(config, TASK))
   rows, places = (1, ROWS, 4, ROW_LENGTH), (1, ROWS)
   batch = Batch(jax.ShapeDtypeStruct(rows, jnp.uint16), jax.ShapeDtypeStruct(places, jnp.int32))
-  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None))
+  step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None))
   return step.lower(state, batch)
 
 

@@ -15,12 +15,12 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper.table3 import ROWS
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import translation
-from transformer_jax.training import loss, optimizer, step
+from transformer_jax.training import chunked_loss, optimizer, step
 
 # As they are before anything is put in their place.
 _CONTINUE, _PENALTY = cache.continue_ancestors, beam_search.penalty
 _PRECOMPUTE_CROSS_ATTENTION = Transformer.precompute_cross_attention
-_CHUNKED_SUMS, _DECODER_OUTPUT, _TRAIN_STEP = loss.chunked_sums, translation.decoder_output, step.train_step
+_CHUNKED_SUMS, _DECODER_OUTPUT, _TRAIN_STEP = chunked_loss.chunked_sums, translation.decoder_output, step.train_step
 _SUM, _OPTIMIZER, _BLEU, _OPTIONS = devices.sum_over_devices, optimizer.optimizer, scores._bleu, Translator._options
 
 
@@ -62,12 +62,12 @@ def no_dropout(model, params, row, key):
   return _DECODER_OUTPUT(model, params, row, None)
 
 
-def dropout_by_step(config, state, batch):
-  return _TRAIN_STEP(config, state, batch._replace(places=0 * batch.places))
+def dropout_by_step(config, task, state, batch):
+  return _TRAIN_STEP(config, task, state, batch._replace(places=0 * batch.places))
 
 
-def dropout_by_row(config, state, batch):
-  return _TRAIN_STEP(config, state.replace(step=0 * state.step), batch)
+def dropout_by_row(config, task, state, batch):
+  return _TRAIN_STEP(config, task, state.replace(step=0 * state.step), batch)
 
 
 def padding_in_the_loss(logits_of, table, hidden, targets, valid, label_smoothing):

@@ -13,6 +13,7 @@ from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint, run_folder
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state
 
 RESTORING = "restoring the checkpoint of step "
@@ -28,7 +29,7 @@ def make_run(folder: Path) -> Path:
   tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
   run_folder.begin_run(epath.Path(folder), config, tokenizer, [])
   checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=1)
-  checkpoints.save(init_state(config), 1.0)
+  checkpoints.save(init_state(config, TASK), 1.0)
   checkpoints.wait()
   checkpoints.close()
   return folder

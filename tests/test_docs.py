@@ -55,7 +55,7 @@ def test_commands_exist(page):
 @pytest.mark.parametrize("page", CURRENT, ids=names_in)
 def test_config_keys_exist(page):
   parts = {field.name: keys_of(field.default_factory) for field in dataclasses.fields(Config) if field.name != "debug"}
-  parts["model"] = set().union(*(keys_of(registry.config_class(name)) for name in registry.FAMILIES)) | {"family"}
+  parts["model"] = set().union(*(keys_of(registry.config_class(name)) for name in registry.names())) | {"family"}
   named = re.findall(r"\bconfig\.(data|model|train|decode|evaluate)\.([a-z]\w*)", page.read_text())
   assert not [f"{part}.{key}" for part, key in named if key not in parts[part]]
 

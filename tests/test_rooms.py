@@ -1,34 +1,116 @@
-"""Who knows of whom: the Transformer of none of the models around it, and no module of itself by way of others."""
+"""Who knows of whom: a room imports from lower floors alone, the Transformer's rooms know none of the models around it,
+and two files alone ask JAX about devices and processes."""
 
 import ast
+import functools
 import graphlib
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "transformer_jax"
-AROUND = {"recurrent", "language", "layers"}
+# From the ground up; rooms of one floor do not know of each other.
+FLOORS = [
+  ["runtime"],
+  ["evaluation"],
+  ["ops"],
+  ["model"],
+  ["recurrent"],
+  ["language"],
+  ["registry"],
+  ["config"],
+  ["data"],
+  ["training"],
+  ["runs"],
+  ["analysis"],
+  ["decoding"],
+  ["tasks"],
+  ["trainer"],
+  ["paper"],
+  ["commands"],
+  ["__init__", "__main__"],
+]
+AROUND = {"recurrent", "language"}
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+ASK_JAX = {"runtime/devices.py", "runtime/hosts.py"}
+QUESTIONS = {
+  "default_backend",
+  "device_count",
+  "devices",
+  "host_count",
+  "host_id",
+  "host_ids",
+  "local_device_count",
+  "local_devices",
+  "process_count",
+  "process_index",
+  "process_indices",
+}
+
+
+@functools.cache
+def nodes_of(path: Path) -> list[ast.AST]:
+  return list(ast.walk(ast.parse(path.read_text())))
 
 
 def imported(path: Path) -> set[str]:
-  """The package's modules that a file imports, wherever in it: `model.attention` for example."""
+  """The package's modules that a file imports, wherever in it, for types alone too: `model.attention` for example."""
   names = set()
-  for node in ast.walk(ast.parse(path.read_text())):
-    if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE.name:
-      rest = node.module.split(".")[1:]
-      names |= {".".join([*rest, alias.name]) for alias in node.names}
+  for node in nodes_of(path):
+    if isinstance(node, ast.ImportFrom):
+      assert not node.level, f"{path} imports relative to itself"
+      first, _, rest = (node.module or "").partition(".")
+      if first == PACKAGE.name:
+        names |= {f"{rest}.{alias.name}".lstrip(".") for alias in node.names}
     elif isinstance(node, ast.Import):
       names |= {alias.name.split(".", 1)[1] for alias in node.names if alias.name.startswith(f"{PACKAGE.name}.")}
   return names
 
 
 def module_of(name: str) -> str | None:
-  """The module that an imported name is, or is in."""
+  """The module or package that an imported name is, or is in."""
   parts = name.split(".")
   for found in (parts, parts[:-1]):
-    if found and PACKAGE.joinpath(*found).with_suffix(".py").exists():
+    place = PACKAGE.joinpath(*found)
+    if found and place.with_suffix(".py").exists():
       return ".".join(found)
+    if found and (place / "__init__.py").exists():
+      return ".".join([*found, "__init__"])
   return None
+
+
+def name_of(file: Path) -> str:
+  return ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def room_of(module: str) -> str:
+  return module.split(".")[0]
+
+
+@functools.cache
+def graph() -> dict[str, set[str]]:
+  """Of each module those that it imports."""
+  modules = {}
+  for file in sorted(PACKAGE.rglob("*.py")):
+    name = name_of(file)
+    modules[name] = {module for found in imported(file) if (module := module_of(found)) and module != name}
+  return modules
+
+
+def arrows() -> set[tuple[str, str]]:
+  """Pairs of modules of different rooms, of which the first imports the second."""
+  return {(a, b) for a, its in graph().items() for b in its if room_of(a) != room_of(b)}
+
+
+def test_every_room_has_a_floor():
+  assert {room_of(name) for name in graph()} == set(FLOOR)
+
+
+def test_nothing_is_imported_from_a_higher_floor():
+  found = arrows()
+  assert ("decoding.translator", "decoding.batch") not in found and ("decoding.translator", "registry") in found
+  upward = sorted(f"{a} -> {b}" for a, b in found if FLOOR[room_of(a)] <= FLOOR[room_of(b)])
+  assert not upward
 
 
 @pytest.mark.parametrize("room", ["model", "training", "data", "decoding", "evaluation"])
@@ -36,13 +118,41 @@ def test_no_file_of_the_transformer_knows_of_the_models_around_it(room):
   files = sorted((PACKAGE / room).glob("*.py"))
   assert len(files) > 2
   for file in files:
-    assert not {name for name in imported(file) if name.split(".")[0] in AROUND}, file
+    assert not {name for name in imported(file) if room_of(name) in AROUND}, file
 
 
 def test_no_module_imports_itself_by_way_of_others():
-  graph = {}
-  for file in PACKAGE.rglob("*.py"):
-    name = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
-    graph[name] = {module for found in imported(file) if (module := module_of(found)) and module != name}
-  assert graph["decoding.translator"] >= {"decoding.batch", "families"}
-  list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError
+  modules = graph()
+  assert modules["decoding.translator"] >= {"decoding.batch", "registry"}
+  list(graphlib.TopologicalSorter(modules).static_order())  # raises CycleError
+
+
+def questions(path: Path) -> set[str]:
+  """What a file asks JAX about devices and processes."""
+  asked = {
+    node.attr
+    for node in nodes_of(path)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "jax"
+  }
+  for node in nodes_of(path):
+    if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jax":
+      asked |= {alias.name for alias in node.names}
+  return asked & QUESTIONS
+
+
+def test_only_two_files_ask_jax_about_devices_and_processes():
+  asking = {str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob("*.py") if questions(file)}
+  assert asking == ASK_JAX
+
+
+@pytest.mark.parametrize(
+  ("source", "asked"),
+  [
+    ("import jax\njax.local_devices()[0]", {"local_devices"}),
+    ("def f():\n  from jax import process_index", {"process_index"}),
+    ("import jax\njax.tree.map(f, x)\ndevices.device_count()", set()),
+  ],
+)
+def test_a_question_is_seen(source, asked, tmp_path):
+  (tmp_path / "file.py").write_text(source)
+  assert questions(tmp_path / "file.py") == asked

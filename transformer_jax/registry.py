@@ -1,114 +1,129 @@
-"""The models that can be trained, and what for: the one place that knows them all.
+"""The model families: which dataclass, which Flax module and which task belong to a name.
 
-A config says by the class of `config.model` which model it is of. A model that
-translates is a Flax module with the methods of `model.transformer.Transformer`,
-from `__call__` to `decode_step`; its cache is a dataclass with a field `memory`,
-and beam search looks at no other part of it.
+A config says by the class of `config.model` of which family it is; the file `config.json` says it by the name.
+
+Another family is added without a change here. A package that has in its `pyproject.toml`
+
+    [project.entry-points."transformer_jax.families"]
+    my-model = "my_package:FAMILY"
+
+where FAMILY is a `Family`, is found by every command once it is installed. `register` does the same for one process.
 """
 
-from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from transformer_jax.config import Config
 from transformer_jax.model.config import AnyModelConfig
+from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:  # reading a config must not wait for JAX
   import flax.linen as nn
-  import jax
 
-  from transformer_jax.data.row_cache import PackedRows
-  from transformer_jax.data.tokenizer import Tokenizer
-  from transformer_jax.training.loss import Sums
+Kind = TypeVar("Kind")
+
+GROUP = "transformer_jax.families"  # of entry points
 
 
 class Family(NamedTuple):
   """Where a model's parts are, as `module:name`, imported only when asked for.
 
+  A model that translates is a Flax module with the methods of
+  `model.transformer.Transformer`, from `__call__` to `decode_step`; its cache is
+  a dataclass with a field `memory`, and beam search looks at no other part of it.
+
   Attributes:
-    config: the dataclass of its sizes.
+    config: the dataclass of its sizes, an `AnyModelConfig`.
     module: the Flax module, made of that dataclass.
-    task: the module that is its `Task`.
+    task: its `training.task.Task`.
     command: the command that uses a run of it, or what to use where there is none.
   """
 
   config: str
   module: str
-  task: str
+  task: str = "transformer_jax.tasks.translation:TASK"
   command: str = "translate"
 
 
-class Task(Protocol):
-  """What a model is trained for: a module with these names.
-
-  Attributes:
-    PARTS: arrays of a packed row, `[PARTS, row_length]`.
-    UNIT: what the loss is a mean over, in the plural.
-    init_params: of a config and a key: random parameters.
-    batch_sums: of a config, parameters, packed rows and a key for each or none: the `Sums` of their losses.
-    counts: of a config and packed rows: how many terms each of the losses beside the first has, before they are
-      computed; empty where there is one loss.
-    learn_tokenizer: of a config: the vocabulary of its training text.
-    packed_rows: of a config, a text as `config.data.train` names one, and a tokenizer: its `PackedRows`.
-    validation: of a config and a tokenizer: what measures on held-out text, as `training.validation.Validation` does.
-  """
-
-  PARTS: int
-  UNIT: str
-  init_params: "Callable[[Config, jax.Array], Any]"
-  batch_sums: "Callable[[Config, Any, jax.Array, jax.Array | None], Sums]"
-  counts: "Callable[[Config, jax.Array], dict[str, jax.Array]]"
-  learn_tokenizer: "Callable[[Config], Tokenizer]"
-  packed_rows: "Callable[[Config, str, Tokenizer], PackedRows]"
-  validation: "Callable[[Config, Tokenizer], Any]"
-
-
-_TASKS = "transformer_jax.tasks"
-_TRANSLATION = f"{_TASKS}.translation"
-_LANGUAGE = "transformer_jax.language"
-
-FAMILIES = {
-  "transformer": Family(
-    "transformer_jax.model.config:ModelConfig", "transformer_jax.model.transformer:Transformer", _TRANSLATION
-  ),
+_FAMILIES = {
+  "transformer": Family("transformer_jax.model.config:ModelConfig", "transformer_jax.model.transformer:Transformer"),
   "seq2seq": Family(
-    "transformer_jax.recurrent.config:SequenceToSequenceConfig",
-    "transformer_jax.recurrent.seq2seq:SequenceToSequence",
-    _TRANSLATION,
+    "transformer_jax.recurrent.config:SequenceToSequenceConfig", "transformer_jax.recurrent.seq2seq:SequenceToSequence"
   ),
-  "bahdanau": Family(
-    "transformer_jax.recurrent.config:BahdanauConfig", "transformer_jax.recurrent.bahdanau:Bahdanau", _TRANSLATION
+  "bahdanau": Family("transformer_jax.recurrent.config:BahdanauConfig", "transformer_jax.recurrent.bahdanau:Bahdanau"),
+  "luong": Family("transformer_jax.recurrent.config:LuongConfig", "transformer_jax.recurrent.luong:Luong"),
+  "gpt": Family(
+    "transformer_jax.language.config:GPTConfig",
+    "transformer_jax.language.gpt:GPT",
+    "transformer_jax.tasks.causal:TASK",
+    command="generate",
   ),
-  "luong": Family(
-    "transformer_jax.recurrent.config:LuongConfig", "transformer_jax.recurrent.luong:Luong", _TRANSLATION
-  ),
-  "gpt": Family(f"{_LANGUAGE}.config:GPTConfig", f"{_LANGUAGE}.gpt:GPT", f"{_TASKS}.causal", command="generate"),
   "bert": Family(
-    f"{_LANGUAGE}.config:BERTConfig",
-    f"{_LANGUAGE}.bert:BERT",
-    f"{_TASKS}.masked",
-    command="train.py --config.train.init_from",
+    "transformer_jax.language.config:BERTConfig",
+    "transformer_jax.language.bert:BERT",
+    "transformer_jax.tasks.masked:TASK",
+    command="train --config.train.init_from",
   ),
   "bert-classifier": Family(
-    f"{_LANGUAGE}.config:BERTClassifierConfig",
-    f"{_LANGUAGE}.bert:BERTClassifier",
-    f"{_TASKS}.classification",
+    "transformer_jax.language.config:BERTClassifierConfig",
+    "transformer_jax.language.bert:BERTClassifier",
+    "transformer_jax.tasks.classification:TASK",
     command="classify",
   ),
   "elmo": Family(
-    f"{_LANGUAGE}.config:ELMoConfig",
-    f"{_LANGUAGE}.elmo:ELMo",
-    f"{_TASKS}.bidirectional",
+    "transformer_jax.language.config:ELMoConfig",
+    "transformer_jax.language.elmo:ELMo",
+    "transformer_jax.tasks.bidirectional:TASK",
     command="transformer_jax.tasks.features",
   ),
 }
+FIRST = next(iter(_FAMILIES))  # of which are the run folders of before there were families
+
+
+def register(name: str, family: Family) -> None:
+  """Adds a family for this process.
+
+  Raises:
+    InputError: another family has this name.
+  """
+  if _FAMILIES.setdefault(name, family) != family:
+    raise InputError(f"there is another model family {name!r}: choose another name")
+
+
+def names() -> list[str]:
+  """The names of all families: those here, those registered, and those of installed packages."""
+  return [*_FAMILIES, *(name for name in plugins.names(GROUP) if name not in _FAMILIES)]
+
+
+def family(name: object) -> Family:
+  """The family of a name.
+
+  Raises:
+    InputError: there is none, or its package cannot be imported.
+  """
+  if isinstance(name, str) and name not in _FAMILIES and (found := plugins.load(GROUP, name)) is not None:
+    if not isinstance(found, Family):
+      raise InputError(f"the model family {name!r} of an installed package is no transformer_jax.registry.Family")
+    register(name, found)
+  if not isinstance(name, str) or name not in _FAMILIES:
+    raise InputError(
+      f"config.model.family is {name!r}, but must be one of {', '.join(names())}; "
+      "a family of another package is there once the package is installed"
+    )
+  return _FAMILIES[name]
 
 
 def name_of(model: AnyModelConfig) -> str:
-  """The name of the family whose config this is."""
+  """The name of the family whose config this is.
+
+  Raises:
+    InputError: no family has such a config.
+  """
   here = f"{type(model).__module__}:{type(model).__qualname__}"
-  return next(name for name, family in FAMILIES.items() if family.config == here)
+  for name in names():
+    if family(name).config == here:
+      return name
+  raise InputError(f"{here} is the config of no model family: add one with transformer_jax.registry.register")
 
 
 def config_class(name: object) -> type[AnyModelConfig]:
@@ -117,33 +132,45 @@ def config_class(name: object) -> type[AnyModelConfig]:
   Raises:
     InputError: there is no such family.
   """
-  if not isinstance(name, str) or name not in FAMILIES:
-    raise InputError(f"config.model.family is {name!r}, but must be one of {', '.join(FAMILIES)}")
-  return _named(FAMILIES[name].config)
+  place = family(name).config
+  found = _named(place, type)
+  if not issubclass(found, AnyModelConfig):
+    raise InputError(f"the model family's {place!r} is no {AnyModelConfig.__name__}")
+  return found
 
 
 def module(model: AnyModelConfig) -> "nn.Module":
   """The Flax module of a model's config."""
-  return _named(FAMILIES[name_of(model)].module)(model)
+  import flax.linen as nn
+
+  made = _named(family(name_of(model)).module, type)(model)
+  assert isinstance(made, nn.Module)
+  return made
 
 
-def task(model: AnyModelConfig) -> Task:
-  """What a model of this config is trained for."""
-  found: Any = import_module(FAMILIES[name_of(model)].task)
-  return found
+def task(model: AnyModelConfig) -> object:
+  """What a model is trained for; `training.task.task_of` gives it with its type."""
+  return _named(family(name_of(model)).task, object)
 
 
 def require_command(model: AnyModelConfig, command: str, workdir: object) -> None:
-  """That a run is of a model for this command.
-
-  Raises:
-    InputError: it is for another one.
-  """
+  """Raises InputError unless a run of this model is for this command."""
   name = name_of(model)
-  if (right := FAMILIES[name].command) != command:
+  if (right := family(name).command) != command:
     raise InputError(f"{workdir} holds a run of a {name} model, which is for `{right}`, not for `{command}`")
 
 
-def _named(place: str) -> Any:
-  path, name = place.split(":")
-  return getattr(import_module(path), name)
+def _named(place: str, kind: type[Kind]) -> Kind:
+  """What `module:name` names.
+
+  Raises:
+    InputError: there is no such thing.
+  """
+  path, _, name = place.partition(":")
+  try:
+    found = getattr(import_module(path), name)
+  except (ImportError, AttributeError, ValueError) as error:
+    raise InputError(f"the model family's {place!r} cannot be imported: {error}") from error
+  if not isinstance(found, kind):
+    raise InputError(f"the model family's {place!r} is no {kind.__name__}")
+  return found

@@ -17,6 +17,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.process import use_huge_pages
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state, train_step
 
 
@@ -27,8 +28,8 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   packed = pipeline.packed_rows(config.data, config.data.train, Tokenizer.load(folder / "tokenizer.model"))
   rows = config.train.batch_tokens // config.data.row_length
   batches = pipeline.Batches(packed, rows, config.train.seed, multiple=devices.device_count())
-  state = jax.jit(lambda: init_state(config), out_shardings=devices.on_all_devices())()
-  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
+  step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   in_flight: list[Any] = []
 
   def update(number: int) -> tuple[jax.Array, jax.Array]:

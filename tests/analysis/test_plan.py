@@ -18,6 +18,7 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.step import init_params, init_state, train_step
+from transformer_jax.training.task import task_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = Config(
@@ -45,7 +46,7 @@ def test_parts_add_up_to_what_is_initialised(changes):
   config = with_model(SMALL, **changes)
   parts = plan.parameters(config)
   total = parts.pop("total")
-  params = init_params(config)
+  params = init_params(config, task_of(config.model))
   assert sum(parts.values()) == total == sum(leaf.size for leaf in jax.tree.leaves(params))
 
 
@@ -146,12 +147,12 @@ TINY = Config(
 )
 def test_memory_is_just_above_what_the_compiler_allocates(config):
   rows = plan.rows_at_a_time(config, 1) * config.train.accumulation
-  state = jax.eval_shape(lambda: init_state(config))
+  state = jax.eval_shape(lambda: init_state(config, task_of(config.model)))
   batch = Batch(
     jax.ShapeDtypeStruct((1, rows, 4, config.data.row_length), np.uint16), jax.ShapeDtypeStruct((1, rows), np.int32)
   )
   step = jax.pmap(
-    functools.partial(train_step, config),
+    functools.partial(train_step, config, task_of(config.model)),
     axis_name=devices.AXIS,
     in_axes=(None, 0),
     out_axes=(None, None),
@@ -282,10 +283,10 @@ def test_the_command_packs_the_text(capsys, tmp_path):
   ]
   assert main(["plan", *flags, "--json"]) == 0
   data = json.loads(capsys.readouterr().out)["data"]
-  assert (data["pairs"], data["too_long"], data["empty"]) == (200, 1, 1)
+  assert data["found"]["pairs"] == 200 and list(data["left_out"].values()) == [1, 1]
   assert data["steps_per_epoch"] == data["rows"] / 10
   assert data["epochs"] == 400 / data["rows"]
-  assert data["padding"] == pytest.approx(1 - (data["source_tokens"] + data["target_tokens"]) / (2 * 32 * data["rows"]))
+  assert data["padding"] == pytest.approx(1 - data["tokens"] / (2 * 32 * data["rows"]))
 
 
 def test_text_that_is_not_there_is_said(capsys):

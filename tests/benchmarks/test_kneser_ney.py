@@ -7,6 +7,7 @@ from tests.language import example
 from tests.model.example import float64, perturbed
 from transformer_jax.config import Config, DataConfig
 from transformer_jax.data.tokenizer import BOS
+from transformer_jax.tasks.causal import TASK
 from transformer_jax.training.step import init_params
 
 LENGTH, HALF = 10, 5
@@ -15,7 +16,7 @@ CONFIG = Config(data=DataConfig(row_length=LENGTH), model=example.options(exampl
 
 @pytest.fixture(scope="module")
 def params():
-  return perturbed(init_params(CONFIG))
+  return perturbed(init_params(CONFIG, TASK))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from transformer_jax.language.config import BERTClassifierConfig, GPTConfig
 from transformer_jax.runs import checkpoint
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.classifier import Classifier
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state
 
 
@@ -28,7 +29,7 @@ def steps(tmp_path_factory):
   """A run with the checkpoints of steps 0, 3 and 5, of which that of step 3 is the best."""
   workdir = epath.Path(make_run(tmp_path_factory.mktemp("run")))
   checkpoints = checkpoint.Checkpoints(workdir, keep=3)
-  state = init_state(runs.open(workdir).config)
+  state = init_state(runs.open(workdir).config, TASK)
   generator = np.random.default_rng(0)
   for step, loss in ((3, 0.5), (5, 0.7)):
     params = jax.tree.map(lambda x: np.float32(x + generator.standard_normal(x.shape)), state.params)

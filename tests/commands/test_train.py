@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from etils import epath
 
 from transformer_jax import runs
 from transformer_jax.__main__ import main
@@ -299,6 +300,21 @@ def test_a_file_of_here_goes_before_one_of_the_package(run, tmp_path):
   assert workdir == str(tmp_path / "runs" / "multi30k")
   _, [(own, _)], _, said = run("--config=multi30k")  # a name alone is that of the package
   assert not own.debug and len(said) == 2
+
+
+def test_a_run_folder_is_enough_to_go_on(run, workdir):
+  begun_with = run_folder.read_config(epath.Path(workdir))
+  status, [(config, folder)], _, said = run(f"--workdir={workdir}")
+  assert (status, config, folder, said) == (0, begun_with, workdir, [])
+  _, [(config, _)], _, _ = run(f"--workdir={workdir}", "--config.train.steps=7", "--config.model.d_ff=5")
+  assert config == serialization.changed(begun_with, {"train.steps": 7, "model.d_ff": 5})
+  status, started, _, [error] = run(f"--workdir={workdir}", "--config.model.hidden_size=3")
+  assert (status, started) == (2, []) and "config.model.hidden_size is not a key" in error
+
+
+def test_a_folder_without_a_run_begins_with_the_first_example(run, tmp_path):
+  _, [(config, folder)], _, said = run("--workdir=new")
+  assert (config.data.corpus, folder) == (Corpus.NUMBERS, str(tmp_path / "new")) and "first example" in said[0]
 
 
 def test_a_mistake_does_not_wait_for_jax(tmp_path):

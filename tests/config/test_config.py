@@ -192,7 +192,7 @@ def test_keys_of_flags():
       serialization.type_of(path)
 
 
-@pytest.mark.parametrize("name", registry.FAMILIES)
+@pytest.mark.parametrize("name", registry.names())
 def test_every_key_is_described(name):
   config = Config(model=registry.config_class(name)(), data=DataConfig(row_length=64))
   text = help_text(config)
@@ -202,9 +202,9 @@ def test_every_key_is_described(name):
 
 def test_a_description_is_that_of_the_nearest_class():
   found = descriptions(LuongConfig)
-  assert found["input_feeding"] == "the attentional vector of one step is an input of the next."  # its own
+  assert found["input_feeding"] == "the attentional vector of one step is an input of the next step."  # its own
   assert found["hidden_size"] == "width of a recurrent state."  # of the base
-  assert found["dtype"] == "the type of matrix products; states are float32."  # of the base, not of the base's base
+  assert found["dtype"] == "the type of matmuls; states are float32."  # of the base, not of the base's base
   assert descriptions(DataConfig)["target_language"].startswith("language codes; for `text` they are the endings of")
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data import corpus as corpora
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.text import read_lines, repeated
 from transformer_jax.runtime.errors import InputError
@@ -146,3 +147,33 @@ def test_what_names_no_corpus(which, write, tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   with pytest.raises(InputError, match=r"SOURCE,TARGET|empty name|does not exist"):
     read(which)
+
+
+def test_a_registered_function_is_a_corpus(monkeypatch):
+  monkeypatch.setattr(corpora, "_REGISTERED", {})
+  asked = []
+
+  def read_pairs(data, which):
+    asked.append((data.source_language, which))
+    yield from [("a\nb", "x"), ("", which)]
+
+  corpora.register("own", read_pairs)
+  corpora.register("own", read_pairs)  # as a module that is imported twice does
+  data = DataConfig(corpus=Corpus.REGISTERED, dataset="own", source_language="ko")
+  corpus = open_corpus(data, "train")
+  assert list(corpus) == list(corpus) == [("a b", "x"), ("", "train")]
+  assert set(asked) == {("ko", "train")}
+  assert corpus.fingerprint() == open_corpus(data, "train").fingerprint() != open_corpus(data, "test").fingerprint()
+  with pytest.raises(InputError, match="there is another corpus 'own': choose another name"):
+    corpora.register("own", lambda data, which: [])
+
+
+def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):
+  monkeypatch.setattr(corpora, "_REGISTERED", {})
+  corpora.register("own", lambda data, which: [("a", "b"), ("a", "b", "c")])
+  with pytest.raises(InputError, match=r"'dev' of the corpus 'own', pair 2: \('a', 'b', 'c'\) is no pair of two texts"):
+    read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="own"))
+  with pytest.raises(InputError, match=r"config\.data\.dataset is 'other', which is no .* corpus; there are own: "):
+    read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="other"))
+  with pytest.raises(InputError, match=r"config\.data\.dataset is '', but must be the name of a dataset"):
+    DataConfig(corpus=Corpus.REGISTERED)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer_jax.config import Corpus, DataConfig, Document
-from transformer_jax.data.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
+from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
 from transformer_jax.data.documents import (
   PlainText,
   _paragraphs,
@@ -19,6 +19,7 @@ from transformer_jax.data.documents import (
   open_text,
 )
 from transformer_jax.data.next_sentence import Lines
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.runtime.errors import InputError
 
@@ -117,11 +118,11 @@ def test_blocks_have_every_token_once_and_tell_documents_apart(documents, row_le
     for document in documents
     for i in range(0, len(document), part)
   ]
-  report = BlocksReport()
+  report = PackingReport()
   rows = np.concatenate(list(pack_blocks(chunks, row_length, report)))
   tokens = [token for document in documents for token in document]
   whose = [number for number, document in enumerate(documents) for _ in document]
-  assert (report.documents, report.tokens, report.rows) == (len(documents), len(tokens), len(rows))
+  assert report == PackingReport(len(rows), len(tokens), found={"documents": len(documents), "tokens": len(tokens)})
   assert len(rows) == -(-len(tokens) // row_length)
   found, segments = rows[:, TOKENS].reshape(-1), rows[:, SEGMENTS].reshape(-1)
   np.testing.assert_array_equal(found[: len(tokens)], tokens)

@@ -5,8 +5,8 @@ import pytest
 
 from transformer_jax.data import next_sentence
 from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS, next_sentence_rows
-from transformer_jax.data.special_tokens import CLS, SEP
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.special_tokens import CLS, SEP
 
 SEPARATOR, ROW_LENGTH = 4, 29
 

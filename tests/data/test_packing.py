@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_jax.data import packing
-from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS, PackingReport
+from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import EOS
 
 ROW_LENGTH = 17
@@ -89,14 +90,17 @@ def test_what_is_left_out_is_counted(sentences):
   full = [pair for pair in sentences if all(pair)]
   expected = [pair for pair in full if max(map(len, pair)) + 1 <= longest]
   assert kept == [tuple([*map(ord, side), EOS] for side in pair) for pair in expected]
+  source_tokens = sum(len(source) + 1 for source, _ in expected)
+  target_tokens = sum(len(target) + 1 for _, target in expected)
+  longest_seen = max((len(side) + 1 for pair in full for side in pair), default=0)
   assert report == PackingReport(
-    pairs=len(expected),
-    too_long=len(full) - len(expected),
-    empty=len(sentences) - len(full),
-    source_tokens=sum(len(source) + 1 for source, _ in expected),
-    target_tokens=sum(len(target) + 1 for _, target in expected),
-    longest_source=max((len(source) + 1 for source, _ in full), default=0),
-    longest_target=max((len(target) + 1 for _, target in full), default=0),
+    tokens=source_tokens + target_tokens,
+    sides=2,
+    found={"pairs": len(expected), "source tokens": source_tokens, "target tokens": target_tokens},
+    left_out={
+      f"pairs skipped, longer than 7 tokens (longest: {longest_seen})": len(full) - len(expected),
+      "pairs skipped, with an empty side": len(sentences) - len(full),
+    },
   )
 
 
@@ -106,12 +110,19 @@ def test_a_side_of_spaces_is_an_empty_one():
   report = PackingReport()
   encoded = list(packing.encode_pairs(pairs, Letters(), ROW_LENGTH, report))
   assert encoded == len(blank) * [([ord("a"), ord(" "), EOS], [ord(" "), ord("b"), EOS])]
-  assert (report.pairs, report.empty, report.too_long) == (len(blank), 3 * len(blank), 0)
+  assert report.found["pairs"] == len(blank) and list(report.left_out.values()) == [0, 3 * len(blank)]
 
 
 def test_share_of_padding():
-  assert PackingReport(rows=5, source_tokens=30, target_tokens=40).padding(10) == pytest.approx(0.3)
+  assert PackingReport(rows=5, tokens=70, sides=2).padding(10) == pytest.approx(0.3)
+  assert PackingReport(rows=5, tokens=35).padding(10) == pytest.approx(0.3)
   assert PackingReport().padding(10) == 1
+
+
+def test_a_report_in_words():
+  report = PackingReport(5, 70, 2, {"pairs": 1234, "source tokens": 30}, {"pairs skipped": 0, "tokens cut off": 1000})
+  assert report.examples == "1,234 pairs"
+  assert report.describe(10) == "1,234 pairs\n  30 source tokens\n  5 rows of 10, 30.0% padding\n  1,000 tokens cut off"
 
 
 def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch):
@@ -127,5 +138,5 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
   monkeypatch.setattr(packing, "AT_ONCE", 64 * 1024)
   report = PackingReport()
   assert list(packing.encode_pairs(pairs, Seen(), ROW_LENGTH, report)) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
-  assert (report.too_long, report.longest_source) == (40, (1 << 16) + 1)
+  assert report.missing() == f"\n  40 pairs skipped, longer than {ROW_LENGTH} tokens (longest: 65,537)"
   assert (1 << 16) <= max(seen) < 2 << 16

@@ -11,7 +11,8 @@ import pytest
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline, row_cache
-from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS, PackingReport
+from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import EOS, Tokenizer
@@ -65,8 +66,8 @@ def test_rows_hold_the_corpus_and_the_report_says_what_is_left_out(data):
   end = bytes([EOS])
   assert found == {(b"a bb" + end, b"c" + end), (b"dd" + end, b"ee ff" + end), (b"h" + end, b"i" + end)}
   report = packed.report
-  assert (report.pairs, report.empty, report.too_long, report.longest_source) == (3, 1, 1, 24)
-  assert (report.source_tokens, report.target_tokens) == (10, 10)
+  assert report.found == {"pairs": 3, "source tokens": 10, "target tokens": 10} and report.tokens == 20
+  assert list(report.left_out.values()) == [1, 1] and "longest: 24" in report.missing()
 
 
 SIDES = (SOURCE, SOURCE_SEGMENTS), (TARGET, TARGET_SEGMENTS)
@@ -171,8 +172,8 @@ def test_damaged_rows_are_packed_again_and_it_is_said(data, capsys, damage):
 def test_rows_of_before_there_was_a_checksum_are_packed_again(data, capsys):
   folder = Path(data.cache_dir) / "rows" / rows_of(data).fingerprint
   (folder / "report.json").write_text(json.dumps(dataclasses.asdict(rows_of(data).report)))
-  assert rows_of(data).report.pairs == 3
-  assert "without a checksum: packing them again" in capsys.readouterr().err
+  assert rows_of(data).report.found["pairs"] == 3
+  assert "or of an older version: packing them again" in capsys.readouterr().err
 
 
 def test_of_several_that_find_damage_one_packs(data, monkeypatch):
@@ -220,7 +221,8 @@ def test_what_a_killed_process_has_half_packed_is_deleted(data):
 
 def test_a_corpus_of_which_nothing_is_left(data):
   with pytest.raises(
-    InputError, match=r"no sentence pair of .* 1 have an empty side and 4 are longer than .*max_length"
+    InputError,
+    match=r"no sentence pair .* 4 pairs skipped, longer .* 1 pairs skipped, with an empty .*max_length",
   ):
     rows_of(dataclasses.replace(data, max_length=1))
   assert folders(data) == []

@@ -10,6 +10,7 @@ from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
 
 VOCAB = 311
@@ -32,7 +33,7 @@ def translator(lines):
     model=ModelConfig(vocab_size=VOCAB, num_layers=2, d_model=16, d_ff=29, num_heads=2),
     decode=DecodeConfig(beam_size=3, extra_length=5, max_source_length=24),
   )
-  return Translator(config, init_params(config), tokenizer)
+  return Translator(config, init_params(config, TASK), tokenizer)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
 
 LINE_BREAKS = set("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
@@ -63,7 +64,7 @@ def test_what_a_search_needs_is_near_what_the_compiler_takes(length, beams, extr
   config = ModelConfig(vocab_size=vocab_size, num_layers=1, d_model=16, d_ff=29, num_heads=4)
   options = SearchOptions(beams, LengthPenalty.GNMT, 0.6)
   search = jax.jit(functools.partial(batch.search, Transformer(config), options, slots=2, extra_length=extra))
-  params = jax.eval_shape(lambda: init_params(Config(model=config)))
+  params = jax.eval_shape(lambda: init_params(Config(model=config), TASK))
   lowered = search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
   taken = lowered.compile().memory_analysis().temp_size_in_bytes
   monkeypatch.setattr(devices, "at_a_time", lambda: 3)

@@ -13,13 +13,13 @@ from tests.model.example import float64, perturbed
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS, next_sentence_rows
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.data.special_tokens import CLS, FIRST_PIECE, MASK, SEP
 from transformer_jax.language.bert import BERT
+from transformer_jax.model.special_tokens import CLS, FIRST_PIECE, MASK, SEP
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
-from transformer_jax.tasks.masked import batch_sums, counts, fixed_key, masked, outputs, predicted
-from transformer_jax.trainer.metrics import means
+from transformer_jax.tasks.masked import TASK, batch_sums, counts, fixed_key, masked, outputs, predicted
 from transformer_jax.training.step import init_params, init_state, train_step
+from transformer_jax.training.sums import means
 
 ROW_LENGTH, VOCAB, ROWS = 17, 31, 8
 CONFIG = Config(
@@ -40,7 +40,7 @@ def example_rows() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def params():
-  return perturbed(init_params(CONFIG))
+  return perturbed(init_params(CONFIG, TASK))
 
 
 @pytest.mark.parametrize(("pre_norm", "smoothing"), [(False, 0.0), (True, 0.0), (False, 0.3)])
@@ -48,7 +48,7 @@ def test_losses_are_those_of_numpy(pre_norm, smoothing):
   """That of the masked tokens is smoothed, that of the next sentence never is."""
   model = example.options(example.BERT, pre_norm=pre_norm)
   config = dataclasses.replace(CONFIG, model=model, train=dataclasses.replace(CONFIG.train, label_smoothing=smoothing))
-  params, rows = perturbed(init_params(config)), example_rows()
+  params, rows = perturbed(init_params(config, TASK)), example_rows()
   sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(rows)
   every = jax.jit(jax.vmap(lambda row: outputs(BERT(model), params, row, None)[0]))(rows)
   masked_loss, next_loss, right = [], [], 0
@@ -131,10 +131,10 @@ def test_counts_are_known_before_the_losses(params):
 def test_the_gradient_is_of_the_sum_of_both_means(count, accumulation):
   """Rows differ in their masked tokens, and two are empty: means of means would be others."""
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, accumulation=accumulation))
-  state, rows = init_state(config), example_rows()
+  state, rows = init_state(config, TASK), example_rows()
   batch = Batch(rows.reshape(count, -1, *rows.shape[1:]), np.arange(ROWS, dtype=np.int32).reshape(count, -1))
   step = jax.pmap(
-    functools.partial(train_step, config),
+    functools.partial(train_step, config, TASK),
     axis_name=devices.AXIS,
     in_axes=(None, 0),
     out_axes=(None, None),

@@ -14,6 +14,7 @@ from transformer_jax.config import Config, DataConfig
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
 from transformer_jax.tasks import bidirectional, causal, classification, masked
 from transformer_jax.training.step import init_params
+from transformer_jax.training.task import task_of
 
 LENGTH = 13
 RATES = {"dropout": 0.5, "attention_dropout": 0.25}
@@ -35,7 +36,9 @@ ONE_SENTENCE = np.array([[5] * LENGTH, [1] * LENGTH, [0] * LENGTH])
   ids=["gpt", "bert", "classes", "elmo"],
 )
 def test_dropout_is_where_the_paper_says(config, forward, row, expected):
-  params = jax.eval_shape(lambda: init_params(Config(data=DataConfig(row_length=LENGTH), model=config)))
+  params = jax.eval_shape(
+    lambda: init_params(Config(data=DataConfig(row_length=LENGTH), model=config), task_of(config))
+  )
   params = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), params)
   model = registry.module(config)
   assert dropout_shapes(lambda: forward(model, params, jnp.array(row), jax.random.key(0))) == expected

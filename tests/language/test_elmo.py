@@ -10,13 +10,14 @@ from etils import epath
 
 from tests.model.example import float64, perturbed
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.data.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
+from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.language.elmo import ELMo, Mix, mix
 from transformer_jax.paper import formulas
 from transformer_jax.runs import checkpoint, run_folder
-from transformer_jax.tasks.bidirectional import batch_sums, layers
+from transformer_jax.tasks.bidirectional import TASK, batch_sums, layers
 from transformer_jax.tasks.features import Features
 from transformer_jax.training.step import init_params, init_state
 
@@ -31,7 +32,7 @@ TEXTS = [[5, 9, 11, 30, 4], [7], [4, 5, 6, 21, 22]]
 
 @pytest.fixture(scope="module")
 def params():
-  return perturbed(init_params(CONFIG))
+  return perturbed(init_params(CONFIG, TASK))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def layers_of(params):
 def row_of(texts):
   """A row `[2, 13]`, whose last two places are padding."""
   chunks = [(np.array(text), True) for text in texts]
-  (row,) = next(iter(pack_blocks(chunks, ROW_LENGTH, BlocksReport())))
+  (row,) = next(iter(pack_blocks(chunks, ROW_LENGTH, PackingReport())))
   return row
 
 
@@ -131,7 +132,7 @@ def test_dropout_changes_each_direction(params):
 def test_features_are_those_of_the_last_checkpoint(tmp_path):
   config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, vocab_size=270))
   tokenizer = Tokenizer.learn(["abacad abba", "dada caba"], 270)
-  folder, state = epath.Path(tmp_path / "run"), init_state(config)
+  folder, state = epath.Path(tmp_path / "run"), init_state(config, TASK)
   folder.mkdir()
   run_folder.begin_run(folder, config, tokenizer, [])
   checkpoints = checkpoint.Checkpoints(folder, keep=1)

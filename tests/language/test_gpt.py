@@ -10,11 +10,12 @@ import pytest
 from tests.language import example
 from tests.model.example import float64, perturbed
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.data.blocks import SEGMENTS, TOKENS, BlocksReport, pack_blocks
+from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.language.gpt import GPT
 from transformer_jax.paper import formulas
-from transformer_jax.tasks.causal import batch_sums, output
+from transformer_jax.tasks.causal import TASK, batch_sums, output
 from transformer_jax.training.step import init_params
 
 ROW_LENGTH = 13
@@ -28,11 +29,11 @@ TEXTS = [[5, 9, 11, 30, 4], [7, 8], [4, 5, 6, 21, 22, 23]]
 def gpt(request):
   """The config, the module, and parameters in which nothing is 0 or 1."""
   config = example.options(CONFIG, model=example.options(example.GPT, pre_norm=request.param))
-  return config, GPT(config.model), perturbed(init_params(config))
+  return config, GPT(config.model), perturbed(init_params(config, TASK))
 
 
 def row_of(texts):
-  (row,) = next(iter(pack_blocks([(np.array(text), True) for text in texts], ROW_LENGTH, BlocksReport())))
+  (row,) = next(iter(pack_blocks([(np.array(text), True) for text in texts], ROW_LENGTH, PackingReport())))
   return row
 
 
@@ -48,7 +49,7 @@ def logits_of(gpt):
 
 
 def test_tables_begin_small():
-  params = init_params(CONFIG)
+  params = init_params(CONFIG, TASK)
   for name in ("embedding", "positions"):
     assert np.std(params[name]["table"]) == pytest.approx(0.02, rel=0.15)
 

@@ -22,8 +22,10 @@ from transformer_jax.model import masking
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import EncoderLayer
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
 
 # Two sentence pairs and padding, as in a packed row.
@@ -54,7 +56,7 @@ def logits_of(model: Transformer, **inputs):
 def compiled(config: ModelConfig):
   """A function (params, inputs) -> logits, and parameters."""
   model = Transformer(config)
-  params = perturbed(init_params(Config(model=config)))
+  params = perturbed(init_params(Config(model=config), TASK))
   return jax.jit(lambda params, inputs: model.apply({"params": params}, method=logits_of, **inputs)), params
 
 
@@ -104,7 +106,7 @@ def test_logits(changes, inputs):
 
 def test_tables_are_shared_as_asked():
   def tables(**changes):
-    params = jax.eval_shape(lambda: init_params(Config(model=options(**changes))))
+    params = jax.eval_shape(lambda: init_params(Config(model=options(**changes)), TASK))
     return {name for name, part in params.items() if "table" in part}
 
   assert tables() == {"target_embedding"}
@@ -157,7 +159,7 @@ def test_a_token_outside_the_window_changes_no_logit(inputs):
 
 def test_the_encoder_sees_to_both_sides_within_the_window(inputs):
   model = Transformer(options(num_layers=1, attention_window=2))
-  params = perturbed(init_params(Config(model=model.config)))
+  params = perturbed(init_params(Config(model=model.config), TASK))
 
   @jax.jit
   def encode(source):
@@ -188,7 +190,7 @@ def test_bfloat16(plain, inputs):
 
 def training_pass(config: ModelConfig, inputs):
   """The model with dropout, to be called without arguments."""
-  params = init_params(Config(model=config))
+  params = init_params(Config(model=config), TASK)
   rngs = {"dropout": jax.random.key(0)}
   return lambda: Transformer(config).apply({"params": params}, **inputs, deterministic=False, rngs=rngs)
 
@@ -206,7 +208,7 @@ def test_dropout_is_where_the_paper_says_and_different_everywhere(inputs):
     # Of 286 elements half agree by chance.
     assert all(np.mean((one == other)[:5]) < 0.7 for other in zeroed[:i])
 
-  table = init_params(Config(model=config))["target_embedding"]["table"]
+  table = init_params(Config(model=config), TASK)["target_embedding"]["table"]
   expected = reference.enter(np.asarray(table), None, inputs["source"], inputs["source_positions"])
   np.testing.assert_allclose(record[0][0], expected, atol=1e-5)
 
@@ -236,6 +238,28 @@ def test_number_of_parameters(sizes, expected):
   encoder = attention + feed_forward + 2 * norm
   decoder = 2 * attention + feed_forward + 3 * norm
   formula = config.vocab_size * d + config.num_layers * (encoder + decoder)
-  params = jax.eval_shape(lambda: init_params(Config(model=config)))
+  params = jax.eval_shape(lambda: init_params(Config(model=config), TASK))
   assert sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(params)) == formula
   assert expected in (None, formula)
+
+
+def test_tokens_are_enough_for_a_padded_sentence_pair():
+  """Without positions and masks: PAD is hidden, and the target sees its past."""
+  function, params = compiled(CONFIG)
+  generator = np.random.default_rng(0)
+  source, target = (generator.integers(4, CONFIG.vocab_size, size=n) for n in (SOURCE, TARGET))
+  source[-3:], target[-5:] = PAD, PAD
+  real, shown = source != PAD, target != PAD
+  given = {
+    "source": source,
+    "target": target,
+    "source_positions": np.arange(SOURCE),
+    "target_positions": np.arange(TARGET),
+    "source_mask": real[:, None] & real,
+    "target_mask": np.tri(TARGET, dtype=bool) & shown[:, None] & shown,
+    "cross_mask": shown[:, None] & real,
+  }
+  expected = np.asarray(function(params, given))
+  np.testing.assert_array_equal(function(params, {"source": source, "target": target}), expected)
+  unpadded = function(params, {"source": source[:-3], "target": target[:-5]})
+  np.testing.assert_allclose(unpadded, expected[:-5], rtol=1e-4, atol=1e-5)

@@ -23,6 +23,7 @@ from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.masking import causal_mask
 from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.sublayer import layer_norm
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.schedule import inverse_square_root
 from transformer_jax.training.step import init_params
 
@@ -205,7 +206,7 @@ def test_operations_do_not_depend_on_the_number_of_heads(heads):
 
 @pytest.mark.parametrize("heads", [1, 4, 8, 16, 32])
 def test_parameters_do_not_depend_on_the_number_of_heads(heads):
-  params = jax.eval_shape(lambda: init_params(Config(model=ModelConfig(num_heads=heads))))
+  params = jax.eval_shape(lambda: init_params(Config(model=ModelConfig(num_heads=heads)), TASK))
   assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 44_101_632 + 37_000 * 512
 
 
@@ -213,7 +214,7 @@ def test_parameters_do_not_depend_on_the_number_of_heads(heads):
 def base():
   """The sizes of the base model's parameters, by path."""
   model = ModelConfig(vocab_size=37_000, num_layers=6, d_model=512, d_ff=2048, num_heads=8)
-  params = jax.eval_shape(lambda: init_params(Config(model=model)))
+  params = jax.eval_shape(lambda: init_params(Config(model=model), TASK))
   leaves = jax.tree_util.tree_leaves_with_path(params)
   return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf.size for path, leaf in leaves}
 

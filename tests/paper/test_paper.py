@@ -21,7 +21,7 @@ from transformer_jax.model import attention, dropout, embedding, masking, positi
 from transformer_jax.paper import contract, examples, report, results
 from transformer_jax.paper.statement import Deviation, Statement
 from transformer_jax.runtime import devices
-from transformer_jax.tasks import translation
+from transformer_jax.tasks import token_prediction, translation
 from transformer_jax.training import loss, optimizer, step
 
 ROOT = Path(__file__).parents[2]
@@ -152,8 +152,8 @@ CASES = [
   (translation, "decoder_output", broken.no_dropout, "dropout_in_training"),
   (step, "train_step", broken.dropout_by_step, "dropout_in_training"),
   (step, "train_step", broken.dropout_by_row, "dropout_in_training"),
-  (translation, "chunked_sums", broken.padding_in_the_loss, "one_update"),
-  (translation, "chunked_sums", broken.no_smoothing, "one_update"),
+  (token_prediction, "chunked_sums", broken.padding_in_the_loss, "one_update"),
+  (token_prediction, "chunked_sums", broken.no_smoothing, "one_update"),
   (devices, "sum_over_devices", broken.mean_of_devices, "one_update"),
   (step, "_accumulate", broken.mean_of_micro_batches, "one_update"),
   (optimizer, "optimizer", broken.usual_beta2, "adam"),

@@ -16,6 +16,7 @@ from transformer_jax.language.config import BERTConfig, GPTConfig
 from transformer_jax.language.gpt import GPT
 from transformer_jax.model import masking
 from transformer_jax.training.step import init_params
+from transformer_jax.training.task import task_of
 
 torch = required("torch")
 transformers = required("transformers")
@@ -37,7 +38,7 @@ GPT_CONFIG, BERT_CONFIG = GPTConfig(**SIZES), BERTConfig(**SIZES)
 
 def example_params(model: Any) -> Any:
   config = Config(data=DataConfig(row_length=23), model=model, train=TrainConfig(batch_tokens=23))
-  return with_noise(init_params(config))
+  return with_noise(init_params(config, task_of(config.model)))
 
 
 def batch() -> tuple[np.ndarray, np.ndarray]:

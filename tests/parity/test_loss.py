@@ -8,7 +8,8 @@ import pytest
 
 from tests.parity.peer import assert_close, required
 from transformer_jax.model.embedding import output_logits
-from transformer_jax.training.loss import chunked_sums, token_sums
+from transformer_jax.training.chunked_loss import chunked_sums
+from transformer_jax.training.loss import token_sums
 
 torch = required("torch")
 

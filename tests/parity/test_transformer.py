@@ -13,6 +13,7 @@ from transformer_jax.config import Config
 from transformer_jax.model import masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
 
 torch = required("torch")
@@ -37,7 +38,7 @@ def batch() -> dict[str, np.ndarray]:
 
 
 def example_params(config: ModelConfig) -> Any:
-  return with_noise(init_params(Config(model=config)))
+  return with_noise(init_params(Config(model=config), TASK))
 
 
 def our_logits(config: ModelConfig, params: Any, inputs: dict[str, Any]) -> jax.Array:

@@ -12,6 +12,7 @@ from transformer_jax.config import Config
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
 
 SIZES: dict[str, Any] = {"vocab_size": 31, "d_model": 5, "hidden_size": 7, "dropout": 0.0}
@@ -33,7 +34,7 @@ def example(name: str, **changes: Any) -> tuple[Any, Any]:
   """A model, and random parameters of the right shapes; to draw them as in training would take longer to compile."""
   config = dataclasses.replace(CONFIGS[name], **changes)
   generator = np.random.default_rng(0)
-  shapes = jax.eval_shape(lambda: init_params(Config(model=config)))
+  shapes = jax.eval_shape(lambda: init_params(Config(model=config), TASK))
   params = jax.tree.map(lambda x: jnp.asarray(0.4 * generator.standard_normal(x.shape), x.dtype), shapes)
   return registry.module(config), params
 

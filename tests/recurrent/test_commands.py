@@ -16,6 +16,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, Eva
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop
 from transformer_jax.training.step import abstract_state
 
@@ -66,7 +67,7 @@ def test_each_trains_resumes_averages_translates_and_evaluates(kind, prefix, tmp
   loop.train(tiny(kind, prefix, steps=2), epath.Path(parts))
   loop.train(config, epath.Path(parts))
   one, other = (
-    checkpoint.Checkpoints(epath.Path(folder), 2).restore(abstract_state(config)) for folder in (whole, parts)
+    checkpoint.Checkpoints(epath.Path(folder), 2).restore(abstract_state(config, TASK)) for folder in (whole, parts)
   )
   assert one is not None and other is not None and int(one.state.step) == 4
   jax.tree.map(np.testing.assert_array_equal, jax.device_get(one.state), jax.device_get(other.state))

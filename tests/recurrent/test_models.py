@@ -12,7 +12,8 @@ from tests.model.example import dropout_shapes, float64
 from tests.recurrent import reference
 from tests.recurrent.example import CONFIGS, LENGTHS, ROW_LENGTH, example, leaves, packed, pairs
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
-from transformer_jax.data.packing import TARGET_SEGMENTS
+from transformer_jax.data.packing import SOURCE, TARGET_SEGMENTS
+from transformer_jax.data.packing import TARGET as TARGET_SIDE
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding.beam_search import SearchOptions
@@ -20,7 +21,7 @@ from transformer_jax.model import masking
 from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.lstm import State
 from transformer_jax.recurrent.stack import Stack
-from transformer_jax.tasks.translation import batch_sums, decoder_output
+from transformer_jax.tasks.translation import TASK, batch_sums, decoder_output
 from transformer_jax.training.step import init_params
 
 BEAMS, TARGET = 3, 5
@@ -46,6 +47,23 @@ def test_each_pair_of_a_packed_row_has_the_logits_of_the_equations(name):
   real = row[TARGET_SEGMENTS] > 0
   assert found.shape == (ROW_LENGTH, 31) and found.dtype == np.float32
   np.testing.assert_allclose(found[real], np.concatenate(expected), atol=1e-5)
+
+
+@every("reversed", "bahdanau")
+def test_tokens_are_enough_for_a_padded_sentence_pair(name):
+  """Without positions and masks; the row has one pair and padding."""
+  model, params = example(name)
+  [pair, *_] = pairs()
+  row = packed([pair], rest=PAD)
+  source, target = row[SOURCE], row[TARGET_SIDE]
+  shifted = np.where(row[TARGET_SEGMENTS], np.concatenate([[BOS], target[:-1]]), PAD)
+
+  @jax.jit
+  def logits(params, source, target):
+    return model.apply({"params": params}, model.apply({"params": params}, source, target), method="logits")
+
+  expected = reference.logits(model.config, float64(params), *pair)
+  np.testing.assert_allclose(logits(params, source, shifted)[: len(pair[1])], expected, atol=1e-5)
 
 
 @every("luong-concat")
@@ -210,7 +228,7 @@ def test_beam_search_finds_what_exhaustive_search_finds(name):
 def test_initial_parameters():
   """Matrices of gates are drawn one by one, and only an LSTM's forget gates have a bias at first."""
   config = CONFIGS["luong-dot"]
-  params = leaves(jax.jit(lambda: init_params(Config(model=config)))())
+  params = leaves(jax.jit(lambda: init_params(Config(model=config), TASK))())
   for place, x in params.items():
     if "bias" in place:
       np.testing.assert_array_equal(x, [0] * 7 + [1] * 7 + [0] * 14)

@@ -24,6 +24,7 @@ from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import averaging, checkpoint, checkpoint_files, restore, run_folder
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop
 from transformer_jax.training.step import init_state
 
@@ -41,7 +42,7 @@ LINES = ["abc de", "f ghij ab", "de de"]
 @pytest.fixture(scope="module")
 def params_at():
   """By step, parameters that have nothing to do with each other."""
-  params, generator = init_state(CONFIG).params, np.random.default_rng(0)
+  params, generator = init_state(CONFIG, TASK).params, np.random.default_rng(0)
 
   def different(x):
     return np.float32(x + generator.standard_normal(x.shape) / 2)
@@ -59,7 +60,7 @@ def folder(params_at, tmp_path_factory):
   """A run that keeps its last five checkpoints and the best one, which is older."""
   folder = epath.Path(tmp_path_factory.mktemp("run"))
   run_folder.begin_run(folder, CONFIG, learned_tokenizer(), [{"data": "a text"}])
-  checkpoints, state = checkpoint.Checkpoints(folder, CONFIG.train.keep), init_state(CONFIG)
+  checkpoints, state = checkpoint.Checkpoints(folder, CONFIG.train.keep), init_state(CONFIG, TASK)
   for step, params in params_at.items():
     checkpoints.save(state.replace(step=np.int32(step), params=params), 1.0 if step == BEST else 2.0)
     checkpoints.wait()
@@ -124,7 +125,7 @@ def saved(folder, params_at, keeps, best):
   config = dataclasses.replace(CONFIG, train=TrainConfig(keep=keeps[-1][0], save_every=1))
   run_folder.make_folder(folder, "--workdir")
   run_folder.begin_run(folder, config, learned_tokenizer(), [])
-  state = init_state(CONFIG)
+  state = init_state(CONFIG, TASK)
   for keep, steps in keeps:
     checkpoints = checkpoint.Checkpoints(folder, keep)
     for step in steps:
@@ -194,7 +195,7 @@ def test_a_checkpoint_that_training_deletes_meanwhile_is_no_mistake(folder, tmp_
 
 
 def test_a_checkpoint_knows_when_it_was_finished(params_at, tmp_path):
-  checkpoints, state = checkpoint.Checkpoints(epath.Path(tmp_path), 5), init_state(CONFIG)
+  checkpoints, state = checkpoint.Checkpoints(epath.Path(tmp_path), 5), init_state(CONFIG, TASK)
   times = [datetime.datetime.now(datetime.UTC)]
   for step in LAST[:2]:
     checkpoints.save(state.replace(step=np.int32(step)), None)

@@ -20,6 +20,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import averaging, checkpoint, locks, reading, restore, resume, run_folder
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import abstract_state, init_state
 
 CONFIG = Config(
@@ -31,7 +32,7 @@ CONFIG = Config(
 
 @pytest.fixture(scope="module")
 def state():
-  return jax.device_get(init_state(CONFIG))
+  return jax.device_get(init_state(CONFIG, TASK))
 
 
 def at_step(state, step):
@@ -55,10 +56,10 @@ def test_the_last_and_the_best_are_kept_over_restarts(state, tmp_path):
 
 def test_what_is_restored_is_what_was_saved(state, tmp_path):
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
-  assert checkpoints.restore(abstract_state(CONFIG)) is None
+  assert checkpoints.restore(abstract_state(CONFIG, TASK)) is None
   checkpoints.save(at_step(state, 3), None)
   checkpoints.wait()
-  restored = checkpoints.restore(abstract_state(CONFIG)).state
+  restored = checkpoints.restore(abstract_state(CONFIG, TASK)).state
   assert int(restored.step) == 3
   assert all(len(x.sharding.device_set) == jax.local_device_count() for x in jax.tree.leaves(restored))
   jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, 3))
@@ -77,7 +78,9 @@ def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state
     checkpoints.save(at_step(saved, 3), None)
     checkpoints.wait()
     jax.tree.map(
-      np.testing.assert_array_equal, checkpoints.restore(abstract_state(its_config)).state, at_step(saved, 3)
+      np.testing.assert_array_equal,
+      checkpoints.restore(abstract_state(its_config, TASK)).state,
+      at_step(saved, 3),
     )
     checkpoints.close()
     found[name] = {path.name for path in (folder / "checkpoints" / "3").iterdir() if path.is_dir()}
@@ -126,7 +129,7 @@ def test_a_half_written_checkpoint_is_not_used(state, tmp_path):
   half.mkdir()
   restore.read_params(epath.Path(tmp_path), CONFIG, 3)
   assert half.exists()  # only who trains on may know that nobody writes it
-  assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract_state(CONFIG)).state.step) == 3
+  assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract_state(CONFIG, TASK)).state.step) == 3
   assert not half.exists()
 
 
@@ -145,7 +148,7 @@ def test_a_damaged_validation_loss_costs_no_checkpoint(state, tmp_path, capfd):
     restore.read_params(folder, CONFIG, 3)
     again = checkpoint.Checkpoints(folder, keep=1)
     assert "counts as one without a validation loss" in capfd.readouterr().err
-    assert int(again.restore(abstract_state(CONFIG)).state.step) == 5
+    assert int(again.restore(abstract_state(CONFIG, TASK)).state.step) == 5
     again.save(at_step(state, 7), None)
     again.wait()
     again.close()
@@ -189,7 +192,7 @@ def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_s
     shutil.copytree(two_steps, folder)
     damage(folder / name)
     checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=2)
-    restored = checkpoints.restore(abstract_state(CONFIG)).state
+    restored = checkpoints.restore(abstract_state(CONFIG, TASK)).state
     found = int(restored.step)
     jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, found))
     assert ("the checkpoint of step 5 is damaged" in capfd.readouterr().err) == (found == 3), name
@@ -198,7 +201,7 @@ def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_s
       assert len(list((folder / "damaged").iterdir())) == 1
       checkpoints.save(at_step(state, 5), None)  # the run gets there again
       checkpoints.wait()
-      assert int(checkpoints.restore(abstract_state(CONFIG)).state.step) == 5
+      assert int(checkpoints.restore(abstract_state(CONFIG, TASK)).state.step) == 5
     checkpoints.close()
   assert older >= 4
   gc.collect()  # now, and not in another test
@@ -211,7 +214,7 @@ def test_when_all_are_damaged_that_is_said(two_steps, tmp_path):
     shutil.rmtree(tmp_path / "run" / "checkpoints" / step / "params" / "d")
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=2)
   with pytest.raises(RunError, match=r"every checkpoint in .* is damaged"):
-    checkpoints.restore(abstract_state(CONFIG))
+    checkpoints.restore(abstract_state(CONFIG, TASK))
   checkpoints.close()
   assert steps_in(tmp_path / "run") == [3, 5]  # for whoever can still read them
   gc.collect()

@@ -25,6 +25,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer.curves import Curves
 from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog
 from transformer_jax.training.step import abstract_state, init_state
@@ -55,7 +56,7 @@ def tokenizer():
 # The file that fails is one of orbax' own, the description of an array, or the array itself.
 @pytest.mark.parametrize("size", [100, 300, 1500])
 def test_of_a_checkpoint(tmp_path, capfd, size):
-  state = jax.device_get(init_state(CONFIG))
+  state = jax.device_get(init_state(CONFIG, TASK))
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
   checkpoints.save(state.replace(step=np.int32(3)), None)
   checkpoints.wait()
@@ -67,11 +68,13 @@ def test_of_a_checkpoint(tmp_path, capfd, size):
   assert "Event loop is closed" not in capfd.readouterr().err
   again = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
   jax.tree.map(
-    np.testing.assert_array_equal, again.restore(abstract_state(CONFIG)).state, state.replace(step=np.int32(3))
+    np.testing.assert_array_equal,
+    again.restore(abstract_state(CONFIG, TASK)).state,
+    state.replace(step=np.int32(3)),
   )
   again.save(state.replace(step=np.int32(5)), None)
   again.wait()
-  assert int(again.restore(abstract_state(CONFIG)).state.step) == 5
+  assert int(again.restore(abstract_state(CONFIG, TASK)).state.step) == 5
   again.close()
 
 
@@ -106,7 +109,7 @@ def test_of_packed_rows(tmp_path, tokenizer):
   with pytest.raises(RunError, match=r"cannot write .*cache"), files_end_at(500):
     pipeline.packed_rows(data, data.train, tokenizer)
   assert not [path for path in (tmp_path / "cache" / "rows").iterdir() if path.is_dir()]
-  assert pipeline.packed_rows(data, data.train, tokenizer).report.pairs == 100
+  assert pipeline.packed_rows(data, data.train, tokenizer).report.found["pairs"] == 100
 
 
 def test_of_the_vocabulary(tmp_path, tokenizer):

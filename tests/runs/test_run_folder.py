@@ -15,6 +15,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runs import checkpoint, restore, resume, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically, write_new
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import abstract_state, init_state
 
 
@@ -99,7 +100,7 @@ ODD = "a*b?c{d}%20%#e]f[g 'h'\"i\"$HOME~&;|:@,=+!^`(j)<k>\n\x01\xfc\u65e5 "
 
 @pytest.fixture(scope="module")
 def state():
-  return jax.device_get(init_state(CONFIG))
+  return jax.device_get(init_state(CONFIG, TASK))
 
 
 def saved_and_found(folder, state):
@@ -109,7 +110,7 @@ def saved_and_found(folder, state):
       for step in (3, 5):
         checkpoints.save(state.replace(step=np.int32(step)), 1.0)
     else:
-      restored = checkpoints.restore(abstract_state(CONFIG))
+      restored = checkpoints.restore(abstract_state(CONFIG, TASK))
       assert restored is not None
       jax.tree.map(np.testing.assert_array_equal, restored.state, state.replace(step=np.int32(5)))
     checkpoints.close()

@@ -25,6 +25,7 @@ from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding import batch, buckets
 from transformer_jax.runtime import devices
 from transformer_jax.training.step import eval_step, init_state, train_step
+from transformer_jax.training.task import task_of
 
 CONFIGS = {
   "transformer": multi30k.get_config(),
@@ -65,7 +66,7 @@ def programs(config: Config) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
   packed = task.packed_rows(config, config.data.train, task.learn_tokenizer(config))
   count = min(config.train.batch_tokens // config.data.row_length, len(packed.rows))
   rows = Batch(np.asarray(packed.rows[None, :count]), np.arange(count, dtype=np.int32)[None])
-  state = init_state(config)
+  state = init_state(config, task_of(config.model))
   for name, function, given in (("train", train_step, state), ("validate", eval_step, state.params)):
     step = jax.vmap(functools.partial(function, config), axis_name=devices.AXIS, in_axes=(None, 0), out_axes=None)
     yield name, step, (given, rows)

@@ -1,7 +1,10 @@
 """Progress where stderr is no terminal."""
 
+import time
+
 from transformer_jax.runtime import progress
-from transformer_jax.runtime.progress import Progress, say
+from transformer_jax.runtime.progress import Progress, doing, say, shortened
+from transformer_jax.runtime.wording import counted
 
 
 def test_plain_lines_now_and_then(capsys, monkeypatch):
@@ -14,7 +17,7 @@ def test_plain_lines_now_and_then(capsys, monkeypatch):
   out, err = capsys.readouterr()
   assert out == ""
   assert err.split("\n") == [
-    "100 of 1,000 lines, 10 a second, 01:30 left",
+    "100 of 1,000 lines, 10 a second",
     "200 of 1,000 lines, 10 a second, 01:20 left",
     "300 of 1,000 lines, 10 a second, 01:10 left",
     "",
@@ -24,21 +27,36 @@ def test_plain_lines_now_and_then(capsys, monkeypatch):
 def test_a_resumed_run_counts_its_own_steps_for_the_rate(capsys, monkeypatch):
   now = [0.0]
   monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-  with Progress("step", total=110, initial=90) as bar:
-    now[0] += 5
-    bar.update(10)
+  with Progress("step", total=130, initial=90) as bar:
+    now[0] += 9
+    bar.update(10)  # in which the step is compiled
     bar.note("step 100: loss 2.5")
-  assert capsys.readouterr().err == "step 100: loss 2.5, 00:05 left\n"
+    now[0] += 9
+    bar.update(9)
+    bar.note("step 109: loss 2.4")
+    now[0] += 1
+    bar.update(1)
+    bar.note("step 110: loss 2.3")
+    bar.note("step 110: validation loss 2.2", time_left=False)
+  assert capsys.readouterr().err.splitlines() == [
+    "step 100: loss 2.5",
+    "step 109: loss 2.4",
+    "step 110: loss 2.3, 00:20 left",
+    "step 110: validation loss 2.2",
+  ]
 
 
 def test_without_a_total_no_time_is_left(capsys, monkeypatch):
   now = [0.0]
   monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
   with Progress("line") as bar:
+    bar.update(1)
     now[0] += 20
     bar.update(50)
     bar.note("half")
-  assert capsys.readouterr().err == "50 lines, 2.5 a second\nhalf\n"
+    now[0] += 200
+    bar.update(0)
+  assert capsys.readouterr().err == "51 lines, 2.5 a second\nhalf\n51 lines, 0.227 a second\n"
 
 
 def test_invisible_but_not_mute(capsys):
@@ -49,10 +67,51 @@ def test_invisible_but_not_mute(capsys):
   assert capsys.readouterr().err == "a note\na remark\n"
 
 
-def test_a_bar_on_a_terminal(capsys, monkeypatch):
+def test_a_bar_on_a_terminal_says_the_time_left_when_it_means_something(capsys, monkeypatch):
   monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
-  with Progress("line", total=3) as bar:
+  now = [100.0]
+  monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+  with Progress("line", total=9) as bar:
     bar.update(3)
     bar.note("a note")
-  err = capsys.readouterr().err
-  assert "3/3" in err and "a note\n" in err
+    assert "<" not in (early := capsys.readouterr().err) and "3/9" in early and "a note\n" in early
+    now[0] += 20
+    bar.update(3)
+    bar.note("another")
+  assert "6/9" in (late := capsys.readouterr().err) and "<" in late and "another\n" in late
+
+
+def test_one_is_no_plural(capsys, monkeypatch):
+  assert [counted(n, "lines") for n in (0, 1, 2, 1000)] == ["0 lines", "1 line", "2 lines", "1,000 lines"]
+  assert counted(1, "source tokens") == "1 source token"
+  assert counted(1, "pairs skipped, longer than 64 tokens") == "1 pair skipped, longer than 64 tokens"
+  assert counted(1, "of them as in the text") == "1 of them as in the text"
+  now = [0.0]
+  monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+  with Progress("line") as bar:
+    now[0] += 20
+    bar.update(1)
+  assert capsys.readouterr().err == "1 line\n"
+
+
+def test_only_what_takes_a_while_is_said(monkeypatch):
+  said = []
+  monkeypatch.setattr(progress, "say", said.append)
+  monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 3600.0)
+  with doing("a quick thing"):
+    pass
+  monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 0.01)
+  with doing("a long thing"):
+    for _ in range(1000):
+      time.sleep(0.02)
+      if said:
+        break
+  assert said == ["a long thing ..."]
+
+
+def test_a_long_text_is_cut_to_its_columns():
+  assert shortened("short", 10) == "short"
+  assert shortened("exactly ten", 11) == "exactly ten"
+  assert shortened("more than ten", 10) == "more th..."
+  assert shortened("셋넷다섯여섯", 10) == "셋넷다..."  # two columns each
+  assert shortened("two\nlines", 80) == "two lines"

@@ -14,9 +14,9 @@ from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.data.special_tokens import CLS, SEP
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.config import BERTClassifierConfig
+from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import classification
@@ -52,12 +52,12 @@ def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):
     padding = [0] * (ROW_LENGTH - len(whole))
     assert row[TOKENS].tolist() == whole + padding
     assert row[SIDES].tolist() == [1] * len(whole) + padding
-  assert found.report.cut == 1
+  assert list(found.report.left_out.values()) == [1]
 
 
 def test_logits_are_those_of_numpy(tokenizer):
   """Of a row with padding and of a full one; and the class that is named is the most probable."""
-  params = perturbed(init_params(CONFIG))
+  params = perturbed(init_params(CONFIG, classification.TASK))
   exact, sentences = float64(params), ["ab", "b" * 40, "", "ba", "aab b"]
   rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
   model, expected = registry.module(MODEL), []
@@ -77,7 +77,7 @@ def test_logits_are_those_of_numpy(tokenizer):
 
 def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, label_smoothing=0.3))
-  params, labels = perturbed(init_params(config)), [2, 0, 1]
+  params, labels = perturbed(init_params(config, classification.TASK)), [2, 0, 1]
   rows, _ = classification.sentence_rows(tokenizer, ["ab", "b" * 40, ""], ROW_LENGTH)
   rows[:, LABEL] = np.array(labels)[:, None]
   expected = 0.0
@@ -95,9 +95,12 @@ def test_classes_that_can_be_told_apart_are_learned(tokenizer):
   names = ["empty" if not text else "short" if len(text) < 3 else "long" for text in sentences]
   rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
   rows[:, LABEL] = np.array([LABELS.index(name) for name in names])[:, None]
-  state, batch = init_state(CONFIG), Batch(rows[None], np.arange(len(rows), dtype=np.int32)[None])
+  state, batch = (
+    init_state(CONFIG, classification.TASK),
+    Batch(rows[None], np.arange(len(rows), dtype=np.int32)[None]),
+  )
   step = jax.pmap(
-    functools.partial(train_step, CONFIG),
+    functools.partial(train_step, CONFIG, classification.TASK),
     axis_name=devices.AXIS,
     in_axes=(None, 0),
     out_axes=(None, None),

@@ -29,8 +29,9 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runs import checkpoint, checkpoint_files, run_folder
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
-from transformer_jax.tasks.evaluator import HeldOut
-from transformer_jax.tasks.validation import Validation
+from transformer_jax.tasks.evaluator import Evaluator
+from transformer_jax.tasks.translation import TASK
+from transformer_jax.tasks.translation_validation import TranslationValidation
 from transformer_jax.trainer import loop
 from transformer_jax.training.step import abstract_state, init_params
 
@@ -47,7 +48,7 @@ def tiny(prefix: str, **train) -> Config:
 
 
 def state_of(workdir: Path, config: Config):
-  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config))
+  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config, TASK))
   assert restored is not None
   return jax.device_get(restored.state)
 
@@ -78,13 +79,13 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
   config = tiny(prefix, ema_decay=0.9)
   config.data.test = prefix
   tested = []
-  monkeypatch.setattr(Validation, "test", lambda self, params: tested.append(jax.device_get(params)))
+  monkeypatch.setattr(TranslationValidation, "test", lambda self, params: tested.append(jax.device_get(params)))
   loop.train(config, epath.Path(tmp_path))
   state = state_of(tmp_path, config)
   _, params, tokenizer, _ = runs.open(tmp_path).model()
   assert_same_bits(jax.device_get(params), state.average)
   assert_same_bits(tested[0], state.average)
-  validation = Validation(config, tokenizer)
+  validation = TranslationValidation(config, TASK, tokenizer)
   of_average, of_params = (
     validation.measure(devices.replicate(params))["loss"] for params in (state.average, state.params)
   )
@@ -92,15 +93,64 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
 
 
 def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
-  config = tiny(prefix)
+  config, log = tiny(prefix), tmp_path / "run" / "train.log"
   loop.train(config, epath.Path(tmp_path / "run"))
-  [line] = [line for line in capfd.readouterr().err.splitlines() if line.startswith("planned: ")]
+  [line] = log.read_text().splitlines()
+  assert re.match(r"20\d\d-\d\d-\d\dT\S+ step 6: planned: ", line)
   assert f"{6 * plan.flops(config).step:.3g} operations in 6 updates" in line
   assert f"{plan.gigabytes(plan.memory(config, jax.device_count()).total)} on a device" in line
   used = float(re.search(r"([\d.]+) GB in the process$", line)[1])
   assert 0.1 < used < 50  # JAX alone takes hundreds of megabytes
   loop.train(config, epath.Path(tmp_path / "run"))  # nothing is left to do, and nothing to report
+  assert log.read_text() == f"{line}\n"
   assert "planned: " not in capfd.readouterr().err
+
+
+def test_what_a_run_says(prefix, tmp_path, monkeypatch, capfd):
+  monkeypatch.chdir(tmp_path)
+  config = tiny("text")
+  config.data.validation, config.decode.max_source_length = "text", 32
+  loop.train(config, epath.Path(tmp_path / "runs" / "tiny"))
+  out, err = capfd.readouterr()
+  lines = err.splitlines()
+  assert max(map(len, lines)) <= 80 and out == ""
+  number = r"[\d.,e+]+"
+  expected = rf"""learning a vocabulary of 290 pieces
+training on 128 pairs
+  1,232 source tokens, 1,232 target tokens
+  84 rows of 16, {number}% padding
+  83 pairs skipped, longer than 16 tokens \(longest: 26\)
+the loss is that of 128 pairs of
+  text
+  83 pairs skipped, longer than 16 tokens \(longest: 26\)
+step 2: loss {number}, perplexity {number}, {number} target tokens/s
+step 3: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+  source:      .+
+  translation: .*
+  reference:   .+
+  source:      .+
+  translation: .*
+  reference:   .+
+step 4: loss {number}, .*
+step 6: loss {number}, .*
+step 6: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+  source:      .+(\n.*)*
+the model of step 6 is in
+  runs/tiny
+step 6: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+try it:
+  transformer-jax translate --workdir runs/tiny < FILE
+"""
+  assert re.fullmatch(expected, err), err
+
+
+def test_a_text_that_is_not_there_is_said_before_a_vocabulary_is_learned(prefix, tmp_path, monkeypatch, capfd):
+  config = tiny(prefix)
+  for key in ("train", "validation", "test"):
+    data = dataclasses.replace(config.data, **{key: f"{prefix}.{key}"})
+    with pytest.raises(InputError, match=rf"text\.{key}\.en does not exist"):
+      loop.train(dataclasses.replace(config, data=data), epath.Path(tmp_path / "run"))
+  assert "learning" not in capfd.readouterr().err
 
 
 def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypatch, capfd):
@@ -111,7 +161,7 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
   def first_two_right(self, params, pairs):
     return score(translations, [reference for _, reference in pairs]), translations
 
-  monkeypatch.setattr(Validation, "translate", first_two_right)
+  monkeypatch.setattr(TranslationValidation, "translate", first_two_right)
   config = tiny("train", steps=1)
   names = {"train": "train", "validation": "", "test": "test", "cache_dir": str(tmp_path), "row_length": 16}
   config.data = DataConfig(corpus=Corpus.NUMBERS, **names)
@@ -121,7 +171,7 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
     output.out.splitlines()[-1] == "exact match of 1-digit numbers 100.0%, 2-digit numbers 50.0%, 3-digit numbers 0.0%"
   )
   invitation = output.err.splitlines()[-1]
-  assert invitation.startswith('try it: echo "forty-two" | ')
+  assert invitation.startswith('  echo "forty-two" | ')
   assert shlex.split(invitation.partition(" | ")[2])[1:] == ["translate", "--workdir", str(tmp_path / "my run")]
 
 
@@ -151,7 +201,7 @@ def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp
   config = tiny(prefix, steps=13, log_every=3, save_every=4)
   config.evaluate.every = 5
   loop.train(config, epath.Path(tmp_path / "whole"))
-  update, measure = loop.Trainer._update, Validation.measure
+  update, measure = loop.Trainer._update, TranslationValidation.measure
   stops = {6: "kill", 7: "SIGTERM", 10: "SIGINT in validation"}
 
   def stopped_after(self, step):
@@ -171,7 +221,7 @@ def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp
     return measure(self, params)
 
   monkeypatch.setattr(loop.Trainer, "_update", stopped_after)
-  monkeypatch.setattr(Validation, "measure", stopped_in_validation)
+  monkeypatch.setattr(TranslationValidation, "measure", stopped_in_validation)
   for end, status, saved in ((Killed, None, 4), (SystemExit, 143, 7), (SystemExit, 130, 10)):
     with pytest.raises(end) as raised:
       loop.train(config, epath.Path(tmp_path / "parts"))
@@ -301,7 +351,7 @@ def test_validation_takes_no_more_rows_at_a_time_than_an_update(prefix, monkeypa
   for accumulation in (1, 4):
     config = tiny(prefix, batch_tokens=64 * 16, accumulation=accumulation)
     tokenizer = pipeline.learn_tokenizer(config.data, 290)
-    means.append(HeldOut(config, prefix, tokenizer).means(devices.replicate(init_params(config))))
+    means.append(Evaluator(config, TASK, prefix, tokenizer).means(devices.replicate(init_params(config, TASK))))
   assert {shape[0] for shape in shapes} == {64, 16}
   assert means[0] == pytest.approx(means[1], rel=1e-6)
 
@@ -310,7 +360,7 @@ def test_what_is_being_saved_is_saved_when_an_error_ends_the_run(prefix, tmp_pat
   def fails(*arguments):
     raise InputError("as it happens")
 
-  monkeypatch.setattr(Validation, "measure", fails)
+  monkeypatch.setattr(TranslationValidation, "measure", fails)
   with pytest.raises(InputError, match="as it happens"):
     loop.train(tiny(prefix), epath.Path(tmp_path))
   assert int(state_of(tmp_path, tiny(prefix)).step) == 2

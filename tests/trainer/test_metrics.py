@@ -10,8 +10,8 @@ from etils import epath
 from benchmarks.curves import read_points
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer.curves import Curves
-from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog, _append
-from transformer_jax.training.loss import Sums
+from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog, append
+from transformer_jax.training.sums import Sums
 
 
 def update(loss: float, *, skipped: bool = False) -> dict:
@@ -57,7 +57,7 @@ def test_the_longest_row_of_skipped_updates_is_known_wherever_it_ended(tmp_path)
   assert found == [(2, 3), (2, 5), (7, 7)]
 
 
-def test_a_place_where_nothing_can_be_appended_has_every_line():
+def test_a_place_where_nothing_can_beappended_has_every_line():
   files = {}
 
   class Remote:
@@ -79,7 +79,7 @@ def test_a_place_where_nothing_can_be_appended_has_every_line():
       raise AssertionError(f"opened in the mode {mode}")
 
   for line in ("a\n", "b\n", "c\n"):
-    _append(Remote(), line)
+    append(Remote(), line)
   assert files["file"] == "a\nb\nc\n"
 
 

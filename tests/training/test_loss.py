@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from transformer_jax.paper import formulas
-from transformer_jax.training.loss import chunked_sums, token_sums
+from transformer_jax.training.chunked_loss import chunked_sums
+from transformer_jax.training.loss import token_sums
 
 TOKENS, MODEL, VOCAB = 17, 5, 13
 

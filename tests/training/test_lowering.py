@@ -11,6 +11,7 @@ from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state, train_step
 
 ROWS, ROW_LENGTH = 13, 256  # of a device
@@ -23,12 +24,12 @@ def lowered(model, platforms):
   config = Config(model=model)
   assert (config.model.d_model, config.model.num_layers, config.model.vocab_size) == (512, 6, 37_000)
   count = jax.device_count()
-  state = jax.eval_shape(lambda: init_state(config))
+  state = jax.eval_shape(lambda: init_state(config, TASK))
   batch = Batch(
     jax.ShapeDtypeStruct((count, ROWS, 4, ROW_LENGTH), jnp.uint16),
     jax.ShapeDtypeStruct((count, ROWS), jnp.int32),
   )
-  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None))
+  step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None))
   return jax.export.export(
     jax.jit(lambda state, batch: step(state, batch)),
     platforms=platforms,

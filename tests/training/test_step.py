@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from tests.model.example import float64, perturbed
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, PackingReport, pack
+from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, pack
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pipeline import Batch, Batches, PackedRows
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
-from transformer_jax.tasks.translation import batch_sums, decoder_input, decoder_output, segment_positions
+from transformer_jax.tasks.translation import TASK, batch_sums, decoder_input, decoder_output, segment_positions
 from transformer_jax.training.step import eval_step, init_params, init_state, train_step
 
 ROW_LENGTH, VOCAB, ROWS, STEPS = 13, 31, 5, 10
@@ -66,7 +67,7 @@ PAIRS = [([4, 5, 6], [7, 8]), ([9, 10, 11, 12], [13, 14, 15, 16, 17]), ([18], [1
 
 @pytest.fixture(scope="module")
 def params():
-  return perturbed(init_params(CONFIG))
+  return perturbed(init_params(CONFIG, TASK))
 
 
 def test_packed_pairs_have_the_logits_that_each_has_alone(params):
@@ -108,9 +109,9 @@ def test_an_update_has_the_loss_of_the_configs_label_smoothing(params, smoothing
     for source, target in PAIRS
   )
   rows = packed(PAIRS)
-  state = init_state(config).replace(params=params)
+  state = init_state(config, TASK).replace(params=params)
   batch = shares(Batch(rows, np.arange(len(rows), dtype=np.int32)), 1)
-  _, metrics = over(1, functools.partial(train_step, config), out_axes=(None, None))(state, batch)
+  _, metrics = over(1, functools.partial(train_step, config, TASK), out_axes=(None, None))(state, batch)
   assert float(metrics["sums"].loss) == pytest.approx(expected, rel=1e-5)
 
 
@@ -122,6 +123,34 @@ def shares(batch: Batch, devices: int) -> Batch:
   return jax.tree.map(lambda x: x.reshape(devices, -1, *x.shape[1:]), batch)
 
 
+def test_an_update_under_jit_alone_is_that_of_one_device():
+  """Equal to rounding: XLA is free to fuse the two programs differently."""
+  state, rows = init_state(CONFIG, TASK), packed(copying_pairs(60))[:ROWS]
+  batch = Batch(rows, np.arange(len(rows), dtype=np.int32))
+  step = functools.partial(train_step, CONFIG, TASK)
+  alone = jax.jit(step)(state, batch)
+  mapped = over(1, step, out_axes=(None, None))(state, shares(batch, 1))
+  for one, other in zip(jax.tree.leaves(alone), jax.tree.leaves(mapped), strict=True):
+    np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-6, atol=1e-7)
+  sums = jax.jit(functools.partial(eval_step, CONFIG, TASK))(state.params, batch)
+  assert float(sums.loss) > 0 and float(sums.tokens) == float(alone[1]["sums"].tokens)
+
+
+def test_a_task_with_another_loss_is_trained_with_it():
+  def doubled(config, params, rows, keys):
+    sums = TASK.batch_sums(config, params, rows, keys)
+    return dataclasses.replace(sums, loss=2 * sums.loss)
+
+  state, rows = init_state(CONFIG, TASK), packed(copying_pairs(60))[:ROWS]
+  batch = Batch(rows, np.arange(len(rows), dtype=np.int32))
+  (_, usual), (_, other) = (
+    jax.jit(functools.partial(train_step, CONFIG, task))(state, batch)
+    for task in (TASK, dataclasses.replace(TASK, batch_sums=doubled))
+  )
+  assert float(other["sums"].loss) == pytest.approx(2 * float(usual["sums"].loss))
+  assert float(other["gradient_norm"]) == pytest.approx(2 * float(usual["gradient_norm"]), rel=1e-5)
+
+
 def train(devices: int, accumulation: int):
   """Ten steps with dropout; the state and the metrics.
 
@@ -131,8 +160,8 @@ def train(devices: int, accumulation: int):
   rows = packed(copying_pairs(60))
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, accumulation=accumulation))
   batches = Batches(PackedRows(rows, PackingReport(), ""), ROWS, config.train.seed, multiple=devices * accumulation)
-  step = over(devices, functools.partial(train_step, config), out_axes=(None, None))
-  state, history = init_state(config), []
+  step = over(devices, functools.partial(train_step, config, TASK), out_axes=(None, None))
+  state, history = init_state(config, TASK), []
   for i in range(STEPS):
     state, metrics = step(state, shares(batches[i], devices))
     history.append(jax.device_get(metrics))  # waits, as queued steps of several CPU devices can deadlock
@@ -170,7 +199,7 @@ def test_metrics(one_device):
 
 
 def test_a_batch_without_a_finite_loss_changes_only_the_number_of_the_step(one_device):
-  step = over(1, functools.partial(train_step, CONFIG), out_axes=(None, None))
+  step = over(1, functools.partial(train_step, CONFIG, TASK), out_axes=(None, None))
   batches = Batches(PackedRows(packed(copying_pairs(60)), PackingReport(), ""), ROWS, CONFIG.train.seed)
   good = jax.device_get(one_device[0])
   broken = jax.tree.map(np.array, good)
@@ -188,7 +217,7 @@ def test_a_batch_without_a_finite_loss_changes_only_the_number_of_the_step(one_d
 
 
 def test_every_parameter_is_trained(one_device):
-  before = jax.device_get(init_params(CONFIG))
+  before = jax.device_get(init_params(CONFIG, TASK))
   for new, old in zip(jax.tree.leaves(one_device[0].params), jax.tree.leaves(before), strict=True):
     assert np.any(new != old) and np.all(np.isfinite(new))
 
@@ -197,26 +226,26 @@ def test_every_parameter_is_trained(one_device):
 def loss_of():
   """(state, places of two equal rows in the batch) -> the loss with dropout."""
   rows = np.repeat(packed(copying_pairs(60))[:1], 2, axis=0)
-  step = over(1, functools.partial(train_step, CONFIG), out_axes=(None, None))
+  step = over(1, functools.partial(train_step, CONFIG, TASK), out_axes=(None, None))
   return lambda state, index: float(step(state, shares(Batch(rows, np.int32(index)), 1))[1]["sums"].loss)
 
 
 def test_dropout_is_keyed_by_a_row_s_place_in_the_whole_batch(loss_of):
-  state = init_state(CONFIG)
+  state = init_state(CONFIG, TASK)
   assert loss_of(state, [0, 1]) == loss_of(state, [0, 1])
   assert loss_of(state, [0, 1]) == pytest.approx(loss_of(state, [1, 0]), rel=1e-6)
   assert abs(loss_of(state, [0, 1]) - loss_of(state, [2, 3])) > 1e-3
 
 
 def test_dropout_is_another_in_each_step(loss_of):
-  state = init_state(CONFIG)
+  state = init_state(CONFIG, TASK)
   assert abs(loss_of(state, [0, 1]) - loss_of(state.replace(step=state.step + 1), [0, 1])) > 1e-3
 
 
 def test_evaluation_sums_over_devices_without_dropout(params):
   rows = packed(copying_pairs(60))[:8]
   batch = Batch(rows, np.arange(8, dtype=np.int32))
-  sums = over(8, functools.partial(eval_step, CONFIG), out_axes=None)(params, shares(batch, 8))
+  sums = over(8, functools.partial(eval_step, CONFIG, TASK), out_axes=None)(params, shares(batch, 8))
   expected = jax.jit(lambda rows: batch_sums(CONFIG, params, rows, None))(rows)
   jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5), sums, expected)
 
@@ -224,10 +253,10 @@ def test_evaluation_sums_over_devices_without_dropout(params):
 def test_the_gradient_is_of_the_mean_over_all_tokens_of_all_devices():
   """Adam would hide a wrong scale, and a mean of the devices' means is another gradient: their tokens differ."""
   config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, dropout=0.0))
-  rows, state = packed(copying_pairs(60))[:8], init_state(config)
+  rows, state = packed(copying_pairs(60))[:8], init_state(config, TASK)
   rows[5:, TARGET_SEGMENTS, 2:] = 0
   batch = shares(Batch(rows, np.arange(8, dtype=np.int32)), 8)
-  after, metrics = over(8, functools.partial(train_step, config), out_axes=(None, None))(state, batch)
+  after, metrics = over(8, functools.partial(train_step, config, TASK), out_axes=(None, None))(state, batch)
 
   @jax.jit
   @jax.grad
@@ -244,9 +273,9 @@ def test_the_gradient_is_of_the_mean_over_all_tokens_of_all_devices():
 
 
 def test_the_seed_decides_the_first_parameters():
-  params = init_params(CONFIG)
-  jax.tree.map(np.testing.assert_array_equal, params, init_params(CONFIG))
-  other = init_params(dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, seed=8)))
+  params = init_params(CONFIG, TASK)
+  jax.tree.map(np.testing.assert_array_equal, params, init_params(CONFIG, TASK))
+  other = init_params(dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, seed=8)), TASK)
   assert np.any(params["target_embedding"]["table"] != other["target_embedding"]["table"])
 
 
@@ -256,9 +285,9 @@ def with_moving_average(decay):
 
 def test_the_moving_average_follows_the_parameters():
   config, rows = with_moving_average(0.25), packed(copying_pairs(60))[:ROWS]
-  step = over(1, functools.partial(train_step, config), out_axes=(None, None))
-  state, plain = init_state(config), init_state(CONFIG)
-  plain_step = over(1, functools.partial(train_step, CONFIG), out_axes=(None, None))
+  step = over(1, functools.partial(train_step, config, TASK), out_axes=(None, None))
+  state, plain = init_state(config, TASK), init_state(CONFIG, TASK)
+  plain_step = over(1, functools.partial(train_step, CONFIG, TASK), out_axes=(None, None))
   jax.tree.map(np.testing.assert_array_equal, state.average, state.params)
   average = float64(state.params)
   batch = shares(Batch(rows, np.arange(ROWS, dtype=np.int32)), 1)
@@ -272,7 +301,7 @@ def test_the_moving_average_follows_the_parameters():
 
 
 def test_without_a_moving_average_the_state_has_no_more_arrays(one_device):
-  for state in (init_state(CONFIG), one_device[0]):
+  for state in (init_state(CONFIG, TASK), one_device[0]):
     assert state.average is None and state.params_for_decoding is state.params
     assert len(jax.tree.leaves(state)) == len(jax.tree.leaves([state.step, state.params, state.optimizer]))
 
@@ -280,7 +309,7 @@ def test_without_a_moving_average_the_state_has_no_more_arrays(one_device):
 def test_the_state_with_a_moving_average_can_be_donated():
   """No two of its arrays share memory at the start."""
   config = with_moving_average(0.9)
-  state = jax.jit(lambda: init_state(config), out_shardings=devices.on_all_devices())()
-  step = devices.over_devices(functools.partial(train_step, config), out_axes=(None, None), donate_state=True)
+  state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
+  step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   new, _ = step(state, shares(Batch(packed(copying_pairs(60))[:8], np.arange(8, dtype=np.int32)), 8))
   assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves(state.average))

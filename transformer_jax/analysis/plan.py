@@ -16,16 +16,17 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
-from transformer_jax import registry
 from transformer_jax.analysis import operations
 from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.model.config import AnyModelConfig, ModelConfig
 from transformer_jax.runs import init_from
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.training.loss import CHUNK, joint_loss
+from transformer_jax.training.chunked_loss import CHUNK
 from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.step import init_params, random_key
+from transformer_jax.training.sums import joint_loss
+from transformer_jax.training.task import task_of
 
 _FLOAT32 = 4  # bytes
 _SHORTEST_ROW = 64  # holds most sentences
@@ -137,8 +138,8 @@ def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: 
 
 def _kept(config: Config, rows: int) -> int:
   """The bytes that the backward pass of the loss needs for so many rows, without the parameters."""
-  task = registry.task(config.model)
-  batch = jax.ShapeDtypeStruct((rows, task.PARTS, config.data.row_length), pipeline.row_type(config.model.vocab_size))
+  task = task_of(config.model)
+  batch = jax.ShapeDtypeStruct((rows, task.parts, config.data.row_length), pipeline.row_type(config.model.vocab_size))
   keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))
 
   def backward_of(params: Any, rows: jax.Array, keys: jax.Array) -> Any:
@@ -170,8 +171,8 @@ def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   """The operations of the gradient of one row's loss."""
   config = _for_shapes(model, row_length)
   rows = CHUNK  # as in `_kept_for_backward`
-  task = registry.task(model)
-  batch = jax.ShapeDtypeStruct((rows, task.PARTS, row_length), pipeline.row_type(model.vocab_size))
+  task = task_of(model)
+  batch = jax.ShapeDtypeStruct((rows, task.parts, row_length), pipeline.row_type(model.vocab_size))
 
   def loss(params: Any, rows: jax.Array) -> jax.Array:
     return joint_loss(task.batch_sums(config, params, rows, None), task.counts(config, rows))
@@ -237,7 +238,7 @@ def _flags(config: Config) -> dict[str, int]:
 def data(config: Config) -> dict[str, Any]:
   """The result of packing the training text, with the vocabulary that a run would begin with."""
   tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config))
-  report = registry.task(config.model).packed_rows(config, config.data.train, tokenizer).report
+  report = task_of(config.model).packed_rows(config, config.data.train, tokenizer).report
   rows = config.train.batch_tokens // config.data.row_length
   return {
     **dataclasses.asdict(report),
@@ -307,7 +308,7 @@ def gigabytes(size: float) -> str:
 
 @functools.cache
 def _params(model: AnyModelConfig) -> Any:
-  return jax.eval_shape(lambda: init_params(_for_shapes(model)))
+  return jax.eval_shape(lambda: init_params(_for_shapes(model), task_of(model)))
 
 
 def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:

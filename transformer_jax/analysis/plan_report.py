@@ -9,18 +9,6 @@ from transformer_jax.analysis.plan import gigabytes
 _P100S, _P100_RATE = 8, 9.5e12
 _TABLE_2 = {"base": (3.3e18, 12.0), "big": (2.3e19, 84.0)}
 
-# Fields of packing reports, with their titles.
-_COUNTS = {
-  "pairs": "pairs",
-  "too_long": "pairs skipped, too long",
-  "empty": "pairs skipped, with an empty side",
-  "documents": "documents",
-  "rows": "rows",
-  "tokens": "tokens",
-  "next": "rows whose second text is the next",
-  "cut": "cut, as too long for a row",
-}
-
 
 def text(plan: dict[str, Any]) -> str:
   """The output of `transformer-jax plan`, from the JSON values that it prints with --json."""
@@ -66,11 +54,8 @@ def _data(plan: dict[str, Any]) -> Iterator[str]:
     yield f"data: not measured, {data['not_measured']}"
     return
   yield "data"
-  for key, name in _COUNTS.items():
-    if key in data:
-      yield f"  {name:<36} {data[key]:>14,}"
-  if "source_tokens" in data:
-    yield f"  {'source and target tokens':<36} {data['source_tokens']:>14,} {data['target_tokens']:>14,}"
+  for name, count in {**data["found"], "rows": data["rows"], **data["left_out"]}.items():
+    yield f"  {name:<36} {count:>14,}"
   yield f"  {'padding':<36} {data['padding']:>14.1%}"
   yield f"  {'steps an epoch':<36} {data['steps_per_epoch']:>14,.1f}"
   yield f"  {'epochs of the whole run':<36} {data['epochs']:>14,.1f}"

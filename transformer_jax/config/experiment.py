@@ -23,6 +23,7 @@ class Corpus(enum.Enum):
   NUMBERS = "numbers"
   TEXT = "text"
   TFDS = "tfds"
+  REGISTERED = "registered"
 
 
 class Document(enum.Enum):
@@ -53,20 +54,22 @@ class DataConfig:
   """Where sentence pairs, or plain text, come from and how they are laid out in rows.
 
   Attributes:
-    corpus: where the text comes from: `numbers` (embedded), `text` (files) or
-      `tfds` (TensorFlow Datasets).
+    corpus: where the text comes from: `numbers` (embedded), `text` (files),
+      `tfds` (TensorFlow Datasets) or `registered` (a corpus of another package,
+      see `data/corpus.py`).
     document: what a document is in the plain text of one language: a `file`, a
       `paragraph` between blank lines, or a `line`; sentence pairs have none.
     source_language, target_language: language codes; for `text` they are the
       endings of `PREFIX.en` and `PREFIX.de`.
     train: the training text. For `text` a prefix or `SOURCE,TARGET`, several
       separated by `;`, each with an optional `*WEIGHT` (how often an epoch
-      reads it); for `tfds` and `numbers` the name of a split.
+      reads it); for the others the name of a split.
     validation: the text that is measured on while training, named like `train`;
       empty is none.
     test: the text that is measured on at the end, named like `train`; empty is
       none.
-    dataset: the TFDS name, such as `wmt14_translate/de-en`.
+    dataset: the TFDS name, such as `wmt14_translate/de-en`, or the name of a
+      registered corpus.
     data_dir: TFDS' folder; empty is its own default.
     row_length: tokens of a packed row, on each side.
     max_length: longest sentence allowed in training, in tokens with its EOS;
@@ -96,7 +99,8 @@ class DataConfig:
         f"config.data.row_length is {self.row_length}, shorter than the longest sentence allowed, "
         f"config.data.max_length = {self.max_length}: raise the one or lower the other"
       )
-    require(self.corpus is not Corpus.TFDS or bool(self.dataset), "data.dataset", self.dataset, "the name of a dataset")
+    named = self.corpus in (Corpus.TFDS, Corpus.REGISTERED)
+    require(not named or bool(self.dataset), "data.dataset", self.dataset, "the name of a dataset")
     for key in ("source_language", "target_language"):
       language = getattr(self, key)
       require(bool(language) and language.isprintable(), f"data.{key}", language, "a language code")

@@ -45,7 +45,8 @@ def _keys(group: Any, prefix: str) -> Iterator[str]:
     if dataclasses.is_dataclass(value):
       continue
     yield f"  {prefix}{field.name}={_shown(value)}"
-    text = f"{meanings[field.name]} [{serialization.describe_type(kinds[field.name])}; default {_shown(field.default)}]"
+    kind = serialization.describe_type(kinds[field.name])
+    text = f"{meanings.get(field.name, '')} [{kind}; default {_shown(field.default)}]"
     yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 

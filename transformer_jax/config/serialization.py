@@ -77,7 +77,7 @@ def changed(config: Config, values: Mapping[str, Any]) -> Config:
 def _hints(known: Any) -> dict[str, Any]:
   """The keys of a group with their types."""
   if known is AnyModelConfig:
-    return {key: hint for name in registry.FAMILIES for key, hint in _hints(registry.config_class(name)).items()}
+    return {key: hint for name in registry.names() for key, hint in _hints(registry.config_class(name)).items()}
   if not dataclasses.is_dataclass(known):
     return {}
   hints = typing.get_type_hints(known)
@@ -154,7 +154,7 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
   """`value` as the type `hint`, where nothing is lost by it."""
   if hint is AnyModelConfig and isinstance(value, dict):
     # A run folder of before there were families is of the first one.
-    hint = registry.config_class(value.get(_FAMILY, next(iter(registry.FAMILIES))))
+    hint = registry.config_class(value.get(_FAMILY, registry.FIRST))
     value = {key: inner for key, inner in value.items() if key != _FAMILY}
   if dataclasses.is_dataclass(hint) or hint is AnyModelConfig:
     return _build(typing.cast(type, hint), value, path)
@@ -172,8 +172,8 @@ def describe_type(hint: Any) -> str:
   """The type of a key in words, such as `int or none`, or `one of numbers, text, tfds`."""
   return " or ".join(
     "one of " + ", ".join(member.value for member in kind)
-    if issubclass(kind, enum.Enum)
-    else kind.__name__.replace("NoneType", "none")
+    if isinstance(kind, type) and issubclass(kind, enum.Enum)
+    else getattr(kind, "__name__", str(kind)).replace("NoneType", "none")
     for kind in _kinds(hint)
   )
 

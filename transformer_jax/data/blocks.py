@@ -6,13 +6,13 @@ only the last row has.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, pipeline
 from transformer_jax.data.documents import Chunk, encode_documents, open_text
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
@@ -21,30 +21,6 @@ TOKENS, SEGMENTS = range(2)
 PARTS = 2
 
 _FORMAT = "blocks 1"  # of the cached rows; changes when their meaning does
-
-
-@dataclass
-class BlocksReport:
-  """What became of the text; `tokens` has each document's EOS."""
-
-  documents: int = 0
-  tokens: int = 0
-  rows: int = 0
-
-  @property
-  def size(self) -> str:
-    return f"{self.tokens:,} tokens of {self.documents:,} documents"
-
-  def padding(self, row_length: int) -> float:
-    """The share of positions that hold no token."""
-    return 1 - self.tokens / max(1, self.rows * row_length)
-
-  def describe(self, row_length: int, longest: int) -> str:
-    return f"{self.size}, in {self.rows:,} rows of {row_length}"
-
-  def left_out(self, longest: int) -> str:
-    """Nothing ever is."""
-    return ""
 
 
 def learn_tokenizer(config: Config) -> Tokenizer:
@@ -63,7 +39,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   data = config.data
   text = open_text(data, which)
   content = fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
-  report, dtype = BlocksReport(), pipeline.row_type(tokenizer.vocab_size)
+  report, dtype = PackingReport(), pipeline.row_type(tokenizer.vocab_size)
 
   def pack() -> Iterator[np.ndarray]:
     yield from pack_blocks(encode_documents(text, tokenizer), data.row_length, report, dtype)
@@ -74,14 +50,16 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
 
 
 def pack_blocks(
-  chunks: Iterable[Chunk], row_length: int, report: BlocksReport, dtype: type = np.int32
+  chunks: Iterable[Chunk], row_length: int, report: PackingReport, dtype: type = np.int32
 ) -> Iterator[np.ndarray]:
-  """Rows `[rows, 2, row_length]` of the documents' tokens, counted in `report`."""
+  """Rows `[rows, 2, row_length]` of the documents' tokens with their EOS, counted in `report`."""
+  report.found = {"documents": 0, "tokens": 0}
   tokens, documents = np.zeros(0, np.int64), np.zeros(0, np.int64)
   for chunk, ends in chunks:
     tokens = np.concatenate([tokens, chunk])
-    documents = np.concatenate([documents, np.full(len(chunk), report.documents)])
-    report.documents += ends
+    documents = np.concatenate([documents, np.full(len(chunk), report.found["documents"])])
+    report.found["documents"] += ends
+    report.found["tokens"] += len(chunk)
     report.tokens += len(chunk)
     whole = len(tokens) - len(tokens) % row_length
     if whole:
@@ -94,7 +72,7 @@ def pack_blocks(
     yield rows
 
 
-def _rows(tokens: np.ndarray, documents: np.ndarray, row_length: int, report: BlocksReport, dtype: type) -> np.ndarray:
+def _rows(tokens: np.ndarray, documents: np.ndarray, row_length: int, report: PackingReport, dtype: type) -> np.ndarray:
   tokens, documents = tokens.reshape(-1, row_length), documents.reshape(-1, row_length)
   new = np.diff(documents, axis=1, prepend=documents[:, :1]) != 0
   report.rows += len(tokens)

@@ -1,10 +1,42 @@
-"""Sentence pairs, wherever they come from."""
+"""Sentence pairs, wherever they come from.
 
-from collections.abc import Iterator
-from typing import Protocol
+A corpus of one's own is a function that reads pairs, under a name: `register` adds one for this process. A package that
+has in its `pyproject.toml`
+
+    [project.entry-points."transformer_jax.corpora"]
+    my-corpus = "my_package:read_pairs"
+
+adds one for every command, once it is installed. The config chooses it by `config.data.corpus=registered` and
+`config.data.dataset=my-corpus`.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, cast
 
 from transformer_jax.config import Corpus, DataConfig
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime import plugins
+from transformer_jax.runtime.errors import InputError, one_line
+
+GROUP = "transformer_jax.corpora"  # of entry points
+
+# (config.data, the value of its key `train`, `validation` or `test`) -> pairs of a source and a target sentence.
+ReadPairs = Callable[[DataConfig, str], Iterable[tuple[str, str]]]
+
+_REGISTERED: dict[str, ReadPairs] = {}
+
+
+def register(name: str, read_pairs: ReadPairs) -> None:
+  """Adds a corpus for this process: `config.data.dataset=name` with `config.data.corpus=registered`.
+
+  `read_pairs` is called anew for each reading, and must give the same pairs each time.
+
+  Raises:
+    InputError: another corpus has this name.
+  """
+  if _REGISTERED.setdefault(name, read_pairs) is not read_pairs:
+    raise InputError(f"there is another corpus {name!r}: choose another name")
 
 
 class SentencePairs(Protocol):
@@ -56,6 +88,46 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
       from transformer_jax.data.tfds import TfdsPairs
 
       return TfdsPairs(data.dataset, which, *languages, data_dir=data.data_dir)
+    case Corpus.REGISTERED:
+      return RegisteredPairs(data, which)
+
+
+class RegisteredPairs:
+  """The pairs that a registered function reads; a line feed inside a sentence becomes a space.
+
+  Args:
+    data: its `dataset` is the name.
+    which: as in `open_corpus`.
+
+  Raises:
+    InputError: no such corpus is registered or installed; reading one, that it gives something else than pairs of text.
+  """
+
+  def __init__(self, data: DataConfig, which: str):
+    found = _REGISTERED.get(data.dataset) or plugins.load(GROUP, data.dataset)
+    if not callable(found):
+      known = ", ".join(sorted({*_REGISTERED, *plugins.names(GROUP)})) or "none"
+      raise InputError(
+        f"config.data.dataset is {data.dataset!r}, which is no registered corpus; there are {known}: "
+        "install the package that has it"
+      )
+    self.name = f"{which!r} of the corpus {data.dataset!r}"
+    self._data, self._which, self._read = data, which, cast(ReadPairs, found)
+
+  def __iter__(self) -> Iterator[tuple[str, str]]:
+    for number, pair in enumerate(self._read(self._data, self._which), 1):
+      match pair:
+        case (str(source), str(target)):
+          yield source.replace("\n", " "), target.replace("\n", " ")
+        case _:
+          raise InputError(f"{self.name}, pair {number}: {one_line(repr(pair), 80)} is no pair of two texts")
+
+  def fingerprint(self) -> str:
+    """A digest of all pairs, which are read for it."""
+    digest = hashlib.blake2b(digest_size=16)
+    for pair in self:
+      digest.update(json.dumps(pair).encode())
+    return digest.hexdigest()
 
 
 def groups_of(data: DataConfig, which: str) -> list[str]:

@@ -13,7 +13,7 @@ from etils import epath
 from transformer_jax.config import Corpus, DataConfig, Document
 from transformer_jax.data import fingerprint
 from transformer_jax.data.packing import AT_ONCE, gathered
-from transformer_jax.data.text import digest, lines_of
+from transformer_jax.data.text import digest, lines_of, require_readable
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.runtime.errors import InputError
 
@@ -29,7 +29,7 @@ class PlainText:
     document: what a document is: a whole file, a paragraph between blank lines, or a line.
 
   Raises:
-    InputError: a file is missing.
+    InputError: a file is missing, or cannot be read.
   """
 
   def __init__(self, which: str, document: Document):
@@ -39,8 +39,7 @@ class PlainText:
     if not self._files:
       raise InputError("the text to read has an empty name: set config.data.train to a file")
     for file in self._files:
-      if not file.exists():
-        raise InputError(f"{file} does not exist: check the path")
+      require_readable(file)
 
   def fingerprint(self) -> str:
     """A digest of the files' bytes as they are on disk, and of what a document is."""

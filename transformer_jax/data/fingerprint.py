@@ -3,12 +3,12 @@
 import hashlib
 import io
 import json
-from typing import Any, cast
+from typing import cast
 
 from etils import epath
 
 
-def of_values(*values: Any) -> str:
+def of_values(*values: object) -> str:
   """A digest of JSON values; the same in every process."""
   return hashlib.blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
 

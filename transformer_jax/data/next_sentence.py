@@ -6,8 +6,7 @@ every position: 1 where B follows A, else 0.
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from transformer_jax.config import Config, Document
 from transformer_jax.data import fingerprint, pipeline
 from transformer_jax.data.documents import join_lines, line_feed, open_text
 from transformer_jax.data.packing import AT_ONCE, gathered
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
-from transformer_jax.data.special_tokens import CLS, SEP
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.runtime.errors import InputError
 
 TOKENS, SIDES, LABEL = range(3)
@@ -28,32 +28,6 @@ _SHORTER = 0.1  # of the rows are made of fewer tokens than fit, so that the mod
 _AT_ONCE = 1024  # rows
 
 Text = Sequence[Sequence[int] | np.ndarray]  # the tokens of a document's lines
-
-
-@dataclass
-class PairsReport:
-  """What became of the text; `tokens` has the special ones, `cut` are those that had no room."""
-
-  documents: int = 0
-  tokens: int = 0
-  cut: int = 0
-  rows: int = 0
-  next: int = 0
-
-  @property
-  def size(self) -> str:
-    return f"{self.rows:,} pairs of texts, of which {self.next:,} follow one another, of {self.documents:,} documents"
-
-  def padding(self, row_length: int) -> float:
-    """The share of positions that hold no token."""
-    return 1 - self.tokens / max(1, self.rows * row_length)
-
-  def describe(self, row_length: int, longest: int) -> str:
-    return f"{self.size}, in rows of {row_length}, {self.padding(row_length):.1%} padding{self.left_out(longest)}"
-
-  def left_out(self, longest: int) -> str:
-    """What had no room, as the end of a sentence."""
-    return f"; {self.cut:,} tokens cut off texts too long for their row" if self.cut else ""
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
@@ -67,7 +41,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     raise InputError(f"config.data.row_length is {data.row_length}, but two texts and three signs need at least 8")
   text = open_text(data, which)
   content = fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
-  report, dtype = PairsReport(), pipeline.row_type(tokenizer.vocab_size)
+  report, dtype = PackingReport(), pipeline.row_type(tokenizer.vocab_size)
 
   def pack() -> Iterator[np.ndarray]:
     documents = [document for lines in text if len(document := Lines(lines, tokenizer, dtype))]
@@ -79,19 +53,17 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
         f"{data.document.value!r}, set it to {Document.FILE.value!r} or {Document.PARAGRAPH.value!r}, "
         "or give a text with more lines"
       )
-    report.documents = len(documents)
-    rows = []
-    for row, cut in next_sentence_rows(documents, data.row_length, line_feed(tokenizer)):
-      report.cut += cut
-      report.rows += 1
-      report.tokens += int(np.sum(row[SIDES] > 0))
-      report.next += int(row[LABEL, 0])
-      rows.append(row)
-      if len(rows) == _AT_ONCE:
-        yield np.stack(rows).astype(dtype)
-        rows = []
-    if rows:
-      yield np.stack(rows).astype(dtype)
+    follow = all_cut = 0
+    pairs = next_sentence_rows(documents, data.row_length, line_feed(tokenizer))
+    for some in gathered(pairs, _AT_ONCE):
+      rows = np.stack([row for row, _ in some])
+      report.rows += len(rows)
+      report.tokens += int(np.sum(rows[:, SIDES] > 0))
+      follow += int(np.sum(rows[:, LABEL, 0]))
+      all_cut += sum(cut for _, cut in some)
+      yield rows.astype(dtype)
+    report.found = {"pairs of texts": report.rows, "of them as in the text": follow, "documents": len(documents)}
+    report.left_out = {"tokens cut off texts too long for their row": all_cut}
 
   return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
 
@@ -111,7 +83,13 @@ class Lines(Sequence[np.ndarray]):
   def __len__(self) -> int:
     return len(self._ends) - 1
 
-  def __getitem__(self, index: Any) -> Any:
+  @overload
+  def __getitem__(self, index: int) -> np.ndarray: ...
+
+  @overload
+  def __getitem__(self, index: slice) -> list[np.ndarray]: ...
+
+  def __getitem__(self, index: int | slice) -> np.ndarray | list[np.ndarray]:
     if isinstance(index, slice):
       return [self[i] for i in range(*index.indices(len(self)))]
     return self._tokens[self._ends[index] : self._ends[index + 1]]

@@ -5,7 +5,7 @@ import functools
 import hashlib
 from collections.abc import Iterator
 from importlib import metadata
-from typing import Any
+from typing import Protocol
 
 from transformer_jax.data import fingerprint
 from transformer_jax.runtime.errors import InputError
@@ -88,8 +88,14 @@ def in_words(number: int, language: str) -> str:
     ) from error
 
 
+class _Converter(Protocol):
+  """What num2words writes a language with."""
+
+  def to_cardinal(self, number: int) -> str: ...
+
+
 @functools.cache
-def _converter(language: str) -> Any:
+def _converter(language: str) -> _Converter:
   """What num2words writes the language with, made faster.
 
   It would try its names of 10^600 and many others on every number; a copy

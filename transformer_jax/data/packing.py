@@ -7,15 +7,16 @@ that a packed pair has the logits and the loss it would have alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 
 # What the four arrays of a row are, in this order: `rows[row, SOURCE]` is `[row_length]`.
 SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS = range(4)
+PARTS = 4
 
 # Pairs that are placed together. Larger windows pack no better, smaller ones worse.
 WINDOW = 8192
@@ -24,63 +25,27 @@ AT_ONCE = WINDOW * 1024
 # Characters of a sentence that are looked at to count the tokens of one that is too long.
 _CHARACTERS = 1 << 16
 
+Item = TypeVar("Item")
 Pair = tuple[Sequence[int], Sequence[int]]
-
-
-@dataclass
-class PackingReport:
-  """What became of the corpus; `tokens` are real ones, both sides, with EOS.
-
-  The longest sentence has that many tokens in its first 65,536 characters.
-  """
-
-  pairs: int = 0
-  too_long: int = 0
-  empty: int = 0
-  rows: int = 0
-  source_tokens: int = 0
-  target_tokens: int = 0
-  longest_source: int = 0
-  longest_target: int = 0
-
-  def padding(self, row_length: int) -> float:
-    """The share of positions, of both sides, that hold no token."""
-    return 1 - (self.source_tokens + self.target_tokens) / max(1, 2 * self.rows * row_length)
-
-  @property
-  def size(self) -> str:
-    return f"{self.pairs:,} pairs"
-
-  def describe(self, row_length: int, longest: int) -> str:
-    """What training is on."""
-    return (
-      f"{self.size}, {self.source_tokens:,} source and {self.target_tokens:,} target tokens, "
-      f"in {self.rows:,} rows of {row_length}, {self.padding(row_length):.1%} padding{self.left_out(longest)}"
-    )
-
-  def left_out(self, longest: int) -> str:
-    """What was skipped, as the end of a sentence; empty if nothing was."""
-    text = ""
-    if self.too_long:
-      text += f"; {self.too_long:,} pairs skipped, longer than {longest} tokens"
-      text += f" (longest: {max(self.longest_source, self.longest_target):,})"
-    if self.empty:
-      text += f"; {self.empty:,} pairs skipped, with an empty side"
-    return text
 
 
 def encode_pairs(
   sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport
 ) -> Iterator[Pair]:
-  """Token sequences with their EOS; counts in `report` what is left out.
+  """Token sequences with their EOS.
+
+  Left out are pairs with a side of more than `longest` tokens, and pairs with
+  an empty side or one of spaces alone.
 
   Args:
     sentences: source and target sentences.
     tokenizer: of both.
-    longest: most tokens of either side, EOS included; longer pairs are counted
-      as `too_long`, pairs with an empty side, or one of spaces alone, as `empty`.
-    report: is updated.
+    longest: most tokens of either side, EOS included.
+    report: gets the counts, those of what is left out behind the last pair. The longest sentence is said to have the
+      tokens of its first 65,536 characters.
   """
+  report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
+  too_long = empty = longest_seen = 0
   # No piece spells more characters, so that what is cut here is too long all the same.
   most = max(_CHARACTERS, longest * tokenizer.longest_piece)
   cut = (tuple(side[:most] if side.strip() else "" for side in pair) for pair in sentences)
@@ -89,17 +54,21 @@ def encode_pairs(
     targets = tokenizer.encode_batch([target for _, target in batch])
     for source, target in zip(sources, targets, strict=True):
       if not source or not target:
-        report.empty += 1
+        empty += 1
         continue
-      report.longest_source = max(report.longest_source, len(source) + 1)
-      report.longest_target = max(report.longest_target, len(target) + 1)
+      longest_seen = max(longest_seen, len(source) + 1, len(target) + 1)
       if max(len(source), len(target)) + 1 > longest:
-        report.too_long += 1
+        too_long += 1
         continue
-      report.pairs += 1
-      report.source_tokens += len(source) + 1
-      report.target_tokens += len(target) + 1
+      report.tokens += len(source) + len(target) + 2
+      report.found["pairs"] += 1
+      report.found["source tokens"] += len(source) + 1
+      report.found["target tokens"] += len(target) + 1
       yield [*source, EOS], [*target, EOS]
+  report.left_out = {
+    f"pairs skipped, longer than {longest} tokens (longest: {longest_seen:,})": too_long,
+    "pairs skipped, with an empty side": empty,
+  }
 
 
 def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iterator[np.ndarray]:
@@ -130,7 +99,7 @@ def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iter
 
 
 def _fill(window: list[Pair], row_of: np.ndarray, rows: int, row_length: int, dtype: type) -> np.ndarray:
-  packed = np.zeros((rows, 4, row_length), dtype)
+  packed = np.zeros((rows, PARTS, row_length), dtype)
   filled = np.zeros((rows, 2), np.int64)
   segments = np.zeros(rows, np.int64)
   for pair, row in zip(window, row_of, strict=True):
@@ -143,7 +112,7 @@ def _fill(window: list[Pair], row_of: np.ndarray, rows: int, row_length: int, dt
   return packed
 
 
-def gathered(items: Iterable, size: int, weight: Callable[[Any], int] = lambda item: 1) -> Iterator[list]:
+def gathered(items: Iterable[Item], size: int, weight: Callable[[Item], int] = lambda item: 1) -> Iterator[list[Item]]:
   """Lists of items that weigh `size` together, or a little more."""
   batch, left = [], size
   for item in items:

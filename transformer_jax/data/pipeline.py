@@ -6,7 +6,7 @@ number of devices and hosts.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import grain
 import numpy as np
@@ -14,15 +14,18 @@ import numpy as np
 from transformer_jax.config import DataConfig
 from transformer_jax.data import fingerprint, packing
 from transformer_jax.data.corpus import open_corpus
-from transformer_jax.data.packing import PackingReport
+from transformer_jax.data.packing import PARTS
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 
+Array = TypeVar("Array")  # NumPy's or JAX's
+
 _FORMAT = 1  # of the cached rows; changes when their meaning does
 
 
-class Batch(NamedTuple):
+class Batch(NamedTuple, Generic[Array]):
   """Rows of one step, as NumPy or JAX arrays.
 
   Attributes:
@@ -30,8 +33,8 @@ class Batch(NamedTuple):
     places: `[rows]` int32, each row's place in the batch over all hosts; it keys dropout.
   """
 
-  rows: Any
-  places: Any
+  rows: Array
+  places: Array
 
 
 def learn_tokenizer(data: DataConfig, vocab_size: int) -> Tokenizer:
@@ -74,11 +77,11 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
       yield rows
     if not report.rows:
       raise InputError(
-        f"no sentence pair of {corpus.name} is left: {report.empty} have an empty side and {report.too_long} are "
-        f"longer than {data.longest} tokens; raise config.data.max_length and config.data.row_length"
+        f"no sentence pair of {corpus.name} is left{report.missing() or ': it has none'}; "
+        "raise config.data.max_length and config.data.row_length"
       )
 
-  return cached_rows(data, content, pack, report, (4, data.row_length), row_type(tokenizer.vocab_size))
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), row_type(tokenizer.vocab_size))
 
 
 def row_type(vocab_size: int) -> type:
@@ -108,7 +111,7 @@ class Batches:
     """Which rows of the corpus, from 0, the step's batch has on all hosts."""
     return np.asarray(self._order[step])
 
-  def __getitem__(self, step: int) -> Batch:
+  def __getitem__(self, step: int) -> Batch[np.ndarray]:
     chosen = self.rows_of(step)
     places = np.arange(self._padded, dtype=np.int32)[self._share]
     real = places < len(chosen)
@@ -117,7 +120,7 @@ class Batches:
     return Batch(rows, places)
 
 
-def in_order(packed: PackedRows, size: int) -> list[Batch]:
+def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:
   """All rows once, for evaluation; the last batch is filled up with empty rows."""
   batches = []
   for start in range(0, len(packed.rows), size):

@@ -13,11 +13,12 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 
 from transformer_jax.config import DataConfig
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import user_cache
 from transformer_jax.runtime.progress import Progress, say
@@ -31,7 +32,7 @@ class PackedRows:
   """A packed corpus, memory-mapped."""
 
   rows: np.ndarray  # [rows, parts, row_length]
-  report: Any
+  report: PackingReport
   fingerprint: str
 
 
@@ -39,7 +40,7 @@ def cached_rows(
   data: DataConfig,
   content: str,
   pack: Callable[[], Iterable[np.ndarray]],
-  report: Any,
+  report: PackingReport,
   shape: tuple[int, int],
   dtype: type,
 ) -> PackedRows:
@@ -49,7 +50,7 @@ def cached_rows(
     data: says where the cache is.
     content: a fingerprint of all that the rows depend on.
     pack: makes them, `[rows, *shape]` at a time.
-    report: a dataclass of numbers with a field `rows`, which `pack` fills in.
+    report: empty; `pack` fills it in.
     shape: of a row.
     dtype: of the rows.
 
@@ -60,7 +61,7 @@ def cached_rows(
   folder = (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows" / content
 
   def load() -> PackedRows | None:
-    read = _read(folder, type(report), shape, dtype)
+    read = _read(folder, shape, dtype)
     return read and PackedRows(*read, content)
 
   packed = load()
@@ -107,7 +108,7 @@ def _lock(file: TextIO) -> bool:
 def _replace(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], None], alone: bool) -> None:
   """Where no other process can be at work, what a killed one has left behind is deleted."""
   if folder.exists():
-    say(f"the packed rows in {folder} are damaged, or of an older version without a checksum: packing them again")
+    say(f"the packed rows in {folder} are damaged, or of an older version: packing them again")
   for left in folder.parent.glob(f"{folder.name}.*/") if alone else ():
     shutil.rmtree(left, ignore_errors=True)
   temporary = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
@@ -123,7 +124,7 @@ def _replace(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], 
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: Any) -> None:
+def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: PackingReport) -> None:
   crc = 0
   with open(folder / _ROWS, "wb") as file, Progress("row") as progress:
     for rows in pack():
@@ -135,13 +136,13 @@ def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: A
   (folder / _REPORT).write_text(json.dumps({"report": values, "crc32": _with_report(crc, values)}))
 
 
-def _read(folder: Path, report_type: type, shape: tuple[int, int], dtype: type) -> tuple[np.ndarray, Any] | None:
+def _read(folder: Path, shape: tuple[int, int], dtype: type) -> tuple[np.ndarray, PackingReport] | None:
   """Rows and their report; None where they are not there, or not what was written."""
   try:
     values = json.loads((folder / _REPORT).read_bytes())
     if values["crc32"] != _with_report(_crc32(folder / _ROWS), values["report"]):
       return None
-    report = report_type(**values["report"])
+    report = PackingReport(**values["report"])
     return np.memmap(folder / _ROWS, dtype, "r", shape=(report.rows, *shape)), report
   except (OSError, ValueError, TypeError, KeyError, RecursionError):
     return None
@@ -155,6 +156,6 @@ def _crc32(path: Path) -> int:
   return crc
 
 
-def _with_report(crc: int, values: Any) -> int:
+def _with_report(crc: int, values: object) -> int:
   """The rows' sum, continued over the report."""
   return zlib.crc32(json.dumps(values).encode(), crc)

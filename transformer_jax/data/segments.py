@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.data.tokenizer import BOS
+from transformer_jax.model.special_tokens import BOS
 
 
 def segment_positions(segments: jax.Array) -> jax.Array:

@@ -32,7 +32,7 @@ class TextPairs:
     source_language, target_language: the endings.
 
   Raises:
-    InputError: a file is missing or a weight is not a positive number.
+    InputError: a file is missing or may not be read, or a weight is not a positive number.
   """
 
   def __init__(self, which: str, source_language: str, target_language: str):
@@ -172,15 +172,22 @@ def _file_of_prefix(name: str) -> epath.Path:
     raise InputError(f"{path} does not exist, nor {path.name}.gz or {path.name}.xz beside it: check the path")
   if len(found) > 1:
     raise InputError(f"{' and '.join(map(str, found))} both exist: remove one, or name the two files as SOURCE,TARGET")
+  require_readable(found[0])
   return found[0]
 
 
 def _existing(name: str) -> epath.Path:
   path = epath.Path(name).expanduser()
+  require_readable(path)
+  return path
+
+
+def require_readable(path: epath.Path) -> None:
+  """Raises InputError where a file is not there or may not be read."""
   with _readable(path):
-    if path.exists():
-      return path
-  raise InputError(f"{path} does not exist: check the path")
+    if not path.exists():
+      raise InputError(f"{path} does not exist: check the path")
+    path.open("rb").close()
 
 
 def lines_of(path: epath.Path) -> Iterator[str]:

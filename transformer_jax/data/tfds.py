@@ -6,12 +6,16 @@ import os
 import re
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etils import epath
 
 from transformer_jax.data import fingerprint
 from transformer_jax.runtime.errors import InputError, RunError
+
+if TYPE_CHECKING:  # it takes seconds to import
+  from tensorflow_datasets.core import DatasetBuilder
+  from tensorflow_datasets.core.splits import SplitInfo, SubSplitInfo
 
 # Examples read at once; one at a time takes longer.
 _CHUNK = 1024
@@ -70,7 +74,7 @@ class TfdsPairs:
     return fingerprint.of_values(self._builder.info.full_name, self._languages, parts)
 
 
-def _builder(dataset: str, data_dir: str) -> Any:
+def _builder(dataset: str, data_dir: str) -> "DatasetBuilder":
   import tensorflow_datasets as tfds
   import tensorflow_datasets.translate  # registers the translation datasets
 
@@ -90,10 +94,11 @@ def _builder(dataset: str, data_dir: str) -> Any:
     raise InputError(f"config.data.dataset is {dataset!r}, which cannot be used: {_brief(error)}") from error
 
 
-def _require_text(builder: Any, dataset: str, languages: tuple[str, str]) -> None:
+def _require_text(builder: "DatasetBuilder", dataset: str, languages: tuple[str, str]) -> None:
   from tensorflow_datasets.core.features import Text
 
-  texts = [name for name, feature in builder.info.features.items() if isinstance(feature, Text)]
+  features: Any = builder.info.features
+  texts = [name for name, feature in features.items() if isinstance(feature, Text)]
   for side, language in zip(("source", "target"), languages, strict=True):
     if language not in texts:
       raise InputError(
@@ -102,7 +107,7 @@ def _require_text(builder: Any, dataset: str, languages: tuple[str, str]) -> Non
       )
 
 
-def _prepare(builder: Any, dataset: str) -> None:
+def _prepare(builder: "DatasetBuilder", dataset: str) -> None:
   """Downloads and prepares what is not yet on disk."""
   try:
     with extraction_without_tensorflow():
@@ -118,7 +123,7 @@ def _prepare(builder: Any, dataset: str) -> None:
     raise RunError(f"cannot prepare {dataset}: {_brief(error)}; start again to go on with it") from error
 
 
-def _split(builder: Any, dataset: str, split: str) -> Any:
+def _split(builder: "DatasetBuilder", dataset: str, split: str) -> "SplitInfo | SubSplitInfo":
   """What TFDS knows of the split, its files among it."""
   splits = builder.info.splits
   try:

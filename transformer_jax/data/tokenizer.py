@@ -15,11 +15,10 @@ from os import PathLike
 import sentencepiece
 from etils import epath
 
+from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.untrusted import read_bytes
-
-PAD, UNK, BOS, EOS = range(4)
 
 # Bytes of a model's file: several times those of the largest vocabularies.
 _LARGEST = 1 << 24

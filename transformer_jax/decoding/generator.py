@@ -54,7 +54,7 @@ class Generator:
 
   def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
     self.config, self.step = config, step
-    self._params = jax.device_put(params, jax.local_devices()[0])
+    self._params = devices.on_first_device(params)
     self._tokenizer = tokenizer
     self._model = registry.module(config.model)
     self._functions: dict[tuple[SamplingOptions, int], Callable] = {}

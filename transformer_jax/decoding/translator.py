@@ -199,7 +199,7 @@ class Translator:
           "(config.decode.max_source_length + config.decode.extra_length): split it"
         )
     log_probs = [0.0] * len(lengths)
-    count = jax.local_device_count()
+    count = devices.local_device_count()
     for index, rows, length in buckets.batches(
       lengths, longest, lambda length: count * self._slots(length, 0, batch_size)
     ):

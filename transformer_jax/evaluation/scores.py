@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.wording import counted
 
 MOST_WORDS_FOR_TER = 1000  # in a line
 
@@ -51,10 +52,15 @@ class Scores:
     return dataclasses.asdict(self)
 
   def __str__(self) -> str:
+    return self.describe()
+
+  def describe(self, *, exact_match: bool = True) -> str:
+    """The scores in three lines; the exact match means little where several translations are right."""
+    exact = f"exact match {self.exact_match:.1%} of " if exact_match else ""
     return (
       f"BLEU {self.bleu:.2f} ({self.bleu_signature})\n"
       f"chrF {self.chrf:.2f} ({self.chrf_signature})\n"
-      f"exact match {self.exact_match:.1%} of {self.sentences:,} sentences"
+      f"{exact}{counted(self.sentences, 'sentences')}"
     )
 
 

@@ -5,6 +5,8 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from transformer_jax.model.special_tokens import PAD
+
 
 def padding_mask(query_valid: jax.Array, key_valid: jax.Array) -> jax.Array:
   """Real tokens look at real tokens: `[query]`, `[key]` booleans -> `[query, key]`."""
@@ -62,3 +64,30 @@ def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int, r
 def combine(*masks: jax.Array) -> jax.Array:
   """True where every mask is."""
   return functools.reduce(jnp.logical_and, masks)
+
+
+def for_pair(
+  source: jax.Array,
+  target: jax.Array,
+  source_mask: jax.Array | None = None,
+  target_mask: jax.Array | None = None,
+  cross_mask: jax.Array | None = None,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+  """The three masks of a model that translates; those that are None are made for one sentence pair.
+
+  Such a pair is padded with PAD, and a target position looks at no later one.
+
+  Args:
+    source: `[source]` tokens.
+    target: `[target]` tokens.
+    source_mask: `[source, source]`, or None.
+    target_mask: `[target, target]`, or None.
+    cross_mask: `[target, source]`, or None.
+  """
+  if source_mask is None:
+    source_mask = padding_mask(source != PAD, source != PAD)
+  if target_mask is None:
+    target_mask = combine(causal_mask(len(target)), padding_mask(target != PAD, target != PAD))
+  if cross_mask is None:
+    cross_mask = padding_mask(target != PAD, source != PAD)
+  return source_mask, target_mask, cross_mask

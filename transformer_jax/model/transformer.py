@@ -11,7 +11,7 @@ from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, output_logits
 from transformer_jax.model.encoder import Encoder
-from transformer_jax.model.positional_encoding import PositionalEncoding
+from transformer_jax.model.positional_encoding import PositionalEncoding, from_zero
 
 
 class Transformer(nn.Module):
@@ -40,28 +40,33 @@ class Transformer(nn.Module):
     self,
     source: jax.Array,
     target: jax.Array,
-    source_positions: jax.Array,
-    target_positions: jax.Array,
-    source_mask: jax.Array,
-    target_mask: jax.Array,
-    cross_mask: jax.Array,
+    source_positions: jax.Array | None = None,
+    target_positions: jax.Array | None = None,
+    source_mask: jax.Array | None = None,
+    target_mask: jax.Array | None = None,
+    cross_mask: jax.Array | None = None,
     *,
     deterministic: bool = True,
   ) -> jax.Array:
     """The decoder's output before the output layer.
 
+    `model.apply(variables, source, target)` is enough for one sentence pair, padded or not. Packed rows come with
+    their own positions and masks.
+
     Args:
       source: `[source]` int32 tokens.
       target: `[target]` int32, the decoder's input, which is BOS and the target without its last token.
-      source_positions, target_positions: int32, from 0 in each sentence.
-      source_mask: `[source, source]`.
-      target_mask: `[target, target]`, causal.
-      cross_mask: `[target, source]`.
+      source_positions, target_positions: int32, from 0 in each sentence; None is 0, 1, 2 and so on.
+      source_mask: `[source, source]`; None hides PAD.
+      target_mask: `[target, target]`, causal; None hides PAD and what comes later.
+      cross_mask: `[target, source]`; None hides PAD.
       deterministic: whether dropout is off.
 
     Returns:
       `[target, model]`, the input of `logits`.
     """
+    source_positions, target_positions = from_zero(source, source_positions), from_zero(target, target_positions)
+    source_mask, target_mask, cross_mask = masking.for_pair(source, target, source_mask, target_mask, cross_mask)
     memory = self.encode(source, source_positions, source_mask, deterministic=deterministic)
     return self.decode(target, target_positions, memory, target_mask, cross_mask, deterministic=deterministic)
 

@@ -29,7 +29,11 @@ def shared_matmul(x: jax.Array, matrix: jax.Array) -> jax.Array:
 
 
 def dot_general(
-  x: jax.Array, kernel: jax.Array, dimension_numbers: Any, precision: None = None, **_: None
+  x: jax.Array,
+  kernel: jax.Array,
+  dimension_numbers: jax.lax.DotDimensionNumbers,
+  precision: None = None,
+  **options: None,
 ) -> jax.Array:
   """`shared_matmul` for Flax's dense layers, which contract the last axes of x with the first axes of the kernel."""
   (contracted, _), batch = dimension_numbers

@@ -176,7 +176,7 @@ def initial_values():
 
   @jax.jit
   def some() -> list[jax.Array]:
-    params = step.init_params(Config(model=model))
+    params = step.init_params(Config(model=model), translation.TASK)
     attention, feed_forward = (params["encoder"]["layers_0"][name] for name in ("attention", "feed_forward"))
     kernels = [part["kernel"] for part in (attention["query"], attention["output"], feed_forward["inner"])]
     return [params["target_embedding"]["table"], *kernels]

@@ -44,7 +44,7 @@ def parameters(module: nn.Module, *inputs: Any, **options: Any) -> Any:
 @functools.cache
 def shapes(config: ModelConfig) -> Any:
   """The whole model's parameters, as shapes."""
-  return jax.eval_shape(lambda: step.init_params(Config(model=config)))
+  return jax.eval_shape(lambda: step.init_params(Config(model=config), translation.TASK))
 
 
 def float64(tree: Any) -> Any:

@@ -12,6 +12,7 @@ import optax
 
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import packing, pipeline
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.model import dropout
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.sublayer import Sublayer
@@ -69,7 +70,7 @@ def shared_vocabulary():
 def batch_size():
   config = Config()
   row_length = config.data.row_length
-  rows = pipeline.PackedRows(np.ones((503, 4, row_length), np.uint16), packing.PackingReport(), "")
+  rows = pipeline.PackedRows(np.ones((503, 4, row_length), np.uint16), PackingReport(), "")
   batch = pipeline.Batches(rows, config.train.batch_tokens // row_length, seed=0)[0].rows
   for name, side in (("source", packing.SOURCE), ("target", packing.TARGET)):
     places = batch[:, side].size

@@ -75,7 +75,7 @@ def _slope(params: Any, number: int, direction: np.ndarray) -> float:
 def one_update():
   config, params = _config(SHALLOW, rows=4, accumulation=2), random_like(shapes(SHALLOW))
   # Two devices of two micro-batches, without needing two devices; each row is mostly padding.
-  update = jax.jit(devices.op_by_op(functools.partial(step.train_step, config)))
+  update = jax.jit(devices.op_by_op(functools.partial(step.train_step, config, translation.TASK)))
   batch = Batch(np.stack([row(pair) for pair in _PAIRS]).reshape(2, 2, 4, -1), np.arange(4).reshape(2, 2))
   after, metrics = jax.device_get(update(_state(config, params), batch))
   sums, exact = metrics["sums"], float64(params)
@@ -150,7 +150,7 @@ def dropout_in_training():
   @jax.jit
   @devices.op_by_op
   def loss_of(state: step.TrainState, batch: Batch) -> jax.Array:
-    sums = step.train_step(config, state, batch)[1]["sums"]
+    sums = step.train_step(config, translation.TASK, state, batch)[1]["sums"]
     return sums.loss / sums.tokens
 
   def loss(number: int, places: list[int]) -> float:

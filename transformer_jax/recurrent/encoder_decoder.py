@@ -7,9 +7,15 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
+from transformer_jax.model import masking
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, output_logits
+from transformer_jax.model.positional_encoding import from_zero
 from transformer_jax.recurrent.recurrence import over, take, where
+
+# Trees of arrays; each model has its own.
+Encoded = Any  # what its `encode` gives, arrays `[source, ...]`
+State = Any  # of its decoder
 
 
 class Memory(NamedTuple):
@@ -17,12 +23,12 @@ class Memory(NamedTuple):
 
   Attributes:
     initial: the decoder's state before its first token.
-    source: the source as attention needs it, a tree of arrays `[source, ...]`; empty without attention.
+    source: the source as attention needs it, arrays `[source, ...]`; empty without attention.
     mask: `[source]`, true at real tokens.
   """
 
-  initial: Any
-  source: Any
+  initial: State
+  source: Encoded
   mask: jax.Array
 
 
@@ -35,7 +41,7 @@ class Cache:
     memory: the decoder's view of the source.
   """
 
-  state: Any
+  state: State
   memory: Memory
 
 
@@ -52,7 +58,7 @@ class EncoderDecoder(nn.Module):
     self.embedding = Embedding(self.config)
     self.dropout = Dropout(self.config.dropout)
 
-  def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> Any:
+  def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> Encoded:
     """Tokens `[source]`, positions `[source]`, mask `[source, source]` -> states, arrays `[source, ...]`."""
     raise NotImplementedError
 
@@ -60,7 +66,7 @@ class EncoderDecoder(nn.Module):
     self,
     target: jax.Array,
     positions: jax.Array,
-    memory: Any,
+    memory: Encoded,
     self_mask: jax.Array,
     cross_mask: jax.Array,
     *,
@@ -73,11 +79,11 @@ class EncoderDecoder(nn.Module):
     """
     raise NotImplementedError
 
-  def precompute_cross_attention(self, memory: Any, source_valid: jax.Array) -> Memory:
+  def precompute_cross_attention(self, memory: Encoded, source_valid: jax.Array) -> Memory:
     """The decoder's view of the result of `encode`; `source_valid` `[source]` marks real tokens."""
     raise NotImplementedError
 
-  def step(self, state: Any, embedded: jax.Array, memory: Memory) -> tuple[Any, jax.Array]:
+  def step(self, state: State, embedded: jax.Array, memory: Memory) -> tuple[State, jax.Array]:
     """One more token `[model]` of one hypothesis -> the new state, and `[model]` before the output layer."""
     raise NotImplementedError
 
@@ -85,15 +91,17 @@ class EncoderDecoder(nn.Module):
     self,
     source: jax.Array,
     target: jax.Array,
-    source_positions: jax.Array,
-    target_positions: jax.Array,
-    source_mask: jax.Array,
-    target_mask: jax.Array,
-    cross_mask: jax.Array,
+    source_positions: jax.Array | None = None,
+    target_positions: jax.Array | None = None,
+    source_mask: jax.Array | None = None,
+    target_mask: jax.Array | None = None,
+    cross_mask: jax.Array | None = None,
     *,
     deterministic: bool = True,
   ) -> jax.Array:
     """A sentence pair, or a packed row of several -> `[target, model]`, the input of `logits`."""
+    source_positions, target_positions = from_zero(source, source_positions), from_zero(target, target_positions)
+    source_mask, target_mask, cross_mask = masking.for_pair(source, target, source_mask, target_mask, cross_mask)
     memory = self.encode(source, source_positions, source_mask, deterministic=deterministic)
     return self.decode(target, target_positions, memory, target_mask, cross_mask, deterministic=deterministic)
 

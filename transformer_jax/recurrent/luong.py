@@ -118,7 +118,7 @@ class Luong(Stacks):
     """With input feeding the whole decoder runs token by token: `[target, model]` -> h~ `[target, model]`."""
     config = self.config
 
-    def advance(model: "Luong", state: DecoderState, at: tuple[jax.Array, ...]) -> DecoderState:
+    def advance(model: "Luong", state: DecoderState, at: tuple[jax.Array, jax.Array | None, jax.Array]) -> DecoderState:
       inputs, kept, mask = at
       return model.advance(state, inputs, source, mask, kept)
 

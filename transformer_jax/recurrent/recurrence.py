@@ -1,22 +1,28 @@
 """The recurrence over a packed row: a state goes from token to token and restarts at each sentence."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+# Trees of arrays; a state keeps its shapes from token to token.
+State = TypeVar("State")
+Inputs = TypeVar("Inputs")
+Module = TypeVar("Module", bound=nn.Module)
+Result = TypeVar("Result")
+
 
 def recurrence(
-  step: Callable[[Any, Any, Any], Any],
-  module: nn.Module,
-  inputs: Any,
+  step: Callable[[Module, State, Inputs], State],
+  module: Module,
+  inputs: Inputs,
   restarts: jax.Array,
-  initial: Any,
+  initial: State,
   *,
   reverse: bool = False,
-) -> Any:
+) -> State:
   """state_t = step(state_(t-1), inputs_t), with initial_t in place of state_(t-1) if restarts_t.
 
   Args:
@@ -31,7 +37,7 @@ def recurrence(
     The state after each position, arrays `[length, ...]` like `initial`.
   """
 
-  def advance(module: nn.Module, state: Any, at: Any) -> tuple[Any, Any]:
+  def advance(module: Module, state: State, at: tuple[Inputs, jax.Array, State]) -> tuple[State, State]:
     inputs, restart, initial = at
     state = step(module, where(restart, initial, state), inputs)
     return state, state
@@ -41,12 +47,12 @@ def recurrence(
   return scan(module, nothing, (inputs, restarts, initial))[1]
 
 
-def over(function: Callable[..., Any], in_axes: Any) -> Callable[..., Any]:
+def over(function: Callable[..., Result], in_axes: Any) -> Callable[..., Result]:
   """`jax.vmap` for a function of a module and arrays: maps over the arrays and shares the parameters."""
   return nn.vmap(function, in_axes=in_axes, variable_axes={"params": None}, split_rngs={"params": False})
 
 
-def where(condition: jax.Array, a: Any, b: Any) -> Any:
+def where(condition: jax.Array, a: State, b: State) -> State:
   """Tree a if the scalar condition is true, else tree b."""
   return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
@@ -76,6 +82,6 @@ def last_read(mask: jax.Array, *, reverse: bool) -> jax.Array:
   return jnp.argmax(mask, axis=1) if reverse else mask.shape[1] - 1 - jnp.argmax(mask[:, ::-1], axis=1)
 
 
-def take(states: Any, index: jax.Array) -> Any:
+def take(states: State, index: jax.Array) -> State:
   """The states at the positions `index`: arrays `[length, ...]`, `[n]` -> `[n, ...]`."""
   return jax.tree.map(lambda x: x[index], states)

@@ -11,6 +11,7 @@ import numpy as np
 from etils import epath
 
 from transformer_jax.config import Config
+from transformer_jax.model.params import Params
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runs import reading, restore, run_folder
 from transformer_jax.runs.run import Run
@@ -18,7 +19,6 @@ from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, require_option
 from transformer_jax.runtime.progress import Progress
-from transformer_jax.training.step import Params
 
 
 def average(

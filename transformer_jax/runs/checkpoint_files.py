@@ -23,12 +23,12 @@ from absl import logging
 from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
+from transformer_jax.model.params import Params
 from transformer_jax.runs import locks
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runs.run_folder import CHECKPOINTS
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import RunError, first_line, writing
-from transformer_jax.training.step import Params
 
 PARAMS, OPTIMIZER, AVERAGE = "params", "optimizer", "average"
 SUMS, PREVIOUS, LOG, METRICS = "sums", "previous", "log", "metrics"

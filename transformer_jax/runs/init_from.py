@@ -9,16 +9,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from transformer_jax import registry
 from transformer_jax.config import Config, serialization
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.params import Params
 from transformer_jax.runs import resume
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
-from transformer_jax.training.step import Params
+from transformer_jax.training.task import task_of
 
 # They say how a model is trained, and nothing of what its parameters mean: the new run's own count.
 _OF_TRAINING = {"dropout", "attention_dropout", "dtype", "fused_attention"}
@@ -93,7 +93,7 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
   if other is None:
     if not chosen:
       say(f"learning a vocabulary of {size:,} pieces")
-    return registry.task(config.model).learn_tokenizer(config)
+    return task_of(config.model).learn_tokenizer(config)
   tokenizer = other.tokenizer
   if tokenizer.vocab_size != size:
     raise InputError(

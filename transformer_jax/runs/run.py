@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from transformer_jax import registry
 from transformer_jax.config import Config, serialization
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.params import Params
 from transformer_jax.runs import digests, metrics_file, reading, restore, run_folder
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import PROGRAM, InputError
-from transformer_jax.training.step import Params
 
 
 class Model(NamedTuple):

@@ -20,6 +20,7 @@ from transformer_jax.runtime.errors import InputError
 
 AXIS = "data"
 
+Tree = TypeVar("Tree")  # of arrays
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -44,18 +45,23 @@ def on_all_devices() -> NamedSharding:
   return NamedSharding(_local_mesh(), PartitionSpec())
 
 
-def replicate(tree: Any) -> Any:
+def replicate(tree: Tree) -> Tree:
   """Places each array whole on every local device."""
   return jax.device_put(tree, on_all_devices())
 
 
-def abstract_on_devices(tree: Any) -> Any:
+def on_first_device(tree: Tree) -> Tree:
+  """Places each array on the first local device alone."""
+  return jax.device_put(tree, jax.local_devices()[0])
+
+
+def abstract_on_devices(tree: Tree) -> Tree:
   """Shapes and types of what `replicate` would place, with its placement."""
   placement = on_all_devices()
   return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=placement), tree)
 
 
-def shard(tree: Any) -> Any:
+def shard(tree: Tree) -> Tree:
   """Splits the leading axis over the local devices: `[rows, ...]` -> `[devices, rows / devices, ...]`, placed."""
   devices = jax.local_device_count()
   placement = NamedSharding(_local_mesh(), PartitionSpec(AXIS))
@@ -111,9 +117,12 @@ def op_by_op(function: Callable) -> Callable:
   return jax.vmap(function, axis_name=AXIS, in_axes=(None, 0), out_axes=None)
 
 
-def sum_over_devices(tree: Any) -> Any:
-  """The sum over all devices of all hosts; to be called inside `over_devices`."""
-  return jax.lax.psum(tree, AXIS)
+def sum_over_devices(tree: Tree) -> Tree:
+  """The sum over all devices of all hosts inside `over_devices`; elsewhere, as under `jax.jit` alone, `tree` itself."""
+  try:
+    return jax.lax.psum(tree, AXIS)
+  except NameError:  # there is no such axis, so what was computed here is of the whole batch
+    return tree
 
 
 def is_main_host() -> bool:
@@ -124,6 +133,11 @@ def is_main_host() -> bool:
 def device_count() -> int:
   """Devices of all hosts."""
   return jax.device_count()
+
+
+def local_device_count() -> int:
+  """Devices of this host."""
+  return jax.local_device_count()
 
 
 def steps_in_flight() -> int:

@@ -118,6 +118,16 @@ def _platform_may_tell() -> bool:
   return _launched() or find_spec("libtpu") is not None  # a TPU's machine knows its slice
 
 
+def count() -> int:
+  """How many hosts there are."""
+  return jax.process_count()
+
+
+def index() -> int:
+  """The number of this host, from 0."""
+  return jax.process_index()
+
+
 def gather(text: str) -> list[str]:
   """What each host says, in their order."""
   if jax.process_count() == 1:
@@ -210,7 +220,7 @@ class MaximumOverHosts:
     self._highest = devices.over_devices(lambda _, number: jax.lax.pmax(number[0], devices.AXIS), out_axes=None)
 
   def highest(self, number: int, *, wait: bool = False) -> int:
-    """The highest number of any host, as of `parallel.steps_in_flight()` calls ago, or of now if that is waited for."""
+    """The highest number of any host, as of `devices.steps_in_flight()` calls ago, or of now if that is waited for."""
     if jax.process_count() == 1:
       return number
     self._pending.append(self._highest((), devices.shard(np.full(jax.local_device_count(), number, np.int32))))

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tqdm import tqdm
+from tqdm.utils import disp_len, disp_trim
 
+from transformer_jax.runtime.errors import one_line
 from transformer_jax.runtime.wording import counted
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_OF_SILENCE = 2.0
 _SECONDS_FOR_A_RATE = 10.0
 _WITHOUT_TIME_LEFT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
+COLUMNS = 80  # of a line that is said
 _muted = False
 
 
@@ -45,6 +48,12 @@ def doing(what: str) -> Iterator[None]:
     timer.cancel()
 
 
+def shortened(text: str, columns: int = COLUMNS) -> str:
+  """A text as one line of at most so many columns, of which some characters take two."""
+  text = one_line(text)
+  return text if disp_len(text) <= columns else f"{disp_trim(text, columns - 3)}..."
+
+
 class Progress:
   """How far the work is, how fast it goes and how long it will take.
 
@@ -68,9 +77,8 @@ class Progress:
   def __enter__(self) -> "Progress":
     self._last_line = time.monotonic()
     if self._visible and not _muted and sys.stderr.isatty():
-      self._bar = tqdm(total=self._total, initial=self._initial, unit=f" {self._unit}s", dynamic_ncols=True)
-      if self._total is not None:
-        self._bar.bar_format = _WITHOUT_TIME_LEFT
+      options = {"unit": f" {self._unit}s", "bar_format": None if self._total is None else _WITHOUT_TIME_LEFT}
+      self._bar = tqdm(total=self._total, initial=self._initial, dynamic_ncols=True, **options)
     return self
 
   def __exit__(self, *_: object) -> None:
@@ -89,17 +97,16 @@ class Progress:
       self._last_line = time.monotonic()
       say(self.describe())
 
-  def note(self, text: str) -> None:
-    """Writes a line that is to stay; without a bar it says the time left too."""
-    left = None if self._bar is not None or not self._visible else self._time_left()
+  def note(self, text: str, *, time_left: bool = True) -> None:
+    """Writes a line that is to stay; without a bar it says the time left too, if that is wanted."""
+    left = self._time_left() if time_left and self._visible and self._bar is None else None
     self._last_line = time.monotonic()
     say(text if left is None else f"{text}, {left} left")
 
   def describe(self) -> str:
     """One line: how many, how fast, how long still."""
-    done = counted(self._count, self._unit)
-    if self._total is not None:
-      done = f"{self._count:,} of {counted(self._total, self._unit)}"
+    nouns = f"{self._unit}s"
+    done = counted(self._count, nouns) if self._total is None else f"{self._count:,} of {counted(self._total, nouns)}"
     rate, left = self._rate(), self._time_left()
     return done + (f", {rate:.3g} a second" if rate else "") + (f", {left} left" if left else "")
 

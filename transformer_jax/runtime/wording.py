@@ -1,6 +1,7 @@
 """Phrases of messages that are the same everywhere."""
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -10,6 +11,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
   return f" (did you mean {' or '.join(found)}?)" if found else ""
 
 
-def counted(number: int, noun: str) -> str:
-  """A number with its noun: `1 line`, `2 lines`, `1,000 lines`."""
-  return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, nouns: str) -> str:
+  """A number with its noun, which is given in the plural: `1 line`, `1,000 lines`, `1 pair skipped`."""
+  noun = re.sub(r"(?<=[a-z]{2})s\b", "", nouns, count=1)
+  return f"{number:,} {noun if number == 1 else nouns}"

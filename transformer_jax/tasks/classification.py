@@ -3,10 +3,10 @@
 A row is [CLS] sentence [SEP] in the arrays of `pairs`: tokens, sides (1, or 0 for padding), and the class' number.
 """
 
+import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,48 +18,23 @@ from transformer_jax.data import fingerprint, pipeline
 from transformer_jax.data.documents import require_text
 from transformer_jax.data.next_sentence import LABEL, PARTS, SIDES, TOKENS
 from transformer_jax.data.packing import AT_ONCE, gathered
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
-from transformer_jax.data.special_tokens import CLS, SEP
 from transformer_jax.data.text import digest, lines_of
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model import masking
+from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.tasks.language_validation import Validation
-from transformer_jax.training.loss import Sums, token_sums
-
-__all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
-
-Params = Any
-
-UNIT = "sentences"
-
-validation = Validation
+from transformer_jax.tasks.causal import init_params
+from transformer_jax.tasks.evaluator import LossValidation
+from transformer_jax.tasks.token_prediction import apply, over_rows
+from transformer_jax.training.loss import token_sums
+from transformer_jax.training.sums import Sums
+from transformer_jax.training.task import Task
 
 _FORMAT = "classes 1"  # of the cached rows; changes when their meaning does
-
-
-@dataclass
-class SentencesReport:
-  """What became of the sentences; `cut` are those of which a row holds only the beginning."""
-
-  rows: int = 0
-  tokens: int = 0
-  cut: int = 0
-
-  @property
-  def size(self) -> str:
-    return f"{self.rows:,} sentences"
-
-  def padding(self, row_length: int) -> float:
-    """The share of positions that hold no token."""
-    return 1 - self.tokens / max(1, self.rows * row_length)
-
-  def describe(self, row_length: int, longest: int) -> str:
-    return f"{self.size}, in rows of {row_length}, {self.padding(row_length):.1%} padding{self.left_out(longest)}"
-
-  def left_out(self, longest: int) -> str:
-    """What had no room, as the end of a sentence."""
-    return f"; of {self.cut:,}, longer than that, only the beginning" if self.cut else ""
 
 
 def labelled(path: str, classes: list[str]) -> Iterator[tuple[int, str]]:
@@ -98,19 +73,21 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   content = fingerprint.of_values(
     _FORMAT, digest(epath.Path(path).expanduser()), classes, tokenizer.fingerprint(), data.row_length
   )
-  report, dtype = SentencesReport(), pipeline.row_type(tokenizer.vocab_size)
+  report, dtype = PackingReport(), pipeline.row_type(tokenizer.vocab_size)
+  shortened = "sentences longer than their row, of which it holds only the beginning"
 
   def pack() -> Iterator[np.ndarray]:
     for examples in gathered(labelled(path, classes), AT_ONCE, lambda example: 1024 + len(example[1])):
       yield rows_of(examples)
     if not report.rows:
       raise InputError(f"{path} is empty: expected lines LABEL<TAB>SENTENCE")
+    report.found["sentences"] = report.rows
 
   def rows_of(examples: list[tuple[int, str]]) -> np.ndarray:
     rows, cut = sentence_rows(tokenizer, [sentence for _, sentence in examples], data.row_length)
     report.rows += len(rows)
     report.tokens += int(np.sum(rows[:, SIDES] > 0))
-    report.cut += sum(cut)
+    report.left_out[shortened] = report.left_out.get(shortened, 0) + sum(cut)
     rows[:, LABEL] = np.array([label for label, _ in examples])[:, None]
     return rows.astype(dtype)
 
@@ -128,44 +105,23 @@ def sentence_rows(tokenizer: Tokenizer, sentences: list[str], row_length: int) -
   return rows, [len(tokens) > row_length - 2 for tokens in encoded]
 
 
-def init_params(config: Config, key: jax.Array) -> Params:
-  """Random parameters of the config's model."""
-  model: Any = registry.module(config.model)
-  tokens = jnp.zeros(2, jnp.int32)
-  return model.init(key, tokens, tokens, jnp.ones((2, 2), bool))["params"]
-
-
-def logits(model: Any, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
+def logits(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
   """A row's logits `[classes]`; without a key there is no dropout."""
   row = row.astype(jnp.int32)
   valid = row[SIDES] > 0
-  return model.apply(
-    {"params": params},
-    row[TOKENS],
-    jnp.zeros_like(row[SIDES]),
-    masking.padding_mask(valid, valid),
-    deterministic=key is None,
-    rngs=None if key is None else {"dropout": key},
-  )
+  return apply(model, params, key, row[TOKENS], jnp.zeros_like(row[SIDES]), masking.padding_mask(valid, valid))
 
 
 def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
   """Loss and counts of rows `[rows, 3, row_length]`, one term a sentence."""
-  model: Any = registry.module(config.model)
-  in_axes = (0, None if keys is None else 0)
-  found = jax.vmap(lambda row, key: logits(model, params, row, key), in_axes)(rows, keys)
+  found = over_rows(functools.partial(logits, registry.module(config.model), params), rows, keys)
   real = jnp.any(rows[:, SIDES] > 0, axis=1)
   return token_sums(found, rows[:, LABEL, 0].astype(jnp.int32), real, config.train.label_smoothing)
 
 
-def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
-  """There is no loss but that of the class."""
-  return {}
-
-
 def _classes(config: Config) -> list[str]:
-  model: Any = config.model
-  return model.classes
+  assert isinstance(config.model, BERTClassifierConfig)
+  return config.model.classes
 
 
 def _file(config: Config, which: str) -> str:
@@ -173,3 +129,14 @@ def _file(config: Config, which: str) -> str:
   if not which.strip():
     raise InputError("the sentences to read have an empty name: set config.data.train to a file")
   return which
+
+
+TASK = Task(
+  unit="sentences",
+  parts=PARTS,
+  init_params=init_params,
+  batch_sums=batch_sums,
+  learn_tokenizer=learn_tokenizer,
+  packed_rows=packed_rows,
+  validation=LossValidation,
+)

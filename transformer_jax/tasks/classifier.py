@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,9 @@ from transformer_jax.config import Config
 from transformer_jax.data.next_sentence import PARTS
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.windows import windows
+from transformer_jax.language.config import BERTClassifierConfig
+from transformer_jax.model.params import Params
+from transformer_jax.runtime import devices
 from transformer_jax.tasks.classification import logits, sentence_rows
 
 if TYPE_CHECKING:  # orbax takes seconds to import
@@ -46,15 +49,15 @@ class Classifier:
     step: the checkpoint's, if the parameters come from one.
   """
 
-  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
+  def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
     self.config, self.step = config, step
-    self._params = jax.device_put(params, jax.local_devices()[0])
+    self._params = devices.on_first_device(params)
     self._tokenizer = tokenizer
-    model: Any = config.model
-    self.classes: list[str] = model.classes
-    module = registry.module(model)
+    assert isinstance(config.model, BERTClassifierConfig)
+    self.classes = config.model.classes
+    module = registry.module(config.model)
 
-    def probabilities(params: Any, rows: jax.Array) -> jax.Array:
+    def probabilities(params: Params, rows: jax.Array) -> jax.Array:
       return jax.nn.softmax(jax.vmap(lambda row: logits(module, params, row, None))(rows))
 
     self._probabilities = jax.jit(probabilities)

@@ -1,44 +1,72 @@
-"""Loss and counts of a held-out text, whatever the task."""
+"""The loss on held-out text, whatever the task."""
 
 import functools
+from collections.abc import Mapping
 
 import jax
 
-from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.progress import say
-from transformer_jax.trainer.metrics import means
-from transformer_jax.training.loss import Sums
-from transformer_jax.training.step import Params, eval_step
+from transformer_jax.training.step import eval_step
+from transformer_jax.training.sums import Sums, means
+from transformer_jax.training.task import Task
 
 
-class HeldOut:
-  """A text in packed rows, and the compiled function that measures on it.
+class Evaluator:
+  """A text in packed rows, and the compiled function that computes the loss on it.
 
   Args:
     config: of the run.
+    task: of the run.
     which: the text, as `config.data.validation` names one.
     tokenizer: of the run.
   """
 
-  def __init__(self, config: Config, which: str, tokenizer: Tokenizer):
-    packed = registry.task(config.model).packed_rows(config, which, tokenizer)
-    longest, row_length = config.data.longest, config.data.row_length
-    if left_out := packed.report.left_out(longest):
-      say(f"the loss on {which} is of {packed.report.size}{left_out}")
-    rows = min(config.train.batch_tokens // row_length // config.train.accumulation, len(packed.rows))
+  def __init__(self, config: Config, task: Task, which: str, tokenizer: Tokenizer):
+    packed = task.packed_rows(config, which, tokenizer)
+    if missing := packed.report.missing():
+      say(f"the loss is that of {packed.report.examples} of\n  {which}{missing}")
+    rows = min(config.train.batch_tokens // config.data.row_length // config.train.accumulation, len(packed.rows))
     size = -(-max(rows, 1) // devices.device_count())
     self._batches = pipeline.in_order(packed, size * devices.device_count())
-    self._step = devices.over_devices(functools.partial(eval_step, config), out_axes=None)
+    self._step = devices.over_devices(functools.partial(eval_step, config, task), out_axes=None)
 
   def means(self, params: Params) -> dict[str, float]:
-    """What `metrics.means` says of the whole text."""
+    """Loss, perplexity and accuracy of the whole text, as in `sums.means`."""
     total = None
     for batch in self._batches:
       sums: Sums = jax.device_get(self._step(params, devices.shard(jax.tree.map(hosts.share, batch))))
       total = sums if total is None else jax.tree.map(lambda a, b: a + b, total, sums)
     assert total is not None
     return means(total)
+
+
+class LossValidation:
+  """The loss on the validation and the test text: the `Validation` of tasks that write no text.
+
+  Attributes:
+    shown: as in `training.task.Validation`.
+  """
+
+  shown: Mapping[str, str] = {"accuracy": "accuracy {:.1%}"}
+  samples = ""
+
+  def __init__(self, config: Config, task: Task, tokenizer: Tokenizer):
+    # What cannot be read is said now, and not after the training.
+    self._test = Evaluator(config, task, config.data.test, tokenizer) if config.data.test else None
+    if config.data.validation:
+      self._validation = Evaluator(config, task, config.data.validation, tokenizer)
+
+  def measure(self, params: Params) -> dict[str, float | str]:
+    """Loss, perplexity and accuracy of the whole validation text."""
+    return {**self._validation.means(params)}
+
+  def test(self, params: Params) -> str:
+    """The same of the whole test text, in words."""
+    assert self._test
+    line = self._test.means(params)
+    return ", ".join(f"{name} {value:.4f}" for name, value in line.items())

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,8 @@ from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS
 from transformer_jax.data.documents import encode_text
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.elmo import mix
+from transformer_jax.model.params import Params
+from transformer_jax.runtime import devices
 from transformer_jax.tasks.bidirectional import layers
 
 if TYPE_CHECKING:  # orbax takes seconds to import
@@ -33,9 +35,9 @@ class Features:
     step: the checkpoint's, if the parameters come from one.
   """
 
-  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
+  def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
     self.config, self.step = config, step
-    self._params = jax.device_put(params, jax.local_devices()[0])
+    self._params = devices.on_first_device(params)
     self._tokenizer = tokenizer
     model = registry.module(config.model)
     self._function = jax.jit(lambda params, row: layers(model, params, row, None))

@@ -6,7 +6,7 @@ row before training; validation has fixed ones.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,19 +15,15 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.blocks import learn_tokenizer
 from transformer_jax.data.next_sentence import LABEL, PARTS, SIDES, TOKENS, packed_rows
-from transformer_jax.data.special_tokens import CLS, FIRST_PIECE, MASK, SEP
+from transformer_jax.language.bert import BERT
 from transformer_jax.model import masking
-from transformer_jax.model.embedding import output_logits
-from transformer_jax.tasks.language_validation import Validation
-from transformer_jax.training.loss import Sums, chunked_sums, token_sums
-
-__all__ = ["PARTS", "UNIT", "batch_sums", "counts", "init_params", "learn_tokenizer", "packed_rows", "validation"]
-
-Params = Any
-
-UNIT = "masked tokens"
-
-validation = Validation
+from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import CLS, FIRST_PIECE, MASK, SEP
+from transformer_jax.tasks.evaluator import LossValidation
+from transformer_jax.tasks.token_prediction import Prediction, output_layer_sums, over_rows
+from transformer_jax.training.loss import token_sums
+from transformer_jax.training.sums import Sums
+from transformer_jax.training.task import Task
 
 SHARE = 0.15  # of a row's tokens are predicted
 HIDDEN, REPLACED = 0.8, 0.1  # of these have [MASK] or a random token in their place; the rest stays
@@ -79,12 +75,11 @@ def fixed_key(row: jax.Array) -> jax.Array:
 
 def init_params(config: Config, key: jax.Array) -> Params:
   """Random parameters of the config's model."""
-  model: Any = registry.module(config.model)
   tokens = jnp.zeros(2, jnp.int32)
-  return model.init(key, tokens, tokens, jnp.ones((2, 2), bool), tokens)["params"]
+  return registry.module(config.model).init(key, tokens, tokens, jnp.ones((2, 2), bool), tokens)["params"]
 
 
-def outputs(model: Any, params: Params, row: jax.Array, key: jax.Array | None) -> tuple[Masked, jax.Array, jax.Array]:
+def outputs(model: BERT, params: Params, row: jax.Array, key: jax.Array | None) -> tuple[Masked, jax.Array, jax.Array]:
   """The masks of one row `[3, row_length]`, and what the model makes of them; without a key there is no dropout."""
   row = row.astype(jnp.int32)
   mask_key, dropout_key = jax.random.split(fixed_key(row) if key is None else key)
@@ -98,25 +93,19 @@ def outputs(model: Any, params: Params, row: jax.Array, key: jax.Array | None) -
     deterministic=key is None,
     rngs=None if key is None else {"dropout": dropout_key},
   )
-  return chosen, features, next_logits
+  return chosen, jnp.asarray(features), jnp.asarray(next_logits)
 
 
 def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
   """Losses and counts of rows `[rows, 3, row_length]`: of the masked tokens, and of the `next` sentence."""
-  model: Any = registry.module(config.model)
-  in_axes = (0, None if keys is None else 0)
-  chosen, features, next_logits = jax.vmap(lambda row, key: outputs(model, params, row, key), in_axes)(rows, keys)
-  features = features.reshape(-1, features.shape[-1])
+  model = registry.module(config.model)
+  assert isinstance(model, BERT)
+  chosen, features, next_logits = over_rows(functools.partial(outputs, model, params), rows, keys)
   table, bias = model.apply({"params": params}, method="output")
-  sums = chunked_sums(
-    functools.partial(output_logits, dtype=config.model.dtype.value),
-    # The bias is the table's column for a feature that is always 1.
-    jnp.concatenate([table, bias[:, None]], axis=1),
-    jnp.concatenate([features, jnp.ones((len(features), 1), features.dtype)], axis=1),
-    chosen.targets.reshape(-1),
-    chosen.valid.reshape(-1),
-    config.train.label_smoothing,
-  )
+  # The bias is the table's column for a feature that is always 1.
+  table = jnp.concatenate([jnp.asarray(table), jnp.asarray(bias)[:, None]], axis=1)
+  features = jnp.concatenate([features, jnp.ones((*features.shape[:-1], 1), features.dtype)], axis=-1)
+  sums = output_layer_sums(config, table, Prediction(features, chosen.targets, chosen.valid))
   real = jnp.any(rows[:, SIDES] > 0, axis=1)
   of_next = token_sums(next_logits, rows[:, LABEL, 0].astype(jnp.int32), real, 0.0)
   return dataclasses.replace(sums, others={"next": of_next})
@@ -128,3 +117,15 @@ def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
     "tokens": jnp.sum(jax.vmap(lambda row: predicted(row)[1])(rows)),
     "next": jnp.sum(jnp.any(rows[:, SIDES] > 0, axis=1)),
   }
+
+
+TASK = Task(
+  unit="masked tokens",
+  parts=PARTS,
+  init_params=init_params,
+  batch_sums=batch_sums,
+  learn_tokenizer=learn_tokenizer,
+  packed_rows=packed_rows,
+  validation=LossValidation,
+  counts=counts,
+)

@@ -1,29 +1,21 @@
 """The task of translating: from packed sentence pairs to their loss, with any model that encodes and decodes."""
 
-import functools
-from typing import Any
-
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
 from transformer_jax import registry
 from transformer_jax.config import Config
-from transformer_jax.data import packing, pipeline
+from transformer_jax.data import pipeline
+from transformer_jax.data.packing import PARTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.segments import decoder_input, segment_positions
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model import masking
-from transformer_jax.model.embedding import output_logits
-from transformer_jax.tasks.validation import Validation
-from transformer_jax.training.loss import Sums, chunked_sums
-
-Params = Any
-
-PARTS = 4  # both sides' tokens and segments, as `packing` lays them out
-UNIT = "target tokens"
-
-validation = Validation
+from transformer_jax.model.params import Params
+from transformer_jax.tasks.token_prediction import Prediction, apply, batch_sums_by
+from transformer_jax.tasks.translation_validation import TranslationValidation
+from transformer_jax.training.task import Task
 
 
 def learn_tokenizer(config: Config) -> Tokenizer:
@@ -37,14 +29,14 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
 
 
 def init_params(config: Config, key: jax.Array) -> Params:
-  """Random parameters of the config's model."""
-  model: Any = registry.module(config.model)
-  tokens, mask = jnp.zeros(2, jnp.int32), jnp.ones((2, 2), bool)
+  """Random parameters of a model that translates, its output layer among them."""
+  tokens = jnp.zeros(2, jnp.int32)
+  mask = jnp.ones((2, 2), bool)
 
-  def everything(model: Any) -> jax.Array:
+  def everything(model):
     return model.logits(model(tokens, tokens, tokens, tokens, mask, mask, mask))
 
-  return model.init(key, method=everything)["params"]
+  return registry.module(config.model).init(key, method=everything)["params"]
 
 
 def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
@@ -61,8 +53,10 @@ def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Ar
   """
   source, source_segments, target, target_segments = row.astype(jnp.int32)
   source_positions, target_positions = segment_positions(source_segments), segment_positions(target_segments)
-  hidden = model.apply(
-    {"params": params},
+  return apply(
+    model,
+    params,
+    key,
     source,
     decoder_input(target, target_positions),
     source_positions,
@@ -70,26 +64,23 @@ def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Ar
     masking.segment_mask(source_segments, source_segments),
     masking.combine(masking.causal_mask(len(target)), masking.segment_mask(target_segments, target_segments)),
     masking.segment_mask(target_segments, source_segments),
-    deterministic=key is None,
-    rngs=None if key is None else {"dropout": key},
   )
-  return jnp.asarray(hidden)
 
 
-def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
-  """Loss and counts of rows `[rows, 4, row_length]`, with a dropout key for each or none."""
-  model = registry.module(config.model)
-  in_axes = (0, None if keys is None else 0)
-  hidden = jax.vmap(lambda row, key: decoder_output(model, params, row, key), in_axes)(rows, keys)
-  targets = rows[:, packing.TARGET].astype(jnp.int32).reshape(-1)
-  valid = rows[:, packing.TARGET_SEGMENTS].reshape(-1) > 0
-
-  hidden = hidden.reshape(-1, hidden.shape[-1])  # the output layer is shared by all rows
-  table = jnp.asarray(model.apply({"params": params}, method="output_table"))
-  logits_of = functools.partial(output_logits, dtype=config.model.dtype.value)
-  return chunked_sums(logits_of, table, hidden, targets, valid, config.train.label_smoothing)
+def predict(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> Prediction:
+  """The tokens of the target side of one packed row `[4, row_length]`."""
+  hidden = decoder_output(model, params, row, key)
+  return Prediction(hidden, row[TARGET].astype(jnp.int32), row[TARGET_SEGMENTS] > 0)
 
 
-def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
-  """There is no loss but that of the target's tokens."""
-  return {}
+batch_sums = batch_sums_by(predict)
+
+TASK = Task(
+  unit="target tokens",
+  parts=PARTS,
+  init_params=init_params,
+  batch_sums=batch_sums,
+  learn_tokenizer=learn_tokenizer,
+  packed_rows=packed_rows,
+  validation=TranslationValidation,
+)

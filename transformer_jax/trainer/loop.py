@@ -1,32 +1,31 @@
 """The training loop: log, evaluate, save, resume, stop."""
 
 import functools
-import shlex
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from etils import epath
 
-from transformer_jax import registry
-from transformer_jax.analysis import plan
-from transformer_jax.config import Config, serialization
-from transformer_jax.data.corpus import example_of
-from transformer_jax.data.pipeline import Batches, row_type
+from transformer_jax.config import Config
+from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
-from transformer_jax.runtime.errors import InputError, RunError, writing
-from transformer_jax.runtime.progress import Progress, say
-from transformer_jax.runtime.versions import versions
-from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
+from transformer_jax.runtime.errors import RunError, writing
+from transformer_jax.runtime.progress import COLUMNS, Progress, doing, say
+from transformer_jax.runtime.wording import counted
+from transformer_jax.trainer import checks
+from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
+from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
+from transformer_jax.training.task import Task, task_of
 
 
 def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) -> None:
@@ -42,108 +41,80 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
     SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
   """
   jax.config.update("jax_debug_nans", config.debug)
-  if config.model.needs_cudnn and not devices.has_cudnn():
-    raise InputError(
-      "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
-      f"{devices.describe()['kind']}: train without it, which computes the same"
-    )
-  _require_memory(config)
-  if jax.process_count() > 1:
-    _require_equal_hosts(config)
+  task = task_of(config.model)
+  checks.require_trainable(config, task)
   tokenizer, begun, content = None, None, b""
   with hosts.collective_errors():
+    checks.require_text(config)
     if devices.is_main_host():
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
-      if begun:
-        tokenizer = begun.tokenizer
-      else:
-        other = init_from.open_other(config, accept_edits=accept_edits)
-        tokenizer = init_from.tokenizer_to_begin_with(config, other)
+      tokenizer = begun.tokenizer if begun else _new_tokenizer(config, accept_edits)
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
     tokenizer = tokenizer or Tokenizer(content)
-    packed = registry.task(config.model).packed_rows(config, config.data.train, tokenizer)
-    say(f"training on {packed.report.describe(config.data.row_length, config.data.longest)}")
+    with doing("packing the training text"):
+      packed = task.packed_rows(config, config.data.train, tokenizer)
+    say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
-    texts = _texts(config, tokenizer)
+    texts = checks.digests_of_texts(config, task, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
-    say(f"resuming on {now['machine']} after {before}: equal to rounding, not to the last bit")
-  trainer = Trainer(config, workdir, tokenizer, packed, accept_edits)
+    say(f"another machine: equal to rounding, not to the last bit\n  before {before}\n  now    {now['machine']}")
+  trainer = Trainer(config, task, workdir, tokenizer, packed, accept_edits)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(trainer):
     trainer.run()
-  if example := example_of(config.data):
-    say(f'try it: echo "{example}" | transformer-jax translate --workdir {shlex.quote(str(workdir))}')
+  say(f"try it:\n  {next_command(config, workdir)}")
 
 
-def _require_memory(config: Config) -> None:
-  """Raises InputError where a batch can never be held: it would be gathered for minutes before memory is exhausted."""
-  rows = plan.rows_at_a_time(config, devices.device_count())
-  tokens = config.train.accumulation * registry.task(config.model).PARTS * row_type(config.model.vocab_size)().itemsize
-  embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
-  size = rows * config.data.row_length * (tokens + embedded) * (jax.local_device_count() if devices.on_cpu() else 1)
-  memory = devices.memory()
-  if memory is not None and size > memory:
-    raise InputError(
-      f"config.train.batch_tokens is {config.train.batch_tokens}: its tokens, with the embeddings of one of "
-      f"config.train.accumulation = {config.train.accumulation} parts, take {plan.gigabytes(size)} and more, but there "
-      f"are {plan.gigabytes(memory)}: lower it; `python -m transformer_jax plan` tells what a config needs"
-    )
-
-
-def _require_equal_hosts(config: Config) -> None:
-  """One experiment in one environment."""
-  if config.debug:
-    raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
-  settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
-  hosts.require_equal(settings | _versions(), "call the same command in the same environment on all hosts")
-
-
-def _texts(config: Config, tokenizer: Tokenizer) -> dict[str, str]:
-  """Digests of what is read, for hosts to compare."""
-  read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if jax.process_count() > 1}
-  return {
-    f"the text of config.data.{key}": registry.task(config.model).packed_rows(config, which, tokenizer).fingerprint
-    for key, which in read.items()
-    if which
-  }
+def _new_tokenizer(config: Config, accept_edits: bool) -> Tokenizer:
+  return init_from.tokenizer_to_begin_with(config, init_from.open_other(config, accept_edits=accept_edits))
 
 
 class Trainer:
   """This process' part of a run, from its start to its end."""
 
   def __init__(
-    self, config: Config, workdir: epath.Path, tokenizer: Tokenizer, packed: PackedRows, accept_edits: bool = False
+    self,
+    config: Config,
+    task: Task,
+    workdir: epath.Path,
+    tokenizer: Tokenizer,
+    packed: PackedRows,
+    accept_edits: bool = False,
   ):
-    self._config, self._accept_edits = config, accept_edits
+    self._config, self._task, self._accept_edits = config, task, accept_edits
     with hosts.collective_errors():
       self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
-      self._validation = registry.task(config.model).validation(config, tokenizer)
+      with doing("packing the validation and test text"):
+        self._validation = task.validation(config, task, tokenizer)
     self._batches = Batches(
       packed,
       config.train.batch_tokens // config.data.row_length,
       config.train.seed,
       multiple=devices.device_count() * config.train.accumulation,
-      host=jax.process_index(),
-      hosts=jax.process_count(),
+      host=hosts.index(),
+      hosts=hosts.count(),
     )
-    function = functools.partial(train_step, config)
+    function = functools.partial(train_step, config, task)
     over_devices = functools.partial(devices.over_devices, out_axes=(None, None), donate_state=True)
     # What JAX checks is the result of a compiled function, which for a whole step says little.
     self._step = devices.op_by_op(function) if config.debug else over_devices(function)
     # Placed at birth: a state that moves later would compile the step a second time.
-    init = jax.jit(functools.partial(init_state, config), out_shardings=devices.on_all_devices())
+    init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
     abstract = init.eval_shape()  # traces what `init()` then runs
-    with devices.compile_async(self._step, abstract, devices.shard(self._batches[0])):
-      restored = self._checkpoints.restore(abstract)
+    first = devices.shard(self._batches[0])
+    with doing("compiling the update"), devices.compile_async(self._step, abstract, first):
+      with doing("restoring the last checkpoint"):
+        restored = self._checkpoints.restore(abstract)
       self._state, interval = self._resumed(restored) if restored else (self._begun(init()), MetricsAccumulator())
     with hosts.collective_errors():
       self._metrics = MetricsLog(workdir, int(self._state.step), interval)
-    self._updates, self._seconds = 0, 0.0
+    self._workdir, self._updates, self._seconds = workdir, 0, 0.0
+    self._validated = ""  # what the last validation found, in words
 
   def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, MetricsAccumulator]:
     say(f"resuming after step {int(restored.state.step)}")
@@ -188,13 +159,26 @@ class Trainer:
       name = signal.Signals(number).name
       say(f"stopped by {name} after step {int(self._state.step)}; the same command goes on from there")
       sys.exit(128 + number)
-    if self._updates:
-      say(self._predicted_and_actual())
-    if self._config.data.test:
+    if self._updates and devices.is_main_host():
+      text = planned_and_seen(self._config, int(self._updates), self._seconds)
+      with writing(self._workdir / LOG):
+        append(self._workdir / LOG, f"{_now()} step {int(self._state.step)}: {text}\n")
+    self._report()
+
+  def _report(self) -> None:
+    """Says where the model is and what it is worth: the scores of the test, or else those of the last validation."""
+    say(f"the model of step {int(self._state.step)} is in\n  {short_path(self._workdir)}")
+    if not self._config.data.test:
+      if self._validated:
+        say(self._validated)
+      return
+    with doing("measuring on the test text"):
       scores = self._validation.test(self._state.params_for_decoding)
-      if devices.is_main_host():
-        with writing("standard output"):
-          print(scores, flush=True)
+    if self._validation.samples:
+      say(self._validation.samples)
+    if devices.is_main_host():
+      with writing("standard output"):
+        print(scores, flush=True)
 
   def close(self) -> None:
     """Leaves no file open and nothing half saved, whatever ended the run."""
@@ -217,10 +201,11 @@ class Trainer:
         raise RunError(self._why_skipped(first, last))
     text = f"step {step}: "
     if line["skipped"]:
-      text += f"{line['skipped']} of {line['updates']} updates skipped, as loss or gradients were not finite; "
+      skipped = f"{line['skipped']} of {counted(int(line['updates']), 'updates')} skipped"
+      text += f"{skipped}, as loss or gradients were not finite\n{text}"
     if "loss" in line:
-      text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}, "
-    return f"{text}{line['tokens_per_second']:,.0f} {registry.task(self._config.model).UNIT}/s"
+      text += f"loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}, "
+    return f"{text}{line['tokens_per_second']:,.0f} {self._task.unit}/s"
 
   def _why_skipped(self, first: int, last: int) -> str:
     rows = self._batches.rows_of(first - 1).tolist()
@@ -235,26 +220,18 @@ class Trainer:
   def _evaluate(self, step: int, progress: Progress) -> float | None:
     if not self._config.data.validation:
       return None
-    with self._metrics.clock_stopped():
+    with self._metrics.clock_stopped(), doing(f"step {step}: validating"):
       line = self._validation.measure(self._state.params_for_decoding)
     self._metrics.write(step, "validation", line)
-    scores = "".join(f", {name} {line[name]:.2f}" for name in self._validation.shown if name in line)
-    progress.note(f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.2f}{scores}")
-    return line["loss"]
-
-  def _predicted_and_actual(self) -> str:
-    """What `plan` says of this run beside what was seen."""
-    count = devices.device_count()
-    operations, memory = plan.flops(self._config).step * self._updates, plan.memory(self._config, count).total
-    used, by = devices.peak_memory()
-    return (
-      f"planned: {operations:.3g} operations in {self._updates:,} updates, {plan.gigabytes(memory)} on a device; "
-      f"seen: {self._seconds:,.0f} seconds, {operations / self._seconds / count:.3g} operations/s a device, "
-      f"{plan.gigabytes(used)} in {by}"
-    )
+    scores = "".join(f", {shown.format(line[name])}" for name, shown in self._validation.shown.items() if name in line)
+    text = f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}{scores}"
+    self._validated = textwrap.fill(text, COLUMNS, subsequent_indent="  ")
+    progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
+    return float(line["loss"])
 
   def _close(self) -> None:
-    self._checkpoints.wait()
+    with doing("saving the last checkpoint"):
+      self._checkpoints.wait()
     self._checkpoints.close()
     self._metrics.close()
     hosts.wait()  # for the main one's writing
@@ -289,12 +266,12 @@ def _signals() -> Iterator[list[signal.Signals]]:
 def _provenance(packed: PackedRows) -> dict[str, Any]:
   """What this start of the run depends on besides its config."""
   return {
-    "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    "time": _now(),
     "data": packed.fingerprint,
     "machine": devices.describe() | {"cores": devices.cores()},
-    "versions": _versions(),
+    "versions": checks.package_versions(),
   }
 
 
-def _versions() -> dict[str, str]:
-  return versions("jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
+def _now() -> str:
+  return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,7 +1,6 @@
 """What training reports: `metrics.jsonl`, TensorBoard, and the sums between two logs."""
 
 import json
-import math
 import operator
 import os
 import time
@@ -19,28 +18,7 @@ from transformer_jax.runtime.errors import writing
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.progress import say
 from transformer_jax.trainer.curves import Curves
-from transformer_jax.training.loss import Sums
-
-
-def means(sums: Sums) -> dict[str, float]:
-  """Loss in nats a token, perplexity (unsmoothed, a token), and the share of tokens guessed right.
-
-  Those of another loss have its name before them.
-  """
-  line = _means(sums)
-  for other, its_sums in sums.others.items():
-    line |= {f"{other}_{name}": value for name, value in _means(its_sums).items()}
-  return line
-
-
-def _means(sums: Sums) -> dict[str, float]:
-  tokens = max(float(sums.tokens), 1.0)
-  negative_log_likelihood = float(sums.negative_log_likelihood) / tokens
-  return {
-    "loss": float(sums.loss) / tokens,
-    "perplexity": math.exp(min(negative_log_likelihood, 700.0)),
-    "accuracy": float(sums.correct) / tokens,
-  }
+from transformer_jax.training.sums import Sums, means
 
 
 @dataclass
@@ -180,7 +158,7 @@ class MetricsLog:
     if self._curves is None:
       return
     with writing(self._path):
-      _append(self._path, json.dumps({"step": step, "split": split, **line}) + "\n")
+      append(self._path, json.dumps({"step": step, "split": split, **line}) + "\n")
     self._curves.add(step, split, line)
 
   @contextmanager
@@ -205,7 +183,7 @@ class MetricsLog:
     self._since = now
 
 
-def _append(path: epath.Path, text: str) -> None:
+def append(path: epath.Path, text: str) -> None:
   """At the end of a file; of one on `gs://`, which has no such thing, the whole is written anew."""
   if "://" in os.fspath(path):
     path.write_text((path.read_text() if path.exists() else "") + text)

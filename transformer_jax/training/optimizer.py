@@ -1,7 +1,5 @@
 """Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (§5.3), and a moving average of what it finds."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import optax
@@ -25,9 +23,12 @@ def optimizer(config: Config) -> optax.GradientTransformation:
   )
 
 
-def updates_made(state: Any) -> jax.Array:
+def updates_made(state: optax.OptState) -> jax.Array:
   """How often the optimizer has changed the parameters, by which it takes the next learning rate."""
-  return state[-1].count  # of the last link of the chain
+  assert isinstance(state, tuple)
+  schedule = state[-1]  # of the last link of the chain
+  assert isinstance(schedule, optax.ScaleByScheduleState)
+  return jnp.asarray(schedule.count)
 
 
 def moving_average(decay: float, average: optax.Params, params: optax.Params, step: jax.Array) -> optax.Params:

@@ -1,21 +1,22 @@
 """One update: pure functions of the state and a batch."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict, TypeVar
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 import optax
 
-from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch
+from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
-from transformer_jax.training.loss import Sums, joint_loss
 from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer, updates_made
+from transformer_jax.training.sums import Sums, joint_loss
+from transformer_jax.training.task import Task
 
-Params = Any
+Tree = TypeVar("Tree")  # of arrays
 
 
 @flax.struct.dataclass
@@ -40,28 +41,44 @@ class TrainState:
     return self.params if self.average is None else self.average
 
 
+class Metrics(TypedDict):
+  """What an update tells of itself.
+
+  Attributes:
+    sums: over the batch; zeros where the update was skipped.
+    skipped: whether it changed nothing, as its loss or gradients were not finite.
+    gradient_norm: of the gradients of the mean loss.
+    learning_rate: of this update.
+  """
+
+  sums: Sums
+  skipped: jax.Array
+  gradient_norm: jax.Array
+  learning_rate: jax.Array
+
+
 def random_key(config: Config) -> jax.Array:
   """The key from which all of a run's keys are made, of the one generator that `dropout` knows."""
   return jax.random.key(config.train.seed, impl="threefry2x32")
 
 
-def init_params(config: Config) -> Params:
+def init_params(config: Config, task: Task) -> Params:
   """Random parameters from `config.train.seed`."""
   params_key, _ = jax.random.split(random_key(config))
-  return registry.task(config.model).init_params(config, params_key)
+  return task.init_params(config, params_key)
 
 
-def init_state(config: Config) -> TrainState:
+def init_state(config: Config, task: Task) -> TrainState:
   """The state before the first update."""
-  params = init_params(config)
+  params = init_params(config, task)
   # Copied, as the step is given each array to use its memory again.
   average = jax.tree.map(jnp.copy, params) if config.train.ema_decay else None
   return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params), average)
 
 
-def abstract_state(config: Config) -> TrainState:
+def abstract_state(config: Config, task: Task) -> TrainState:
   """Shapes and types of the state."""
-  return jax.eval_shape(lambda: init_state(config))
+  return jax.eval_shape(lambda: init_state(config, task))
 
 
 def begin_with(state: TrainState, params: Params) -> TrainState:
@@ -70,8 +87,10 @@ def begin_with(state: TrainState, params: Params) -> TrainState:
   return TrainState(state.step, params, state.optimizer, average)
 
 
-def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainState, dict[str, Any]]:
-  """One update from this device's share of the batch; runs inside `parallel.over_devices`.
+def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.Array]) -> tuple[TrainState, Metrics]:
+  """One update: from one device's share of the batch inside `devices.over_devices`, else from all of it.
+
+  `jax.jit(functools.partial(train_step, config, task))` is an update on one device.
 
   Dropout is keyed by the seed, the step and the row's place in the whole batch,
   and gradients are summed over all tokens before they are divided once: the
@@ -80,15 +99,14 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
   """
   _, dropout_key = jax.random.split(random_key(config))
   step_key = jax.random.fold_in(dropout_key, state.step)
-  task = registry.task(config.model)
   counts = devices.sum_over_devices(task.counts(config, batch.rows))
 
-  def loss(params: Params, batch: Batch) -> tuple[jax.Array, Sums]:
+  def loss(params: Params, batch: Batch[jax.Array]) -> tuple[jax.Array, Sums]:
     keys = jax.vmap(lambda place: jax.random.fold_in(step_key, place))(batch.places)
     sums = task.batch_sums(config, params, batch.rows, keys)
     return joint_loss(sums, counts), sums
 
-  def of_micro_batch(batch: Batch) -> tuple[Params, Sums]:
+  def of_micro_batch(batch: Batch[jax.Array]) -> tuple[Params, Sums]:
     return jax.grad(loss, has_aux=True)(state.params, batch)
 
   gradients, sums = devices.sum_over_devices(_accumulate(of_micro_batch, batch, config.train.accumulation))
@@ -100,11 +118,11 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
     average = moving_average(config.train.ema_decay, average, params, step)
   # JAX's own checks see what a step returns, which must then not be hidden from them.
   finite = jnp.isfinite(sums.loss) & jnp.isfinite(norm) | config.debug
-  metrics = {
+  metrics: Metrics = {
     "sums": jax.tree.map(lambda x: jnp.where(finite, x, 0), sums),
     "skipped": ~finite,
     "gradient_norm": norm,
-    "learning_rate": learning_rate(config)(updates_made(state.optimizer)),
+    "learning_rate": jnp.asarray(learning_rate(config)(updates_made(state.optimizer))),
   }
   updated = TrainState(step, params, optimizer_state, average)
   return _where(finite, updated, TrainState(step, state.params, state.optimizer, state.average)), metrics
@@ -114,12 +132,12 @@ def _where(condition: jax.Array, a: TrainState, b: TrainState) -> TrainState:
   return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
-def eval_step(config: Config, params: Params, batch: Batch) -> Sums:
-  """Loss and counts of a batch without dropout; runs inside `parallel.over_devices`."""
-  return devices.sum_over_devices(registry.task(config.model).batch_sums(config, params, batch.rows, None))
+def eval_step(config: Config, task: Task, params: Params, batch: Batch[jax.Array]) -> Sums:
+  """Loss and counts of a batch without dropout, summed as in `train_step`."""
+  return devices.sum_over_devices(task.batch_sums(config, params, batch.rows, None))
 
 
-def _accumulate(function: Callable[[Batch], Any], batch: Batch, parts: int) -> Any:
+def _accumulate(function: Callable[[Batch[jax.Array]], Tree], batch: Batch[jax.Array], parts: int) -> Tree:
   """The sum of `function` over `parts` equal parts of the batch, one after the other."""
   if parts == 1:
     return function(batch)
@@ -127,7 +145,7 @@ def _accumulate(function: Callable[[Batch], Any], batch: Batch, parts: int) -> A
   shapes = jax.eval_shape(function, jax.tree.map(lambda x: x[0], micro_batches))
   zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
-  def add(total: Any, micro_batch: Batch) -> tuple[Any, None]:
+  def add(total: Tree, micro_batch: Batch[jax.Array]) -> tuple[Tree, None]:
     return jax.tree.map(jnp.add, total, function(micro_batch)), None
 
   return jax.lax.scan(add, zeros, micro_batches)[0]

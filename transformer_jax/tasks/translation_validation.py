@@ -1,31 +1,34 @@
 """Validation loss and translations while training, by the same path as everywhere."""
 
-from typing import Any
+from collections.abc import Mapping
 
-from transformer_jax.config import Config
+from transformer_jax.config import Config, Corpus
 from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import groups_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.scores import Scores, check_tokenization, exact_match_by_group, score
+from transformer_jax.model.params import Params
 from transformer_jax.runtime import hosts
-from transformer_jax.runtime.progress import say
-from transformer_jax.tasks.evaluator import HeldOut
-from transformer_jax.training.step import Params
+from transformer_jax.runtime.progress import COLUMNS, shortened
+from transformer_jax.tasks.evaluator import Evaluator
+from transformer_jax.training.task import Task
 
 SAMPLES = 3
 
 
-class Validation:
-  """Held-out sentence pairs of a run, and what measures on them.
+class TranslationValidation:
+  """The loss on held-out sentence pairs, and scores of their translations.
 
   Attributes:
-    shown: what of a measurement the log shows beside loss and perplexity.
+    shown: as in `training.task.Validation`. Whether a translation is the reference to the letter means something for
+      numbers only: of other text there is more than one right translation.
+    samples: a few sources with their translation and reference.
   """
 
-  shown = ("bleu", "chrf", "exact_match")
+  samples = ""
 
-  def __init__(self, config: Config, tokenizer: Tokenizer):
+  def __init__(self, config: Config, task: Task, tokenizer: Tokenizer):
     self._config = config
     self._tokenizer = tokenizer
     self._translator: Translator | None = None
@@ -34,25 +37,26 @@ class Validation:
     check_tokenization(config.evaluate.tokenize)
     self._test = pipeline.read_pairs(data, data.test) if data.test else []
     self._test_groups = groups_of(data, data.test) if data.test else []
+    self._exact = data.corpus is Corpus.NUMBERS
+    exact = {"exact_match": "exact match {:.1%}"} if self._exact else {}
+    self.shown: Mapping[str, str] = {"bleu": "BLEU {:.2f}", "chrf": "chrF {:.2f}"} | exact
     if data.validation:
-      self._held_out = HeldOut(config, data.validation, tokenizer)
+      self._evaluator = Evaluator(config, task, data.validation, tokenizer)
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
 
-  def measure(self, params: Params) -> dict[str, Any]:
+  def measure(self, params: Params) -> dict[str, float | str]:
     """Loss, perplexity and accuracy of the whole validation set, and scores of its first translations."""
-    line: dict[str, Any] = self._held_out.means(params)
+    line: dict[str, float | str] = {**self._evaluator.means(params)}
     if self._pairs:
       scores, _ = self.translate(params, self._pairs)
       line |= scores.to_dict()
     return line
 
   def test(self, params: Params) -> str:
-    """Scores of all translations of the test set, and of each group in it, in words, with samples."""
+    """Scores of all translations of the test set, and of each group in it, in words."""
     scores, translations = self.translate(params, self._test)
-    for (source, reference), translation in list(zip(self._test, translations, strict=True))[:SAMPLES]:
-      say(f"  {source}\n    translation: {translation}\n    reference:   {reference}")
-    if not self._test_groups:
-      return str(scores)
+    if not self._exact:
+      return scores.describe(exact_match=False)
     references = [reference for _, reference in self._test]
     return f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}"
 
@@ -63,6 +67,13 @@ class Validation:
     with hosts.collective_errors():
       mine = self._translator.translate([source for source, _ in hosts.share(pairs)])
     translations = hosts.concatenated(mine)
+    first = list(zip(pairs, translations, strict=True))[:SAMPLES]
+    self.samples = "\n".join(_sample(*pair, translation) for pair, translation in first)
     evaluate = self._config.evaluate
     references = [reference for _, reference in pairs]
     return score(translations, references, tokenize=evaluate.tokenize, lowercase=evaluate.lowercase), translations
+
+
+def _sample(source: str, reference: str, translation: str) -> str:
+  lines = {"  source:      ": source, "  translation: ": translation, "  reference:   ": reference}
+  return "\n".join(f"{name}{shortened(text, COLUMNS - len(name))}" for name, text in lines.items())

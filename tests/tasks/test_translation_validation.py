@@ -1,0 +1,63 @@
+"""Scores while training, of translations that are given."""
+
+import pytest
+import sacrebleu
+from tqdm.utils import disp_len
+
+from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig
+from transformer_jax.tasks import translation_validation
+from transformer_jax.tasks.translation import TASK
+
+PAIRS = [("a", "Der Hund sah „Ihn“ im Park."), ("b", "Drei Katzen schlafen im Haus.")]
+TRANSLATIONS = ["der Hund sah „Sie“ im Park.", "Drei Katzen schliefen im Haus."]
+
+
+class Given:
+  """In place of a translator."""
+
+  def __init__(self, *args):
+    self.params = None
+
+  def translate(self, sentences):
+    assert sentences == [source for source, _ in PAIRS]
+    return TRANSLATIONS
+
+
+@pytest.mark.parametrize(("tokenize", "lowercase"), [("13a", False), ("intl", False), ("char", False), ("13a", True)])
+def test_scores_are_with_the_configs_tokenisation_and_case(tokenize, lowercase, monkeypatch):
+  monkeypatch.setattr(translation_validation, "Translator", Given)
+  config = Config(data=DataConfig(validation=""), evaluate=EvaluateConfig(tokenize=tokenize, lowercase=lowercase))
+  scores, found = translation_validation.TranslationValidation(config, TASK, None).translate(None, PAIRS)
+  references = [[reference for _, reference in PAIRS]]
+  expected = {
+    (name, case): sacrebleu.corpus_bleu(TRANSLATIONS, references, tokenize=name, lowercase=case).score
+    for name in ("13a", "intl", "char")
+    for case in (False, True)
+  }
+  assert len(set(expected.values())) == len(expected)  # the sentences tell all of them apart
+  assert found == TRANSLATIONS
+  assert scores.bleu == expected[tokenize, lowercase]
+
+
+def test_samples_are_three_lines_each_and_short(monkeypatch):
+  long, wide = "word " * 40, "하나 " * 40
+  pairs = [("a", long), (wide, "b"), ("c", "d"), ("e", "f")]
+  monkeypatch.setattr(translation_validation, "Translator", Given)
+  monkeypatch.setattr(Given, "translate", lambda self, sentences: ["x", "y", "z", "u"])
+  validation = translation_validation.TranslationValidation(Config(data=DataConfig(validation="")), TASK, None)
+  assert validation.samples == ""
+  validation.translate(None, pairs)
+  lines = validation.samples.splitlines()
+  assert lines[:2] == ["  source:      a", "  translation: x"] and lines[2].startswith("  reference:   word word")
+  assert lines[6:] == ["  source:      c", "  translation: z", "  reference:   d"]
+  assert all(disp_len(line) <= 80 for line in lines) and lines[2].endswith("...") and lines[3].endswith("...")
+
+
+def test_the_exact_match_is_shown_of_numbers_only(tmp_path):
+  of_numbers = Config(data=DataConfig(validation=""))
+  (tmp_path / "text.en").write_text("a\n")
+  (tmp_path / "text.de").write_text("b\n")
+  of_text = Config(data=DataConfig(corpus=Corpus.TEXT, validation="", test=str(tmp_path / "text")))
+  shown = [translation_validation.TranslationValidation(each, TASK, None).shown for each in (of_numbers, of_text)]
+  assert [list(names) for names in shown] == [["bleu", "chrf", "exact_match"], ["bleu", "chrf"]]
+  assert shown[0]["exact_match"].format(0.987) == "exact match 98.7%"

@@ -1,0 +1,137 @@
+"""Model families of other packages: registered for a process, or installed with an entry point."""
+
+import dataclasses
+import sys
+
+import pytest
+
+from transformer_jax import registry
+from transformer_jax.config import Config, serialization
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.registry import Family
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks import translation
+from transformer_jax.training.task import Task, task_of
+
+
+@dataclasses.dataclass(unsafe_hash=True)
+class OwnConfig(ModelConfig):
+  """With a key of its own."""
+
+  depth: int = 3
+
+
+class OwnModel(Transformer):
+  """The same under another name."""
+
+
+OWN = Family(f"{__name__}:OwnConfig", f"{__name__}:OwnModel")
+
+
+@pytest.fixture(autouse=True)
+def families(monkeypatch):
+  """What a test registers is forgotten."""
+  monkeypatch.setattr(registry, "_FAMILIES", dict(registry._FAMILIES))
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+  """Installs a package of one module with one family; returns what imported it."""
+  monkeypatch.syspath_prepend(str(tmp_path))
+
+  def install(name: str, source: str, point: str = "FAMILY"):
+    (tmp_path / f"{name}.py").write_text(source)
+    info = tmp_path / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{name} = {name}:{point}\n")
+    monkeypatch.delitem(sys.modules, name, raising=False)
+
+  return install
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_family_has_what_it_names(name):
+  config = registry.config_class(name)()
+  assert registry.name_of(config) == name
+  assert type(registry.module(config)).__name__ == registry.family(name).module.split(":")[1]
+  assert isinstance(task_of(config), Task)
+
+
+def test_a_registered_family_is_written_and_read_by_its_name():
+  registry.register("own", OWN)
+  registry.register("own", OWN)  # as a module that is imported twice does
+  config = Config(model=OwnConfig(vocab_size=300, depth=5))
+  values = serialization.to_dict(config)
+  assert values["model"]["family"] == "own" and values["model"]["depth"] == 5
+  assert serialization.from_dict(values) == config
+  assert type(registry.module(config.model)) is OwnModel and task_of(config.model) is translation.TASK
+  assert serialization.type_of("model.depth") is int
+
+
+def test_a_name_is_given_once():
+  with pytest.raises(InputError, match="there is another model family 'transformer': choose another name"):
+    registry.register("transformer", OWN)
+
+
+def test_a_config_of_no_family_is_said():
+  with pytest.raises(InputError, match=r"OwnConfig is the config of no model family: add one with .*register"):
+    registry.name_of(OwnConfig())
+
+
+def test_an_installed_family_is_found_by_its_name_and_by_its_config(install):
+  install("own_package", f"from transformer_jax.registry import Family\nFAMILY = {OWN!r}\n")
+  assert "own_package" in registry.names() and "own_package" not in sys.modules
+  assert registry.config_class("own_package") is OwnConfig
+  assert registry.name_of(OwnConfig()) == "own_package"
+
+
+def test_no_package_is_imported_for_the_families_that_are_here(install):
+  install("own_package", "raise RuntimeError('imported')")
+  assert registry.name_of(ModelConfig()) == "transformer"
+  assert registry.config_class("gpt").__name__ == "GPTConfig"
+
+
+@pytest.mark.parametrize(
+  "name", ["os:system", "tests.test_registry:OWN", "own_package:FAMILY", "../own_package", 7, None]
+)
+def test_a_name_in_a_run_folder_imports_nothing_but_what_is_installed_under_it(install, name):
+  install("own_package", "raise RuntimeError('imported')")
+  with pytest.raises(InputError, match=r"config\.model\.family is .*, but must be one of transformer, .*own_package"):
+    registry.config_class(name)
+
+
+@pytest.mark.parametrize(
+  ("source", "message"),
+  [
+    ("raise RuntimeError('broken')", "own_package:FAMILY cannot be imported .RuntimeError: broken.: mend or uninstall"),
+    ("", "own_package:FAMILY cannot be imported .AttributeError: .*: mend or uninstall it"),
+    ("FAMILY = 3", "the model family 'own_package' of an installed package is no transformer_jax.registry.Family"),
+  ],
+)
+def test_a_package_that_fails_is_named(install, source, message):
+  install("own_package", source)
+  with pytest.raises(InputError, match=message):
+    registry.config_class("own_package")
+
+
+@pytest.mark.parametrize(
+  ("family", "message"),
+  [
+    (Family("nowhere:Config", OWN.module), "'nowhere:Config' cannot be imported: No module named 'nowhere'"),
+    (Family(f"{__name__}:Missing", OWN.module), "Missing' cannot be imported"),
+    (Family(f"{__name__}:OWN", OWN.module), "OWN' is no "),
+    (Family("builtins:int", OWN.module), "'builtins:int' is no AnyModelConfig"),
+  ],
+)
+def test_a_family_that_names_nothing_is_said(family, message):
+  registry.register("own", family)
+  with pytest.raises(InputError, match=message):
+    registry.config_class("own")
+
+
+def test_a_task_that_is_none_is_said():
+  registry.register("own", OWN._replace(task="builtins:int"))
+  with pytest.raises(TypeError, match=r"the task of the model family 'own' is .*, but must be a Task"):
+    task_of(OwnConfig())

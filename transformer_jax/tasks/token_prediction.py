@@ -1,0 +1,73 @@
+"""What the tasks share that predict tokens: the model row by row, then one output layer for all rows."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_jax import registry
+from transformer_jax.config import Config
+from transformer_jax.model.embedding import output_logits
+from transformer_jax.model.params import Params
+from transformer_jax.training.chunked_loss import chunked_sums
+from transformer_jax.training.sums import Sums
+
+Tree = TypeVar("Tree")  # of arrays
+
+
+class Prediction(NamedTuple):
+  """What a model makes of one row, and what it should be.
+
+  Attributes:
+    hidden: `[..., model]`, before the output layer.
+    targets: `[...]` int32, the tokens to predict.
+    valid: `[...]` booleans, false where there is nothing to predict.
+  """
+
+  hidden: jax.Array
+  targets: jax.Array
+  valid: jax.Array
+
+
+def apply(model: nn.Module, params: Params, key: jax.Array | None, *inputs: jax.Array) -> jax.Array:
+  """The model's output for one row, with the dropout of `key`; without a key there is none."""
+  rngs = None if key is None else {"dropout": key}
+  return jnp.asarray(model.apply({"params": params}, *inputs, deterministic=key is None, rngs=rngs))
+
+
+def over_rows(function: Callable[[jax.Array, jax.Array | None], Tree], rows: jax.Array, keys: jax.Array | None) -> Tree:
+  """`function(row, key)` of every row; `keys` is None or has a key for each."""
+  return jax.vmap(function, in_axes=(0, None if keys is None else 0))(rows, keys)
+
+
+def output_layer_sums(config: Config, table: jax.Array, predicted: Prediction) -> Sums:
+  """The cross entropy of all predictions, by the output layer's table `[vocab, model]`, in chunks of tokens."""
+  return chunked_sums(
+    functools.partial(output_logits, dtype=config.model.dtype.value),
+    table,
+    predicted.hidden.reshape(-1, predicted.hidden.shape[-1]),
+    predicted.targets.reshape(-1),
+    predicted.valid.reshape(-1),
+    config.train.label_smoothing,
+  )
+
+
+def batch_sums_by(
+  predict: Callable[[nn.Module, Params, jax.Array, jax.Array | None], Prediction],
+) -> Callable[[Config, Params, jax.Array, jax.Array | None], Sums]:
+  """The `batch_sums` of a task.
+
+  Args:
+    predict: (model, params, row, key) -> the prediction of one packed row; the model has `output_table`.
+  """
+
+  def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
+    model = registry.module(config.model)
+    predicted = over_rows(functools.partial(predict, model, params), rows, keys)
+    table = jnp.asarray(model.apply({"params": params}, method="output_table"))
+    return output_layer_sums(config, table, predicted)
+
+  return batch_sums

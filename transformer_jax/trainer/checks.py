@@ -1,0 +1,71 @@
+"""What is asked of a config, the machine and the texts before anything is trained."""
+
+import jax.numpy as jnp
+
+from transformer_jax.analysis import plan
+from transformer_jax.config import Config, serialization
+from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.documents import open_text
+from transformer_jax.data.pipeline import row_type
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runtime import devices, hosts
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.versions import versions
+from transformer_jax.training.task import Task
+
+
+def require_trainable(config: Config, task: Task) -> None:
+  """Raises InputError where the devices cannot train this config, or the hosts differ."""
+  if config.model.needs_cudnn and not devices.has_cudnn():
+    raise InputError(
+      "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
+      f"{devices.describe()['kind']}: train without it, which computes the same"
+    )
+  _require_memory(config, task)
+  if hosts.count() > 1:
+    _require_equal_hosts(config)
+
+
+def require_text(config: Config) -> None:
+  """Raises InputError where a text is not there or cannot be read, before a vocabulary is learned."""
+  data = config.data
+  for which in (data.train, *filter(None, (data.validation, data.test))):
+    (open_corpus if config.model.translates else open_text)(data, which)
+
+
+def _require_memory(config: Config, task: Task) -> None:
+  """Raises InputError where a batch can never be held: it would be gathered for minutes before memory is exhausted."""
+  rows = plan.rows_at_a_time(config, devices.device_count())
+  tokens = config.train.accumulation * task.parts * row_type(config.model.vocab_size)().itemsize
+  embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
+  size = rows * config.data.row_length * (tokens + embedded) * (devices.local_device_count() if devices.on_cpu() else 1)
+  memory = devices.memory()
+  if memory is not None and size > memory:
+    raise InputError(
+      f"config.train.batch_tokens is {config.train.batch_tokens}: its tokens, with the embeddings of one of "
+      f"config.train.accumulation = {config.train.accumulation} parts, take {plan.gigabytes(size)} and more, but there "
+      f"are {plan.gigabytes(memory)}: lower it; `transformer-jax plan` tells what a config needs"
+    )
+
+
+def _require_equal_hosts(config: Config) -> None:
+  """One experiment in one environment."""
+  if config.debug:
+    raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
+  settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
+  hosts.require_equal(settings | package_versions(), "call the same command in the same environment on all hosts")
+
+
+def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer) -> dict[str, str]:
+  """Digests of what is read, for hosts to compare."""
+  read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if hosts.count() > 1}
+  return {
+    f"the text of config.data.{key}": task.packed_rows(config, which, tokenizer).fingerprint
+    for key, which in read.items()
+    if which
+  }
+
+
+def package_versions() -> dict[str, str]:
+  """The versions of the packages that decide what an update computes."""
+  return versions("jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
