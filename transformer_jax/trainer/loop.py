@@ -1,6 +1,7 @@
 """The training loop: log, evaluate, save, resume, stop."""
 
 import functools
+import os
 import shlex
 import signal
 import sys
@@ -29,7 +30,7 @@ from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
 
 
-def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) -> None:
+def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = False) -> None:
   """Trains to `config.train.steps`, from scratch or from the last checkpoint in `workdir`.
 
   On several hosts each calls it, and `workdir` is that of the main one alone. `accept_edits` is that of `runs.open`,
@@ -52,6 +53,7 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
     _require_equal_hosts(config)
   tokenizer, begun, content = None, None, b""
   with hosts.collective_errors():
+    workdir = run_folder.folder_of(workdir)
     if devices.is_main_host():
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
       if begun:
