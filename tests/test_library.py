@@ -12,6 +12,10 @@ import transformer_jax
 
 EXAMPLES = [
   "data.tokenizer",
+  "decoding.beam_search",
+  "model.attention",
+  "model.masking",
+  "model.positional_encoding",
   "paper.formulas",
   "training.schedule",
 ]
