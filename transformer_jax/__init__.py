@@ -1,6 +1,14 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al. 2017) in JAX and Flax.
 
-from transformer_jax import Translator
+What a program needs:
+
+    from transformer_jax import Config, Translator, runs, train
+
+    train(Config(), "runs/base")                                        # as `transformer-jax train`
+    Translator.load("runs/base").translate(["A small house."])          # as `transformer-jax translate`
+    runs.open("runs/base").metrics                                      # what training logged
+
+`Transformer` is the model as a Flax module. All else is in the packages, one for each floor of the house.
 """
 
 import sys
@@ -10,22 +18,36 @@ import sys
 if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
   del sys.path[0]
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+  from transformer_jax import runs
+  from transformer_jax.config import Config
   from transformer_jax.decoding.translator import Translator
+  from transformer_jax.model.transformer import Transformer
+  from transformer_jax.trainer.loop import train
 
-__all__ = ["Translator"]
+__all__ = ["Config", "Transformer", "Translator", "runs", "train"]
+
+# Imported when asked for: JAX takes a second to import, and a mistaken command line need not wait for it.
+_PLACES = {
+  "Config": "transformer_jax.config",
+  "Transformer": "transformer_jax.model.transformer",
+  "Translator": "transformer_jax.decoding.translator",
+  "train": "transformer_jax.trainer.loop",
+}
 
 
 def __getattr__(name: str) -> Any:
-  # Looked up when asked for: JAX takes a second to import, and a mistaken command line need not wait for it.
-  if name == "Translator":
-    from transformer_jax.decoding.translator import Translator
-
-    return Translator
+  if name in _PLACES:
+    return getattr(import_module(_PLACES[name]), name)
+  if name == "runs":
+    return import_module("transformer_jax.runs")
   if name == "__version__":
-    from importlib import metadata
-
-    return metadata.version("transformer_jax")
+    return import_module("importlib.metadata").version("transformer_jax")
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+  return [*globals(), *__all__]

@@ -1,6 +1,6 @@
 """A random model of a tiny vocabulary, whose every sequence can be tried, and searches that are plain."""
 
-import itertools
+import functools
 import math
 
 import jax
@@ -9,7 +9,8 @@ import numpy as np
 
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import continuous_batching
-from transformer_jax.decoding.beam_search import SearchOptions, beam_search, penalty
+from transformer_jax.decoding.beam_search import SearchOptions, beam_search
+from transformer_jax.paper import formulas
 
 PAD, UNK, BOS, EOS = range(4)
 VOCAB = 7
@@ -93,26 +94,16 @@ def sequences(found, sentence):
   return [tuple(tokens[:n].tolist()) for tokens, n in zip(found.tokens[sentence], found.lengths[sentence], strict=True)]
 
 
+PENALTIES = {LengthPenalty.GNMT: formulas.length_penalty, LengthPenalty.FAIRSEQ: lambda length, alpha: length**alpha}
+
+
 def exhaustive(toy, sentence, limit, kind, alpha):
   """All (score, tokens), best first."""
-  words = [token for token in range(toy.vocab) if token not in (PAD, BOS, EOS)]
-  every = [(*begin, EOS) for length in range(limit) for begin in itertools.product(words, repeat=length)]
-  scored = [(toy.log_prob(sentence, tokens) / penalty(kind, alpha, float(len(tokens))), tokens) for tokens in every]
-  return sorted(scored, reverse=True)
+  penalty = functools.partial(PENALTIES[kind], alpha=alpha)
+  return formulas.exhaustive_search(functools.partial(toy.log_probs, sentence), limit, toy.vocab, penalty)
 
 
 def reference(toy, sentence, limit, beam_size, kind, alpha, patience=math.inf):
-  """Beam search as its docstring says, without its early end: all finished (score, tokens), best first."""
-  beam, finished = [(0.0, ())], []
-  for length in range(1, limit + 1):
-    extensions = []
-    for log_prob, tokens in beam:
-      next_log_probs = toy.log_probs(sentence, tokens)
-      allowed = [EOS] if length == limit else [token for token in range(toy.vocab) if token not in (PAD, BOS)]
-      extensions += [(log_prob + float(next_log_probs[token]), (*tokens, token)) for token in allowed]
-    extensions.sort(reverse=True)
-    finished += [extension for extension in extensions[:beam_size] if extension[1][-1] == EOS]
-    beam = [extension for extension in extensions if extension[1][-1] != EOS][:beam_size]
-    if len(finished) >= patience * beam_size:
-      break
-  return sorted(((p / penalty(kind, alpha, float(len(tokens))), tokens) for p, tokens in finished), reverse=True)
+  """All (score, tokens) that end in the beam, best first."""
+  penalty = functools.partial(PENALTIES[kind], alpha=alpha)
+  return formulas.beam_search(functools.partial(toy.log_probs, sentence), limit, beam_size, penalty, patience)

@@ -54,7 +54,8 @@ class TfdsPairs:
       InputError: a text is not UTF-8.
     """
     source, target = self._languages
-    examples: Any = self._builder.as_data_source(self._split.name)
+    builder: Any = self._builder  # its decorators hide the parameters from type checkers
+    examples = builder.as_data_source(self._split.name)
     for start in range(0, len(examples), _CHUNK):
       numbers = range(start, min(start + _CHUNK, len(examples)))
       for number, example in zip(numbers, examples.__getitems__(numbers), strict=True):

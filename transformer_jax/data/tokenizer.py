@@ -48,6 +48,11 @@ class Tokenizer:
 
   Raises:
     InputError: it is no such model, or not one with these properties.
+
+  Example:
+    >>> tokenizer = Tokenizer.learn(["a house", "a small house"], vocab_size=274)
+    >>> tokenizer.decode(tokenizer.encode("a small  mouse"))
+    'a small  mouse'
   """
 
   def __init__(self, model: bytes, name: str = "the SentencePiece model"):

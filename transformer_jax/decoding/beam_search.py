@@ -187,6 +187,9 @@ def penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> Any
 
   `gnmt` is ((5 + length) / 6) ** alpha (Wu et al. 2016, eq. 14), which the paper
   uses; `fairseq` is length ** alpha (Ott et al. 2019).
+
+  >>> print(f"{penalty(LengthPenalty.GNMT, 0.6, 7.0):.3f} {penalty(LengthPenalty.FAIRSEQ, 1.0, 7.0):.3f}")
+  1.516 7.000
   """
   return ((5 + length) / 6) ** alpha if kind is LengthPenalty.GNMT else length**alpha
 

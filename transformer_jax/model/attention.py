@@ -52,6 +52,14 @@ def scaled_dot_product_attention(
 
   Returns:
     `[query, heads, d_v]` in the type of `value`; 0 where the query may look at nothing.
+
+  Example:
+    A query that is equally like three keys gets the mean of the values that it may look at.
+
+    >>> query, key = jnp.ones((1, 1, 4)), jnp.ones((3, 1, 4))
+    >>> value = jnp.array([1.0, 3.0, 50.0]).reshape(3, 1, 1)
+    >>> print(scaled_dot_product_attention(query, key, value, jnp.array([[True, True, False]])))
+    [[[2.]]]
   """
   weights = dropout(attention_weights(query, key, mask)).astype(value.dtype)
   heads = jnp.einsum("hqk,khd->hqd", weights, value)

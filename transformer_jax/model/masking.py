@@ -14,7 +14,13 @@ def padding_mask(query_valid: jax.Array, key_valid: jax.Array) -> jax.Array:
 
 
 def causal_mask(length: int) -> jax.Array:
-  """Position i looks at positions j <= i: `[length, length]`."""
+  """Position i looks at positions j <= i: `[length, length]`.
+
+  >>> print(causal_mask(3).astype(int))
+  [[1 0 0]
+   [1 1 0]
+   [1 1 1]]
+  """
   return jnp.tri(length, dtype=bool)
 
 
@@ -27,6 +33,12 @@ def segment_mask(query_segments: jax.Array, key_segments: jax.Array) -> jax.Arra
 
   Returns:
     `[query, key]`.
+
+  Example:
+    >>> print(segment_mask(jnp.array([1, 2, 0]), jnp.array([1, 1, 2, 0])).astype(int))
+    [[1 1 0 0]
+     [0 0 1 0]
+     [0 0 0 0]]
   """
   same = query_segments[:, None] == key_segments[None, :]
   return same & (query_segments[:, None] > 0)

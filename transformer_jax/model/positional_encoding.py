@@ -16,6 +16,11 @@ def sinusoids(positions: jax.Array, d_model: int) -> jax.Array:
 
   Returns:
     `[..., d_model]` float32, sine and cosine interleaved as printed in the paper.
+
+  Example:
+    >>> print((100 * sinusoids(jnp.array([0, 1]), d_model=4)).round())
+    [[  0. 100.   0. 100.]
+     [ 84.  54.   1. 100.]]
   """
   exponents = jnp.arange(0, d_model, 2, dtype=jnp.float32) / d_model
   angles = jnp.expand_dims(positions, -1).astype(jnp.float32) * jnp.expand_dims(

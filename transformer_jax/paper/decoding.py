@@ -1,10 +1,9 @@
 """§6.1, decoding: beam search and its length penalty, lengths, scores."""
 
 import functools
-import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,7 +26,7 @@ from transformer_jax.runs import averaging
 STATEMENTS = Statements()
 
 _VOCABULARY = 7
-_WORDS = [token for token in range(_VOCABULARY) if token not in (PAD, BOS, EOS)]
+_penalty = functools.partial(formulas.length_penalty, alpha=0.6)
 
 
 class _Toy:
@@ -43,10 +42,6 @@ class _Toy:
 
   def next(self, sentence: int, tokens: Sequence[int]) -> np.ndarray:
     return self.log_probs[sentence, len(tokens), (BOS, *tokens)[-1]]
-
-  def log_prob(self, sentence: int, tokens: Sequence[int]) -> float:
-    before = (BOS, *tokens)
-    return sum(float(self.log_probs[sentence, i, before[i], token]) for i, token in enumerate(tokens))
 
   def search(self, beam_size: int, alpha: float, steps: list[int] | None = None) -> list[tuple[float, tuple[int, ...]]]:
     """Score and tokens of the best hypothesis of each sentence; `steps` gets an element for each step."""
@@ -67,35 +62,10 @@ class _Toy:
     best = zip(found.scores[:, 0], found.tokens[:, 0], found.lengths[:, 0], strict=True)
     return [(float(score), tuple(tokens[:length].tolist())) for score, tokens, length in best]
 
-  def score(self, sentence: int, tokens: Sequence[int], alpha: float) -> tuple[float, tuple[int, ...]]:
-    return self.log_prob(sentence, tokens) / formulas.length_penalty(len(tokens), alpha), tuple(tokens)
-
 
 def _require_found(found: list, expected: list, what: str) -> None:
   require_equal([tokens for _, tokens in found], [tokens for _, tokens in expected], what)
   require_close([score for score, _ in found], [score for score, _ in expected], f"the scores of {what}")
-
-
-def _plain_beam_search(
-  log_probs: Callable[[tuple[int, ...]], np.ndarray], limit: int, beam_size: int, alpha: float
-) -> tuple[float, tuple[int, ...]]:
-  """Beam search with lists, to the last position; `log_probs` maps the tokens so far to log P(next token)."""
-  beam: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
-  finished = []
-  for length in range(1, limit + 1):
-    extensions = []
-    for log_prob, tokens in beam:
-      of_next = log_probs(tokens)
-      words = [EOS] if length == limit else [word for word in range(len(of_next)) if word not in (PAD, BOS)]
-      extensions += [(log_prob + float(of_next[word]), (*tokens, word)) for word in words]
-    extensions.sort(key=lambda extension: -extension[0])
-    finished += [
-      (log_prob / formulas.length_penalty(length, alpha), tokens)
-      for log_prob, tokens in extensions[:beam_size]
-      if tokens[-1] == EOS
-    ]
-    beam = [extension for extension in extensions if extension[1][-1] != EOS][:beam_size]
-  return max(finished)
 
 
 @STATEMENTS.add(
@@ -107,7 +77,7 @@ def _plain_beam_search(
 def beam_of_four():
   require_equal(DecodeConfig().beam_size, 4, "the beam size by default")
   toy = _Toy(sentences=5, limit=11)
-  expected = [_plain_beam_search(functools.partial(toy.next, sentence), 11, 4, 0.6) for sentence in range(5)]
+  expected = [formulas.beam_search(functools.partial(toy.next, i), 11, 4, _penalty)[0] for i in range(5)]
   _require_found(toy.search(4, 0.6), expected, "what a beam of 4 finds")
 
 
@@ -148,7 +118,7 @@ def search_with_the_model():
     def log_probs(tokens: tuple[int, ...], source: list[int] = [*sentence, EOS]) -> np.ndarray:  # noqa: B006
       return np.log(formulas.softmax(formulas.transformer(exact, source, [*tokens, PAD])[-1]))
 
-    expected.append(_plain_beam_search(log_probs, len(sentence) + 1 + 7, 4, 0.6))
+    expected.append(formulas.beam_search(log_probs, len(sentence) + 1 + 7, 4, _penalty)[0])
   outputs = [numbers.decode(tokens[:-1]) for _, tokens in expected]
   require_equal([translation.text for translation in found], outputs, "what a beam of 4 finds with the model")
   scores = [translation.score for translation in found], [score for score, _ in expected]
@@ -163,8 +133,8 @@ def search_with_the_model():
 )
 def wide_beam_finds_the_best():
   toy = _Toy(sentences=3, limit=5)
-  every = [(*begin, EOS) for length in range(5) for begin in itertools.product(_WORDS, repeat=length)]
-  expected = [max(toy.score(sentence, tokens, 0.6) for tokens in every) for sentence in range(3)]
+  searches = [functools.partial(toy.next, i) for i in range(3)]
+  expected = [formulas.exhaustive_search(log_probs, 5, _VOCABULARY, _penalty)[0] for log_probs in searches]
   _require_found(toy.search(400, 0.6), expected, "what a beam that holds everything finds")
 
 
@@ -227,14 +197,14 @@ def early_end():
   require_equal(len(steps), 1, "steps of 50")
 
   # At the first step the end is a little more probable than any word; the best word is then followed by itself.
-  word, length = _WORDS[0], 11
+  word, length = 4, 11
   probabilities = np.full((1, length, _VOCABULARY, _VOCABULARY), 0.001 / (_VOCABULARY - 1))
   probabilities[..., word] = 0.999
   probabilities[0, 0] = 0.3 / (_VOCABULARY - 2)
   probabilities[0, 0, :, [EOS, word]] = np.array([[0.37], [0.33]])
   probabilities[0, -1, :, EOS] = 1
   found = _Toy(1, length, probabilities).search(4, 0.6)
-  expected = [(math.log(0.33 * 0.999**9) / formulas.length_penalty(length, 0.6), (*[word] * 10, EOS))]
+  expected = [(math.log(0.33 * 0.999**9) / _penalty(length), (*[word] * 10, EOS))]
   _require_found(found, expected, "what is found that is less probable at first but longer")
 
 

@@ -5,6 +5,7 @@ that the two have little in common.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,7 +15,9 @@ import numpy as np
 Params = Any
 Function = Callable[[np.ndarray], np.ndarray]
 
-BEGIN = 2  # the token before the first of the target
+PADDING, _, BEGIN, END = range(4)  # tokens: what fills rows, and what is before the first and behind the last one
+LogProbs = Callable[[tuple[int, ...]], np.ndarray]  # from the tokens so far, log P(next token): `[vocab]`
+Output = tuple[float, tuple[int, ...]]  # score and tokens
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
@@ -182,5 +185,47 @@ def adam(
 
 
 def length_penalty(length: int, alpha: float) -> float:
-  """Wu et al. 2016, eq. 14."""
+  """Wu et al. 2016, eq. 14: a hypothesis is scored by log P / length_penalty.
+
+  >>> [round(length_penalty(length, 0.6), 3) for length in (1, 7, 25)]
+  [1.0, 1.516, 2.627]
+  """
   return (5 + length) ** alpha / (5 + 1) ** alpha
+
+
+def beam_search(
+  log_probs: LogProbs, limit: int, beam_size: int, penalty: Callable[[int], float], patience: float = math.inf
+) -> list[Output]:
+  """§6.1 with lists: every output that the beam meets, the best first.
+
+  Args:
+    log_probs: the model.
+    limit: the most tokens of an output, its end included.
+    beam_size: hypotheses that are kept.
+    penalty: what the log-probability of an output of so many tokens is divided by.
+    patience: the search ends when so many times `beam_size` outputs have ended.
+  """
+  beam, finished = [(0.0, ())], []
+  for length in range(1, limit + 1):
+    extensions = []
+    for log_prob, tokens in beam:
+      after = log_probs(tokens)
+      allowed = [END] if length == limit else [token for token in range(len(after)) if token not in (PADDING, BEGIN)]
+      extensions += [(log_prob + float(after[token]), (*tokens, token)) for token in allowed]
+    extensions.sort(reverse=True)
+    finished += [extension for extension in extensions[:beam_size] if extension[1][-1] == END]
+    beam = [extension for extension in extensions if extension[1][-1] != END][:beam_size]
+    if len(finished) >= patience * beam_size:
+      break
+  return sorted(((log_prob / penalty(len(tokens)), tokens) for log_prob, tokens in finished), reverse=True)
+
+
+def exhaustive_search(log_probs: LogProbs, limit: int, vocab: int, penalty: Callable[[int], float]) -> list[Output]:
+  """Every output of at most `limit` tokens, the best first."""
+
+  def score(tokens: tuple[int, ...]) -> float:
+    return sum(float(log_probs(tokens[:i])[token]) for i, token in enumerate(tokens)) / penalty(len(tokens))
+
+  words = [token for token in range(vocab) if token not in (PADDING, BEGIN, END)]
+  every = [(*begin, END) for length in range(limit) for begin in itertools.product(words, repeat=length)]
+  return sorted(((score(tokens), tokens) for tokens in every), reverse=True)

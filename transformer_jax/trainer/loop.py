@@ -1,6 +1,7 @@
 """The training loop: log, evaluate, save, resume, stop."""
 
 import functools
+import os
 import signal
 import sys
 import textwrap
@@ -28,7 +29,7 @@ from transformer_jax.training.step import TrainState, begin_with, init_state, tr
 from transformer_jax.training.task import Task, task_of
 
 
-def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) -> None:
+def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = False) -> None:
   """Trains to `config.train.steps`, from scratch or from the last checkpoint in `workdir`.
 
   On several hosts each calls it, and `workdir` is that of the main one alone. `accept_edits` is that of `runs.open`,
@@ -45,6 +46,7 @@ def train(config: Config, workdir: epath.Path, *, accept_edits: bool = False) ->
   checks.require_trainable(config, task)
   tokenizer, begun, content = None, None, b""
   with hosts.collective_errors():
+    workdir = run_folder.folder_of(workdir)
     checks.require_text(config)
     if devices.is_main_host():
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)

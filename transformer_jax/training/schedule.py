@@ -17,6 +17,11 @@ def inverse_square_root(d_model: int, warmup_steps: int, peak: float | None = No
 
   Returns:
     A function of optax's count.
+
+  Example:
+    >>> rate = inverse_square_root(d_model=512, warmup_steps=4000)
+    >>> print(f"{rate(1999):.6g} {rate(3999):.6g} {rate(15999):.6g}")
+    0.000349386 0.000698771 0.000349386
   """
   scale = d_model**-0.5 if peak is None else peak * warmup_steps**0.5
 

@@ -1,0 +1,42 @@
+"""What the library shows of itself: its names, its help, and the examples of its docstrings."""
+
+import doctest
+import importlib
+import pydoc
+import subprocess
+import sys
+
+import pytest
+
+import transformer_jax
+
+EXAMPLES = [
+  "data.tokenizer",
+  "decoding.beam_search",
+  "model.attention",
+  "model.masking",
+  "model.positional_encoding",
+  "paper.formulas",
+  "training.schedule",
+]
+
+
+def test_help_shows_what_there_is():
+  said = pydoc.plain(pydoc.render_doc(transformer_jax))
+  for shown in ("class Config", "class Transformer", "class Translator", "train(config", "runs"):
+    assert shown in said, shown
+  assert set(transformer_jax.__all__) <= set(dir(transformer_jax))
+  assert callable(transformer_jax.runs.open)
+  with pytest.raises(AttributeError, match="no attribute 'Trainer'"):
+    _ = transformer_jax.Trainer
+
+
+def test_the_package_is_imported_without_jax():
+  program = "import transformer_jax, sys; sys.exit('jax' in sys.modules)"
+  subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_give_what_they_show(name):
+  found = doctest.testmod(importlib.import_module(f"transformer_jax.{name}"))
+  assert found.attempted and not found.failed
