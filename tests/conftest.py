@@ -19,9 +19,9 @@ jax.config.update("jax_disable_most_optimizations", True)
 
 @pytest.fixture(autouse=True, scope="session")
 def _compile_once():
-  """What one test has compiled another one finds; nothing is left behind."""
+  """What one test has compiled another one finds; nothing is left behind, but in a folder that the environment names."""
   with tempfile.TemporaryDirectory() as folder:
-    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_compilation_cache_dir", os.environ.get("TRANSFORMER_JAX_TEST_CACHE", folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     yield
 
