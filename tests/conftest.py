@@ -24,9 +24,9 @@ progress._SECONDS_OF_SILENCE = 3600.0
 
 @pytest.fixture(autouse=True, scope="session")
 def _compile_once():
-  """What one test has compiled another one finds; nothing is left behind."""
+  """What one test compiles another finds. TRANSFORMER_JAX_TEST_CACHE names a folder to keep it in."""
   with tempfile.TemporaryDirectory() as folder:
-    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_compilation_cache_dir", os.environ.get("TRANSFORMER_JAX_TEST_CACHE", folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     yield
 

@@ -1,0 +1,219 @@
+"""A mutation survey: do the tests notice when the code is changed at random?
+
+    pip install -e '.[test,mutation]'
+    python benchmarks/mutation_survey.py --folder DIR [--rooms model training ...] [--each 43] [--seed 1] [--output DIR]
+
+cosmic-ray makes the mutants. EACH places are drawn at random from every room of the package, with a fixed seed, and at
+each of them one mutant. Each mutant is put into a copy of the repository, where the test files that execute its line
+run until a test fails. The same command goes on where it was stopped. OUTPUT gets `mutants.json`, a line a mutant, and
+`table.md`, counts by file; docs/mutants.md says which survivors compute the same as the code.
+
+What is not drawn: type annotations, which do nothing, and lines that no test can execute (`if TYPE_CHECKING`).
+"""
+
+import argparse
+import ast
+import collections
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cosmic_ray.plugins
+import coverage
+import report
+from cosmic_ray.ast import ast_nodes, get_ast_from_path
+from cosmic_ray.mutating import mutate_code
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "transformer_jax"
+ROOMS = ("model", "training", "decoding", "data", "evaluation", "recurrent", "language")
+SECONDS = 900  # for the tests of one mutant; an endless loop counts as caught
+COPIED = (PACKAGE, "tests", "configs", "docs", "benchmarks", "train.py", "setup.cfg", "pyproject.toml", "README.md")
+
+
+class Mutant(NamedTuple):
+  """One change of one file: the `occurrence`-th place where a cosmic-ray operator can act."""
+
+  path: str
+  operator: str
+  occurrence: int
+  line: int
+
+
+def main() -> None:
+  args = parse()
+  folder, output = Path(args.folder).resolve(), Path(args.output)
+  output.mkdir(parents=True, exist_ok=True)
+  tree = copied(folder)
+  files_of = covering(folder, tree)
+  results = read(folder / "mutants.jsonl")
+  mutants = [mutant for room in args.rooms for mutant in drawn(room, args.each, args.seed)]
+  for number, mutant in enumerate(mutants, 1):
+    if mutant not in results:
+      results[mutant] = tried(tree, mutant, files_of.get((mutant.path, mutant.line), []))
+      with (folder / "mutants.jsonl").open("a") as file:
+        file.write(json.dumps([mutant, results[mutant]]) + "\n")
+      report.progress(f"{number} of {len(mutants)}: {mutant.path}:{mutant.line} {results[mutant]['outcome']}")
+  write(output, {mutant: results[mutant] for mutant in mutants})
+
+
+def parse() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description="Mutants, and whether tests catch them.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--folder", required=True, metavar="DIR", help="for the copy of the repository and what was found so far")
+  add("--rooms", nargs="+", default=list(ROOMS), metavar="ROOM", help=f"(default {' '.join(ROOMS)})")
+  add("--each", type=int, default=43, metavar="N", help="mutants of each room (default 43)")
+  add("--seed", type=int, default=1, metavar="N", help="of the drawing (default 1)")
+  add("--output", default="docs/results/mutants", metavar="DIR", help="for the table and the list")
+  return parser.parse_args()
+
+
+def copied(folder: Path) -> Path:
+  """A copy of the repository; the one there is kept, so that all mutants are of one state of the code."""
+  tree = folder / "tree"
+  if not tree.exists():
+    for name in COPIED:
+      source, target = ROOT / name, tree / name
+      target.parent.mkdir(parents=True, exist_ok=True)
+      (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+  return tree
+
+
+def environment(folder: Path, tree: Path) -> dict[str, str]:
+  """Programs that were compiled for one mutant serve the others, as most of them are the same."""
+  return os.environ | {"PYTHONPATH": str(tree), "TRANSFORMER_JAX_TEST_CACHE": str(folder / "compiled")}
+
+
+def covering(folder: Path, tree: Path) -> dict[tuple[str, int], list[str]]:
+  """The test files that execute each line.
+
+  A file counts as a whole: a line inside a compiled function, or in a shared fixture, runs for the first test only.
+  """
+  database = folder / "coverage"
+  if not database.exists():
+    program = [sys.executable, "-m", "pytest", "-q", f"--cov={PACKAGE}", "--cov-context=test", "--cov-report="]
+    where = {"COVERAGE_FILE": str(folder / "coverage.new")}
+    subprocess.run(program, cwd=tree, env=environment(folder, tree) | where, check=True)
+    (folder / "coverage.new").rename(database)
+  data = coverage.CoverageData(str(database))
+  data.read()
+  found: dict[tuple[str, int], set[str]] = collections.defaultdict(set)
+  for path in data.measured_files():
+    name = Path(path).relative_to(tree).as_posix()
+    for line, contexts in data.contexts_by_lineno(path).items():
+      found[name, line] |= {context.partition("::")[0] for context in contexts if "::" in context}
+  return {place: sorted(files, key=lambda file: distance(place[0], file)) for place, files in found.items()}
+
+
+def distance(path: str, file: str) -> tuple[bool, bool, str]:
+  """Tests of the same name come first, then those of the same room."""
+  room, name = Path(path).parts[1], Path(path).stem
+  return Path(file).name != f"test_{name}.py", f"tests/{room}/" not in file, file
+
+
+def drawn(room: str, each: int, seed: int) -> list[Mutant]:
+  """Random places of a room and one mutant of each, in an order that does not depend on how many are wanted."""
+  places = [place for path in sorted((ROOT / PACKAGE / room).rglob("*.py")) for place in places_of(path)]
+  generator = random.Random(f"{room} {seed}")
+  generator.shuffle(places)
+  return [generator.choice(place) for place in places[:each]]
+
+
+def places_of(path: Path) -> list[list[Mutant]]:
+  """The mutants of each place that can be changed: most operators have ten others, of which most end in an error."""
+  tree, silent = get_ast_from_path(path), silent_ranges(path)
+  name = path.relative_to(ROOT).as_posix()
+  found: dict[tuple[int, int], list[Mutant]] = collections.defaultdict(list)
+  for operator_name in sorted(cosmic_ray.plugins.operator_names()):
+    operator_class, occurrence = cosmic_ray.plugins.get_operator(operator_name), 0
+    if operator_class.arguments():
+      continue
+    for node in ast_nodes(tree):
+      for start, _ in operator_class().mutation_positions(node):
+        if not any(first <= start < last for first, last in silent):
+          found[start].append(Mutant(name, operator_name, occurrence, start[0]))
+        occurrence += 1
+  return [found[start] for start in sorted(found)]
+
+
+def silent_ranges(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+  """Where annotations and `if TYPE_CHECKING` begin and end, as pairs of line and column."""
+  found: list[ast.AST] = []
+  for node in ast.walk(ast.parse(path.read_text())):
+    if isinstance(node, ast.FunctionDef) and node.returns:
+      found.append(node.returns)
+    elif isinstance(node, ast.arg | ast.AnnAssign) and node.annotation:
+      found.append(node.annotation)
+    elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+      found.append(node)
+  places: list[Any] = found
+  return [((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)) for node in places]
+
+
+def tried(tree: Path, mutant: Mutant, files: list[str]) -> dict[str, Any]:
+  """What became of one mutant."""
+  target, began = tree / mutant.path, time.monotonic()
+  original = target.read_text()
+  operator = cosmic_ray.plugins.get_operator(mutant.operator)()
+  mutated = mutate_code(original, operator, mutant.occurrence)
+  assert mutated, mutant
+  changed = [line.strip() for line in mutated.splitlines() if line not in original.splitlines()]
+  try:
+    target.write_text(mutated)
+    outcome, by = run(tree, files)
+  finally:
+    target.write_text(original)
+  return {"outcome": outcome, "by": by, "files": len(files), "changed": changed, "seconds": time.monotonic() - began}
+
+
+def run(tree: Path, files: list[str]) -> tuple[str, str]:
+  """Whether one of the tests of these files fails, and which."""
+  if not files:
+    return "survived", "no test executes the line"
+  program = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *files]
+  try:
+    done = subprocess.run(
+      program, cwd=tree, env=environment(tree.parent, tree), capture_output=True, text=True, timeout=SECONDS
+    )
+  except subprocess.TimeoutExpired:
+    return "caught", f"more than {SECONDS} seconds"
+  if done.returncode == 0:
+    return "survived", ""
+  failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+  return "caught", failed[0][:200] if failed else f"pytest ends with {done.returncode}"
+
+
+def read(path: Path) -> dict[Mutant, dict[str, Any]]:
+  lines = path.read_text().splitlines() if path.exists() else []
+  return {Mutant(*mutant): result for mutant, result in map(json.loads, lines)}
+
+
+def write(output: Path, results: dict[Mutant, dict[str, Any]]) -> None:
+  lines = [json.dumps(mutant._asdict() | result) for mutant, result in results.items()]
+  (output / "mutants.json").write_text("\n".join(lines) + "\n")
+  counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+  for mutant, result in results.items():
+    for name in (mutant.path, f"all of {Path(mutant.path).parts[1]}", "all"):
+      counts[name][result["outcome"]] += 1
+  rows = [
+    {
+      "file": name,
+      "mutants": str(sum(found.values())),
+      "caught": str(found["caught"]),
+      "survived": str(found["survived"]),
+    }
+    for name, found in sorted(counts.items())
+  ]
+  table = report.table(rows)
+  (output / "table.md").write_text(table + "\n")
+  print(table)
+
+
+if __name__ == "__main__":
+  main()
