@@ -121,6 +121,7 @@ def beam_search(step: Step, cache: Any, limits: jax.Array, max_length: int, opti
 
   def one_step(search: Search, log_probs: jax.Array, limit: jax.Array) -> Search:
     after = advance(search, log_probs, limit, options)
+    # A sentence that is done stays as it is while the others go on.
     return jax.tree.map(functools.partial(jnp.where, is_done(search, limit, options)), search, after)
 
   def body(state: tuple[Search, Any]) -> tuple[Search, Any]:
