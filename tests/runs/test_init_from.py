@@ -38,20 +38,20 @@ def classifier(bert, **model):
 
 def test_sizes_are_taken_and_training_is_not(bert, capfd):
   config = classifier(bert, dropout=0.2)
-  found = init_from.config_from(runs.open(bert), config)
+  found = init_from.config_from(runs.open(bert).config, config)
   sizes = {"vocab_size": 311, "num_layers": 3, "d_model": 10, "d_ff": 17, "num_heads": 5, "max_positions": 19}
   assert found.model == BERTClassifierConfig(labels="a,b", dropout=0.2, **sizes)
   assert dataclasses.replace(found, model=config.model) == config
   [line] = capfd.readouterr().err.splitlines()
   assert line.startswith(f"as the run in {bert}: config.model.vocab_size=311 ")
   assert set(re.findall(r"config\.model\.(\w+)=", line)) == sizes.keys()
-  again = init_from.config_from(runs.open(bert), found)
+  again = init_from.config_from(runs.open(bert).config, found)
   assert again == found and capfd.readouterr().err == ""
 
 
 def test_what_is_given_counts(bert, capfd):
   config = classifier(bert, d_ff=23, dtype=Dtype.FLOAT32)
-  found = init_from.config_from(runs.open(bert), config, {"model.d_ff", "model.labels", "data.train"})
+  found = init_from.config_from(runs.open(bert).config, config, {"model.d_ff", "model.labels", "data.train"})
   assert (found.model.vocab_size, vars(found.model)["d_ff"], found.model.dtype) == (311, 23, Dtype.FLOAT32)
   assert "d_ff" not in capfd.readouterr().err
 
@@ -59,16 +59,16 @@ def test_what_is_given_counts(bert, capfd):
 def test_sizes_that_do_not_fit_those_that_are_given_are_one_sentence(bert):
   config = classifier(bert, num_heads=3, d_model=12)
   with pytest.raises(InputError, match=r"config\.model\.num_heads is 3, which does not divide config\.model\.d_model"):
-    init_from.config_from(runs.open(bert), config, {"model.num_heads"})
+    init_from.config_from(runs.open(bert).config, config, {"model.num_heads"})
   longer = dataclasses.replace(classifier(bert), data=DataConfig(row_length=29))
   with pytest.raises(InputError, match=r"config\.model\.max_positions is 19, less than config\.data\.row_length = 29"):
-    init_from.config_from(runs.open(bert), longer)
+    init_from.config_from(runs.open(bert).config, longer)
 
 
 def test_of_another_family_it_is_what_both_have(tmp_path):
   other = ModelConfig(vocab_size=293, num_layers=2, d_model=14, d_ff=11, num_heads=7, attention_window=5)
   run = runs.open(write_config(tmp_path / "run", Config(model=other)))
-  found = init_from.config_from(run, Config(data=DATA, model=GPTConfig(num_heads=1))).model
+  found = init_from.config_from(run.config, Config(data=DATA, model=GPTConfig(num_heads=1))).model
   assert found == GPTConfig(vocab_size=293, num_layers=2, d_model=14, d_ff=11, num_heads=7, max_positions=1024)
 
 

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runs import init_from
 
   if other := init_from.open_other(config):
-    config = init_from.config_from(other, config, flags.read_keys(args.overrides))
+    config = init_from.config_from(other.config, config, flags.read_keys(args.overrides))
   found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
     try:

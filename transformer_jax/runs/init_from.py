@@ -49,33 +49,34 @@ def config_to_train_with(
   Raises:
     InputError: one of the folders is damaged or no run, or the sizes do not fit those that were given.
   """
-  if not config.train.init_from:
-    return config
   content = b""
   with hosts.collective_errors():
-    if devices.is_main_host():
+    if devices.is_main_host() and config.train.init_from:
       run = resume.begun(workdir, accept_edits=accept_edits) or open_other(config, accept_edits=accept_edits)
       assert run is not None
-      content = serialization.to_json(config_from(run, config, given)).encode()
-  return serialization.from_dict(json.loads(hosts.bytes_from_main(content)))
+      content = serialization.to_json(run.config).encode()
+  content = hosts.bytes_from_main(content)
+  # A host that was given another config keeps its own: training compares them.
+  other = serialization.from_dict(json.loads(content)) if content and config.train.init_from else None
+  return config if other is None else config_from(other, config, given)
 
 
-def config_from(run: Run, config: Config, given: Container[str] = ()) -> Config:
-  """`config` with another run's `config.model`, but for the keys in `given`, dropout and types; says what changes.
+def config_from(other: Config, config: Config, given: Container[str] = ()) -> Config:
+  """`config` with another's `config.model`, but for the keys in `given`, dropout and types; says what changes.
 
   The models may be of two families, as BERT and its classifier: then it is what both have.
 
   Raises:
     InputError: the sizes do not fit those that were given.
   """
-  model, other = config.model, run.config.model
+  model = config.model
   taken = {
-    field.name: getattr(other, field.name)
+    field.name: getattr(other.model, field.name)
     for field in dataclasses.fields(model)
-    if f"model.{field.name}" not in given and field.name not in _OF_TRAINING and hasattr(other, field.name)
+    if f"model.{field.name}" not in given and field.name not in _OF_TRAINING and hasattr(other.model, field.name)
   }
   if differing := [f"config.model.{name}={value}" for name, value in taken.items() if value != getattr(model, name)]:
-    say(f"as the run in {run.path}: {' '.join(differing)}")
+    say(f"as the run in {config.train.init_from}: {' '.join(differing)}")
   return dataclasses.replace(config, model=dataclasses.replace(model, **taken))
 
 
