@@ -302,7 +302,7 @@ class Translator:
     self, sources: Sequence[list[int]], row_lengths: dict[int, int], options: SearchOptions, batch_size: int | None
   ) -> Iterator[tuple[int, list[Translation] | None]]:
     """Yields the index of each source in `row_lengths` with its best translations; None if they are truncated."""
-    count, longest, indices = jax.local_device_count(), self._config.decode.max_source_length, list(row_lengths)
+    count, longest, indices = devices.local_device_count(), self._config.decode.max_source_length, list(row_lengths)
 
     def slots(length: int) -> int:
       return self._slots(length, self._headroom(options, length), batch_size)
@@ -327,7 +327,7 @@ class Translator:
   ) -> list[list[Translation] | None]:
     """The best translations of each source of a batch; None if they are truncated."""
     # Sentences are dealt out like cards, so that every device has as many of them.
-    count = jax.local_device_count()
+    count = devices.local_device_count()
     source = buckets.pad(sources, batch.rows, batch.length, PAD)
     source = source.reshape(-1, count, batch.length).swapaxes(0, 1).reshape(batch.rows, batch.length)
     function = self._search_function(options, slots, self._headroom(options, batch.length))
