@@ -305,8 +305,7 @@ def test_text_that_is_not_there_is_said(capsys):
     ([f"--config={CONFIGS}/base.py", "--fit=much"], "'much' is not a size of memory"),
     ([f"--config={CONFIGS}/base.py", "--fit=100MB"], "the model does not fit in 0.10 GB"),
     ([f"--config={CONFIGS}/base.py", "--devices=0"], "--devices and --rate must be positive"),
-    ([f"--config={CONFIGS}/base.py", "--rte=3"], "unrecognized arguments: --rte=3"),
-    ([], "--config"),
+    ([f"--config={CONFIGS}/base.py", "--rte=3"], "--rte is not a flag of `transformer-jax plan` (did you mean --rate"),
   ],
 )
 def test_a_mistake_ends_in_one_line_and_status_2(capsys, argv, message):

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from etils import epath
 
 from transformer_jax import runs
 from transformer_jax.__main__ import main
@@ -259,7 +258,7 @@ def test_help_has_each_key_with_its_value_meaning_type_and_default(run):
     "usage: transformer-jax train",
     "--workdir DIR the run folder",
     "config.model: The Transformer's sizes and options",
-    "--config.model.num_layers=4 N, layers of the encoder and layers of the decoder. [int; default 6]",
+    "--config.model.num_layers=4 N, the layers of the encoder, and as many of the decoder. [int; default 6]",
     "--config.model.d_k=none width of a head's queries and keys; None is d_model / h. [int or none; default none]",
     "--config.evaluate.lowercase=true whether letters of both cases are equal. [bool; default false]",
     "--config.decode.penalty=fairseq",
@@ -303,7 +302,7 @@ def test_a_file_of_here_goes_before_one_of_the_package(run, tmp_path):
 
 
 def test_a_run_folder_is_enough_to_go_on(run, workdir):
-  begun_with = run_folder.read_config(epath.Path(workdir))
+  begun_with = runs.open(workdir).config
   status, [(config, folder)], _, said = run(f"--workdir={workdir}")
   assert (status, config, folder, said) == (0, begun_with, workdir, [])
   _, [(config, _)], _, _ = run(f"--workdir={workdir}", "--config.train.steps=7", "--config.model.d_ff=5")

@@ -67,7 +67,7 @@ def test_rows_hold_the_corpus_and_the_report_says_what_is_left_out(data):
   assert found == {(b"a bb" + end, b"c" + end), (b"dd" + end, b"ee ff" + end), (b"h" + end, b"i" + end)}
   report = packed.report
   assert report.found == {"pairs": 3, "source tokens": 10, "target tokens": 10} and report.tokens == 20
-  assert list(report.left_out.values()) == [1, 1] and "longest: 24" in report.missing()
+  assert list(report.left_out.values()) == [1, 1] and "longest: 24" in report.missing()[0]
 
 
 SIDES = (SOURCE, SOURCE_SEGMENTS), (TARGET, TARGET_SEGMENTS)
@@ -222,7 +222,7 @@ def test_what_a_killed_process_has_half_packed_is_deleted(data):
 def test_a_corpus_of_which_nothing_is_left(data):
   with pytest.raises(
     InputError,
-    match=r"no sentence pair .* 4 pairs skipped, longer .* 1 pairs skipped, with an empty .*max_length",
+    match=r"no sentence pair .* 4 pairs skipped, longer .* 1 pair skipped, with an empty .*max_length",
   ):
     rows_of(dataclasses.replace(data, max_length=1))
   assert folders(data) == []

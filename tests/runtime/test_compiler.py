@@ -62,13 +62,13 @@ def changed(config: Config, folder: Path, **model: Any) -> Config:
 
 def programs(config: Config) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
   """What is compiled for a config, each with its arguments."""
-  task = registry.task(config.model)
+  task = task_of(config.model)
   packed = task.packed_rows(config, config.data.train, task.learn_tokenizer(config))
   count = min(config.train.batch_tokens // config.data.row_length, len(packed.rows))
   rows = Batch(np.asarray(packed.rows[None, :count]), np.arange(count, dtype=np.int32)[None])
-  state = init_state(config, task_of(config.model))
+  state = init_state(config, task)
   for name, function, given in (("train", train_step, state), ("validate", eval_step, state.params)):
-    step = jax.vmap(functools.partial(function, config), axis_name=devices.AXIS, in_axes=(None, 0), out_axes=None)
+    step = jax.vmap(functools.partial(function, config, task), axis_name=devices.AXIS, in_axes=(None, 0), out_axes=None)
     yield name, step, (given, rows)
   if config.model.translates:
     generator = np.random.default_rng(0)

@@ -13,6 +13,7 @@ import numpy as np
 
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.runtime.wording import counted
 
 # What the four arrays of a row are, in this order: `rows[row, SOURCE]` is `[row_length]`.
 SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS = range(4)
@@ -66,7 +67,7 @@ def encode_pairs(
       report.found["target tokens"] += len(target) + 1
       yield [*source, EOS], [*target, EOS]
   report.left_out = {
-    f"pairs skipped, longer than {longest} tokens (longest: {longest_seen:,})": too_long,
+    f"pairs skipped, longer than {counted(longest, 'tokens')} (longest: {longest_seen:,})": too_long,
     "pairs skipped, with an empty side": empty,
   }
 

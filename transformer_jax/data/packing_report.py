@@ -36,8 +36,8 @@ class PackingReport:
     """All of it, in a line for the examples and indented ones for the rest."""
     more = ", ".join(counted(count, names) for names, count in list(self.found.items())[1:])
     rows = f"{counted(self.rows, 'rows')} of {row_length}, {self.padding(row_length):.1%} padding"
-    return "\n  ".join(line for line in (self.examples, more, rows) if line) + self.missing()
+    return "\n  ".join(line for line in (self.examples, more, rows, *self.missing()) if line)
 
-  def missing(self) -> str:
-    """What was left out, in indented lines of its own; empty if nothing was."""
-    return "".join(f"\n  {counted(count, names)}" for names, count in self.left_out.items() if count)
+  def missing(self) -> list[str]:
+    """What was left out, such as `1 pair skipped, with an empty side`; empty if nothing was."""
+    return [counted(count, names) for names, count in self.left_out.items() if count]

@@ -77,7 +77,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
       yield rows
     if not report.rows:
       raise InputError(
-        f"no sentence pair of {corpus.name} is left{report.missing() or ': it has none'}; "
+        f"no sentence pair of {corpus.name} is left: {', '.join(report.missing()) or 'it has none'}; "
         "raise config.data.max_length and config.data.row_length"
       )
 

@@ -13,8 +13,7 @@ from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import float64, normal, shapes
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
 from transformer_jax.paper.table3 import ROWS
-from transformer_jax.trainer import metrics
-from transformer_jax.training import loss
+from transformer_jax.training import loss, sums
 
 STATEMENTS = Statements()
 
@@ -193,12 +192,12 @@ def big():
 @STATEMENTS.add(
   "6.2",
   "Table 3: perplexity is per token of the vocabulary.",
-  code="trainer/metrics.py: means",
+  code="training/sums.py: means",
   test="tests/training/test_step.py::test_metrics",
 )
 def perplexity():
   logits, targets = normal(0, 11, 13), np.arange(11)
   valid = targets % 4 > 0  # padding is left out
-  means = metrics.means(loss.token_sums(jnp.asarray(logits), jnp.asarray(targets), jnp.asarray(valid), 0.1))
+  means = sums.means(loss.token_sums(jnp.asarray(logits), jnp.asarray(targets), jnp.asarray(valid), 0.1))
   expected = math.exp(-np.mean(np.log(formulas.softmax(float64(logits))[targets, targets][valid])))
   require_close(means["perplexity"] / expected, 1, "perplexity, over that of the targets alone", 1e-5)

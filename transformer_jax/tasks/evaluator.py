@@ -29,7 +29,7 @@ class Evaluator:
   def __init__(self, config: Config, task: Task, which: str, tokenizer: Tokenizer):
     packed = task.packed_rows(config, which, tokenizer)
     if missing := packed.report.missing():
-      say(f"the loss is that of {packed.report.examples} of\n  {which}{missing}")
+      say("\n  ".join([f"the loss is that of {packed.report.examples} of", which, *missing]))
     rows = min(config.train.batch_tokens // config.data.row_length // config.train.accumulation, len(packed.rows))
     size = -(-max(rows, 1) // devices.device_count())
     self._batches = pipeline.in_order(packed, size * devices.device_count())
