@@ -95,6 +95,10 @@ def on_the_residual(self, x, y, *, deterministic):
   return self.norm(self.dropout(x + y, deterministic=deterministic))
 
 
+def without_dropout(self, x, y, *, deterministic):
+  return self.norm(x + y)
+
+
 def without_target(logits, targets, valid, eps):
   """eps is shared by all pieces but the target."""
   sums, pieces = TOKEN_SUMS(logits, targets, valid, 0.0), logits.shape[1]
@@ -126,6 +130,8 @@ CASES = [
   (sublayer.Sublayer, "output", pre_norm, "residual_and_normalisation"),
   (sublayer, "layer_norm", lambda config: nn.LayerNorm(epsilon=1e-5), "residual_and_normalisation"),
   (sublayer.Sublayer, "output", on_the_residual, "dropout_comes_before_the_residual"),
+  (sublayer.Sublayer, "output", without_dropout, "dropout_of_sublayers"),
+  (transformer.Transformer, "_layer_input", lambda self, x, deterministic: x, "dropout_of_embeddings"),
   (embedding, "embed", lambda table, tokens: table[tokens], "embeddings_are_scaled"),
   (positional_encoding, "sinusoids", another_base, "sinusoids"),
   (positional_encoding, "sinusoids", another_base, "wavelengths"),

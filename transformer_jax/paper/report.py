@@ -8,9 +8,9 @@ from transformer_jax.paper.statement import Statement
 _HEAD = """\
 # The paper, statement by statement
 
-This page lists what the paper says and where the code does it. The words are ours. `transformer-jax fidelity` runs a
-check of each statement; with `--markdown` it prints this page. Files in the column "code" are in
-`transformer_jax/`. The test covers more cases than the check.
+This page lists what the paper says, in our words, and where the code does it. `transformer-jax fidelity` runs a check
+of each statement. `transformer-jax fidelity --markdown` prints this page. Files in the column "code" are in
+`transformer_jax/`. The test in the last column covers more cases than the check.
 """
 
 

@@ -184,23 +184,44 @@ def _active_dropouts(config: ModelConfig) -> list[tuple[str, ...]]:
   return active
 
 
+def _require_dropouts(of_embeddings: bool, expected: list[tuple[str, ...]]) -> None:
+  """Requires P_drop = 0.1 by default, and these dropouts alone: of the inputs of the stacks, or else of all layers."""
+  model = ModelConfig(num_layers=2)
+  require_equal(model.dropout, 0.1, "P_drop by default")
+  found = [path for path in _active_dropouts(model) if (path == ("embedding_dropout",)) == of_embeddings]
+  require_equal(sorted(found), sorted(expected), "where something is dropped")
+
+
 @STATEMENTS.add(
   "5.4",
-  "Dropout of P_drop = 0.1 on the output of each sub-layer and on the sums of embeddings and positions.",
-  code="model/dropout.py: Dropout",
+  "Dropout of P_drop = 0.1 is applied to the output of each sub-layer.",
+  code="model/sublayer.py: Sublayer.output",
   test="tests/model/test_transformer.py::test_dropout_is_where_the_paper_says_and_different_everywhere",
+  deviation=Deviation(
+    "attention weights have no dropout: `config.model.attention_dropout` is 0 by default",
+    "the paper names sub-layers and embeddings only",
+  ),
 )
-def where_dropout_is():
-  model = ModelConfig(num_layers=2)
-  require_equal((model.dropout, model.attention_dropout), (0.1, 0.0), "dropout of sub-layers and of attention weights")
+def dropout_of_sublayers():
+  require_equal(ModelConfig().attention_dropout, 0.0, "dropout of attention weights by default")
   sublayers = {"encoder": ("attention", "feed_forward"), "decoder": ("self", "cross", "feed_forward")}
-  expected = [("embedding_dropout",)] * 2 + [
+  expected = [
     (side, f"layers_{i}", f"{name}_sublayer", "dropout")
     for side, names in sublayers.items()
     for i in range(2)
     for name in names
   ]
-  require_equal(sorted(_active_dropouts(model)), sorted(expected), "where something is dropped")
+  _require_dropouts(False, expected)
+
+
+@STATEMENTS.add(
+  "5.4",
+  "Dropout of P_drop = 0.1 is applied to the sums of embeddings and positions in both stacks.",
+  code="model/transformer.py: Transformer._layer_input",
+  test="tests/model/test_transformer.py::test_dropout_is_where_the_paper_says_and_different_everywhere",
+)
+def dropout_of_embeddings():
+  _require_dropouts(True, [("embedding_dropout",)] * 2)
 
 
 @STATEMENTS.add(

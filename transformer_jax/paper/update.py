@@ -103,7 +103,7 @@ def one_update():
 @STATEMENTS.add(
   "5.4",
   "Each dropout of the model draws a mask of its own.",
-  code="tasks/translation.py: decoder_output",
+  code="model/dropout.py: Dropout",
   test="tests/model/test_transformer.py::test_dropout_is_where_the_paper_says_and_different_everywhere",
 )
 def dropouts_differ():
@@ -138,8 +138,8 @@ def dropouts_differ():
 
 @STATEMENTS.add(
   "5.4",
-  "Dropout is on in training, drawn anew for each sentence and each step, and off elsewhere.",
-  code="training/step.py: random_key",
+  "Dropout is on in training, drawn anew for each packed row and each step, and off elsewhere.",
+  code="training/step.py: train_step",
   test="tests/training/test_step.py::test_dropout_is_keyed_by_a_row_s_place_in_the_whole_batch",
 )
 def dropout_in_training():
