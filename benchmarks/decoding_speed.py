@@ -25,8 +25,8 @@ each side has the batch size, of --batches, that was fastest on a sample of the 
 decoded side by side, and it may also choose for itself ("own"). Start-up (until the weights are loaded) and first use
 (how much longer the first pass over the sample took than the second: compilation, where there is one) are reported
 apart and not part of the rates. Tokens are those of the outputs, with one EOS each. Each side is one process for each
-run folder, idle while another is measured, and the sides take turns in each round; "ours is" tells how many times
-faster ours is, as the median over the rounds, and "95%" its bounds by a bootstrap over the rounds.
+run folder, idle while another is measured, and the sides take turns in each round; "speedup of ours" tells how many
+times as fast ours is, as the median over the rounds, and "95%" its bounds by a bootstrap over the rounds.
 
 The second command compares two commits: OTHER is a checkout of this project at another one, and `--sides` alone leaves
 the peers out.
@@ -73,7 +73,7 @@ class Setting(NamedTuple):
   options: dict[str, Any]
 
   def __str__(self) -> str:
-    return (str(self.batch) if self.batch else "own") + (", a batch a core" if "batch_a_core" in self.options else "")
+    return (str(self.batch) if self.batch else "own") + (", a batch per core" if "batch_a_core" in self.options else "")
 
 
 class Entrant(NamedTuple):
@@ -276,7 +276,7 @@ def measure(
       "sentences/s": len(sentences) / report.median(seconds[name]),
       "tokens/s": sum(tokens for _, tokens in outputs[name]) / report.median(seconds[name]),
       "spread": report.spread(seconds[name]),
-      "ours is": report.ratio(seconds[name], seconds[OURS]),
+      "speedup of ours": report.ratio(seconds[name], seconds[OURS]),
       "95%": report.bounds(seconds[name], seconds[OURS]),
       "equal to ours": sum(a[0] == b[0] for a, b in zip(outputs[name], ours, strict=True)) / len(sentences),
       "first use, s": first_use,

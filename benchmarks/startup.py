@@ -156,7 +156,7 @@ def row(name: str, seconds: dict[str, list[float]], programs: dict[str, tuple[in
     "compiled": compiled,
     "read": read,
   }
-  return result | ({"sooner than first": report.ratio(seconds[first], seconds[name])} if first in seconds else {})
+  return result | ({"speedup over first": report.ratio(seconds[first], seconds[name])} if first in seconds else {})
 
 
 if __name__ == "__main__":

@@ -26,13 +26,14 @@ What was chosen, and why:
   All sides have the huge pages that train.py asks for.
 
 The second command compares two commits: OTHER is a checkout of this project at another one, and `--sides` alone leaves
-the peers out. "95%" are the bounds of "first side is", by a bootstrap over the rounds.
+the peers out. "speedup of ours" compares the first side with each other side by seconds for each target token, as the
+median over the rounds; "95%" are its bounds by a bootstrap over the rounds.
 
 "loss" is the smoothed cross entropy of the last round's updates, in nats for each target token: all sides learn the
 same task, from random parameters of their own, and after equally many updates should be about equally far.
 
 "matmuls" are all matmuls of one step, forward and backward at their own shapes, in XLA and in torch, one after
-the other and nothing else: our step can hardly be faster than the faster of the two. "of matmuls" is their time
+the other and nothing else: our step can hardly be faster than the faster of the two. "matmuls / step" is their time
 divided by a step's: the share of the matmul rate that a step reaches. Those of padding count as work, for they
 are computed.
 """
@@ -237,17 +238,17 @@ def table(
   rows: list[dict[str, Any]] = [
     {
       "side": name,
-      "s a step": report.median(seconds[name]),
+      "s per step": report.median(seconds[name]),
       "spread": report.spread(a_token[name]),
       "target tokens/s": 1 / report.median(a_token[name]),
-      "first side is": report.ratio(a_token[name], a_token[reference]),
+      "speedup of ours": report.ratio(a_token[name], a_token[reference]),
       "95%": report.bounds(a_token[name], a_token[reference]),
       "loss": of_side[-1]["loss"],
     }
     for name, of_side in answers.items()
   ]
-  rows[0]["of matmuls"] = report.ratio(seconds[fastest], seconds[reference])
-  rows += [{"side": n, "s a step": report.median(seconds[n]), "spread": report.spread(seconds[n])} for n in limits]
+  rows[0]["matmuls / step"] = report.ratio(seconds[fastest], seconds[reference])
+  rows += [{"side": n, "s per step": report.median(seconds[n]), "spread": report.spread(seconds[n])} for n in limits]
   return rows
 
 

@@ -92,7 +92,7 @@ def measure(size: str, args: argparse.Namespace) -> dict[str, Any]:
     "size": size,
     "dtype": args.dtype,
     "attention": "fused" if args.fused_attention else "plain",
-    "s a step": report.median([turn["seconds"] / args.steps for turn in found]),
+    "s per step": report.median([turn["seconds"] / args.steps for turn in found]),
     "target tokens/s": report.median([turn["target_tokens"] / turn["seconds"] for turn in found]),
     "step, TFLOP/s": report.median(rates["step"]) / 1e12,
     "spread": report.spread(rates["step"]),
