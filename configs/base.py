@@ -4,14 +4,12 @@
     transformer-jax average --workdir=runs/base --last=5 --output=runs/base-average
     transformer-jax evaluate --workdir=runs/base-average --source=newstest2014.en --reference=newstest2014.de
 
-100,000 updates of about 25,000 source and 25,000 target tokens; 37,000 shared
-pieces for German and 32,000 for French. newstest2013 is for choosing and
-newstest2014 for the score. §6.1 averages the last five checkpoints, written
-every ten minutes: with the paper's 0.4 s a step that is every 1,500 steps.
+A run makes 100,000 updates of about 25,000 source and 25,000 target tokens. The shared vocabulary has 37,000 tokens for
+German and 32,000 for French. newstest2013 is the validation text, and newstest2014 is the test text. §6.1 averages the
+last five checkpoints, which are written every ten minutes. At the paper's 0.4 s per step that is every 1,500 steps.
 
-Not run here. `transformer-jax plan --config=configs/base.py` has
-63,045,632 parameters and 1.02e18 operations for the whole run; the paper took
-12 hours on 8 P100 for a BLEU of 27.3 (German) and 38.1 (French).
+This config has not been run. `transformer-jax plan --config=configs/base.py` counts 63,045,632 parameters and 1.02e18
+operations for the whole run. The paper took 12 hours on 8 P100 and reports a BLEU of 27.3 (German) and 38.1 (French).
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig

@@ -3,18 +3,20 @@
     transformer-jax train --config=configs/bert.py --workdir=runs/bert \
       --config.data.train=FILE --config.data.validation=FILE
 
-FILE is plain text, UTF-8, as it is or compressed (`.gz`, `.xz`); several are separated by `;`. Its documents are the
-paragraphs between blank lines (`--config.data.document` says otherwise). Then, from lines `LABEL<TAB>SENTENCE`:
+FILE is plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A document is a
+paragraph between blank lines, unless `--config.data.document` is set. The second config fine-tunes on lines
+`LABEL<TAB>SENTENCE`:
 
     transformer-jax train --config=configs/bert.py:classify --workdir=runs/classes --config.train.init_from=runs/bert \
       --config.model.labels=LABEL,LABEL --config.data.train=TSV --config.data.validation=TSV
     transformer-jax classify --workdir=runs/classes < sentences
 
-For hundreds of updates a masked token's prediction is little better than how often each piece is, until the model has
-found out where to look. That comes sooner with short rows and with LayerNorm before each sub-layer (`docs/language.md`
-has numbers), so this is what stands here: from nine tenths of *War and Peace* and of WikiText-2's validation and test
-sets, 35.5% of the masked pieces of the rest are found (57 minutes of one core of an Intel Xeon, beside other work,
-2026-11-22, commit 4425b43). `configs/bert.py:paper` has the paper's base model and its batch of 256 rows of 512.
+For hundreds of updates the model predicts a masked token little better than token frequencies do, until attention finds
+the useful tokens. Short rows and LayerNorm before each sub-layer shorten this phase (`docs/language.md` has numbers),
+so this config has both. The text was nine tenths of *War and Peace* and of WikiText-2's validation and test sets. On
+the last tenth the model finds 35.5% of the masked tokens (57 minutes on one core of an Intel Xeon with other work
+running, 2026-11-22, commit 4425b43). `configs/bert.py:paper` has the paper's base model and its batch of 256 rows of
+512.
 """
 
 import dataclasses

@@ -3,13 +3,12 @@
     transformer-jax train --config=configs/big.py:en-fr --workdir=runs/big-fr
     transformer-jax average --workdir=runs/big-fr --last=20 --output=runs/big-fr-average
 
-Data and batch are those of `base.py`; 300,000 updates, dropout 0.3 for German
-and 0.1 for French. §6.1 averages the last twenty checkpoints: with the paper's
-1.0 s a step every ten minutes are 600 steps.
+Data and batch are those of `base.py`. A run makes 300,000 updates, with dropout 0.3 for German and 0.1 for French. §6.1
+averages the last twenty checkpoints, which are written every ten minutes. At the paper's 1.0 s per step that is every
+600 steps.
 
-Not run here. `transformer-jax plan --config=configs/big.py` has
-214,171,648 parameters and 1.01e19 operations for the whole run; the paper took
-3.5 days on 8 P100 for a BLEU of 28.4 (German) and 41.8 (French).
+This config has not been run. `transformer-jax plan --config=configs/big.py` counts 214,171,648 parameters and 1.01e19
+operations for the whole run. The paper took 3.5 days on 8 P100 and reports a BLEU of 28.4 (German) and 41.8 (French).
 """
 
 import dataclasses

@@ -3,13 +3,13 @@
     transformer-jax train --config=configs/elmo.py --workdir=runs/elmo \
       --config.data.train=FILE --config.data.validation=FILE
 
-FILE is plain text as for `configs/gpt.py`. Then, in Python:
+FILE is plain text as for `configs/gpt.py`. This gives the features of a sentence in Python:
 
     from transformer_jax.tasks.features import Features
-    Features.load("runs/elmo").features("A man rides a horse.")  # [pieces, 2 * 192]
+    Features.load("runs/elmo").features("A man rides a horse.")  # [tokens, 2 * 192]
 
-On the first nine tenths of *War and Peace*, perplexity of a piece, the mean over both directions, is 75.5 on the rest
-after 16 minutes of updates on one core of an Intel Xeon (2026-11-22, at commit 86ee954).
+The first nine tenths of *War and Peace* are the training text. On the last tenth the perplexity per token is 75.5, as
+the mean over both directions, after 16 minutes of updates on one core of an Intel Xeon (2026-11-22, at commit 86ee954).
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig

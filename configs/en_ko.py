@@ -3,14 +3,13 @@
     transformer-jax train --config=configs/en_ko.py --workdir=runs/en_ko --config.data.train="A/train;B/train" \
       --config.data.validation="A/valid;B/valid"
 
-A/train stands for A/train.en and A/train.ko, and so on for any number of corpora. Raw text: BLEU is of
-characters, as Korean words are written together with their particles in ways
-that a tokenizer for European languages cannot split, and chrF stands beside it.
-Sized for 50,000 pairs and half an hour of two CPU cores.
+A/train stands for A/train.en and A/train.ko. Any number of corpora may follow. The text is raw. BLEU is of characters,
+because Korean words are written together with their particles in ways that a tokenizer for European languages cannot
+split. chrF is reported as well. The sizes suit 50,000 pairs and half an hour on two CPU cores.
 
-Result: BLEU of characters 47.15 on the validation set of Python's documentation, 35.30 on Django's, 37.30 on GNOME's,
-31.07 on the Rust course's, and 6.83 on everyday sentences; 0.77 s an update on 2 cores of an Intel Xeon, 2026-11-21.
-`docs/results/en_ko` has all of it.
+BLEU of characters is 47.15 on the validation set of Python's documentation, 35.30 on Django's, 37.30 on GNOME's, 31.07
+on the Rust course's, and 6.83 on everyday sentences. An update took 0.77 s on 2 cores of an Intel Xeon, 2026-11-21.
+`docs/results/en_ko` has all results.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig

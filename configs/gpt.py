@@ -4,10 +4,10 @@
       --config.data.train=FILE --config.data.validation=FILE
     transformer-jax generate --workdir=runs/gpt --prompt="Prince Andrew" --top-p=0.95
 
-FILE is plain text, UTF-8, as it is or compressed (`.gz`, `.xz`); several are separated by `;`.
-`--config.data.document=paragraph` or `line` tells a file's paragraphs or lines apart, which then do not see each other.
-`configs/gpt.py:paper` has the sizes of the paper. LayerNorm stands before each sub-layer, as in GPT-2, which allows
-larger learning rates; `--config.model.pre_norm=False` is the paper's.
+FILE is plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A document is a
+file, or with `--config.data.document=paragraph` or `line` a paragraph or a line of a file. Documents do not attend to
+each other. `configs/gpt.py:paper` has the sizes of the paper. LayerNorm comes before each sub-layer, as in GPT-2, which
+allows larger learning rates. `--config.model.pre_norm=False` puts it after each sub-layer, as in the paper.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
@@ -17,7 +17,8 @@ from transformer_jax.runtime.errors import InputError
 
 def get_config(size: str = "small") -> Config:
   if size == "paper":
-    # 64 rows of 512 tokens; 100 epochs of the paper's corpus, which is not at hand, are as many updates as a user has.
+    # A batch is 64 rows of 512 tokens. The paper trains for 100 epochs of a corpus that is not available, so `steps`
+    # keeps its default here.
     return Config(
       data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=512),
       model=GPTConfig(),

@@ -3,14 +3,12 @@
     transformer-jax train --config=configs/iwslt14.py --workdir=runs/iwslt14 \
       --config.data.train=PREFIX --config.data.validation=PREFIX
 
-PREFIX.de and PREFIX.en are the tokenised, lowercased talks of the campaign, as
-the preparation script of fairseq's examples writes them. 6+6 layers of 512 with
-4 heads and a feed-forward layer of 1,024, dropout 0.3, 10,000 shared pieces,
-batches of about 4,096 tokens, a peak learning rate of 5e-4.
+PREFIX.de and PREFIX.en are the tokenised, lowercased talks of the campaign, as the preparation script of fairseq's
+examples writes them. The model has 6+6 layers of 512 with 4 heads, a feed-forward layer of 1,024, dropout 0.3 and
+10,000 shared tokens. A batch has about 4,096 tokens, and the peak learning rate is 5e-4.
 
-Not run here: the corpus is not at hand. `transformer-jax plan
---config=configs/iwslt14.py` has 36,626,432 parameters and 4.9e16 operations for
-the whole run.
+This config has not been run, because the corpus was not available. `transformer-jax plan --config=configs/iwslt14.py`
+counts 36,626,432 parameters and 4.9e16 operations for the whole run.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, LengthPenalty, TrainConfig

@@ -5,12 +5,12 @@
 
 PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.
 
-Result: BLEU 40.88, 40.54 and 40.74 on test_2016_flickr (tok:none, lowercase) with seeds 1, 2 and 3, 40.72 in the mean;
-Wu et al. report 41.02. After 59 minutes of updates on 2 cores of an AMD EPYC at commit 8251a90 (seed 1), and 83 on one
-core of an Intel Xeon at f9816d5, 2026-11-21. `docs/results/multi30k` has all of it, `benchmarks/multi30k.py` does it
-again. The published recipe reads 3.6 times as much text: train.steps=8000, train.batch_tokens=8192,
-train.warmup_steps=2000, train.peak_learning_rate=5e-3, model.dropout=0.3, and the mean of the last ten checkpoints in
-place of the moving average.
+BLEU on test_2016_flickr (tok:none, lowercase) is 40.88, 40.54 and 40.74 with seeds 1, 2 and 3. The mean is 40.72; Wu et
+al. report 41.02. Seed 1 took 59 minutes of updates on 2 cores of an AMD EPYC at commit 8251a90. Seeds 2 and 3 took 83
+minutes each on one core of an Intel Xeon at f9816d5. The date is 2026-11-21. `docs/results/multi30k` has all results,
+and `benchmarks/multi30k.py` makes them again. The published recipe reads 3.6 times as much text: train.steps=8000,
+train.batch_tokens=8192, train.warmup_steps=2000, train.peak_learning_rate=5e-3, model.dropout=0.3, and the mean of the
+last ten checkpoints instead of the moving average.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, LengthPenalty, TrainConfig

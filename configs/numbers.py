@@ -3,15 +3,17 @@
 transformer-jax train
 echo "forty-two" | transformer-jax translate --workdir runs/numbers
 
---config.data.target_language=ko, or another of num2words, trains for another language. What runs reach:
-docs/results/numbers/README.md.
+--config.data.target_language=ko, or another language of num2words, trains for that language.
+docs/results/numbers/README.md has the results.
 
-What differs from the paper's recipe, and why:
-- numbers of one digit to six are equally frequent (`data/numbers.py`): of all below a million, nine in ten have six;
-- 360 pieces, 256 of them bytes: letters and a few syllables. Of whole words some are in no number that is trained on;
-- a moving average of the parameters (§6.1 takes the mean of checkpoints): from one update to the next the parameters
-  lose some numbers and find others, and their mean does not;
-- rows of 64 tokens, as no number is longer than 45: attention costs half of that in rows of 128.
+The recipe differs from the paper's in these points:
+- Numbers of one digit to six digits are equally frequent (`data/numbers.py`). Of all numbers below a million, nine in
+  ten have six digits.
+- There are 360 tokens, 256 of them bytes. The others are letters and a few syllables. With whole words as tokens, some
+  tokens would be in no number that is trained on.
+- A moving average of the parameters is used (§6.1 takes the mean of checkpoints). From one update to the next the
+  parameters lose some numbers and find others, but their mean does not.
+- Rows have 64 tokens, because no number is longer than 45. Attention costs half as much as in rows of 128.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig

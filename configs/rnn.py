@@ -1,10 +1,10 @@
-"""The Transformer's recurrent ancestors on Multi30k, with as many parameters as `multi30k.py` and its data and search.
+"""The recurrent models before the Transformer on Multi30k, with the size, data and search of `multi30k.py`.
 
     transformer-jax train --config=configs/rnn.py:bahdanau --workdir=runs/bahdanau \
       --config.data.train=PREFIX --config.data.validation=PREFIX
 
-KIND is plain (Sutskever et al. 2014), reversed (the same, reading the source from its end), bahdanau (Bahdanau et al.
-2015), luong-dot, luong-general or luong-concat (Luong et al. 2015).
+The kinds are plain (Sutskever et al. 2014), reversed (plain, but it reads the source from its end), bahdanau (Bahdanau
+et al. 2015), and luong-dot, luong-general and luong-concat (Luong et al. 2015).
 """
 
 import dataclasses

@@ -3,9 +3,8 @@
     transformer-jax train --config=configs/table3.py:B-dk16 --workdir=runs/B-dk16
     transformer-jax plan --config=configs/table3.py:B-dk16
 
-A row differs from `base.py` by the fields that the table prints for it and by
-nothing else; `transformer_jax/paper/table3.py` has these, and what the paper reports.
-Not run here.
+A row differs from `base.py` only by the fields that the table prints for it. `transformer_jax/paper/table3.py` has
+these fields and the paper's results. None of the rows has been run.
 """
 
 import dataclasses
