@@ -127,7 +127,7 @@ def search_with_the_model():
 
 @STATEMENTS.add(
   "6.1",
-  "It looks for the most probable output, by its score; a beam that holds everything finds it.",
+  "The search looks for the output with the best score; a beam that holds all hypotheses finds it.",
   code="decoding/beam_search.py: beam_search",
   test="tests/decoding/test_beam_search.py::test_wide_beam_equals_exhaustive_search",
 )
@@ -179,7 +179,7 @@ def longest_output():
 
 @STATEMENTS.add(
   "6.1",
-  "The search ends earlier where it can.",
+  "The search of a sentence ends early if it can.",
   code="decoding/beam_search.py: is_done",
   test="tests/decoding/test_beam_search.py::test_ends_as_soon_as_no_unfinished_hypothesis_can_win",
   deviation=Deviation(

@@ -138,7 +138,7 @@ def dropouts_differ():
 
 @STATEMENTS.add(
   "5.4",
-  "Dropout is on in training, drawn anew for each packed row and each step, and off elsewhere.",
+  "Dropout is on in training, with new masks for each packed row and each step, and off elsewhere.",
   code="training/step.py: train_step",
   test="tests/training/test_step.py::test_dropout_is_keyed_by_a_row_s_place_in_the_whole_batch",
 )
