@@ -53,6 +53,7 @@ from side import Side, checkouts
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.text import lines_of
 from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.model.config import ModelConfig
 
 OURS = "transformer_jax"
 HERE = Path(__file__).resolve().parent.parent
@@ -62,6 +63,12 @@ PEERS = {
   "JoeyNMT": ("decoders/joey.py", peers.JOEYNMT, ("joeynmt", "torch")),
   "transformers": ("decoders/marian.py", peers.TRANSFORMERS, ("transformers", "torch")),
   "CTranslate2": ("decoders/ct2.py", peers.CTRANSLATE2, ("ctranslate2",)),
+}
+
+# What may differ from the paper's model: no peer's result depends on it, or each is told it.
+SIZES = {
+  *("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions", "dtype"),
+  *("dropout", "attention_dropout", "fused_attention"),
 }
 
 
@@ -200,12 +207,15 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
 
 
 def require_plain(config: Config, workdir: str) -> None:
-  """Only the paper's own model can be written into all of the others."""
-  model = config.model
-  plain = model.share_embeddings and model.share_logits and model.d_k in (None, model.d_model // model.num_heads)
-  plain &= model.d_v in (None, model.d_model // model.num_heads)
-  if not plain or model.pre_norm or model.learned_positions or model.attention_bias:
-    sys.exit(f"{workdir} is not a plain Transformer with one table, post-norm and sinusoids: choose another run")
+  """Only the paper's own model, of any size, can be written into all of the others."""
+  given = {name: value for name, value in vars(config.model).items() if name not in SIZES}
+  width = config.model.d_model // config.model.num_heads
+  papers = {name: (value,) for name, value in vars(ModelConfig()).items()} | {
+    "d_k": (None, width),
+    "d_v": (None, width),
+  }
+  if others := [f"config.model.{name}={value}" for name, value in given.items() if value not in papers[name]]:
+    sys.exit(f"{workdir} has {', '.join(others)}, which not every peer can compute: choose another run")
   if config.decode.penalty is not LengthPenalty.FAIRSEQ:
     print("note: this run's length penalty is GNMT's, which CTranslate2 and transformers do not have")
 
