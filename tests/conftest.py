@@ -1,14 +1,20 @@
-"""Eight devices on the CPU and no silent broadcasting of ranks, set before JAX starts."""
+"""Eight devices on the CPU and no silent broadcasting of ranks, set before JAX looks for them."""
 
 import mmap
 import os
 import tempfile
 from pathlib import Path
 
+import hypothesis
+import jax  # reads XLA_FLAGS when it is first asked for a device
 import jaxlib
+import pytest
+
+from tests.example_run import write_corpus
+from transformer_jax.runtime import progress
 
 # Most of the time of these small tests is XLA's compiler. It is twice as fast with its older code generator, in one
-# part; CI runs the slow tests and those against other libraries with the newer one, by XLA_FLAGS.
+# part. With TRANSFORMER_JAX_TEST_COMPILER=default it is as users have it; CI runs some of the tests so.
 _QUICK_COMPILER = {"xla_cpu_use_fusion_emitters": "false", "xla_cpu_parallel_codegen_split_count": "1"}
 
 
@@ -22,19 +28,13 @@ def _has_flag(name: str) -> bool:
 
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-_given = os.environ.get("XLA_FLAGS", "")
-_quick = [f"--{name}={value}" for name, value in _QUICK_COMPILER.items() if name not in _given and _has_flag(name)]
-os.environ["XLA_FLAGS"] = " ".join([_given, "--xla_force_host_platform_device_count=8", *_quick])
-
-import hypothesis
-import jax
-import pytest
-
-from tests.example_run import write_corpus
-from transformer_jax.runtime import progress
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+if os.environ.get("TRANSFORMER_JAX_TEST_COMPILER") != "default":
+  os.environ["XLA_FLAGS"] += "".join(f" --{name}={value}" for name, value in _QUICK_COMPILER.items() if _has_flag(name))
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # a machine may be busy
 hypothesis.settings.load_profile("untimed")
+jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_disable_most_optimizations", True)
 # What is said of silences would depend on how busy the machine is.

@@ -50,6 +50,8 @@ def _run(argv: Sequence[str]) -> None:
   if not argv[0].startswith("-") and argv[0] not in COMMANDS:
     raise InputError(f"{argv[0]!r} is not a command{nearest(argv[0], COMMANDS)}; there are {', '.join(COMMANDS)}")
   args, rest = _parser().parse_known_args(argv)
+  if args.command is None:
+    raise InputError(f"a command must come before {argv[0]}; there are {', '.join(COMMANDS)}")
   _require_known(args, rest)
   args.overrides = rest
   args.run(args)

@@ -61,8 +61,8 @@ class Processes:
       own.mkdir(exist_ok=True)
       file = own / "config.py"
       file.write_text(
-        f"from transformer_jax import config_values\nimport json\nTEXT = {to_json(config)!r}\n"
-        "def get_config():\n  return config_values.from_dict(json.loads(TEXT))\n"
+        f"from transformer_jax.config import serialization\nimport json\nTEXT = {to_json(config)!r}\n"
+        "def get_config():\n  return serialization.from_dict(json.loads(TEXT))\n"
       )
       flags = [f"--config={file}", f"--workdir={workdir if host == 0 else '/dev/null/nowhere'}"]
       if len(configs) > 1:

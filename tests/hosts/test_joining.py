@@ -75,7 +75,7 @@ def test_the_flags_go_before_what_a_launcher_says(initialized, monkeypatch):
 
 def joined(program: str, environments: list[dict[str, str]]) -> list[tuple[int, str, str]]:
   """What processes say that do no more than to join, in these environments."""
-  program = f"from transformer_jax import hosts\n{program}"
+  program = f"from transformer_jax.runtime import hosts\n{program}"
   platform = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
   processes = [
     subprocess.Popen(

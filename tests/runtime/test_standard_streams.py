@@ -18,7 +18,7 @@ FAIL = f'"{sys.executable}" -m transformer_jax score --hypotheses /nowhere --ref
 # All that says something on standard error: a plain line, a bar, a warning, a log record, what is never flushed.
 SPEAKS = """
 import logging, sys, warnings
-from transformer_jax import progress
+from transformer_jax.runtime import progress
 from transformer_jax.runtime.standard_streams import open_standard_error
 open_standard_error()
 for _ in range(1000):
