@@ -90,23 +90,26 @@ def test_the_training_step_by_itself(installed):
   assert int(state.step) == 2 and np.isfinite(metrics["sums"].loss) and not metrics["skipped"]
 
 
+@pytest.mark.long
 def test_a_corpus_in_one_program(installed):
   exec(example("corpus.register("), {})
   run = runs.open("runs/my-corpus")
   assert run.config.data.dataset == "my-corpus" and run.metrics[-1]["step"] == 2
 
 
+@pytest.mark.long
 def test_a_corpus_on_the_command_line(installed, capsys):
   arguments = next(command for command in COMMANDS if "my-corpus" in command).split()[1:]
   sizes = ["vocab_size=280", "num_layers=1", "d_model=16", "d_ff=19", "num_heads=2"]
-  quick = ["--config.train.steps=2", "--config.evaluate.every=0", "--config.decode.extra_length=3"]
+  quick = ["--config.train.steps=2", "--config.evaluate.every=0", "--config.evaluate.sentences=0"]
   assert main([*arguments, *(f"--config.model.{size}" for size in sizes), *quick]) == 0
   assert runs.open("runs/mine").metrics[-1]["step"] == 2
 
 
+@pytest.mark.long
 def test_a_family(installed, capsys):
   (installed / "my_config.py").write_text(example("# my_config.py"))
-  quick = ["data.corpus=registered", "data.dataset=my-corpus", "decode.extra_length=3", "model.d_model=16"]
+  quick = ["data.corpus=registered", "data.dataset=my-corpus", "evaluate.sentences=0", "decode.extra_length=3"]
   assert main([*COMMANDS[1].split()[1:], *(f"--config.{key}" for key in quick)]) == 0
   run = runs.open("runs/my-model")
   assert type(run.config.model).__name__ == "MyConfig" and run.config.model.memory_scale == 0.7

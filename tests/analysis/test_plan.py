@@ -133,6 +133,7 @@ TINY = Config(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
   "config",
   [
@@ -171,6 +172,7 @@ def test_memory_grows_with_the_rows_in_a_line():
     assert plan.memory(one).activations == plan._kept(one, plan.rows_at_a_time(one, 1))
 
 
+@pytest.mark.long
 def test_fused_attention_is_planned_as_plain_attention_without_a_gpu():
   config = with_model(dataclasses.replace(TINY, data=DataConfig(row_length=62)), dtype=Dtype.BFLOAT16)
   assert plan.build_report(with_model(config, fused_attention=True)) == plan.build_report(config)
@@ -201,6 +203,7 @@ def test_devices_and_micro_batches_share_the_rows():
 # The paper's batch in the memory at hand.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "devices"), [(base.get_config, 1), (big.get_config, 8)], ids=["base", "big"])
 def test_fit_gives_the_papers_batch(make, devices):
   budget = 16 * 10**9
@@ -248,6 +251,7 @@ def test_what_is_no_size_of_memory(text):
 # The command.
 
 
+@pytest.mark.long
 def test_the_command_on_a_row_of_table_3(capsys):
   status = main(["plan", f"--config={CONFIGS}/table3.py:B-dk16", "--json", "--devices=8", "--rate=50e12"])
   found = json.loads(capsys.readouterr().out)
@@ -269,6 +273,7 @@ def test_the_command_reads_for_a_person(capsys):
   assert "--config.train.accumulation=" in out
 
 
+@pytest.mark.long
 def test_the_command_packs_the_text(capsys, tmp_path):
   for language, word in (("en", "one two three"), ("de", "eins zwei drei")):
     (tmp_path / f"t.{language}").write_text("".join(f"{word} {i}\n" for i in range(200)) + f"{'long ' * 50}\n\n")

@@ -39,6 +39,7 @@ def steps(tmp_path_factory):
   return workdir
 
 
+@pytest.mark.long
 def test_translations_are_those_of_the_best(run, steps):
   expected = {step: Translator.load(steps, step=step).translate(LINES) for step in ("best", 3, "last")}
   assert expected["best"] == expected[3] != expected["last"]

@@ -215,6 +215,7 @@ def ended(program, cwd, *, without=(), **environment):
   return done
 
 
+@pytest.mark.long
 def test_without_a_home_the_cache_is_beside_the_run_and_it_is_said(tmp_path):
   argv = [f"--workdir={tmp_path}/runs/a[1]"]  # which ends before anything is computed
   without = ("HOME", "XDG_CACHE_HOME", "TRANSFORMER_JAX_CACHE")
@@ -234,6 +235,7 @@ def test_without_a_home_the_cache_folder_is_to_be_named(monkeypatch):
     files.user_cache()
 
 
+@pytest.mark.long
 def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
   done = ended([sys.executable, SHIM, b"--workdir=a\xffb"], tmp_path)
   assert (done.returncode, done.stdout) == (2, "") and not (tmp_path / "a\udcffb").exists()
@@ -242,6 +244,7 @@ def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
   assert "a\\udcffb' has a name that is not UTF-8" in error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [[SHIM], ["-m", "transformer_jax", "translate", "--workdir=."]])
 def test_devices_that_are_not_there(tmp_path, program):
   done = ended([sys.executable, *program], tmp_path, JAX_PLATFORMS="nonsense", PYTHONPATH=str(ROOT))

@@ -141,6 +141,7 @@ def process(workdir):
   process.communicate()
 
 
+@pytest.mark.long
 def test_a_reader_that_leaves_is_no_error(process):
   """As in `| head -1`."""
   process.stdout.close()
@@ -152,6 +153,7 @@ def test_a_reader_that_leaves_is_no_error(process):
   assert all(line.endswith(" a second") for line in progress)  # where the machine is busy
 
 
+@pytest.mark.long
 def test_a_program_at_both_ends_is_never_left_waiting(process):
   """It waits for the answer to each line, then writes several pages before it reads any, then a byte that is wrong."""
   lines = ["abc", "", "de de", "f ghij \N{SNOWMAN}", "a" * 50]

@@ -112,6 +112,7 @@ def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, f
       np.testing.assert_array_equal(a[i], b[order])
 
 
+@pytest.mark.long
 def test_patience_gives_complete_translations_that_are_not_better(model, params_of_short_outputs, source, slots):
   @functools.partial(jax.jit, static_argnums=0)
   def run(patience, params, source):

@@ -54,6 +54,7 @@ def test_refused_lines_come_after_the_lines_before_them(translator):
     translator.translate_lines(lines, long="cut")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
   ("length", "beams", "extra", "vocab_size"),
   [(512, 1, 5, 997), (16, 200, 5, 997), (16, 3, 5, 99_991), (16, 7, 2003, 97)],

@@ -42,6 +42,7 @@ def test_batch_sizes_give_the_same_texts_and_almost_the_same_scores(translator, 
   np.testing.assert_allclose([t.score for t in other], [t.score for t in found], rtol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch_size", [None, 1, 7])
 def test_short_queues_change_nothing_to_the_last_bit(translator, lines, batch_size, monkeypatch):
   """More lines than one call holds, and fewer slots than a call has lines."""
@@ -80,6 +81,7 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
   assert len(calls) > 2 and calls[0] != 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"patience": 1}, {"patience": 1, "n_best": 3}])
 def test_outputs_that_their_bucket_truncates_are_found_in_a_larger_one(
   translator, params_of_short_outputs, lines, options, monkeypatch
@@ -110,6 +112,7 @@ def _texts_and_tokens(found):
   return [(translation.text, translation.tokens) for translation in translations]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("patience", [1, 0.3])
 def test_patience_gives_complete_translations_that_are_not_better(translator, params_of_short_outputs, lines, patience):
   def configured(patience):
@@ -141,6 +144,7 @@ class Numbers:
     return " ".join(map(str, tokens))
 
 
+@pytest.mark.long
 def test_score_of_a_translation_is_the_searchs_log_probability(translator):
   numbers = Translator(translator._config, translator.params, Numbers())
   generator = random.Random(2)

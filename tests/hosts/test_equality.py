@@ -12,6 +12,7 @@ from transformer_jax.recurrent.config import LuongConfig
 from transformer_jax.trainer import loop
 
 
+@pytest.mark.long
 def test_two_hosts_go_on_with_a_run_of_eight_devices(prefix, tmp_path):
   """Dropout is on; the other host has no run folder."""
   config = tiny(prefix, steps=4)

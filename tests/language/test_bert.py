@@ -127,6 +127,7 @@ def test_counts_are_known_before_the_losses(params):
   assert float(sums.others["next"].tokens) == float(expected["next"]) == ROWS - 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("count", "accumulation"), [(4, 1), (2, 2)])
 def test_the_gradient_is_of_the_sum_of_both_means(count, accumulation):
   """Rows differ in their masked tokens, and two are empty: means of means would be others."""

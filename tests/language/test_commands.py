@@ -92,6 +92,7 @@ def gpt_run(folder):
   return str(workdir)
 
 
+@pytest.mark.long
 def test_a_run_in_parts_equals_a_run_in_one(run, folder, capfd):
   name, config, whole = run
   parts = folder / f"{name}-parts"
@@ -190,6 +191,7 @@ def test_average(gpt_run, folder, command):
   assert command("generate", "--workdir", folder / "gpt-average", "--prompt", "", "--max-tokens", 2)[0] == 0
 
 
+@pytest.mark.long
 def test_plan(command, folder):
   text = f"--config.data.train={folder / 'text.txt'}"
   for config, data in (("gpt", "tokens"), ("bert", "of them as in the text"), ("elmo", "tokens")):
@@ -199,6 +201,7 @@ def test_plan(command, folder):
     assert status == 0 and data in out and "matmuls" in out
 
 
+@pytest.mark.long
 def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
   bert = config_of(folder, models()["bert"])
   if not (folder / "bert-run").exists():
@@ -233,6 +236,7 @@ def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
   assert (status, out, len(err)) == (2, "", 1)
 
 
+@pytest.mark.long
 def test_training_begins_with_the_other_runs_parameters(folder, gpt_run):
   """No update is made: the rate is 0 to rounding."""
   config = config_of(folder, models()["gpt"], init_from=gpt_run, steps=1, peak_learning_rate=1e-30)
@@ -241,6 +245,7 @@ def test_training_begins_with_the_other_runs_parameters(folder, gpt_run):
   jax.tree.map(np.testing.assert_array_equal, state_of(folder / "again", config).params, other.average)
 
 
+@pytest.mark.long
 def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run, capfd):
   """Rows of 16 of a table of 16, and then of 8 of one of 16, go into a table of 37."""
   learned = state_of(gpt_run, config_of(folder, models()["gpt"])).average["positions"]["table"]

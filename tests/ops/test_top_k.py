@@ -2,6 +2,7 @@ import math
 
 import jax
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.long
 @given(st.sampled_from(SHAPES), st.integers(0, 2**32), st.integers(1, 5), st.booleans())
 def test_top_k_equals_that_of_jax(shape, seed, distinct, infinite):
   """Values and indices, with many equal values."""

@@ -287,6 +287,7 @@ def test_how_many_must_be_said(folder, tmp_path, capfd):
   assert "required: --last" in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_train_py_does_not_go_on_from_it(average_of_three, folder):
   program = [sys.executable, Path(train.__file__), f"--workdir={average_of_three}"]
   done = subprocess.run(program, capture_output=True, text=True)

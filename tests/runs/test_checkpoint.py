@@ -1,6 +1,7 @@
 """Checkpoints: which are kept, and that what is restored is what was saved."""
 
 import dataclasses
+import functools
 import gc
 import itertools
 import json
@@ -30,6 +31,11 @@ CONFIG = Config(
 )
 
 
+@functools.cache
+def abstract():
+  return abstract_state(CONFIG, TASK)
+
+
 @pytest.fixture(scope="module")
 def state():
   return jax.device_get(init_state(CONFIG, TASK))
@@ -56,10 +62,10 @@ def test_the_last_and_the_best_are_kept_over_restarts(state, tmp_path):
 
 def test_what_is_restored_is_what_was_saved(state, tmp_path):
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
-  assert checkpoints.restore(abstract_state(CONFIG, TASK)) is None
+  assert checkpoints.restore(abstract()) is None
   checkpoints.save(at_step(state, 3), None)
   checkpoints.wait()
-  restored = checkpoints.restore(abstract_state(CONFIG, TASK)).state
+  restored = checkpoints.restore(abstract()).state
   assert int(restored.step) == 3
   assert all(len(x.sharding.device_set) == jax.local_device_count() for x in jax.tree.leaves(restored))
   jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, 3))
@@ -129,7 +135,7 @@ def test_a_half_written_checkpoint_is_not_used(state, tmp_path):
   half.mkdir()
   restore.read_params(epath.Path(tmp_path), CONFIG, 3)
   assert half.exists()  # only who trains on may know that nobody writes it
-  assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract_state(CONFIG, TASK)).state.step) == 3
+  assert int(checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract()).state.step) == 3
   assert not half.exists()
 
 
@@ -148,7 +154,7 @@ def test_a_damaged_validation_loss_costs_no_checkpoint(state, tmp_path, capfd):
     restore.read_params(folder, CONFIG, 3)
     again = checkpoint.Checkpoints(folder, keep=1)
     assert "counts as one without a validation loss" in capfd.readouterr().err
-    assert int(again.restore(abstract_state(CONFIG, TASK)).state.step) == 5
+    assert int(again.restore(abstract()).state.step) == 5
     again.save(at_step(state, 7), None)
     again.wait()
     again.close()
@@ -181,6 +187,7 @@ def flip_a_bit(file):
   file.write_bytes(content)
 
 
+@pytest.mark.long
 @leaves_reads_behind
 @pytest.mark.parametrize("damage", [flip_a_bit, lambda file: file.unlink()], ids=["a bit flipped", "deleted"])
 def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_steps, tmp_path, capfd, damage):
@@ -192,7 +199,7 @@ def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_s
     shutil.copytree(two_steps, folder)
     damage(folder / name)
     checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=2)
-    restored = checkpoints.restore(abstract_state(CONFIG, TASK)).state
+    restored = checkpoints.restore(abstract()).state
     found = int(restored.step)
     jax.tree.map(np.testing.assert_array_equal, restored, at_step(state, found))
     assert ("the checkpoint of step 5 is damaged" in capfd.readouterr().err) == (found == 3), name
@@ -201,7 +208,7 @@ def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_s
       assert len(list((folder / "damaged").iterdir())) == 1
       checkpoints.save(at_step(state, 5), None)  # the run gets there again
       checkpoints.wait()
-      assert int(checkpoints.restore(abstract_state(CONFIG, TASK)).state.step) == 5
+      assert int(checkpoints.restore(abstract()).state.step) == 5
     checkpoints.close()
   assert older >= 4
   gc.collect()  # now, and not in another test
@@ -214,7 +221,7 @@ def test_when_all_are_damaged_that_is_said(two_steps, tmp_path):
     shutil.rmtree(tmp_path / "run" / "checkpoints" / step / "params" / "d")
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=2)
   with pytest.raises(RunError, match=r"every checkpoint in .* is damaged"):
-    checkpoints.restore(abstract_state(CONFIG, TASK))
+    checkpoints.restore(abstract())
   checkpoints.close()
   assert steps_in(tmp_path / "run") == [3, 5]  # for whoever can still read them
   gc.collect()

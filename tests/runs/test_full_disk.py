@@ -54,6 +54,7 @@ def tokenizer():
 
 
 # The file that fails is one of orbax' own, the description of an array, or the array itself.
+@pytest.mark.long
 @pytest.mark.parametrize("size", [100, 300, 1500])
 def test_of_a_checkpoint(tmp_path, capfd, size):
   state = jax.device_get(init_state(CONFIG, TASK))

@@ -34,6 +34,7 @@ def entries(cache):
   return {path: path.stat().st_mtime_ns for path in cache.glob("compiled/*/*-cache")}
 
 
+@pytest.mark.long
 def test_what_is_compiled_is_kept_and_what_is_damaged_is_made_again(tmp_path):
   first, _ = start(tmp_path)
   compiled = entries(tmp_path)

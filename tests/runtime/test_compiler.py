@@ -97,6 +97,7 @@ def compare(config: Config) -> None:
       assert error <= of_leaf * np.linalg.norm(leaf) + of_whole * whole, (name, jax.tree_util.keystr(path))
 
 
+@pytest.mark.long
 def test_one_layer(tmp_path):
   compare(changed(CONFIGS["transformer"], tmp_path, num_layers=1))
 

@@ -89,6 +89,7 @@ def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
   assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.long
 def test_classes_that_can_be_told_apart_are_learned(tokenizer):
   generator = random.Random(0)
   sentences = ["".join(generator.choices("ab", k=generator.choice([0, 1, 2, 7, 8]))) for _ in range(24)]

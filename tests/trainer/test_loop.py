@@ -57,7 +57,7 @@ def assert_same_bits(a, b) -> None:
   jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-@pytest.mark.parametrize("ema_decay", [0.0, 0.9])
+@pytest.mark.parametrize("ema_decay", [0.0, pytest.param(0.9, marks=pytest.mark.long)])
 def test_a_run_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd, ema_decay):
   whole, parts = tmp_path / "whole", tmp_path / "parts"
   loop.train(tiny(prefix, ema_decay=ema_decay), epath.Path(whole))
@@ -75,6 +75,7 @@ def test_a_run_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd, ema_decay):
   assert {"loss", "perplexity", "bleu", "bleu_signature"} <= validation[0].keys()
 
 
+@pytest.mark.long
 def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, monkeypatch):
   config = tiny(prefix, ema_decay=0.9)
   config.data.test = prefix
@@ -92,6 +93,7 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
   assert metrics_of(tmp_path)[-1]["loss"] == of_average != of_params
 
 
+@pytest.mark.long
 def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
   config, log = tiny(prefix), tmp_path / "run" / "train.log"
   loop.train(config, epath.Path(tmp_path / "run"))
@@ -175,6 +177,7 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
   assert shlex.split(invitation.partition(" | ")[2])[1:] == ["translate", "--workdir", str(tmp_path / "my run")]
 
 
+@pytest.mark.long
 def test_sigterm_saves(prefix, tmp_path, monkeypatch):
   update = loop.Trainer._update
 
@@ -196,6 +199,7 @@ class Killed(BaseException):
   """Ends the loop as if the process were gone."""
 
 
+@pytest.mark.long
 def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp_path, monkeypatch):
   """Lines of the log, checkpoints and validations coincide rarely, and stops with none of them."""
   config = tiny(prefix, steps=13, log_every=3, save_every=4)
@@ -242,6 +246,7 @@ def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp
   assert all(parts[name] == whole[name] for name in whole if name.split("/")[1] not in TIMING)
 
 
+@pytest.mark.long
 def test_a_finished_run_stays_as_it_is(prefix, tmp_path):
   config = tiny(prefix, steps=2)
   loop.train(config, epath.Path(tmp_path / "run"))
@@ -277,6 +282,7 @@ def test_another_text_is_refused(prefix, tmp_path):
     loop.train(tiny(prefix), epath.Path(tmp_path))
 
 
+@pytest.mark.long
 def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp_path):
   folder, config = epath.Path(tmp_path / "run"), tiny(prefix, batch_tokens=64, steps=2)
   (folder / "checkpoints").mkdir(parents=True)
@@ -286,6 +292,7 @@ def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp
   assert [line["step"] for line in metrics_of(folder) if line["split"] == "train"] == [2]
 
 
+@pytest.mark.long
 def test_a_start_that_failed_binds_nothing(prefix, tmp_path):
   with pytest.raises(InputError, match=r"config\.model\.vocab_size is 99999"):
     wrong = dataclasses.replace(tiny(prefix).model, vocab_size=99999)
@@ -377,6 +384,7 @@ def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
   assert line.startswith("transformer-jax: error: memory is exhausted: raise config.train.accumulation")
 
 
+@pytest.mark.long
 def test_debug_says_where_it_comes_from(prefix, tmp_path):
   config = dataclasses.replace(tiny(prefix, peak_learning_rate=1e38, steps=40), debug=True)
   try:
@@ -387,6 +395,7 @@ def test_debug_says_where_it_comes_from(prefix, tmp_path):
     jax.config.update("jax_debug_nans", False)
 
 
+@pytest.mark.long
 def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
   with pytest.raises(InputError, match="is not a run folder"):
     runs.open(tmp_path / "nowhere").model()

@@ -41,6 +41,7 @@ def lines_with(exported, text):
   return [line for line in exported.mlir_module().split("\n") if text in line]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", Dtype)
 def test_train_step_of_the_base_model(dtype):
   exported = lowered(ModelConfig(dtype=dtype), ["tpu", "cuda"])
@@ -50,6 +51,7 @@ def test_train_step_of_the_base_model(dtype):
   assert any("xbf16>" in line for line in products) == (dtype is Dtype.BFLOAT16)
 
 
+@pytest.mark.long
 def test_fused_attention_is_one_call_forward_and_one_backward(monkeypatch):
   cudnn = pytest.importorskip("jax._src.cudnn.fused_attention_stablehlo")
   # It asks the card, of which there is none here.

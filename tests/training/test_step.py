@@ -123,6 +123,7 @@ def shares(batch: Batch, devices: int) -> Batch:
   return jax.tree.map(lambda x: x.reshape(devices, -1, *x.shape[1:]), batch)
 
 
+@pytest.mark.long
 def test_an_update_under_jit_alone_is_that_of_one_device():
   """Equal to rounding: XLA is free to fuse the two programs differently."""
   state, rows = init_state(CONFIG, TASK), packed(copying_pairs(60))[:ROWS]
@@ -136,6 +137,7 @@ def test_an_update_under_jit_alone_is_that_of_one_device():
   assert float(sums.loss) > 0 and float(sums.tokens) == float(alone[1]["sums"].tokens)
 
 
+@pytest.mark.long
 def test_a_task_with_another_loss_is_trained_with_it():
   def doubled(config, params, rows, keys):
     sums = TASK.batch_sums(config, params, rows, keys)
@@ -230,6 +232,7 @@ def loss_of():
   return lambda state, index: float(step(state, shares(Batch(rows, np.int32(index)), 1))[1]["sums"].loss)
 
 
+@pytest.mark.long
 def test_dropout_is_keyed_by_a_row_s_place_in_the_whole_batch(loss_of):
   state = init_state(CONFIG, TASK)
   assert loss_of(state, [0, 1]) == loss_of(state, [0, 1])
@@ -283,6 +286,7 @@ def with_moving_average(decay):
   return dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=decay))
 
 
+@pytest.mark.long
 def test_the_moving_average_follows_the_parameters():
   config, rows = with_moving_average(0.25), packed(copying_pairs(60))[:ROWS]
   step = over(1, functools.partial(train_step, config, TASK), out_axes=(None, None))
@@ -306,6 +310,7 @@ def test_without_a_moving_average_the_state_has_no_more_arrays(one_device):
     assert len(jax.tree.leaves(state)) == len(jax.tree.leaves([state.step, state.params, state.optimizer]))
 
 
+@pytest.mark.long
 def test_the_state_with_a_moving_average_can_be_donated():
   """No two of its arrays share memory at the start."""
   config = with_moving_average(0.9)
