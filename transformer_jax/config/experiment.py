@@ -1,12 +1,12 @@
-"""Typed configuration of an experiment, validated where it is made.
+"""The typed configuration of an experiment, validated when it is made.
 
-A file in `configs/` returns a `Config`, whose functions may write into it: the
-dataclasses are mutable. `serialization.validated` therefore rebuilds the whole
-tree afterwards, so that the checks in `__post_init__` see the final values.
-From there on nobody writes into it, so that `ModelConfig` serves as a hashable
-attribute of the modules.
+A file in `configs/` returns a `Config`. The dataclasses are mutable, so the
+file's functions may change the values. `serialization.validated` therefore
+rebuilds the whole tree afterwards, so that the checks in `__post_init__` see the
+final values. From then on a `Config` is not changed, so that `ModelConfig` can
+be a hashable attribute of the modules.
 
-The sections `Attributes:` are what `--help` says of the keys.
+`--help` prints the sections `Attributes:` as the descriptions of the keys.
 """
 
 import enum
@@ -18,7 +18,7 @@ from transformer_jax.runtime.errors import InputError, require
 
 
 class Corpus(enum.Enum):
-  """Where sentence pairs come from."""
+  """The kinds of a corpus."""
 
   NUMBERS = "numbers"
   TEXT = "text"
@@ -27,7 +27,7 @@ class Corpus(enum.Enum):
 
 
 class Document(enum.Enum):
-  """What of plain text belongs together: no model sees from one document into another."""
+  """What a document of a plain text is; no token attends to another document."""
 
   FILE = "file"
   PARAGRAPH = "paragraph"
@@ -41,41 +41,42 @@ class LengthPenalty(enum.Enum):
   FAIRSEQ = "fairseq"
 
 
-# More hypotheses, or more tokens of a sentence, are a mistake.
+# More hypotheses, or more tokens in a sentence, are taken for a mistake.
 MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
-# An output goes on for so long where the model has not learned to end it: each token more is a step of the search.
+# If the model has not learned to end an output, the output becomes this much longer than its input, and each token is
+# a step of the search.
 MOST_EXTRA = 1 << 10
-# A length penalty with a larger alpha is more than float32 holds; the literature's are up to 2.
+# A length penalty with a larger alpha overflows float32; the values in the literature are at most 2.
 MOST_ALPHA = 5
 
 
 @dataclass
 class DataConfig:
-  """Where sentence pairs, or plain text, come from and how they are laid out in rows.
+  """The source of sentence pairs or plain text, and its layout in rows.
 
   Attributes:
-    corpus: where the text comes from: `numbers` (embedded), `text` (files),
+    corpus: the kind of corpus: `numbers` (embedded), `text` (files),
       `tfds` (TensorFlow Datasets) or `registered` (a corpus of another package,
       see `data/corpus.py`).
-    document: what a document is in the plain text of one language: a `file`, a
-      `paragraph` between blank lines, or a `line`; sentence pairs have none.
+    document: what a document of a plain text is: a `file`, a `paragraph`
+      between blank lines, or a `line`; not used for sentence pairs.
     source_language, target_language: language codes; for `text` they are the
       endings of `PREFIX.en` and `PREFIX.de`.
     train: the training text. For `text` a prefix or `SOURCE,TARGET`, several
       separated by `;`, each with an optional `*WEIGHT` (how often an epoch
-      reads it); for the others the name of a split.
-    validation: the text that is measured on while training, named like `train`;
-      empty is none.
-    test: the text that is measured on at the end, named like `train`; empty is
+      reads it); for the other kinds the name of a split.
+    validation: the text for validation during training, named like `train`;
+      empty means none.
+    test: the text for the test at the end, named like `train`; empty means
       none.
     dataset: the TFDS name, such as `wmt14_translate/de-en`, or the name of a
       registered corpus.
-    data_dir: TFDS' folder; empty is its own default.
-    row_length: tokens of a packed row, on each side.
-    max_length: longest sentence allowed in training, in tokens with its EOS;
-      0 is `row_length`. Longer pairs are skipped, counted and reported.
-    tokenizer: a SentencePiece model to use; empty learns one from `train`.
-    cache_dir: where packed rows are kept; empty is the user's cache folder.
+    data_dir: the folder of TFDS; empty means TFDS' default.
+    row_length: the tokens of a packed row, on each side.
+    max_length: the longest sentence allowed in training, in tokens with its EOS;
+      0 means `row_length`. Longer pairs are skipped, counted and reported.
+    tokenizer: the file of a SentencePiece model; empty learns one from `train`.
+    cache_dir: the folder of the packed rows; empty means the user's cache folder.
   """
 
   corpus: Corpus = Corpus.NUMBERS
@@ -119,32 +120,33 @@ class DataConfig:
 
 @dataclass
 class TrainConfig:
-  """The recipe of §5.
+  """The training recipe (§5).
 
   Attributes:
-    steps: updates in the whole run.
-    batch_tokens: tokens of a batch on each side, padding included; a batch is
-      `batch_tokens // row_length` rows over all devices and hosts.
-    accumulation: micro-batches that a batch is computed in, to save memory;
-      the result is the same.
-    warmup_steps: updates in which the learning rate rises (eq. 3).
-    peak_learning_rate: the learning rate at `warmup_steps`; none is eq. 3's own,
-      (d_model * warmup_steps) ** -0.5.
+    steps: the updates of the whole run.
+    batch_tokens: the tokens of a batch on each side, padding included; a batch
+      is `batch_tokens // row_length` rows over all devices and hosts.
+    accumulation: the micro-batches per batch, to save memory; the result is the
+      same.
+    warmup_steps: the updates in which the learning rate rises (eq. 3).
+    peak_learning_rate: the learning rate at `warmup_steps`; none means that of
+      eq. 3, (d_model * warmup_steps) ** -0.5.
     beta1: Adam's decay of the mean of the gradients.
     beta2: Adam's decay of the mean of their squares.
-    epsilon: what Adam adds to the denominator.
+    epsilon: the number that Adam adds to the denominator.
     label_smoothing: the probability epsilon_ls that is spread over all tokens (§5.4).
     ema_decay: the decay of an exponential moving average of the parameters,
       which validation, the test and decoding then use in place of the
-      parameters; 0 keeps none.
-    max_skipped: updates in a row that may be skipped, as their loss or gradients
-      are not finite; more end the run.
-    seed: the seed of parameters, dropout and the order of rows.
-    init_from: a run folder whose vocabulary and last parameters this run begins
-      with, where they have the same names and shapes; empty begins with random ones.
-    log_every: steps between two lines of the log.
-    save_every: steps between two checkpoints; 0 is only at the end.
-    keep: last checkpoints kept; the best by validation loss is kept besides.
+      parameters; 0 means no average.
+    max_skipped: the most updates in a row that may be skipped because their loss
+      or gradients are not finite; more end the run.
+    seed: the seed of the parameters, of dropout and of the order of rows.
+    init_from: a run folder; this run begins with its vocabulary, and with its
+      last parameters of the same names and shapes. Empty means random parameters.
+    log_every: the steps between two lines of the log.
+    save_every: the steps between two checkpoints; 0 saves only at the end.
+    keep: the number of last checkpoints to keep; the best by validation loss is
+      kept, too.
   """
 
   steps: int = 100_000
@@ -179,13 +181,14 @@ class TrainConfig:
 
 @dataclass
 class EvaluateConfig:
-  """How translations are scored, while training and by `evaluate`.
+  """The scoring of translations, during training and by `evaluate`.
 
   Attributes:
-    every: steps between two evaluations on the validation set; 0 is only at the end.
-    sentences: validation sentences translated at each; the loss is of all.
+    every: the steps between two validations; 0 validates only at the end.
+    sentences: the validation sentences that are translated each time; the loss
+      is that of all.
     tokenize: sacreBLEU's tokenisation; `none` for text that is tokenised already.
-    lowercase: whether letters of both cases are equal.
+    lowercase: whether the scores ignore case.
   """
 
   every: int = 1000
@@ -200,19 +203,19 @@ class EvaluateConfig:
 
 @dataclass
 class DecodeConfig:
-  """How translations are searched for (§6.1).
+  """The search for translations (§6.1).
 
   Attributes:
-    beam_size: hypotheses kept at each step; 1 is greedy search.
+    beam_size: the hypotheses kept at each step; 1 is greedy search.
     length_penalty: alpha, the exponent of the length penalty.
     penalty: the kind of length penalty: `gnmt`, ((5 + |Y|) / 6) ** alpha, or
       `fairseq`, |Y| ** alpha.
-    patience: a sentence is done when so many times `beam_size` hypotheses have
-      ended (1 is fairseq's rule); 0 is when nothing better is possible any more,
-      which takes longer.
-    extra_length: an output has at most the input's tokens and this many.
-    max_source_length: longest input, in tokens with its EOS, translated in one
-      piece; a longer one is translated in parts, with a warning.
+    patience: a sentence is done when `patience` times `beam_size` hypotheses
+      have ended (1 is fairseq's rule); 0 searches until no better hypothesis is
+      possible, which takes longer.
+    extra_length: the most tokens that an output may have more than its input.
+    max_source_length: the longest input, in tokens with its EOS, that is
+      translated as a whole; a longer one is translated in parts, with a warning.
   """
 
   beam_size: int = 4
@@ -237,7 +240,7 @@ class Config:
   """One experiment.
 
   Attributes:
-    debug: stop at the first NaN, with a traceback to where it was computed; slow.
+    debug: whether to stop at the first NaN with a traceback to the operation that computed it; slow.
   """
 
   data: DataConfig = field(default_factory=DataConfig)

@@ -13,15 +13,15 @@ from transformer_jax.config import Config, serialization
 from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.wording import nearest
 
-DEFAULT = "numbers.py"  # of the files that come with the package
+DEFAULT = "numbers.py"  # the file of the package that is read without --config
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def read_keys(arguments: Sequence[str]) -> dict[str, Any]:
-  """The keys that `--config.KEY=VALUE` or `--config.KEY VALUE` set, with their values.
+  """The keys and values that `--config.KEY=VALUE` or `--config.KEY VALUE` set.
 
-  A truth value may stand without a value: `--config.debug` is `--config.debug=true`.
+  A boolean key needs no value: `--config.debug` is `--config.debug=true`.
 
   Raises:
     InputError: an unknown key, or a value of the wrong type.
@@ -43,15 +43,15 @@ def read_keys(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def read_config(given: str | None, keys: Mapping[str, Any]) -> Config:
-  """The config of a file, with other values of some keys.
+  """The config of a file, with some keys changed.
 
   Args:
-    given: the flag --config: a file, or the name of one that comes with the package, and its argument after a colon;
-      None is the first example.
-    keys: what `read_keys` found.
+    given: the value of --config: a file, or the name of a file of the package, with an optional argument after a colon;
+      None means the first example.
+    keys: the result of `read_keys`.
 
   Raises:
-    InputError: there is no such file, it fails, it gives no Config, or the keys do not fit it.
+    InputError: there is no such file, it raises an error, it returns no Config, or the Config does not have the keys.
   """
   arguments = (given or "").split(":", 1)[1:]
   try:
@@ -68,10 +68,10 @@ def read_config(given: str | None, keys: Mapping[str, Any]) -> Config:
 
 
 def find_file(given: str | None) -> Path:
-  """The config file that --config names: that path, or `NAME`, `NAME.py` or `configs/NAME.py` of the package.
+  """The path of the file that --config names: a path, or `NAME`, `NAME.py` or `configs/NAME.py` of the package.
 
   Raises:
-    InputError: there is none; the message has the nearest names.
+    InputError: there is no such file; the message has the nearest names.
   """
   if given is None:
     return shipped_folder() / DEFAULT
@@ -89,19 +89,19 @@ def find_file(given: str | None) -> Path:
 
 
 def shipped_folder() -> Path:
-  """The config files that come with the package: inside an installed one, beside it in a checkout."""
+  """The folder of the package's config files: inside an installed package, beside it in a checkout."""
   installed = _PACKAGE / "configs"
   return installed if installed.is_dir() else _PACKAGE.parent / "configs"
 
 
 def run_name(given: str | None) -> str:
-  """The name of a run of a config file and its argument, as in `table3-B-dk16`."""
+  """The name of a run, made of the config file and its argument, such as `table3-B-dk16`."""
   name, _, argument = (given or DEFAULT).partition(":")
   return re.sub(r"[^\w.]+", "-", f"{Path(name).stem}-{argument}").strip("-")
 
 
 def _run(file: Path) -> ModuleType:
-  """Runs a config file, which finds its neighbours, and the files that come with the package, as `configs.NAME`."""
+  """Runs a config file; it can import the files of its own folder and of the package as `configs.NAME`."""
   for name in [name for name in sys.modules if name.partition(".")[0] == "configs"]:
     del sys.modules[name]
   package = ModuleType("configs")

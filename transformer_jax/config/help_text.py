@@ -1,4 +1,4 @@
-"""The keys of a config as --help shows them; what they mean is in the docstrings of the dataclasses."""
+"""The part of --help about the keys of a config; their descriptions come from the docstrings of the dataclasses."""
 
 import dataclasses
 import enum
@@ -16,7 +16,7 @@ _WIDTH = 80
 
 
 def help_text(config: Config) -> str:
-  """Each key with its value in this config, what it means, its type and its default."""
+  """Each key with its value in this config, its description, type and default."""
   lines = []
   for group in dataclasses.fields(config):
     value = getattr(config, group.name)
@@ -27,7 +27,7 @@ def help_text(config: Config) -> str:
 
 
 def descriptions(cls: type) -> dict[str, str]:
-  """What each field of a dataclass means, from the section `Attributes:` of its docstring and those of its bases."""
+  """The description of each field, from the section `Attributes:` of the docstrings of the dataclass and its bases."""
   found: dict[str, str] = {}
   for base in reversed(cls.__mro__):
     _, _, section = inspect.cleandoc(base.__doc__ or "").partition("\nAttributes:\n")
@@ -37,7 +37,7 @@ def descriptions(cls: type) -> dict[str, str]:
 
 
 def _keys(group: Any, prefix: str) -> Iterator[str]:
-  """The lines of the keys of one dataclass; a field that is a dataclass itself is a group of its own."""
+  """The lines about the keys of one dataclass; a field that is itself a dataclass is left out."""
   meanings, kinds = descriptions(type(group)), typing.get_type_hints(type(group))
   indent = " " * 6
   for field in dataclasses.fields(group):
@@ -55,7 +55,7 @@ def _first_sentence(cls: type) -> str:
 
 
 def _shown(value: Any) -> str:
-  """A value as it can be given on the command line."""
+  """A value in the form of the command line."""
   match value:
     case enum.Enum():
       return value.value

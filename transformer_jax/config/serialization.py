@@ -1,4 +1,4 @@
-"""A config as plain values: JSON, keys of the command line, and back, where every value is checked."""
+"""Conversion of a config to JSON values and to keys of the command line, and back, with every value checked."""
 
 import dataclasses
 import enum
@@ -16,14 +16,14 @@ from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.wording import nearest
 
-_short = reprlib.Repr()  # of a value that may be of any size and depth
+_short = reprlib.Repr()  # shortens a value of any size and depth
 _short.maxstring = _short.maxother = 80
 
-_FAMILY = "family"  # the key that names the dataclass of `model`: in JSON only, not on the command line
+_FAMILY = "family"  # the key of the model's family; it is only in JSON, not on the command line
 
 
 def type_of(key: str, config: Config | None = None) -> Any:
-  """The type of a key such as `model.num_layers`: in this config, or whatever model it is of.
+  """The type of a key such as `model.num_layers` in this config; without one, in the config of any model family.
 
   Raises:
     InputError: there is no such key; the message names the nearest ones.
@@ -43,10 +43,10 @@ def type_of(key: str, config: Config | None = None) -> Any:
 
 
 def from_text(text: str, key: str) -> Any:
-  """The value of a key, from what the command line says of it.
+  """The value of a key, converted from the text on the command line.
 
   Raises:
-    InputError: there is no such key, or the text is not of its type.
+    InputError: there is no such key, or the text cannot be converted to its type.
   """
   hint = type_of(key)
   if str not in _kinds(hint):
@@ -58,10 +58,10 @@ def from_text(text: str, key: str) -> Any:
 
 
 def changed(config: Config, values: Mapping[str, Any]) -> Config:
-  """The config with other values of some keys, such as `model.num_layers`; every check runs again.
+  """The config with some keys changed, such as `model.num_layers`; every check runs again.
 
   Raises:
-    InputError: the config's model has no such key, or the values do not go together.
+    InputError: the config's model has no such key, or a check fails.
   """
   tree = to_dict(config)
   for key, value in values.items():
@@ -75,7 +75,7 @@ def changed(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def _hints(known: Any) -> dict[str, Any]:
-  """The keys of a group with their types."""
+  """The names and types of the keys of a group."""
   if known is AnyModelConfig:
     return {key: hint for name in registry.names() for key, hint in _hints(registry.config_class(name)).items()}
   if not dataclasses.is_dataclass(known):
@@ -85,7 +85,7 @@ def _hints(known: Any) -> dict[str, Any]:
 
 
 def _keys(known: Any, prefix: str = "") -> Iterator[str]:
-  """All keys of a group and the groups in it."""
+  """All keys of a group and of the groups in it."""
   for name, hint in _hints(known).items():
     yield from _keys(hint, f"{prefix}{name}.") if _hints(hint) else [f"{prefix}{name}"]
 
@@ -96,12 +96,12 @@ def _unknown(path: str, name: str, known: dict[str, Any], meant: str) -> InputEr
 
 
 def validated(config: Config) -> Config:
-  """The same config, rebuilt so that every check runs on the values it has now."""
+  """The same config, rebuilt, so that every check runs on its present values."""
   return from_dict(to_dict(config))
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-  """The config as JSON values: an enum becomes its value."""
+  """The config as JSON values; an enum becomes its value."""
   family = {_FAMILY: registry.name_of(config)} if isinstance(config, AnyModelConfig) else {}
   return family | {
     f.name: to_dict(value)
@@ -115,7 +115,7 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 
 def flat(config: Config) -> dict[str, Any]:
-  """The keys as on the command line, such as `model.num_layers`, with their JSON values."""
+  """The keys in the form of the command line, such as `model.num_layers`, with their JSON values."""
   return {
     name: value
     for group, values in to_dict(config).items()
@@ -151,9 +151,13 @@ def _build(cls: type, values: Any, path: str) -> Any:
 
 
 def _convert(hint: Any, value: Any, path: str) -> Any:
-  """`value` as the type `hint`, where nothing is lost by it."""
+  """`value` converted to the type `hint`.
+
+  Raises:
+    InputError: the conversion would lose something.
+  """
   if hint is AnyModelConfig and isinstance(value, dict):
-    # A run folder of before there were families is of the first one.
+    # A run folder written before there were families is of the first family.
     hint = registry.config_class(value.get(_FAMILY, registry.FIRST))
     value = {key: inner for key, inner in value.items() if key != _FAMILY}
   if dataclasses.is_dataclass(hint) or hint is AnyModelConfig:
@@ -169,7 +173,7 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
 
 
 def describe_type(hint: Any) -> str:
-  """The type of a key in words, such as `int or none`, or `one of numbers, text, tfds`."""
+  """The type of a key in words, such as `int or none` or `one of numbers, text, tfds`."""
   return " or ".join(
     "one of " + ", ".join(member.value for member in kind)
     if isinstance(kind, type) and issubclass(kind, enum.Enum)
@@ -179,5 +183,5 @@ def describe_type(hint: Any) -> str:
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
-  """The types that a type allows: itself, or the members of a union."""
+  """The members of a union; for any other type, the type itself."""
   return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)

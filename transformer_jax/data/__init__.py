@@ -1,1 +1,1 @@
-"""From a corpus to batches: sentence pairs, tokens, packed rows, their order."""
+"""The path of a corpus to batches: sentence pairs, tokens, packed rows, their order."""

@@ -1,8 +1,8 @@
 """Contiguous blocks of text as packed rows: `[2, row_length]`, tokens and segments.
 
-Documents follow one another without a gap. Those that share a row are told apart by segments, numbered from 1 in each
-row, and one that does not end with its row goes on in the next, as a segment of its own. Segment 0 is padding, which
-only the last row has.
+Documents follow one another without a gap. Segments tell the documents of a row apart; they are numbered from 1 in
+each row. A document that does not end with its row continues in the next row as a new segment. Segment 0 is padding;
+only the last row has it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from transformer_jax.runtime.errors import InputError
 TOKENS, SEGMENTS = range(2)
 PARTS = 2
 
-_FORMAT = "blocks 1"  # of the cached rows; changes when their meaning does
+_FORMAT = "blocks 1"  # the version of the cached rows; it changes when their meaning does
 
 
 def learn_tokenizer(config: Config) -> Tokenizer:
@@ -31,7 +31,7 @@ def learn_tokenizer(config: Config) -> Tokenizer:
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
-  """The text `which` in blocks, made at the first call and read from the cache after it.
+  """The text `which` in blocks; the first call makes them, later calls read them from the cache.
 
   Raises:
     InputError: there is no text, or the cache cannot be written.
@@ -52,7 +52,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
 def pack_blocks(
   chunks: Iterable[Chunk], row_length: int, report: PackingReport, dtype: type = np.int32
 ) -> Iterator[np.ndarray]:
-  """Rows `[rows, 2, row_length]` of the documents' tokens with their EOS, counted in `report`."""
+  """Rows `[rows, 2, row_length]` of the documents' tokens, with an EOS after each; `report` gets the counts."""
   report.found = {"documents": 0, "tokens": 0}
   tokens, documents = np.zeros(0, np.int64), np.zeros(0, np.int64)
   for chunk, ends in chunks:

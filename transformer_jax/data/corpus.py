@@ -1,13 +1,12 @@
-"""Sentence pairs, wherever they come from.
+"""Sentence pairs of every kind of corpus.
 
-A corpus of one's own is a function that reads pairs, under a name: `register` adds one for this process. A package that
-has in its `pyproject.toml`
+A user's own corpus is a named function that reads pairs. `register` adds one for this process. An installed package
+adds one for every command if its `pyproject.toml` has
 
     [project.entry-points."transformer_jax.corpora"]
     my-corpus = "my_package:read_pairs"
 
-adds one for every command, once it is installed. The config chooses it by `config.data.corpus=registered` and
-`config.data.dataset=my-corpus`.
+The config chooses it with `config.data.corpus=registered` and `config.data.dataset=my-corpus`.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, one_line
 
-GROUP = "transformer_jax.corpora"  # of entry points
+GROUP = "transformer_jax.corpora"  # the group of entry points
 
 # (config.data, the value of its key `train`, `validation` or `test`) -> pairs of a source and a target sentence.
 ReadPairs = Callable[[DataConfig, str], Iterable[tuple[str, str]]]
@@ -30,7 +29,7 @@ _REGISTERED: dict[str, ReadPairs] = {}
 def register(name: str, read_pairs: ReadPairs) -> None:
   """Adds a corpus for this process: `config.data.dataset=name` with `config.data.corpus=registered`.
 
-  `read_pairs` is called anew for each reading, and must give the same pairs each time.
+  `read_pairs` is called again for each reading and must give the same pairs each time.
 
   Raises:
     InputError: another corpus has this name.
@@ -40,23 +39,23 @@ def register(name: str, read_pairs: ReadPairs) -> None:
 
 
 class SentencePairs(Protocol):
-  """Source and target sentences; reading them again starts from the beginning.
+  """Source and target sentences; each iteration starts from the beginning.
 
-  Nothing is left out: a pair with an empty side is yielded like any other, for
-  the reader to count. No sentence has a line feed in it.
+  Nothing is left out: a pair with an empty side is yielded like any other, so
+  that the reader can count it. No sentence contains a line feed.
 
   Attributes:
-    name: for messages.
+    name: the name of the corpus in messages.
   """
 
   name: str
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
-    """Reads the pairs one after another, never all at once."""
+    """Reads the pairs one by one, never all at once."""
     ...
 
   def fingerprint(self) -> str:
-    """A digest of what is read; another content, order or direction has another one."""
+    """A digest of what is read; it differs for another content, order or direction."""
     ...
 
 
@@ -64,17 +63,17 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
   """The corpus that `data.train`, `data.validation` or `data.test` names.
 
   Args:
-    data: where sentence pairs come from.
-    which: the value of one of those three keys.
+    data: the config of the data.
+    which: the value of one of these three keys.
 
   Raises:
-    InputError: there is no such corpus. What is wrong inside a file shows when
-      it is read.
+    InputError: there is no such corpus. Errors inside a file are raised when it
+      is read.
   """
   if not which.strip():
     raise InputError(f"the {data.corpus.value} corpus to read has an empty name: set config.data.train")
   languages = data.source_language, data.target_language
-  # A kind of corpus is imported where it is asked for: no other needs its libraries.
+  # Each kind of corpus is imported only when it is used: no other kind needs its libraries.
   match data.corpus:
     case Corpus.NUMBERS:
       from transformer_jax.data.numbers import NumberPairs
@@ -96,11 +95,12 @@ class RegisteredPairs:
   """The pairs that a registered function reads; a line feed inside a sentence becomes a space.
 
   Args:
-    data: its `dataset` is the name.
+    data: the config of the data; its `dataset` is the name of the corpus.
     which: as in `open_corpus`.
 
   Raises:
-    InputError: no such corpus is registered or installed; reading one, that it gives something else than pairs of text.
+    InputError: no such corpus is registered or installed; while reading, the corpus gives something else than pairs
+      of texts.
   """
 
   def __init__(self, data: DataConfig, which: str):
@@ -123,7 +123,7 @@ class RegisteredPairs:
           raise InputError(f"{self.name}, pair {number}: {one_line(repr(pair), 80)} is no pair of two texts")
 
   def fingerprint(self) -> str:
-    """A digest of all pairs, which are read for it."""
+    """A digest of all pairs; it reads them all."""
     digest = hashlib.blake2b(digest_size=16)
     for pair in self:
       digest.update(json.dumps(pair).encode())
@@ -131,7 +131,7 @@ class RegisteredPairs:
 
 
 def groups_of(data: DataConfig, which: str) -> list[str]:
-  """The group of each pair, by which scores are told apart, as in `3-digit numbers`; empty if a corpus has none."""
+  """The group of each pair for separate scores, such as `3-digit numbers`; empty if the corpus has no groups."""
   if data.corpus is not Corpus.NUMBERS:
     return []
   from transformer_jax.data.numbers import numbers_of
@@ -140,7 +140,7 @@ def groups_of(data: DataConfig, which: str) -> list[str]:
 
 
 def example_of(data: DataConfig) -> str:
-  """A source sentence with which to try a model of this corpus; empty where only the user knows one."""
+  """A source sentence to try a model of this corpus with; empty if the corpus has no fixed content."""
   if data.corpus is not Corpus.NUMBERS:
     return ""
   from transformer_jax.data.numbers import in_words

@@ -1,7 +1,7 @@
 """Plain text of one language: documents, their tokens, and back.
 
-Each line is encoded by itself, with the tokenizer's piece of a line feed between two lines, so that a word has the
-same piece at the start of a line as in the middle of it, and nothing of the text is lost.
+Each line is encoded by itself, and the token of a line feed stands between two lines. So a word has the same token at
+the start of a line as in the middle of it, and nothing of the text is lost.
 """
 
 import itertools
@@ -17,15 +17,15 @@ from transformer_jax.data.text import digest, lines_of, require_readable
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.runtime.errors import InputError
 
-# A document's tokens as they come; "true" behind the last of them.
+# Some tokens of a document, and whether they are its last.
 Chunk = tuple[np.ndarray, bool]
 
 
 class PlainText:
-  """Text files, read one after another as documents.
+  """The documents of one or several text files.
 
   Args:
-    which: files separated by `;`, UTF-8, each as it is or compressed (`.gz`, `.xz`).
+    which: UTF-8 files separated by `;`, each plain or compressed (`.gz`, `.xz`).
     document: what a document is: a whole file, a paragraph between blank lines, or a line.
 
   Raises:
@@ -42,7 +42,7 @@ class PlainText:
       require_readable(file)
 
   def fingerprint(self) -> str:
-    """A digest of the files' bytes as they are on disk, and of what a document is."""
+    """A digest of the files' bytes on disk and of what a document is."""
     return fingerprint.of_values([digest(file) for file in self._files], self._document.value)
 
   def lines(self) -> Iterator[str]:
@@ -50,7 +50,7 @@ class PlainText:
     return (line for document in self for line in document if line.strip())
 
   def __iter__(self) -> Iterator[Iterator[str]]:
-    """The lines of each document, to be read in turn; there is no blank document."""
+    """The lines of each document, which must be read in turn; no document is blank."""
     for file in self._files:
       match self._document:
         case Document.FILE:
@@ -73,7 +73,11 @@ def open_text(data: DataConfig, which: str) -> PlainText:
 
 
 def require_text(data: DataConfig) -> None:
-  """That the corpus is text files, as no other has anything for a language model to read."""
+  """Checks that the corpus is text files: a language model reads nothing else.
+
+  Raises:
+    InputError: it is another kind of corpus.
+  """
   if data.corpus is not Corpus.TEXT:
     raise InputError(f"config.data.corpus is {data.corpus.value!r}, but a language model reads files: set it to text")
 
@@ -83,17 +87,17 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[Iterator[str]]:
 
 
 def line_feed(tokenizer: Tokenizer) -> int:
-  """The piece that stands for a line feed."""
+  """The token that stands for a line feed."""
   return tokenizer.encode("\n")[-1]
 
 
 def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
-  """A text's tokens, without BOS and EOS: `decode_text` gives it back."""
+  """A text's tokens, without BOS and EOS; `decode_text` is the inverse."""
   return join_lines(tokenizer.encode_batch(text.split("\n")), line_feed(tokenizer))
 
 
 def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-  """The inverse of `encode_text`; whatever the numbers, this is a text."""
+  """The inverse of `encode_text`; any token numbers give a text."""
   lines: list[list[int]] = [[]]
   separator = line_feed(tokenizer)
   for token in ids:
@@ -105,14 +109,14 @@ def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer) -> Iterator[Chunk]:
-  """The tokens of documents with an EOS behind each, never more than some millions of characters at once."""
+  """The tokens of documents with an EOS after each; at most some millions of characters are encoded at once."""
   separator = line_feed(tokenizer)
   for lines in gathered(_marked(documents), AT_ONCE, lambda line: 1024 + len(line[0])):
     yield from _encoded(lines, tokenizer, separator)
 
 
 def _marked(documents: Iterable[Iterable[str]]) -> Iterator[tuple[str, bool, bool]]:
-  """Each line, whether it is its document's first, and its last."""
+  """Each line, whether it is its document's first, and whether it is the last."""
   for document in documents:
     first, previous = True, None
     for line in document:
@@ -138,7 +142,7 @@ def _encoded(lines: list[tuple[str, bool, bool]], tokenizer: Tokenizer, separato
 
 
 def join_lines(lines: Iterable[Sequence[int] | np.ndarray], separator: int) -> list[int]:
-  """The tokens of a text from those of its lines."""
+  """The tokens of a text, given the tokens of its lines."""
   joined: list[int] = []
   for number, line in enumerate(lines):
     joined.extend(line if number == 0 else [separator, *line])

@@ -1,4 +1,4 @@
-"""Digests by which a corpus is recognised."""
+"""Digests that identify a corpus."""
 
 import hashlib
 import io

@@ -1,7 +1,7 @@
-"""Two texts in a row, of which the second follows the first or is from elsewhere (Devlin et al. 2019, §3.1 and A.1).
+"""Rows of two texts: the second follows the first or comes from elsewhere (Devlin et al. 2019, §3.1 and A.1).
 
-A row is [CLS] A [SEP] B [SEP] in three arrays: tokens, sides (1 for A, 2 for B, 0 for padding), and the label, at
-every position: 1 where B follows A, else 0.
+A row is [CLS] A [SEP] B [SEP] in three arrays: the tokens, the sides (1 for A, 2 for B, 0 for padding) and the label.
+The label is the same at every position: 1 if B follows A, else 0.
 """
 
 import itertools
@@ -23,15 +23,15 @@ from transformer_jax.runtime.errors import InputError
 TOKENS, SIDES, LABEL = range(3)
 PARTS = 3
 
-_FORMAT = "next 2"  # of the cached rows; changes when their meaning does
-_SHORTER = 0.1  # of the rows are made of fewer tokens than fit, so that the model sees short texts too
-_AT_ONCE = 1024  # rows
+_FORMAT = "next 2"  # the version of the cached rows; it changes when their meaning does
+_SHORTER = 0.1  # the share of rows with fewer tokens than fit, so that the model sees short texts too
+_AT_ONCE = 1024  # rows that are yielded together
 
 Text = Sequence[Sequence[int] | np.ndarray]  # the tokens of a document's lines
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
-  """The text `which` as pairs, made at the first call and read from the cache after it.
+  """The text `which` as pairs; the first call makes them, later calls read them from the cache.
 
   Raises:
     InputError: there is no text, rows are too short, or the cache cannot be written.
@@ -69,7 +69,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
 
 
 class Lines(Sequence[np.ndarray]):
-  """A document in little memory: its lines' tokens, without the blank lines, in one array."""
+  """The tokens of a document's lines in one array, to save memory; blank lines are left out."""
 
   def __init__(self, lines: Iterable[str], tokenizer: Tokenizer, dtype: type):
     tokens, ends = [np.zeros(0, dtype)], [0]
@@ -96,17 +96,18 @@ class Lines(Sequence[np.ndarray]):
 
 
 def next_sentence_rows(documents: Sequence[Text], row_length: int, separator: int) -> Iterator[tuple[np.ndarray, int]]:
-  """Rows of pairs, `[3, row_length]` each, and how many tokens had no room in each.
+  """Rows of pairs, `[3, row_length]` each, and the number of tokens that were cut off each.
 
-  A document's lines are taken until a row is full, two at least. A random part of
-  them is A; B is the rest, or as often the lines at a random place of another
-  document, and then the rest begins the next row. Where one line is left, B is from
-  elsewhere. The same documents give the same rows.
+  A row takes lines of a document until it is full, and at least two. The lines
+  before a random one of them are A. With probability 1/2 the rest is B; otherwise
+  B is lines at a random place of another document, and the rest begins the next
+  row. If a document has one line left, B is from another document. The same
+  documents give the same rows.
 
   Args:
-    documents: of each its lines' tokens; no line is empty.
-    row_length: tokens of a row.
-    separator: the piece between two lines of a text.
+    documents: the tokens of each line of each document; no line is empty.
+    row_length: the tokens of a row.
+    separator: the token between two lines of a text.
   """
   generator = np.random.default_rng(0)
   room = row_length - 3
@@ -128,7 +129,7 @@ def next_sentence_rows(documents: Sequence[Text], row_length: int, separator: in
 
 
 def _end(document: Text, start: int, target: int) -> int:
-  """Behind the lines from `start` on that have so many tokens, the signs between them included, or behind the last."""
+  """The end of the lines from `start` on that have `target` tokens with their separators, or of the document."""
   end, size = start + 1, len(document[start])
   while end < len(document) and size < target:
     size += 1 + len(document[end])
@@ -137,7 +138,7 @@ def _end(document: Text, start: int, target: int) -> int:
 
 
 def _elsewhere(documents: Sequence[Text], number: int, target: int, generator: np.random.Generator) -> Text:
-  """Lines at a random place of another document, or of the only one."""
+  """Lines at a random place of another document, or of the same one if there is no other."""
   other = int(generator.integers(len(documents) - 1)) if len(documents) > 1 else number
   document = documents[other + (other >= number and len(documents) > 1)]
   start = int(generator.integers(len(document)))
@@ -145,7 +146,7 @@ def _elsewhere(documents: Sequence[Text], number: int, target: int, generator: n
 
 
 def _cut(first: list[int], second: list[int], room: int, generator: np.random.Generator) -> tuple[list[int], list[int]]:
-  """Shortens the longer one, at either end, until both fit."""
+  """Cuts tokens off the longer text, each at a random end, until both fit."""
   first_start, first_end, second_start, second_end = 0, len(first), 0, len(second)
   while (first_end - first_start) + (second_end - second_start) > room:
     front = int(generator.random() < 0.5)

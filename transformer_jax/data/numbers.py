@@ -11,25 +11,25 @@ from transformer_jax.data import fingerprint
 from transformer_jax.runtime.errors import InputError
 
 LIMIT = 1_000_000
-# Pairs of each number of digits in a split. A first run reads no more of them.
+# Pairs per number of digits in each split. More would slow down a first run.
 PAIRS = {"test": 400, "validation": 400, "train": 20_000}
-# Of all numbers with as many digits, at most one in so many is held out for a split.
+# A split holds out at most one in so many of the numbers with the same number of digits.
 HELD_OUT = {"test": 5, "validation": 10}
 
 
 class NumberPairs:
-  """Integers from 0 to 999,999 in words, as many of one digit as of two, and so on to six.
+  """Integers from 0 to 999,999 in words, equally many for each number of digits from one to six.
 
-  Nine in ten of all these numbers have six digits, and a model of those need
-  not know the short ones. There are few short ones, so they are repeated, but
-  no number is in two splits. Those of one digit are all in `train`.
+  Nine in ten of all these numbers have six digits, so a uniform sample would
+  hardly have short ones. There are few short numbers, so they are repeated, but
+  no number is in two splits. All numbers of one digit are in `train`.
 
   Args:
-    which: the name of a split.
-    source_language, target_language: codes that num2words knows.
+    which: the name of the split.
+    source_language, target_language: language codes of num2words.
 
   Raises:
-    InputError: another name or another code.
+    InputError: an unknown split or language code.
   """
 
   def __init__(self, which: str, source_language: str, target_language: str):
@@ -56,32 +56,32 @@ class NumberPairs:
       yield in_words(number, source), in_words(number, target)
 
   def fingerprint(self) -> str:
-    """A digest of what determines the text, which is made faster than written out."""
+    """A digest of what determines the text; it is faster than a digest of the text."""
     return fingerprint.of_values(self._which, self._languages, LIMIT, PAIRS, HELD_OUT, metadata.version("num2words"))
 
 
 def numbers_of(split: str) -> list[int]:
-  """The numbers of a split, one of each number of digits in turn, repeated where there are too few."""
+  """The numbers of a split, with one, two, ... digits in turn; they are repeated if there are too few."""
   distinct = [numbers for numbers in distinct_numbers(split).values() if numbers]
   return [numbers[i % len(numbers)] for i in range(PAIRS[split]) for numbers in distinct]
 
 
 def distinct_numbers(split: str) -> dict[int, list[int]]:
-  """The numbers of a split by their digits, each once, in the order of their hashes."""
+  """The numbers of a split by their number of digits, each once, in the order of their hashes."""
   return {digits: numbers[split] for digits, numbers in _splits().items()}
 
 
-# The corpus is read twice, to learn the tokenizer and to pack it.
+# The cache saves time as the corpus is read twice: to learn the tokenizer and to pack rows.
 @functools.cache
 def in_words(number: int, language: str) -> str:
-  """The number written out, as num2words does it.
+  """The number written out by num2words.
 
   Raises:
     InputError: num2words fails on this number in this language.
   """
   try:
     return _converter(language).to_cardinal(number).strip()
-  except Exception as error:  # its languages fail in various ways
+  except Exception as error:  # the languages of num2words raise various exceptions
     raise InputError(
       f"num2words cannot write {number} in the language {language!r}: choose another config.data.source_language or "
       "config.data.target_language"
@@ -89,17 +89,17 @@ def in_words(number: int, language: str) -> str:
 
 
 class _Converter(Protocol):
-  """What num2words writes a language with."""
+  """The interface of num2words' converter of a language."""
 
   def to_cardinal(self, number: int) -> str: ...
 
 
 @functools.cache
 def _converter(language: str) -> _Converter:
-  """What num2words writes the language with, made faster.
+  """A faster copy of num2words' converter of a language.
 
-  It would try its names of 10^600 and many others on every number; a copy
-  knows only the names of numbers that occur.
+  The original tries its names of 10^600 and many other numbers on every number;
+  the copy has only the names of numbers that occur.
   """
   from num2words import CONVERTER_CLASSES
 
@@ -111,7 +111,7 @@ def _converter(language: str) -> _Converter:
 
 @functools.cache
 def _splits() -> dict[int, dict[str, list[int]]]:
-  """The numbers of each split by their digits: first what is held out, then what is trained on."""
+  """The numbers of each split by their number of digits: first the held-out splits, then `train`."""
   splits: dict[int, dict[str, list[int]]] = {}
   for digits in range(1, len(str(LIMIT))):
     left = _shuffled(range(10 ** (digits - 1) if digits > 1 else 0, 10**digits))

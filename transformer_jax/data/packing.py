@@ -1,9 +1,9 @@
-"""Several sentence pairs in one fixed-length row, told apart by segments.
+"""Packing of several sentence pairs into one fixed-length row; segments tell them apart.
 
-A row has a source side and a target side of `row_length` tokens each. The
-pairs in it are numbered from 1: the k-th pair's tokens have segment k on both
-sides, padding has segment 0. Masks keep the pairs from seeing each other, so
-that a packed pair has the logits and the loss it would have alone.
+A row has a source side and a target side of `row_length` tokens each. The k-th
+pair's tokens have segment k, from 1, on both sides; padding has segment 0. Masks
+keep the pairs from attending to each other, so that a packed pair has the same
+logits and the same loss as alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,15 +15,15 @@ from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.runtime.wording import counted
 
-# What the four arrays of a row are, in this order: `rows[row, SOURCE]` is `[row_length]`.
+# The four arrays of a row in their order: `rows[row, SOURCE]` is `[row_length]`.
 SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS = range(4)
 PARTS = 4
 
 # Pairs that are placed together. Larger windows pack no better, smaller ones worse.
 WINDOW = 8192
-# Characters that are encoded together, where a line counts as 1,024 more.
+# Characters that are encoded together; each line counts as 1,024 more.
 AT_ONCE = WINDOW * 1024
-# Characters of a sentence that are looked at to count the tokens of one that is too long.
+# Characters of a too long sentence that are encoded, to report its length.
 _CHARACTERS = 1 << 16
 
 Item = TypeVar("Item")
@@ -33,21 +33,21 @@ Pair = tuple[Sequence[int], Sequence[int]]
 def encode_pairs(
   sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport
 ) -> Iterator[Pair]:
-  """Token sequences with their EOS.
+  """The token sequences of sentence pairs, each with an EOS.
 
-  Left out are pairs with a side of more than `longest` tokens, and pairs with
-  an empty side or one of spaces alone.
+  Two kinds of pairs are left out: those with a side of more than `longest`
+  tokens, and those with a side that is empty or only spaces.
 
   Args:
-    sentences: source and target sentences.
-    tokenizer: of both.
-    longest: most tokens of either side, EOS included.
-    report: gets the counts, those of what is left out behind the last pair. The longest sentence is said to have the
-      tokens of its first 65,536 characters.
+    sentences: the source and target sentences.
+    tokenizer: the tokenizer of both sides.
+    longest: the most tokens of either side, EOS included.
+    report: gets the counts; the counts of pairs left out are complete after the last pair. The length that it reports
+      for the longest sentence counts the tokens of at least its first 65,536 characters.
   """
   report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
   too_long = empty = longest_seen = 0
-  # No piece spells more characters, so that what is cut here is too long all the same.
+  # No token spells more characters, so a sentence that is cut here is still too long.
   most = max(_CHARACTERS, longest * tokenizer.longest_piece)
   cut = (tuple(side[:most] if side.strip() else "" for side in pair) for pair in sentences)
   for batch in gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1])):
@@ -73,15 +73,15 @@ def encode_pairs(
 
 
 def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iterator[np.ndarray]:
-  """Best fit decreasing within a window: the longest pair first, into the fullest row that takes it.
+  """Packs pairs into rows by best fit decreasing: in each window the longest pair first, into the fullest row it fits.
 
   Args:
-    pairs: token sequences of at most `row_length` tokens.
-    row_length: of each side.
-    dtype: of the rows.
+    pairs: pairs of at most `row_length` tokens on each side.
+    row_length: the tokens of each side of a row.
+    dtype: the type of the rows.
 
   Yields:
-    `[rows, 4, row_length]`, a window at a time.
+    Rows `[rows, 4, row_length]`, one window at a time.
   """
   for window in gathered(pairs, WINDOW):
     lengths = np.array([(len(source), len(target)) for source, target in window])
@@ -90,7 +90,7 @@ def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iter
     free = np.full((len(window), 2), row_length)  # tokens left in each row, on each side
     used = 0
     for i in order:
-      left = free[: used + 1] - lengths[i]  # the last one is a new row
+      left = free[: used + 1] - lengths[i]  # the last row is a new one
       fits = left.min(axis=1) >= 0
       row = int(np.argmin(np.where(fits, left.sum(axis=1), 4 * row_length)))
       free[row] = left[row]

@@ -1,8 +1,7 @@
-"""From a corpus to batches: tokens, packed rows on disk, and one global order of them.
+"""The path of a corpus to batches: tokens, packed rows on disk, and one global order of the rows.
 
-Position = step: which rows make up the batch of a step is a pure function of
-the seed and the step, so that to resume is to start at that step, on any
-number of devices and hosts.
+The rows of a step's batch are a pure function of the seed and the step. So a
+resumed run simply starts at its step, on any number of devices and hosts.
 """
 
 from collections.abc import Iterator
@@ -22,15 +21,15 @@ from transformer_jax.runtime.errors import InputError
 
 Array = TypeVar("Array")  # NumPy's or JAX's
 
-_FORMAT = 1  # of the cached rows; changes when their meaning does
+_FORMAT = 1  # the version of the cached rows; it changes when their meaning does
 
 
 class Batch(NamedTuple, Generic[Array]):
-  """Rows of one step, as NumPy or JAX arrays.
+  """The rows of one step, as NumPy or JAX arrays.
 
   Attributes:
-    rows: `[rows, parts, row_length]` unsigned integers; those of sentence pairs as `packing` lays them out.
-    places: `[rows]` int32, each row's place in the batch over all hosts; it keys dropout.
+    rows: `[rows, parts, row_length]` unsigned integers; `packing` tells the layout for sentence pairs.
+    places: `[rows]` int32, each row's index in the batch over all hosts; dropout keys are derived from it.
   """
 
   rows: Array
@@ -46,10 +45,10 @@ def learn_tokenizer(data: DataConfig, vocab_size: int) -> Tokenizer:
 
 
 def chosen_tokenizer(path: str, vocab_size: int) -> Tokenizer:
-  """A tokenizer of the user's.
+  """The tokenizer in a file that the user chose.
 
   Raises:
-    InputError: it cannot be read, or has another size than the model's vocabulary.
+    InputError: the file cannot be read, or its size is not that of the model's vocabulary.
   """
   tokenizer = Tokenizer.load(path)
   if tokenizer.vocab_size != vocab_size:
@@ -61,7 +60,7 @@ def chosen_tokenizer(path: str, vocab_size: int) -> Tokenizer:
 
 
 def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:
-  """The packed rows of the corpus `which`, made at the first call and read from the cache after it.
+  """The packed rows of the corpus `which`; the first call makes them, later calls read them from the cache.
 
   Raises:
     InputError: no pair is left, or the cache cannot be written.
@@ -94,11 +93,11 @@ class Batches:
 
   Args:
     packed: all rows of the corpus.
-    size: rows of a batch over all hosts.
-    seed: of the order; each epoch has another.
-    multiple: the batch is filled up with empty rows to a multiple of this, so
+    size: the rows of a batch over all hosts.
+    seed: the seed of the order; each epoch has another order.
+    multiple: a batch is filled up with empty rows to a multiple of this, so
       that any number of devices shares the same batch.
-    host, hosts: this host's share is the `host`-th of `hosts` equal ones.
+    host, hosts: this host gets the `host`-th of `hosts` equal shares of a batch.
   """
 
   def __init__(self, packed: PackedRows, size: int, seed: int, *, multiple: int = 1, host: int = 0, hosts: int = 1):
@@ -108,7 +107,7 @@ class Batches:
     self._share = slice(host * self._padded // hosts, (host + 1) * self._padded // hosts)
 
   def rows_of(self, step: int) -> np.ndarray:
-    """Which rows of the corpus, from 0, the step's batch has on all hosts."""
+    """The indices, from 0, of the rows in the step's batch over all hosts."""
     return np.asarray(self._order[step])
 
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
@@ -121,7 +120,7 @@ class Batches:
 
 
 def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:
-  """All rows once, for evaluation; the last batch is filled up with empty rows."""
+  """Batches of all rows, each row once, for evaluation; the last batch is filled up with empty rows."""
   batches = []
   for start in range(0, len(packed.rows), size):
     rows = np.zeros((size, *packed.rows.shape[1:]), packed.rows.dtype)

@@ -1,7 +1,7 @@
-"""Packed rows on disk: made once, memory-mapped after it, and known to be what was written.
+"""Packed rows on disk: made once, then memory-mapped and checked.
 
-A folder `rows/FINGERPRINT` has two files: `rows.bin`, the rows' numbers, and `report.json`, what became of the corpus
-and a CRC-32 of both. It is computed again whenever the rows are opened, which reads them once, as the training will.
+A folder `rows/FINGERPRINT` has two files: `rows.bin` holds the rows, `report.json` holds the report of the packing and
+a CRC-32 of both. Each time the rows are opened, the CRC-32 is computed again and compared, which reads all rows once.
 """
 
 import dataclasses
@@ -44,19 +44,19 @@ def cached_rows(
   shape: tuple[int, int],
   dtype: type,
 ) -> PackedRows:
-  """Rows that are made at the first call and read from the cache after it; where they are damaged, made again.
+  """Packed rows from the cache; they are made at the first call, and again if they are damaged.
 
   Args:
-    data: says where the cache is.
+    data: the config of the data; it has the cache's folder.
     content: a fingerprint of all that the rows depend on.
-    pack: makes them, `[rows, *shape]` at a time.
-    report: empty; `pack` fills it in.
-    shape: of a row.
-    dtype: of the rows.
+    pack: a function that yields the rows, `[rows, *shape]` at a time.
+    report: an empty report; `pack` fills it in.
+    shape: the shape of a row.
+    dtype: the type of the rows.
 
   Raises:
-    InputError: the cache cannot be written; or one of `pack`.
-    RunError: the disk is full, or does not give back what was written.
+    InputError: the cache cannot be written, or `pack` raises it.
+    RunError: the disk is full, or the rows read differ from those written.
   """
   folder = (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows" / content
 
@@ -74,13 +74,13 @@ def cached_rows(
 
 
 def _publish(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], None]) -> None:
-  """Fills a folder under another name first, so that a half-written one is never read.
+  """Fills a temporary folder and renames it, so that a half-written folder is never read.
 
-  Of several processes that share the cache, as those of one machine do, one fills it and the others wait.
+  If several processes share the cache, as on one machine, one of them fills the folder and the others wait.
   """
   try:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Never deleted: that would pull it from under a process that waits for it.
+    # The lock file is never deleted, as another process may be waiting for it.
     lock = folder.with_suffix(".lock").open("w")
   except OSError as error:
     raise InputError(
@@ -92,12 +92,12 @@ def _publish(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], 
       if not is_whole():  # another process may have been first
         _replace(folder, is_whole, fill, alone)
   except OSError as error:
-    if not is_whole():  # another process may have been first, where there are no locks
+    if not is_whole():  # without locks another process may have been first
       raise RunError(f"cannot write packed rows to {folder}: {error.strerror}") from error
 
 
 def _lock(file: TextIO) -> bool:
-  """Waits until no other process holds the file; false where the file system has no locks, and all do the work."""
+  """Waits until no other process holds the file; false if the file system has no locks, so that all do the work."""
   try:
     fcntl.flock(file, fcntl.LOCK_EX)
   except OSError:
@@ -106,7 +106,7 @@ def _lock(file: TextIO) -> bool:
 
 
 def _replace(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], None], alone: bool) -> None:
-  """Where no other process can be at work, what a killed one has left behind is deleted."""
+  """Makes the folder or replaces a damaged one; `alone`: no other process can be at work, so leftovers are deleted."""
   if folder.exists():
     say(f"the packed rows in {folder} are damaged, or of an older version: packing them again")
   for left in folder.parent.glob(f"{folder.name}.*/") if alone else ():
@@ -137,7 +137,7 @@ def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: P
 
 
 def _read(folder: Path, shape: tuple[int, int], dtype: type) -> tuple[np.ndarray, PackingReport] | None:
-  """Rows and their report; None where they are not there, or not what was written."""
+  """The rows and their report; None if they are missing or damaged."""
   try:
     values = json.loads((folder / _REPORT).read_bytes())
     if values["crc32"] != _with_report(_crc32(folder / _ROWS), values["report"]):
@@ -157,5 +157,5 @@ def _crc32(path: Path) -> int:
 
 
 def _with_report(crc: int, values: object) -> int:
-  """The rows' sum, continued over the report."""
+  """The CRC-32 of the rows, continued over the report."""
   return zlib.crc32(json.dumps(values).encode(), crc)

@@ -1,4 +1,4 @@
-"""Positions and shifted inputs in a row that several sequences share."""
+"""Positions and shifted inputs in a packed row, which holds several sequences."""
 
 import jax
 import jax.numpy as jnp
@@ -7,12 +7,12 @@ from transformer_jax.model.special_tokens import BOS
 
 
 def segment_positions(segments: jax.Array) -> jax.Array:
-  """Positions from 0 in each segment: `[length]` -> `[length]` int32."""
+  """The position of each token in its segment, from 0: `[length]` -> `[length]` int32."""
   index = jnp.arange(len(segments))
   first = jnp.concatenate([jnp.ones(1, bool), segments[1:] != segments[:-1]])
   return index - jax.lax.cummax(jnp.where(first, index, 0))
 
 
 def decoder_input(target: jax.Array, positions: jax.Array) -> jax.Array:
-  """The target shifted right behind BOS, in each segment: `[length]` -> `[length]`."""
+  """The target shifted right by one, with BOS first, in each segment: `[length]` -> `[length]`."""
   return jnp.where(positions == 0, BOS, jnp.roll(target, 1))

@@ -1,4 +1,5 @@
-"""Sentence pairs in text files: one sentence a line, UTF-8, line i of one file translated in line i of the other."""
+"""Sentence pairs in UTF-8 text files with one sentence per line; line i of one file is the translation of line i of
+the other."""
 
 import codecs
 import gzip
@@ -18,18 +19,18 @@ from transformer_jax.data import fingerprint
 from transformer_jax.runtime.errors import InputError
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
-# Bytes of a line, with its end. What is longer is no text, and memory might not hold it.
+# The most bytes of a line, its end included. A longer line is not text and may not fit into memory.
 LONGEST_LINE = 1 << 24
 
 
 class TextPairs:
-  """One or several parallel corpora, read one after another.
+  """The pairs of one or several parallel corpora, one corpus after another.
 
   Args:
     which: corpora separated by `;`, each `PREFIX` or `SOURCE,TARGET` with an
       optional `*WEIGHT`. `PREFIX` means the files `PREFIX.en` and `PREFIX.de`
-      (the languages are the endings), each as it is or with `.gz` or `.xz`.
-    source_language, target_language: the endings.
+      (the languages are the endings), each plain or compressed (`.gz`, `.xz`).
+    source_language, target_language: the endings of the files.
 
   Raises:
     InputError: a file is missing or may not be read, or a weight is not a positive number.
@@ -44,7 +45,7 @@ class TextPairs:
 
     Raises:
       InputError: two files differ in their number of lines or have none, a
-        line is not UTF-8, or a file cannot be read; pairs before that were
+        line is not UTF-8, or a file cannot be read; all earlier pairs were
         yielded.
     """
     for files in self._files:
@@ -52,7 +53,7 @@ class TextPairs:
       yield from repeated(pairs, files.weight)
 
   def fingerprint(self) -> str:
-    """A digest of the files' bytes as they are on disk, and of the weights."""
+    """A digest of the files' bytes on disk and of the weights."""
     return fingerprint.of_values([(digest(files.source), digest(files.target), files.weight) for files in self._files])
 
 
@@ -64,7 +65,7 @@ class _Files:
 
 
 class Stream(Protocol):
-  """Bytes, as every binary file has them."""
+  """The method of a binary file that `read_lines` needs."""
 
   def readline(self, size: int, /) -> bytes: ...
 
@@ -72,14 +73,14 @@ class Stream(Protocol):
 def read_lines(stream: Stream, name: str) -> Iterator[str]:
   """The lines of a UTF-8 text, without their ends.
 
-  A line ends with a line feed; a carriage return before it and a byte order
-  mark at the start of the text are left out, and the last line needs no end.
-  Every other character is text, among them those that `str.splitlines` takes
-  for line ends.
+  A line ends with a line feed; the last line needs none. A carriage return
+  before the line feed and a byte order mark at the start of the text are left
+  out. Every other character is text, even if `str.splitlines` takes it for a
+  line end.
 
   Args:
-    stream: the bytes.
-    name: of the file, for the message.
+    stream: the binary file.
+    name: the name of the file in messages.
 
   Raises:
     InputError: a line is not UTF-8, or longer than 16 MiB; all earlier ones were yielded.
@@ -103,11 +104,11 @@ def read_lines(stream: Stream, name: str) -> Iterator[str]:
 def zip_lines(
   sources: Iterator[str], targets: Iterator[str], source_name: str, target_name: str
 ) -> Iterator[tuple[str, str]]:
-  """Pairs of lines.
+  """Line i of one text with line i of the other.
 
   Raises:
-    InputError: there are more lines on one side, or none at all; the pairs
-      before were yielded.
+    InputError: one side has more lines, or both have none; all earlier pairs
+      were yielded.
   """
   count = 0
   for source, target in zip_longest(sources, targets):
@@ -125,10 +126,10 @@ def zip_lines(
 
 
 def repeated(pairs: Iterable[tuple[str, str]], weight: float) -> Iterator[tuple[str, str]]:
-  """Each pair floor(weight) times, and a share weight - floor(weight) of them once more.
+  """Each pair floor(weight) times, and a share weight - floor(weight) of the pairs once more.
 
-  Which ones is decided by a hash of their number, so it is the same in every
-  epoch and every process.
+  A hash of a pair's number decides whether it comes once more, so the pairs are
+  the same in every epoch and every process.
   """
   times, share = int(weight), weight % 1
   for i, pair in enumerate(pairs):
@@ -137,13 +138,13 @@ def repeated(pairs: Iterable[tuple[str, str]], weight: float) -> Iterator[tuple[
 
 
 def _uniform(i: int) -> float:
-  """A number in [0, 1) that looks random."""
+  """A pseudo-random number in [0, 1)."""
   digest = hashlib.blake2b(i.to_bytes(8, "little"), digest_size=4).digest()
   return int.from_bytes(digest, "little") / 2**32
 
 
 def _parse(part: str, which: str, languages: tuple[str, str]) -> _Files:
-  """`PREFIX`, `SOURCE,TARGET`, either with `*WEIGHT`."""
+  """Parses `PREFIX` or `SOURCE,TARGET`, either with an optional `*WEIGHT`."""
   paths, star, text = part.rpartition("*")
   if not star:
     paths, text = part, "1"
@@ -164,7 +165,7 @@ def _parse(part: str, which: str, languages: tuple[str, str]) -> _Files:
 
 
 def _file_of_prefix(name: str) -> epath.Path:
-  """The one file of that name, plain or compressed."""
+  """The file of that name, plain or compressed; there must be exactly one."""
   path = epath.Path(name).expanduser()
   with _readable(path):
     found = [file for ending in ("", *_OPENERS) if (file := path.with_name(path.name + ending)).exists()]
@@ -183,7 +184,7 @@ def _existing(name: str) -> epath.Path:
 
 
 def require_readable(path: epath.Path) -> None:
-  """Raises InputError where a file is not there or may not be read."""
+  """Raises InputError if a file does not exist or may not be read."""
   with _readable(path):
     if not path.exists():
       raise InputError(f"{path} does not exist: check the path")
@@ -191,14 +192,14 @@ def require_readable(path: epath.Path) -> None:
 
 
 def lines_of(path: epath.Path) -> Iterator[str]:
-  """The lines of a file, plain or compressed, as `read_lines` reads them; what cannot be read is an InputError."""
+  """The lines of a file, plain or compressed, by `read_lines`; InputError if the file cannot be read."""
   with _readable(path), path.open("rb") as file:
     opener = _OPENERS.get(path.suffix)
     yield from read_lines(cast(Stream, opener(file, "rb") if opener else file), str(path))
 
 
 def digest(path: epath.Path) -> str:
-  """A digest of a file's bytes; what cannot be read is an InputError."""
+  """A digest of a file's bytes; InputError if the file cannot be read."""
   with _readable(path):
     return fingerprint.of_file(path)
 

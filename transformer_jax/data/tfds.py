@@ -1,4 +1,4 @@
-"""Sentence pairs from TensorFlow Datasets, prepared and read without TensorFlow."""
+"""Sentence pairs of TensorFlow Datasets, prepared and read without TensorFlow."""
 
 import contextlib
 import importlib.util
@@ -17,25 +17,25 @@ if TYPE_CHECKING:  # it takes seconds to import
   from tensorflow_datasets.core import DatasetBuilder
   from tensorflow_datasets.core.splits import SplitInfo, SubSplitInfo
 
-# Examples read at once; one at a time takes longer.
+# Examples that are read together, which is faster than one by one.
 _CHUNK = 1024
 
 
 class TfdsPairs:
-  """A split of a dataset that has two languages, in either direction.
+  """A split of a dataset with two languages, in either direction.
 
-  The dataset is downloaded and prepared if it is not yet, as ArrayRecord files,
-  which need no TensorFlow to be read.
+  The dataset is downloaded and prepared first if necessary, as ArrayRecord files,
+  which can be read without TensorFlow.
 
   Args:
-    dataset: its TFDS name, such as `wmt14_translate/de-en`.
-    split: `train`, or a part such as `train[:1%]`.
-    source_language, target_language: names of the two text features.
-    data_dir: where TFDS keeps its datasets; empty is its own default.
+    dataset: the TFDS name of the dataset, such as `wmt14_translate/de-en`.
+    split: the split, such as `train`, or a part of it, such as `train[:1%]`.
+    source_language, target_language: the names of the two text features.
+    data_dir: the folder of TFDS' datasets; empty means TFDS' default.
 
   Raises:
-    InputError: there is no such dataset, split or feature, or it cannot be
-      prepared without the user's help.
+    InputError: there is no such dataset, split or feature, or the user must
+      fetch files of the dataset by hand.
     RunError: downloading or preparing failed.
   """
 
@@ -54,7 +54,7 @@ class TfdsPairs:
       InputError: a text is not UTF-8.
     """
     source, target = self._languages
-    builder: Any = self._builder  # its decorators hide the parameters from type checkers
+    builder: Any = self._builder  # the decorators of TFDS hide the parameters from type checkers
     examples = builder.as_data_source(self._split.name)
     for start in range(0, len(examples), _CHUNK):
       numbers = range(start, min(start + _CHUNK, len(examples)))
@@ -68,7 +68,7 @@ class TfdsPairs:
       raise InputError(f"{self.name}, example {number}: the text is not valid UTF-8") from error
 
   def fingerprint(self) -> str:
-    """A digest of the dataset's version, the split's files and what is read of them."""
+    """A digest of the dataset's version, the split's files and the part of them that is read."""
     parts = [
       (fingerprint.of_file(epath.Path(part.filename)), part.skip, part.take) for part in self._split.file_instructions
     ]
@@ -109,7 +109,7 @@ def _require_text(builder: "DatasetBuilder", dataset: str, languages: tuple[str,
 
 
 def _prepare(builder: "DatasetBuilder", dataset: str) -> None:
-  """Downloads and prepares what is not yet on disk."""
+  """Downloads and prepares the dataset if it is not yet on disk."""
   try:
     with extraction_without_tensorflow():
       builder.download_and_prepare()
@@ -125,7 +125,7 @@ def _prepare(builder: "DatasetBuilder", dataset: str) -> None:
 
 
 def _split(builder: "DatasetBuilder", dataset: str, split: str) -> "SplitInfo | SubSplitInfo":
-  """What TFDS knows of the split, its files among it."""
+  """TFDS' description of the split, which has its files."""
   splits = builder.info.splits
   try:
     if splits[split].num_examples:
@@ -138,12 +138,12 @@ def _split(builder: "DatasetBuilder", dataset: str, split: str) -> "SplitInfo | 
 
 @contextlib.contextmanager
 def extraction_without_tensorflow() -> Iterator[None]:
-  """Lets TFDS unpack archives where TensorFlow is not installed.
+  """Lets TFDS unpack archives if TensorFlow is not installed.
 
-  Its extractor is the one part of preparing a translation dataset that calls
-  TensorFlow, for two functions. They are put in the place of TensorFlow in that
-  module, which is a private one of TFDS: where another version has no such
-  place, nothing is changed and TFDS itself says that TensorFlow is missing.
+  To prepare a translation dataset, only TFDS' extractor calls TensorFlow, and
+  only two functions of it. These two replace TensorFlow in the extractor's
+  module. That module is private to TFDS: if another version has no such module,
+  nothing is replaced and TFDS itself reports that TensorFlow is missing.
   """
   from tensorflow_datasets.core.download import extractor
 
@@ -162,7 +162,7 @@ def extraction_without_tensorflow() -> Iterator[None]:
 
 
 def _brief(error: Exception) -> str:
-  """What TFDS says, without the call before it and the long lists behind it."""
+  """TFDS' error message, without the call before it and the long lists after it."""
   text = str(error.args[0] if isinstance(error, KeyError) and error.args else error).strip()
   text = re.sub(r'^Failed to construct dataset .*?\}": ', "", text)
   return text.partition("\n")[0].partition(" Here are ")[0].rstrip(".: ") or type(error).__name__

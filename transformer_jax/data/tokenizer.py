@@ -1,9 +1,9 @@
 """SentencePiece: one vocabulary of byte-pair encoded pieces for both languages (§5.1).
 
-Nothing of a text is lost: no normalisation, spaces are kept, and what the
-pieces cannot spell is spelled in bytes. A text gets one space in front, so
-that a word has the same piece at the start of a line as in the middle of it;
-decoding takes that space away again.
+Nothing of a text is lost: there is no normalisation, spaces are kept, and
+characters without a piece are spelled in bytes. A text gets one space in front,
+so that a word has the same piece at the start of a line as in the middle of it;
+decoding removes that space.
 """
 
 import hashlib
@@ -20,34 +20,34 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.untrusted import read_bytes
 
-# Bytes of a model's file: several times those of the largest vocabularies.
+# The most bytes of a model's file: several times the size of the largest vocabularies.
 _LARGEST = 1 << 24
 # SentencePiece writes a space as this sign, and reads the sign as a space.
 _SPACE = "\u2581"
-# What it drops a line for when it learns: NUL, and the sign with which it marks unknown pieces. (The space sign is
-# here because it would be learned as a space.)
+# Characters for which SentencePiece drops a line when it learns: NUL, and the sign that marks unknown pieces. (The
+# space sign is here because it would be learned as a space.)
 _UNLEARNABLE = dict.fromkeys(map(ord, ("\0", "\u2585", _SPACE)), " ")
-# Characters, of up to 4 bytes; what is longer than it was told to expect it drops in silence.
+# The most characters, of up to 4 bytes each, of a part; SentencePiece silently drops a line longer than its limit.
 _LONGEST_PART = 1 << 18
-# Of the text that pieces are learned from; two million sentences of 134 bytes fill it. SentencePiece takes several
-# times as much memory, most where no word comes twice.
+# The most bytes of the text to learn from; two million sentences of 134 bytes fill it. SentencePiece takes several
+# times as much memory, and the most if no word occurs twice.
 _MOST_BYTES = 1 << 28
-# A text that other options than those of `Tokenizer.learn` would change.
+# A text that a model changes if it was not learned with the options of `Tokenizer.learn`.
 _PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
 
 
 class Tokenizer:
-  """Text to piece numbers and back; `decode(encode(text)) == text` for every text.
+  """Converts text to piece numbers and back; `decode(encode(text)) == text` for every text.
 
   Args:
     model: a serialised SentencePiece model.
 
   Attributes:
-    vocab_size: number of pieces, PAD, UNK, BOS and EOS and 256 bytes included.
-    longest_piece: bytes that one piece can spell at most.
+    vocab_size: the number of pieces; PAD, UNK, BOS, EOS and 256 bytes are included.
+    longest_piece: the most bytes that one piece spells.
 
   Raises:
-    InputError: it is no such model, or not one with these properties.
+    InputError: `model` is no SentencePiece model, or one without these properties.
 
   Example:
     >>> tokenizer = Tokenizer.learn(["a house", "a small house"], vocab_size=274)
@@ -61,7 +61,7 @@ class Tokenizer:
         raise ValueError("an empty file would be taken for none")
       self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)  # pyright: ignore[reportCallIssue]
       self._spelling = [self._spell(i) for i in range(self._processor.vocab_size())]
-    except (RuntimeError, ValueError) as error:  # pieces may be no text, or no bytes
+    except (RuntimeError, ValueError) as error:  # the pieces may be neither text nor bytes
       raise InputError(f"{name} is not a SentencePiece model: learn or choose another one") from error
     self._model = model
     self.vocab_size: int = self._processor.vocab_size()
@@ -90,13 +90,13 @@ class Tokenizer:
     """Learns the pieces from text; the same text gives the same pieces.
 
     Args:
-      sentences: is read once.
-      vocab_size: pieces wanted, exactly.
-      most: sentences to learn from; of more, an evenly spread part is taken.
-      most_bytes: that they have together; of more, likewise.
+      sentences: the text; it is read once.
+      vocab_size: the exact number of pieces to learn.
+      most: the most sentences to learn from; of a larger text, an evenly spread part is taken.
+      most_bytes: the most bytes to learn from; of a larger text, an evenly spread part is taken.
 
     Raises:
-      InputError: the text is empty, or not enough or too much for so many pieces.
+      InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
     """
     model = io.BytesIO()
     try:
@@ -110,7 +110,7 @@ class Tokenizer:
         add_dummy_prefix=False,
         byte_fallback=True,
         character_coverage=1.0,
-        max_sentence_length=5 * _LONGEST_PART,  # in bytes; its own limit is 4,192
+        max_sentence_length=5 * _LONGEST_PART,  # in bytes; the default is 4,192
         num_threads=1,  # the number is written into the model
         pad_id=PAD,
         unk_id=UNK,
@@ -127,11 +127,11 @@ class Tokenizer:
     """Reads a model.
 
     Args:
-      path: of the file.
-      read: gives its content, which has at most so many bytes; None opens the file.
+      path: the path of the file.
+      read: a function (most bytes) -> the file's content; None opens the file.
 
     Raises:
-      InputError: the file is missing or not such a model.
+      InputError: the file is missing, or not a model that the class accepts.
     """
     try:
       model = read(_LARGEST) if read else read_bytes(epath.Path(path).expanduser(), _LARGEST)
@@ -144,7 +144,7 @@ class Tokenizer:
     write_atomically(epath.Path(path), self._model)
 
   def to_bytes(self) -> bytes:
-    """The serialised model, from which the same tokenizer can be made."""
+    """The serialised model; `Tokenizer(model)` is the same tokenizer."""
     return self._model
 
   def fingerprint(self) -> str:
@@ -161,26 +161,26 @@ class Tokenizer:
     Raises:
       InputError: a text has a lone surrogate, which is no character.
     """
-    # A sign that means a space elsewhere is spelled in bytes, between its neighbours.
+    # SentencePiece would read the sign as a space, so it is spelled in bytes between its neighbours.
     parts = [(" " + text).split(_SPACE) if text else [] for text in texts]
     flat = [part for text in parts for part in text]
     try:
       encoded = iter(self._processor.encode(flat, num_threads=-1 if len(flat) > 1 else 1))
-    except TypeError as error:  # all else can be spelled in bytes
-      raise InputError("a sentence has half of a surrogate pair, which is no text: decode its bytes anew") from error
+    except TypeError as error:  # everything else can be spelled in bytes
+      raise InputError("a sentence has half of a surrogate pair, which is no text: decode its bytes again") from error
     return [self._join([next(encoded) for _ in text]) for text in parts]
 
   def decode(self, ids: Sequence[int]) -> str:
     """The text of the pieces; PAD, BOS and EOS stand for no text.
 
-    Whatever the numbers, this is a text: bytes that are not UTF-8 become
-    U+FFFD, as does UNK, which `encode` never gives. Bytes can also spell a
-    line feed, so who writes lines must deal with it.
+    Any numbers give a text: bytes that are not UTF-8 become U+FFFD, and so does
+    UNK, which `encode` never gives. Bytes can also spell a line feed, so a caller
+    that writes lines must handle it.
     """
     return b"".join([self._spelling[i] for i in ids]).decode(errors="replace").removeprefix(" ")
 
   def _join(self, parts: list[list[int]]) -> list[int]:
-    """One text's parts with the sign between them; an empty text has no parts."""
+    """The encoded parts of a text with the space sign's bytes between them; an empty text has no parts."""
     joined: list[int] = []
     for number, part in enumerate(parts):
       joined += part if number == 0 else self._space_sign + part
@@ -198,7 +198,7 @@ class Tokenizer:
 
 
 def _learnable(text: str) -> Iterator[str]:
-  """A text in parts that SentencePiece learns from, cut at spaces where there are any."""
+  """Cuts a text into parts that are short enough for SentencePiece, at spaces if there are any."""
   text = text.translate(_UNLEARNABLE)
   while len(text) > _LONGEST_PART:
     end = text.rfind(" ", 1, _LONGEST_PART)
@@ -208,10 +208,10 @@ def _learnable(text: str) -> Iterator[str]:
 
 
 def _spread(sentences: Iterable[str], most: int, most_bytes: int) -> Iterator[str]:
-  """At most so many of the sentences, and bytes of them: every one, or every third, ninth, ... of them."""
+  """At most `most` sentences and `most_bytes` bytes: every sentence, or every third, ninth, ... one."""
   kept: list[bytes] = []
   size = 0
-  step = 1  # odd, as sources and targets alternate
+  step = 1  # always odd, as sources and targets alternate
   for i, sentence in enumerate(sentences):
     if i % step:
       continue
@@ -224,12 +224,12 @@ def _spread(sentences: Iterable[str], most: int, most_bytes: int) -> Iterator[st
       kept.append(text)
       size += len(text)
   kept.reverse()
-  while kept:  # what SentencePiece has copied is not kept twice
+  while kept:  # a sentence that SentencePiece has copied is not held twice
     yield kept.pop().decode(errors="surrogatepass")
 
 
 def _explained(error: RuntimeError, vocab_size: int) -> InputError:
-  """SentencePiece's complaint in our words; numbers are in it."""
+  """An InputError for an error of SentencePiece, with the numbers of its message."""
   message = str(error)
   if found := re.search(r"Please set it to a value <= (\d+)", message):
     return InputError(
@@ -242,7 +242,7 @@ def _explained(error: RuntimeError, vocab_size: int) -> InputError:
       f"set config.model.vocab_size to at least {found[1]}"
     )
   if "Unable to cast" in message:
-    return InputError("the training text has half of a surrogate pair, which is no text: decode its bytes anew")
+    return InputError("the training text has half of a surrogate pair, which is no text: decode its bytes again")
   if "!sentences_.empty()" in message:
     return InputError("the training text is empty: there is nothing to learn a vocabulary from")
   return InputError(f"SentencePiece cannot learn a vocabulary of config.model.vocab_size = {vocab_size}: {message}")
