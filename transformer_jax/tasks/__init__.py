@@ -1,1 +1,1 @@
-"""What each family of models is trained for."""
+"""The training tasks of the model families."""

@@ -1,6 +1,6 @@
-"""The task of predicting each token from those before it, and from those behind it (Peters et al. 2018, §3.1).
+"""The task of predicting each token from the tokens before it and from those after it (Peters et al. 2018, §3.1).
 
-The first token of a text is predicted only from the right and the last one only from the left.
+The first token of a text is predicted only from the right, the last one only from the left.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ def layers(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | No
 
 
 def neighbours(row: jax.Array) -> tuple[jax.Array, jax.Array]:
-  """The tokens to predict at each position, the next one and the one before, and whether they exist: `[2, length]`."""
+  """The next token and the previous one at each position, and whether they exist: two arrays `[2, length]`."""
   tokens, segments = row.astype(jnp.int32)
   targets = jnp.stack([jnp.roll(tokens, -1), jnp.roll(tokens, 1)])
   same = (segments[1:] == segments[:-1]) & (segments[1:] > 0)
@@ -33,7 +33,7 @@ def neighbours(row: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def predict(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> Prediction:
-  """Both neighbours of each token of one packed row `[2, row_length]`."""
+  """The prediction of both neighbours of each token of one packed row `[2, row_length]`."""
   return Prediction(layers(model, params, row, key)[-1], *neighbours(row))
 
 

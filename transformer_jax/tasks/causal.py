@@ -1,4 +1,4 @@
-"""The task of predicting each token from those before it (Radford et al. 2018, eq. 1), from blocks of text."""
+"""The task of predicting each token from the tokens before it (Radford et al. 2018, eq. 1), in blocks of text."""
 
 import flax.linen as nn
 import jax
@@ -22,7 +22,7 @@ def init_params(config: Config, key: jax.Array) -> Params:
 
 
 def output(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
-  """The model's output for one packed row `[2, row_length]` -> `[row_length, model]`, before the output layer."""
+  """The model's output before the output layer, for one packed row: `[2, row_length]` -> `[row_length, model]`."""
   tokens, segments = row.astype(jnp.int32)
   positions = segment_positions(segments)
   mask = masking.combine(masking.causal_mask(len(tokens)), masking.segment_mask(segments, segments))
@@ -30,7 +30,7 @@ def output(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | No
 
 
 def predict(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> Prediction:
-  """The token at each position of one packed row `[2, row_length]`."""
+  """The prediction of the token at each position of one packed row `[2, row_length]`."""
   return Prediction(output(model, params, row, key), row[TOKENS].astype(jnp.int32), row[SEGMENTS] > 0)
 
 

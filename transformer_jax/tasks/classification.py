@@ -1,6 +1,7 @@
-"""The task of telling classes of sentences apart (Devlin et al. 2019, §4.1), from lines `LABEL<TAB>SENTENCE`.
+"""The task of classifying sentences (Devlin et al. 2019, §4.1), from lines `LABEL<TAB>SENTENCE`.
 
-A row is [CLS] sentence [SEP] in the arrays of `pairs`: tokens, sides (1, or 0 for padding), and the class' number.
+A row is [CLS] sentence [SEP] in the three arrays of `data.next_sentence`: tokens, sides (1, or 0 for padding), and the
+number of the class.
 """
 
 import functools
@@ -34,7 +35,7 @@ from transformer_jax.training.loss import token_sums
 from transformer_jax.training.sums import Sums
 from transformer_jax.training.task import Task
 
-_FORMAT = "classes 1"  # of the cached rows; changes when their meaning does
+_FORMAT = "classes 1"  # the version of the cached rows; it changes when their meaning does
 
 
 def labelled(path: str, classes: list[str]) -> Iterator[tuple[int, str]]:
@@ -64,7 +65,7 @@ def learn_tokenizer(config: Config) -> Tokenizer:
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
-  """The sentences of the file `which`, one a row, made at the first call and read from the cache after it.
+  """The sentences of the file `which`, one per row; the first call packs them, later calls read them from the cache.
 
   Raises:
     InputError: the file has no sentences or a malformed line, or the cache cannot be written.
@@ -106,14 +107,14 @@ def sentence_rows(tokenizer: Tokenizer, sentences: list[str], row_length: int) -
 
 
 def logits(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
-  """A row's logits `[classes]`; without a key there is no dropout."""
+  """The logits `[classes]` of a row; without a key there is no dropout."""
   row = row.astype(jnp.int32)
   valid = row[SIDES] > 0
   return apply(model, params, key, row[TOKENS], jnp.zeros_like(row[SIDES]), masking.padding_mask(valid, valid))
 
 
 def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
-  """Loss and counts of rows `[rows, 3, row_length]`, one term a sentence."""
+  """The loss and counts of rows `[rows, 3, row_length]`, with one term per sentence."""
   found = over_rows(functools.partial(logits, registry.module(config.model), params), rows, keys)
   real = jnp.any(rows[:, SIDES] > 0, axis=1)
   return token_sums(found, rows[:, LABEL, 0].astype(jnp.int32), real, config.train.label_smoothing)

@@ -1,4 +1,4 @@
-"""Classes of sentences by a fine-tuned BERT: the command line and the Python API."""
+"""Classification of sentences with a fine-tuned BERT, for the command line and the Python API."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -22,15 +22,15 @@ if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
 
-_ROWS = 32  # computed together; fewer are filled up, so that there is one shape
+_ROWS = 32  # rows computed together; fewer are filled up with empty rows, so that there is one shape
 
 
 class Class(NamedTuple):
   """The class of a sentence.
 
   Attributes:
-    label: its name.
-    probability: that the model gives it.
+    label: the name of the class.
+    probability: the probability that the model gives the class.
     cut: whether only the sentence's beginning was read.
   """
 
@@ -40,13 +40,13 @@ class Class(NamedTuple):
 
 
 class Classifier:
-  """Tells classes of sentences apart with a trained model.
+  """Classifies sentences with a trained model.
 
   Args:
-    config: the run's.
+    config: the run's configuration.
     params: the model's parameters.
-    tokenizer: the run's.
-    step: the checkpoint's, if the parameters come from one.
+    tokenizer: the run's tokenizer.
+    step: the update at which the checkpoint was written, if the parameters come from one.
   """
 
   def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
@@ -71,22 +71,23 @@ class Classifier:
       step: which checkpoint: its number, `last`, or `best`, by validation loss.
 
     Raises:
-      InputError: not the folder of a run of a classifier, or no such checkpoint in it.
-      RunError: the checkpoint is damaged; of `last`, every one is.
+      InputError: the folder has no run of a classifier, or no such checkpoint.
+      RunError: the checkpoint is damaged; with `last`, every checkpoint is.
     """
     from transformer_jax import runs  # imports orbax, which takes seconds
 
     return cls(*runs.open(workdir).model("classify", step))
 
   def classify(self, sentences: Iterable[str], more: Callable[[float], bool] = lambda seconds: True) -> Iterator[Class]:
-    """The class of each sentence, as they come.
+    """Yields the class of each sentence as the sentences come.
 
     Args:
-      sentences: each a line.
-      more: whether another sentence, or the end, can be had within so many seconds; what is there is not kept waiting.
+      sentences: the sentences, one line each.
+      more: tells whether another sentence, or the end, comes within so many seconds; if not, the sentences so far are
+        classified.
 
     Raises:
-      InputError: a sentence is no text; those before it were yielded.
+      InputError: a sentence is no text; the classes of all earlier ones were yielded.
     """
     for some, error in windows(sentences, _ROWS, more):
       if some:
@@ -99,6 +100,6 @@ class Classifier:
     rows = np.zeros((_ROWS, PARTS, length), np.int32)
     rows[: len(sentences)], cut = sentence_rows(self._tokenizer, sentences, length)
     found = jax.device_get(self._probabilities(self._params, jnp.asarray(rows)))
-    for probabilities, was_cut in zip(found, cut, strict=False):  # the rows behind are there for the shape alone
+    for probabilities, was_cut in zip(found, cut, strict=False):  # the remaining rows are empty
       best = int(np.argmax(probabilities))
       yield Class(self.classes[best], float(probabilities[best]), was_cut)

@@ -1,4 +1,4 @@
-"""The loss on held-out text, whatever the task."""
+"""The loss on held-out text, for every task."""
 
 import functools
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ from transformer_jax.training.task import Task
 
 
 class Evaluator:
-  """A text in packed rows, and the compiled function that computes the loss on it.
+  """The packed rows of a text, and the compiled function that computes their loss.
 
   Args:
-    config: of the run.
-    task: of the run.
-    which: the text, as `config.data.validation` names one.
-    tokenizer: of the run.
+    config: the run's configuration.
+    task: the run's task.
+    which: the text, named like `config.data.validation`.
+    tokenizer: the run's tokenizer.
   """
 
   def __init__(self, config: Config, task: Task, which: str, tokenizer: Tokenizer):
@@ -36,7 +36,7 @@ class Evaluator:
     self._step = devices.over_devices(functools.partial(eval_step, config, task), out_axes=None)
 
   def means(self, params: Params) -> dict[str, float]:
-    """Loss, perplexity and accuracy of the whole text, as in `sums.means`."""
+    """The loss, perplexity and accuracy of the whole text, as in `sums.means`."""
     total = None
     for batch in self._batches:
       sums: Sums = jax.device_get(self._step(params, devices.shard(jax.tree.map(hosts.share, batch))))
@@ -46,7 +46,7 @@ class Evaluator:
 
 
 class LossValidation:
-  """The loss on the validation and the test text: the `Validation` of tasks that write no text.
+  """The loss on the validation and the test text: the `Validation` of tasks that generate no text.
 
   Attributes:
     shown: as in `training.task.Validation`.
@@ -56,17 +56,17 @@ class LossValidation:
   samples = ""
 
   def __init__(self, config: Config, task: Task, tokenizer: Tokenizer):
-    # What cannot be read is said now, and not after the training.
+    # A text that cannot be read must be reported now, not after the training.
     self._test = Evaluator(config, task, config.data.test, tokenizer) if config.data.test else None
     if config.data.validation:
       self._validation = Evaluator(config, task, config.data.validation, tokenizer)
 
   def measure(self, params: Params) -> dict[str, float | str]:
-    """Loss, perplexity and accuracy of the whole validation text."""
+    """The loss, perplexity and accuracy of the whole validation text."""
     return {**self._validation.means(params)}
 
   def test(self, params: Params) -> str:
-    """The same of the whole test text, in words."""
+    """The loss, perplexity and accuracy of the whole test text, in words."""
     assert self._test
     line = self._test.means(params)
     return ", ".join(f"{name} {value:.4f}" for name, value in line.items())

@@ -1,4 +1,4 @@
-"""Features of texts by a trained ELMo, for models of other tasks."""
+"""Features of texts from a trained ELMo, for models of other tasks."""
 
 import os
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
 
-_GRAIN = 64  # lengths are compiled in multiples of this
+_GRAIN = 64  # programs are compiled for multiples of this length
 
 
 class Features:
-  """What a trained ELMo makes of texts.
+  """Computes features of texts with a trained ELMo.
 
   Args:
-    config: the run's.
+    config: the run's configuration.
     params: the model's parameters.
-    tokenizer: the run's.
-    step: the checkpoint's, if the parameters come from one.
+    tokenizer: the run's tokenizer.
+    step: the update at which the checkpoint was written, if the parameters come from one.
   """
 
   def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
@@ -44,22 +44,22 @@ class Features:
 
   @classmethod
   def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Features":
-    """The features of a run.
+    """The `Features` of a run.
 
     Args:
       workdir: the run folder, or the run that `runs.open` made of it.
       step: which checkpoint: its number, `last`, or `best`, by validation loss.
 
     Raises:
-      InputError: not the folder of a run of ELMo, or no such checkpoint in it.
-      RunError: the checkpoint is damaged; of `last`, every one is.
+      InputError: the folder has no run of ELMo, or no such checkpoint.
+      RunError: the checkpoint is damaged; with `last`, every checkpoint is.
     """
     from transformer_jax import runs  # imports orbax, which takes seconds
 
     return cls(*runs.open(workdir).model("transformer_jax.tasks.features", step))
 
   def layers(self, text: str) -> np.ndarray:
-    """Of each piece of a text all layers, both directions side by side: `[layers + 1, pieces, 2 model]`."""
+    """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`."""
     tokens = encode_text(self._tokenizer, text)
     row = np.zeros((PARTS, max(1, -(-len(tokens) // _GRAIN)) * _GRAIN), np.int32)
     row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
@@ -67,6 +67,6 @@ class Features:
     return np.concatenate([found[:, 0], found[:, 1]], axis=-1)
 
   def features(self, text: str, weights: Sequence[float] | None = None, gamma: float = 1.0) -> np.ndarray:
-    """The mixed layers (`elmo.mix`), by default their mean: `[pieces, 2 model]`."""
+    """The weighted sum of the layers (`elmo.mix`), by default their mean: `[tokens, 2 model]`."""
     found = jnp.asarray(self.layers(text))
     return np.asarray(mix(found, jnp.zeros(len(found)) if weights is None else jnp.asarray(weights), gamma))

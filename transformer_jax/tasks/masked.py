@@ -1,7 +1,7 @@
-"""The two tasks by which BERT is pre-trained: masked tokens and next sentences (Devlin et al. 2019, §3.1).
+"""BERT's two pre-training tasks: masked tokens and next sentences (Devlin et al. 2019, §3.1).
 
-Masks are drawn anew at each step, from the key of the step and the row, where the authors' code draws ten for each
-row before training; validation has fixed ones.
+Masks are drawn again at each step, from the key of the step and the row. The authors' code instead draws ten masks
+for each row before training. Validation uses fixed masks.
 """
 
 import dataclasses
@@ -25,18 +25,18 @@ from transformer_jax.training.loss import token_sums
 from transformer_jax.training.sums import Sums
 from transformer_jax.training.task import Task
 
-SHARE = 0.15  # of a row's tokens are predicted
-HIDDEN, REPLACED = 0.8, 0.1  # of these have [MASK] or a random token in their place; the rest stays
+SHARE = 0.15  # the share of a row's tokens that are predicted
+HIDDEN, REPLACED = 0.8, 0.1  # the shares of these that [MASK] or a random token replaces; the rest stays
 
 
 class Masked(NamedTuple):
-  """A row whose tokens are to be predicted.
+  """A row with masked tokens, which are to be predicted.
 
   Attributes:
-    tokens: `[length]`, what the model sees.
-    places: `[masked]`, the predicted positions, all different.
-    targets: `[masked]`, what was there.
-    valid: `[masked]`, false at places that are not predicted.
+    tokens: `[length]`, the tokens that the model sees.
+    places: `[masked]`, the positions to predict, all different.
+    targets: `[masked]`, the original tokens at these positions.
+    valid: `[masked]`, false at positions that are not predicted.
   """
 
   tokens: jax.Array
@@ -46,7 +46,7 @@ class Masked(NamedTuple):
 
 
 def predicted(row: jax.Array) -> tuple[jax.Array, jax.Array]:
-  """Which tokens of a row `[3, length]` may be predicted, `[length]`, and how many are: 15%, at least 1."""
+  """Which tokens of a row `[3, length]` may be predicted, `[length]`, and how many are: 15% of them, at least 1."""
   tokens = row[TOKENS]
   may = (row[SIDES] > 0) & (tokens != CLS) & (tokens != SEP)
   available = jnp.sum(may)
@@ -54,7 +54,7 @@ def predicted(row: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def masked(row: jax.Array, key: jax.Array, vocab_size: int) -> Masked:
-  """Chooses tokens and hides them: 80% behind [MASK], 10% behind a random piece, 10% not at all."""
+  """Chooses the tokens to predict: [MASK] replaces 80% of them, a random token 10%, and 10% stay."""
   place_key, kind_key, piece_key = jax.random.split(key, 3)
   tokens = row[TOKENS]
   may, count = predicted(row)
@@ -68,7 +68,7 @@ def masked(row: jax.Array, key: jax.Array, vocab_size: int) -> Masked:
 
 
 def fixed_key(row: jax.Array) -> jax.Array:
-  """A key that a row `[3, length]` always has, wherever it stands."""
+  """A random key that depends only on the row `[3, length]`, not on its place."""
   weights = 2 * jnp.arange(row.shape[1], dtype=jnp.uint32) + 1
   return jax.random.fold_in(jax.random.key(0, impl="threefry2x32"), jnp.sum(row[TOKENS].astype(jnp.uint32) * weights))
 
@@ -80,7 +80,10 @@ def init_params(config: Config, key: jax.Array) -> Params:
 
 
 def outputs(model: BERT, params: Params, row: jax.Array, key: jax.Array | None) -> tuple[Masked, jax.Array, jax.Array]:
-  """The masks of one row `[3, row_length]`, and what the model makes of them; without a key there is no dropout."""
+  """One row `[3, row_length]` with its masks, the features at the masked positions, and the next-sentence logits.
+
+  Without a key there is no dropout, and the masks are those of `fixed_key`.
+  """
   row = row.astype(jnp.int32)
   mask_key, dropout_key = jax.random.split(fixed_key(row) if key is None else key)
   chosen = masked(row, mask_key, model.config.vocab_size)
@@ -97,12 +100,12 @@ def outputs(model: BERT, params: Params, row: jax.Array, key: jax.Array | None) 
 
 
 def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
-  """Losses and counts of rows `[rows, 3, row_length]`: of the masked tokens, and of the `next` sentence."""
+  """The losses and counts of rows `[rows, 3, row_length]`: for the masked tokens, and `next` for next sentences."""
   model = registry.module(config.model)
   assert isinstance(model, BERT)
   chosen, features, next_logits = over_rows(functools.partial(outputs, model, params), rows, keys)
   table, bias = model.apply({"params": params}, method="output")
-  # The bias is the table's column for a feature that is always 1.
+  # The bias becomes the table's column for a feature that is always 1.
   table = jnp.concatenate([jnp.asarray(table), jnp.asarray(bias)[:, None]], axis=1)
   features = jnp.concatenate([features, jnp.ones((*features.shape[:-1], 1), features.dtype)], axis=-1)
   sums = output_layer_sums(config, table, Prediction(features, chosen.targets, chosen.valid))
@@ -112,7 +115,7 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
 
 
 def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
-  """How many tokens are masked, and how many rows have a next sentence."""
+  """The number of masked tokens, and the number of rows that are not empty."""
   return {
     "tokens": jnp.sum(jax.vmap(lambda row: predicted(row)[1])(rows)),
     "next": jnp.sum(jnp.any(rows[:, SIDES] > 0, axis=1)),

@@ -1,4 +1,4 @@
-"""What the tasks share that predict tokens: the model row by row, then one output layer for all rows."""
+"""The shared part of tasks that predict tokens: the model for each row, then one output layer for all rows."""
 
 import functools
 from collections.abc import Callable
@@ -19,12 +19,12 @@ Tree = TypeVar("Tree")  # of arrays
 
 
 class Prediction(NamedTuple):
-  """What a model makes of one row, and what it should be.
+  """A model's output for one row, and the tokens to predict.
 
   Attributes:
-    hidden: `[..., model]`, before the output layer.
+    hidden: `[..., model]`, the output before the output layer.
     targets: `[...]` int32, the tokens to predict.
-    valid: `[...]` booleans, false where there is nothing to predict.
+    valid: `[...]` booleans, false where there is no token to predict.
   """
 
   hidden: jax.Array
@@ -33,18 +33,18 @@ class Prediction(NamedTuple):
 
 
 def apply(model: nn.Module, params: Params, key: jax.Array | None, *inputs: jax.Array) -> jax.Array:
-  """The model's output for one row, with the dropout of `key`; without a key there is none."""
+  """The model's output for one row; `key` is the key of dropout, without a key there is no dropout."""
   rngs = None if key is None else {"dropout": key}
   return jnp.asarray(model.apply({"params": params}, *inputs, deterministic=key is None, rngs=rngs))
 
 
 def over_rows(function: Callable[[jax.Array, jax.Array | None], Tree], rows: jax.Array, keys: jax.Array | None) -> Tree:
-  """`function(row, key)` of every row; `keys` is None or has a key for each."""
+  """`function(row, key)` for every row; `keys` has a key for each row, or is None."""
   return jax.vmap(function, in_axes=(0, None if keys is None else 0))(rows, keys)
 
 
 def output_layer_sums(config: Config, table: jax.Array, predicted: Prediction) -> Sums:
-  """The cross entropy of all predictions, by the output layer's table `[vocab, model]`, in chunks of tokens."""
+  """The cross entropy of all predictions in chunks of tokens; the output layer has the table `[vocab, model]`."""
   return chunked_sums(
     functools.partial(output_logits, dtype=config.model.dtype.value),
     table,
@@ -58,10 +58,10 @@ def output_layer_sums(config: Config, table: jax.Array, predicted: Prediction) -
 def batch_sums_by(
   predict: Callable[[nn.Module, Params, jax.Array, jax.Array | None], Prediction],
 ) -> Callable[[Config, Params, jax.Array, jax.Array | None], Sums]:
-  """The `batch_sums` of a task.
+  """The function `batch_sums` of a task that predicts tokens.
 
   Args:
-    predict: (model, params, row, key) -> the prediction of one packed row; the model has `output_table`.
+    predict: (model, params, row, key) -> the `Prediction` of one packed row; the model has a method `output_table`.
   """
 
   def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:

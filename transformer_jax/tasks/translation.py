@@ -1,4 +1,4 @@
-"""The task of translating: from packed sentence pairs to their loss, with any model that encodes and decodes."""
+"""The task of translation: the loss of packed sentence pairs, for any encoder-decoder model."""
 
 import flax.linen as nn
 import jax
@@ -24,12 +24,12 @@ def learn_tokenizer(config: Config) -> Tokenizer:
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
-  """The sentence pairs of `which` in rows."""
+  """The sentence pairs of the text `which` in packed rows."""
   return pipeline.packed_rows(config.data, which, tokenizer)
 
 
 def init_params(config: Config, key: jax.Array) -> Params:
-  """Random parameters of a model that translates, its output layer among them."""
+  """Random parameters of an encoder-decoder model, output layer included."""
   tokens = jnp.zeros(2, jnp.int32)
   mask = jnp.ones((2, 2), bool)
 
@@ -43,10 +43,10 @@ def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Ar
   """The decoder's output for one packed row.
 
   Args:
-    model: one that translates.
-    params: its parameters.
-    row: `[4, row_length]` integers, as `packing` lays them out.
-    key: of dropout; None is without.
+    model: an encoder-decoder model.
+    params: the model's parameters.
+    row: `[4, row_length]` integers, in the layout of `packing`.
+    key: the key of dropout; None means no dropout.
 
   Returns:
     `[row_length, model]`.
@@ -68,7 +68,7 @@ def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Ar
 
 
 def predict(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> Prediction:
-  """The tokens of the target side of one packed row `[4, row_length]`."""
+  """The prediction of the target tokens of one packed row `[4, row_length]`."""
   hidden = decoder_output(model, params, row, key)
   return Prediction(hidden, row[TARGET].astype(jnp.int32), row[TARGET_SEGMENTS] > 0)
 

@@ -1,4 +1,4 @@
-"""Validation loss and translations while training, by the same path as everywhere."""
+"""The validation loss and scores of translations during training; `Translator` translates, as everywhere."""
 
 from collections.abc import Mapping
 
@@ -21,9 +21,9 @@ class TranslationValidation:
   """The loss on held-out sentence pairs, and scores of their translations.
 
   Attributes:
-    shown: as in `training.task.Validation`. Whether a translation is the reference to the letter means something for
-      numbers only: of other text there is more than one right translation.
-    samples: a few sources with their translation and reference.
+    shown: as in `training.task.Validation`. The exact match is shown for numbers only: another text has more than one
+      right translation.
+    samples: a few sources with their translations and references.
   """
 
   samples = ""
@@ -33,7 +33,7 @@ class TranslationValidation:
     self._tokenizer = tokenizer
     self._translator: Translator | None = None
     data = config.data
-    # What cannot be used is said now, and not after the training.
+    # A setting or text that cannot be used must be reported now, not after the training.
     check_tokenization(config.evaluate.tokenize)
     self._test = pipeline.read_pairs(data, data.test) if data.test else []
     self._test_groups = groups_of(data, data.test) if data.test else []
@@ -45,7 +45,7 @@ class TranslationValidation:
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
 
   def measure(self, params: Params) -> dict[str, float | str]:
-    """Loss, perplexity and accuracy of the whole validation set, and scores of its first translations."""
+    """The loss, perplexity and accuracy on the whole validation set, and the scores of its first translations."""
     line: dict[str, float | str] = {**self._evaluator.means(params)}
     if self._pairs:
       scores, _ = self.translate(params, self._pairs)
@@ -53,7 +53,7 @@ class TranslationValidation:
     return line
 
   def test(self, params: Params) -> str:
-    """Scores of all translations of the test set, and of each group in it, in words."""
+    """The scores of all translations of the test set, and the exact match of each group in it, in words."""
     scores, translations = self.translate(params, self._test)
     if not self._exact:
       return scores.describe(exact_match=False)

@@ -1,4 +1,4 @@
-"""What is asked of a config, the machine and the texts before anything is trained."""
+"""Checks of the config, the machine and the texts before training."""
 
 import jax.numpy as jnp
 
@@ -15,7 +15,7 @@ from transformer_jax.training.task import Task
 
 
 def require_trainable(config: Config, task: Task) -> None:
-  """Raises InputError where the devices cannot train this config, or the hosts differ."""
+  """Raises InputError if the devices cannot train this config, or if the hosts differ."""
   if config.model.needs_cudnn and not devices.has_cudnn():
     raise InputError(
       "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
@@ -27,14 +27,14 @@ def require_trainable(config: Config, task: Task) -> None:
 
 
 def require_text(config: Config) -> None:
-  """Raises InputError where a text is not there or cannot be read, before a vocabulary is learned."""
+  """Raises InputError if a text does not exist or cannot be read, before a vocabulary is learned."""
   data = config.data
   for which in (data.train, *filter(None, (data.validation, data.test))):
     (open_corpus if config.model.translates else open_text)(data, which)
 
 
 def _require_memory(config: Config, task: Task) -> None:
-  """Raises InputError where a batch can never be held: it would be gathered for minutes before memory is exhausted."""
+  """Raises InputError if a batch exceeds the memory; otherwise it would take minutes until memory runs out."""
   rows = plan.rows_at_a_time(config, devices.device_count())
   tokens = config.train.accumulation * task.parts * row_type(config.model.vocab_size)().itemsize
   embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
@@ -49,7 +49,7 @@ def _require_memory(config: Config, task: Task) -> None:
 
 
 def _require_equal_hosts(config: Config) -> None:
-  """One experiment in one environment."""
+  """Raises InputError if the hosts differ in the config or in package versions."""
   if config.debug:
     raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
   settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
@@ -57,7 +57,7 @@ def _require_equal_hosts(config: Config) -> None:
 
 
 def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer) -> dict[str, str]:
-  """Digests of what is read, for hosts to compare."""
+  """The digests of the texts, which the hosts compare; empty with one host."""
   read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if hosts.count() > 1}
   return {
     f"the text of config.data.{key}": task.packed_rows(config, which, tokenizer).fingerprint
@@ -67,5 +67,5 @@ def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer) -> dict[s
 
 
 def package_versions() -> dict[str, str]:
-  """The versions of the packages that decide what an update computes."""
+  """The versions of the packages that determine the result of an update."""
   return versions("jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")

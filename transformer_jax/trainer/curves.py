@@ -1,4 +1,4 @@
-"""TensorBoard's curves."""
+"""The curves for TensorBoard."""
 
 import socket
 import time
@@ -16,23 +16,22 @@ _SECONDS_IN_MEMORY = 60.0
 
 
 class Curves:
-  """One file of points; TensorBoard reads all files of a folder as one run.
+  """Writes one file of points; TensorBoard reads all files of a folder as one run.
 
-  The thread that trains writes them, with tensorboardX's `RecordWriter`. Its `SummaryWriter` hands points to a thread
-  of its own: `flush` does not wait for that thread, so a kill loses points that were flushed, and a full disk ends
-  that thread in silence.
+  The training thread itself writes the points, with tensorboardX's `RecordWriter`. tensorboardX's `SummaryWriter` would
+  use a second thread: `flush` does not wait for it, so a kill loses flushed points, and a full disk ends it silently.
 
   Args:
-    folder: where the files are.
-    step: the step that the run goes on from; TensorBoard forgets the points after it that earlier files have.
+    folder: the folder of the files.
+    step: the step from which the run resumes; TensorBoard ignores later points in earlier files.
 
   Raises:
-    RunError: the disk is full; so do the methods.
+    RunError: the disk is full; the methods raise it, too.
   """
 
   def __init__(self, folder: epath.Path, step: int):
     self._folder = folder
-    # The step is in the name as two starts can fall into one second.
+    # The name has the step because two starts can fall into the same second.
     name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{step}"
     with writing(folder):
       folder.mkdir(parents=True, exist_ok=True)
@@ -69,6 +68,6 @@ class Curves:
       with writing(self._folder):
         yield
     except RunError:
-      with suppress(OSError):  # or Python would try once more when it ends, and complain
+      with suppress(OSError):  # otherwise Python would write again at its exit and report the error
         self._writer.close()
       raise

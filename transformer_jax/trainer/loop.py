@@ -1,4 +1,4 @@
-"""The training loop: log, evaluate, save, resume, stop."""
+"""The training loop: it updates, logs, evaluates, saves, resumes and stops."""
 
 import functools
 import os
@@ -30,16 +30,16 @@ from transformer_jax.training.task import Task, task_of
 
 
 def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = False) -> None:
-  """Trains to `config.train.steps`, from scratch or from the last checkpoint in `workdir`.
+  """Trains up to `config.train.steps`, from the first step or from the last checkpoint in `workdir`.
 
-  On several hosts each calls it, and `workdir` is that of the main one alone. `accept_edits` is that of `runs.open`,
-  for this run and the one in `config.train.init_from`.
+  On several hosts each host calls it, but only the main host uses `workdir`. `accept_edits` is as in `runs.open`; it
+  applies to this run and to the run in `config.train.init_from`.
 
   Raises:
     InputError: the config, the data or the folder cannot be used.
-    RunError: the loss is no longer a number, or the disk is full.
-    FloatingPointError: with `config.debug`, where the first such number was computed.
-    SystemExit: 130 after Ctrl-C and 143 after SIGTERM, when the state is saved.
+    RunError: the loss is not finite, or the disk is full.
+    FloatingPointError: with `config.debug`, at the operation that computed the first NaN.
+    SystemExit: status 130 after Ctrl-C and 143 after SIGTERM, once the state is saved.
   """
   jax.config.update("jax_debug_nans", config.debug)
   task = task_of(config.model)
@@ -77,7 +77,7 @@ def _new_tokenizer(config: Config, accept_edits: bool) -> Tokenizer:
 
 
 class Trainer:
-  """This process' part of a run, from its start to its end."""
+  """This process' part of a training run, from its start to its end."""
 
   def __init__(
     self,
@@ -103,11 +103,11 @@ class Trainer:
     )
     function = functools.partial(train_step, config, task)
     over_devices = functools.partial(devices.over_devices, out_axes=(None, None), donate_state=True)
-    # What JAX checks is the result of a compiled function, which for a whole step says little.
+    # JAX checks the results of compiled functions for NaN; for a compiled step it could not name the operation.
     self._step = devices.op_by_op(function) if config.debug else over_devices(function)
-    # Placed at birth: a state that moves later would compile the step a second time.
+    # The state is placed when it is made: if it moved later, the step would be compiled twice.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
-    abstract = init.eval_shape()  # traces what `init()` then runs
+    abstract = init.eval_shape()  # `init()` reuses this trace
     first = devices.shard(self._batches[0])
     with doing("compiling the update"), devices.compile_async(self._step, abstract, first):
       with doing("restoring the last checkpoint"):
@@ -116,14 +116,14 @@ class Trainer:
     with hosts.collective_errors():
       self._metrics = MetricsLog(workdir, int(self._state.step), interval)
     self._workdir, self._updates, self._seconds = workdir, 0, 0.0
-    self._validated = ""  # what the last validation found, in words
+    self._validated = ""  # the results of the last validation, in words
 
   def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, MetricsAccumulator]:
     say(f"resuming after step {int(restored.state.step)}")
     return restored.state, MetricsAccumulator.from_dict(restored.log) if restored.log else MetricsAccumulator()
 
   def _begun(self, state: TrainState) -> TrainState:
-    """The state of a new run: as it is, or with another's parameters."""
+    """The first state of a new run: `state`, or with the parameters of the run in `config.train.init_from`."""
     if not self._config.train.init_from:
       return state
     params = state.params
@@ -135,10 +135,10 @@ class Trainer:
     return begin_with(state, devices.replicate(hosts.from_main(params)))
 
   def run(self) -> None:
-    """Updates until the last step, or until a signal."""
+    """Trains until the last step, or until a signal."""
     train = self._config.train
     first = int(self._state.step)
-    number, numbers = 0, hosts.MaximumOverHosts()  # of the signal that ends the run, on all hosts after the same step
+    number, numbers = 0, hosts.MaximumOverHosts()  # the signal that ends the run, on all hosts after the same step
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1):
         self._update(step)
@@ -148,7 +148,7 @@ class Trainer:
         validation_loss = None
         if last or _due(step, self._config.evaluate.every):
           validation_loss = self._evaluate(step, progress)
-        # Asked once: a signal that comes while the state is saved must not end the loop unsaved.
+        # Read once: a signal that comes while the state is saved must not end the loop before the next save.
         number = numbers.highest(received[0] if received else 0)
         if last or number or _due(step, train.save_every):
           self._checkpoints.save(self._state, validation_loss, self._metrics.interval().to_dict())
@@ -159,7 +159,7 @@ class Trainer:
     number = number or numbers.highest(received[0] if received else 0, wait=True)
     if number:
       name = signal.Signals(number).name
-      say(f"stopped by {name} after step {int(self._state.step)}; the same command goes on from there")
+      say(f"stopped by {name} after step {int(self._state.step)}; the same command resumes from there")
       sys.exit(128 + number)
     if self._updates and devices.is_main_host():
       text = planned_and_seen(self._config, int(self._updates), self._seconds)
@@ -168,7 +168,7 @@ class Trainer:
     self._report()
 
   def _report(self) -> None:
-    """Says where the model is and what it is worth: the scores of the test, or else those of the last validation."""
+    """Reports the model's folder and its scores on the test text, or those of the last validation without one."""
     say(f"the model of step {int(self._state.step)} is in\n  {short_path(self._workdir)}")
     if not self._config.data.test:
       if self._validated:
@@ -183,7 +183,7 @@ class Trainer:
         print(scores, flush=True)
 
   def close(self) -> None:
-    """Leaves no file open and nothing half saved, whatever ended the run."""
+    """Closes all files and finishes any save, however the run ended."""
     self._metrics.close()
     self._checkpoints.close()
 
@@ -236,7 +236,7 @@ class Trainer:
       self._checkpoints.wait()
     self._checkpoints.close()
     self._metrics.close()
-    hosts.wait()  # for the main one's writing
+    hosts.wait()  # the main host may still write
 
 
 def _due(step: int, every: int) -> bool:
@@ -266,7 +266,7 @@ def _signals() -> Iterator[list[signal.Signals]]:
 
 
 def _provenance(packed: PackedRows) -> dict[str, Any]:
-  """What this start of the run depends on besides its config."""
+  """The provenance of this start of the run: what it depends on besides the config."""
   return {
     "time": _now(),
     "data": packed.fingerprint,

@@ -1,4 +1,4 @@
-"""What training reports: `metrics.jsonl`, TensorBoard, and the sums between two logs."""
+"""The metrics of training: `metrics.jsonl`, TensorBoard's curves, and the sums between two lines of the log."""
 
 import json
 import operator
@@ -23,21 +23,21 @@ from transformer_jax.training.sums import Sums, means
 
 @dataclass
 class MetricsAccumulator:
-  """What the updates since the last line of the log add up to.
+  """The sums over an interval: the updates since the last line of the log.
 
-  A checkpoint holds it, so that a run that was stopped between two lines writes
-  the lines that it would have written.
+  A checkpoint holds them, so that a run that was stopped between two lines writes
+  the same lines as an uninterrupted one.
 
   Attributes:
-    sums: over the updates that were not skipped.
-    gradient_norm: of the gradients that last changed the parameters.
-    learning_rate: of the last update.
-    updates, skipped: how many, and how many of them changed nothing, as their loss or gradients were not finite.
-    skipped_in_a_row: how many updates up to the last one were skipped without a break, some of them perhaps before
-      this interval.
-    most_skipped: the most that this number was after an update of this interval.
-    most_skipped_to: the number of that update in this interval, from 1.
-    seconds: what they took.
+    sums: the sums over the updates that were not skipped.
+    gradient_norm: the norm of the gradients that last changed the parameters.
+    learning_rate: the learning rate of the last update.
+    updates: the number of updates.
+    skipped: the number of updates that changed nothing because their loss or gradients were not finite.
+    skipped_in_a_row: the number of consecutive skipped updates up to the last one; it can exceed the interval.
+    most_skipped: the largest value of `skipped_in_a_row` in this interval.
+    most_skipped_to: the number of the update with this value in this interval, from 1.
+    seconds: the time that the updates took.
   """
 
   sums: Any = field(default_factory=lambda: _sums({}))
@@ -51,7 +51,7 @@ class MetricsAccumulator:
   seconds: float = 0.0
 
   def add(self, metrics: dict[str, Any]) -> None:
-    """One update's metrics, as `train_step` returns them."""
+    """Adds the metrics of one update, which `train_step` returned."""
     sums = jax.tree.map(float, metrics["sums"])
     self.sums = jax.tree.map(operator.add, self.sums, sums) if self.updates else sums
     self.learning_rate = float(metrics["learning_rate"])
@@ -66,7 +66,7 @@ class MetricsAccumulator:
       self.gradient_norm = float(metrics["gradient_norm"])
 
   def line(self) -> dict[str, float]:
-    """What the log says; means are left out where all updates were skipped."""
+    """The line of the log; the means are left out if all updates were skipped."""
     changed = means(self.sums) | {"gradient_norm": self.gradient_norm} if self.skipped < self.updates else {}
     return changed | {
       "learning_rate": self.learning_rate,
@@ -78,18 +78,18 @@ class MetricsAccumulator:
     }
 
   def to_dict(self) -> dict[str, Any]:
-    """As a checkpoint holds it."""
+    """The values that a checkpoint holds."""
     return asdict(self)
 
   @classmethod
   def from_dict(cls, values: Mapping[str, Any]) -> "MetricsAccumulator":
-    """The inverse of `to_dict`, of numbers of any type."""
+    """The inverse of `to_dict`; the numbers may be of any type."""
     numbers: dict[str, Any] = {f.name: type(f.default)(values.get(f.name, 0)) for f in fields(cls) if f.name != "sums"}
     return cls(sums=_sums(values["sums"]), **numbers)
 
 
 def _sums(values: Mapping[str, Any]) -> Any:
-  """`Sums` of Python's own numbers, which add up exactly the same however often they are saved in between."""
+  """`Sums` of Python numbers: their total does not depend on how often they are saved in between."""
   others = {name: _sums(other) for name, other in (values.get("others") or {}).items()}
   numbers: dict[str, Any] = {f.name: float(values.get(f.name, 0)) for f in fields(Sums) if f.name != "others"}
   return Sums(**numbers, others=others)
@@ -98,21 +98,21 @@ def _sums(values: Mapping[str, Any]) -> Any:
 class MetricsLog:
   """Appends lines to `metrics.jsonl` and points to TensorBoard's curves.
 
-  A run that resumes at a step forgets the lines after it, which will be written
-  again: line for line, the file is that of a run that was never stopped.
+  A run that resumes at a step deletes the lines after it and writes them again.
+  So the file has the same lines as that of an uninterrupted run.
 
   Args:
     workdir: the run folder.
-    step: the step that the run goes on from.
-    interval: of the updates before that step that no line of the log tells of yet.
+    step: the step from which the run resumes.
+    interval: the sums over the updates up to that step that are in no line yet.
 
   Attributes:
-    most_skipped: the first and the last step of the longest row of updates that changed nothing, some of them before
-      the last flush and after the one before it; None where there was none.
+    most_skipped: the first and the last step of the longest series of skipped updates in the last flushed interval,
+      with those directly before it; None if there was none.
 
   Raises:
     InputError: a line of `metrics.jsonl` is malformed.
-    RunError: the disk is full; so do the methods.
+    RunError: the disk is full; the methods raise it, too.
   """
 
   def __init__(self, workdir: epath.Path, step: int, interval: MetricsAccumulator):
@@ -127,23 +127,23 @@ class MetricsLog:
       self._curves = Curves(workdir / "tensorboard", step)
 
   def add(self, metrics: dict[str, Any]) -> None:
-    """Remembers an update's metrics, on the device; nothing is waited for."""
+    """Keeps the metrics of an update on the device, without waiting for them."""
     self._pending.append(metrics)
 
   def wait(self, in_flight: int) -> None:
-    """Until no more than the last `in_flight` updates are unfinished."""
+    """Waits until at most the last `in_flight` updates are unfinished."""
     if len(self._pending) > in_flight:
       jax.block_until_ready(self._pending[-1 - in_flight])
 
   def interval(self) -> MetricsAccumulator:
-    """Of the updates since the last flush; waits for them, and until all that was written is on the disk."""
+    """The sums over the updates since the last flush; waits for them, and until all points are on the disk."""
     self._add_up()
     if self._curves is not None:
       self._curves.flush()
     return self._interval
 
   def flush(self, step: int) -> dict[str, float]:
-    """Writes one line for all updates since the last one and returns it; waits for them."""
+    """Writes one line for all updates since the last flush and returns it; waits for the updates."""
     self._add_up()
     line = self._interval.line()
     last = step - self._interval.updates + self._interval.most_skipped_to
@@ -154,7 +154,7 @@ class MetricsLog:
     return line
 
   def write(self, step: int, split: str, line: dict[str, Any]) -> None:
-    """Appends `line` under the name of its data."""
+    """Appends `line`; `split` names its data."""
     if self._curves is None:
       return
     with writing(self._path):
@@ -163,13 +163,13 @@ class MetricsLog:
 
   @contextmanager
   def clock_stopped(self) -> Iterator[None]:
-    """What is done inside is no training, and does not count in its rate."""
+    """Excludes the time of the body from the training time."""
     self._add_up()
     yield
     self._since = time.perf_counter()
 
   def close(self) -> None:
-    """May be called again."""
+    """Closes the curves; it may be called more than once."""
     curves, self._curves = self._curves, None
     if curves is not None:
       curves.close()
@@ -184,7 +184,7 @@ class MetricsLog:
 
 
 def append(path: epath.Path, text: str) -> None:
-  """At the end of a file; of one on `gs://`, which has no such thing, the whole is written anew."""
+  """Appends to a file; a file on `gs://` cannot be appended to, so it is written again as a whole."""
   if "://" in os.fspath(path):
     path.write_text((path.read_text() if path.exists() else "") + text)
   else:
@@ -193,7 +193,7 @@ def append(path: epath.Path, text: str) -> None:
 
 
 def _cut_back(path: epath.Path, step: int, logged: int) -> None:
-  """Forgets the lines after `step`, and says so if lines of training up to step `logged` are not there, or changed."""
+  """Deletes the lines after `step`; reports if training lines up to step `logged` are missing or changed."""
   lines = read_lines(path)
   kept = [line for line, entry in lines if entry["step"] <= step]
   if path.exists():
@@ -206,7 +206,7 @@ def _cut_back(path: epath.Path, step: int, logged: int) -> None:
 
 
 def _gap(trained: list[tuple[int, dict[str, Any]]]) -> tuple[int, str] | None:
-  """The number of the first line of training that does not begin where the one before it ends, and how it differs."""
+  """The number of the first training line that does not continue the line before it, and how it differs."""
   last = 0
   for number, entry in trained:
     updates = entry.get("updates")

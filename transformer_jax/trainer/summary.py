@@ -1,4 +1,4 @@
-"""What is said at the end of a run: where the model is, the next command to type, and what was planned of its work."""
+"""The report at the end of a run: the model's folder, the next command, and the planned and actual work."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ from transformer_jax.runtime import devices
 
 LOG = "train.log"
 
-# By the command of a model's family.
+# The next command for each command of a model family.
 _NEXT = {
   "translate": "transformer-jax translate --workdir {} < FILE",
   "generate": "transformer-jax generate --workdir {} --prompt TEXT",
@@ -24,13 +24,13 @@ _NEXT = {
 
 
 def short_path(workdir: epath.Path) -> str:
-  """The path of a run folder as a user would write it from here, quoted for a shell."""
+  """The path of a run folder, relative to the current folder if it is inside, quoted for a shell."""
   path, here = os.fspath(workdir), os.getcwd()
   return shlex.quote(os.path.relpath(path, here) if path.startswith(f"{here}{os.sep}") else path)
 
 
 def next_command(config: Config, workdir: epath.Path) -> str:
-  """The command to type when a run is done."""
+  """The command to use the model of a finished run with."""
   command = registry.family(registry.name_of(config.model)).command
   template = _NEXT.get(command, command)
   if command == "translate" and (example := example_of(config.data)):
@@ -39,12 +39,12 @@ def next_command(config: Config, workdir: epath.Path) -> str:
 
 
 def planned_and_seen(config: Config, updates: int, seconds: float) -> str:
-  """What `plan` says of so many updates, beside what they took."""
+  """The planned operations and memory of so many updates, and their actual time and memory."""
   count = devices.device_count()
   operations, memory = plan.flops(config).step * updates, plan.memory(config, count).total
   used, by = devices.peak_memory()
   return (
     f"planned: {operations:.3g} operations in {updates:,} updates, {plan.gigabytes(memory)} on a device; "
-    f"seen: {seconds:,.0f} seconds, {operations / seconds / count:.3g} operations/s a device, "
+    f"seen: {seconds:,.0f} seconds, {operations / seconds / count:.3g} operations/s per device, "
     f"{plan.gigabytes(used)} in {by}"
   )

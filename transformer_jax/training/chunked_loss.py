@@ -1,4 +1,4 @@
-"""The loss of the output layer in chunks of tokens, so that the logits of a whole batch are never held."""
+"""The loss of the output layer in chunks of tokens, so that the logits of a whole batch never exist at once."""
 
 import functools
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from transformer_jax.training.loss import token_sums
 from transformer_jax.training.sums import Sums
 
-CHUNK = 256  # tokens whose logits are held at a time
+CHUNK = 256  # tokens whose logits exist at a time
 
 LogitsOf = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -23,11 +23,11 @@ def chunked_sums(
   label_smoothing: float,
   chunk: int = CHUNK,
 ) -> Sums:
-  """`token_sums` of `logits_of(table, hidden)` without ever holding the logits of more than one chunk of tokens.
+  """`token_sums` of `logits_of(table, hidden)`, with the logits of only one chunk of tokens at a time.
 
-  Where a gradient is asked for, each chunk's is taken as soon as its loss is
-  known, so that no logits are computed twice: three matrix products a chunk.
-  Only `loss` has a gradient; the other sums are for reading.
+  If a gradient is computed, each chunk's gradient follows its loss immediately.
+  So no logits are computed twice, and a chunk needs three matmuls. Only `loss`
+  has a gradient; the other sums have none.
 
   Args:
     logits_of: the output layer, (`[vocab, model]`, `[tokens, model]`) -> `[tokens, vocab]`.
@@ -36,7 +36,7 @@ def chunked_sums(
     targets: `[tokens]`.
     valid: `[tokens]`.
     label_smoothing: eps.
-    chunk: tokens at a time.
+    chunk: the tokens of a chunk.
 
   Returns:
     The sums over valid tokens.
@@ -61,7 +61,7 @@ def _sums_of_chunks(
 
 
 def _forward(logits_of, label_smoothing, table, hidden, targets, valid):
-  """The sums, and what `_backward` keeps: the gradients of `loss` for the table and for `hidden`."""
+  """The sums, and the gradients of `loss` with respect to the table and `hidden`, which `_backward` uses."""
 
   def of_chunk(table_gradient, inputs):
     hidden, targets, valid = inputs
@@ -78,7 +78,7 @@ def _forward(logits_of, label_smoothing, table, hidden, targets, valid):
 
 
 def _backward(logits_of, label_smoothing, gradients, cotangent):
-  """The kept gradients times that of `loss`; targets and `valid` have none."""
+  """The gradients from `_forward` times the cotangent of `loss`; `targets` and `valid` have no gradient."""
   for_table, for_hidden = gradients
   loss = cotangent.loss
   return for_table * loss.astype(for_table.dtype), for_hidden * loss.astype(for_hidden.dtype), None, None

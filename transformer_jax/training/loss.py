@@ -7,7 +7,7 @@ from transformer_jax.training.sums import Sums
 
 
 def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float) -> Sums:
-  r"""Cross entropy against (1 - eps) onehot(y) + eps / V.
+  r"""The cross entropy with the targets q = (1 - eps) onehot(y) + eps / V, and the other sums.
 
     -sum_v q_v log p_v = logsumexp(z) - (1 - eps) z_y - (eps / V) sum_v z_v
 

@@ -1,4 +1,4 @@
-"""Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (§5.3), and a moving average of what it finds."""
+"""Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (§5.3), and the moving average of the parameters."""
 
 import jax
 import jax.numpy as jnp
@@ -9,13 +9,13 @@ from transformer_jax.training.schedule import inverse_square_root
 
 
 def learning_rate(config: Config) -> optax.Schedule:
-  """The recipe's schedule."""
+  """The learning rate schedule of the config."""
   train = config.train
   return inverse_square_root(config.model.d_model, train.warmup_steps, train.peak_learning_rate)
 
 
 def optimizer(config: Config) -> optax.GradientTransformation:
-  """The recipe's optimizer, as an optax chain."""
+  """The optimizer of the config, as an optax chain."""
   train = config.train
   return optax.chain(
     optax.scale_by_adam(train.beta1, train.beta2, train.epsilon),
@@ -24,15 +24,15 @@ def optimizer(config: Config) -> optax.GradientTransformation:
 
 
 def updates_made(state: optax.OptState) -> jax.Array:
-  """How often the optimizer has changed the parameters, by which it takes the next learning rate."""
+  """The number of times that the optimizer has changed the parameters; it determines the next learning rate."""
   assert isinstance(state, tuple)
-  schedule = state[-1]  # of the last link of the chain
+  schedule = state[-1]  # the state of the chain's last transformation
   assert isinstance(schedule, optax.ScaleByScheduleState)
   return jnp.asarray(schedule.count)
 
 
 def moving_average(decay: float, average: optax.Params, params: optax.Params, step: jax.Array) -> optax.Params:
-  """The exponential moving average of the parameters p after update t, from the one before it.
+  """The exponential moving average of the parameters p after update t.
 
       a_t = d_t a_(t-1) + (1 - d_t) p_t      d_t = min(decay, (1 + t) / (10 + t))      a_0 = p_0
 
@@ -45,6 +45,6 @@ def moving_average(decay: float, average: optax.Params, params: optax.Params, st
     params: p_t.
     step: t, from 1.
   """
-  # This is 1 - d_t. Python takes 1 - decay, of which float32 would keep few digits.
+  # This is 1 - d_t. Python computes 1 - decay, as float32 would lose most digits of it.
   rate = jnp.maximum(1 - decay, 9 / (10 + step))
   return optax.incremental_update(params, average, rate)

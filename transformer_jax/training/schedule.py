@@ -12,11 +12,11 @@ def inverse_square_root(d_model: int, warmup_steps: int, peak: float | None = No
 
   Args:
     d_model: the model's width.
-    warmup_steps: updates in which the rate rises.
-    peak: another peak, with the same shape of curve.
+    warmup_steps: the updates in which the rate rises.
+    peak: the rate at step `warmup_steps`, for the same curve scaled; None means the formula above.
 
   Returns:
-    A function of optax's count.
+    A function of optax's count of updates.
 
   Example:
     >>> rate = inverse_square_root(d_model=512, warmup_steps=4000)

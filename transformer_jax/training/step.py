@@ -1,4 +1,4 @@
-"""One update: pure functions of the state and a batch."""
+"""One training or validation step: pure functions of the state and a batch."""
 
 from collections.abc import Callable
 from typing import TypedDict, TypeVar
@@ -21,13 +21,13 @@ Tree = TypeVar("Tree")  # of arrays
 
 @flax.struct.dataclass
 class TrainState:
-  """What an update changes; with the config and the data it determines the rest of the run.
+  """The state that an update changes; with the config and the data it determines the rest of the run.
 
   Attributes:
-    step: updates made so far, an int32 scalar.
+    step: the number of steps so far, an int32 scalar.
     params: the model's parameters, float32.
     optimizer: Adam's moments.
-    average: the exponential moving average of `params`; None where `config.train.ema_decay` is 0.
+    average: the exponential moving average of `params`; None if `config.train.ema_decay` is 0.
   """
 
   step: jax.Array
@@ -37,18 +37,18 @@ class TrainState:
 
   @property
   def params_for_decoding(self) -> Params:
-    """The moving average where one is kept, else the parameters themselves."""
+    """The moving average if the run has one, else the parameters themselves."""
     return self.params if self.average is None else self.average
 
 
 class Metrics(TypedDict):
-  """What an update tells of itself.
+  """The metrics of one update.
 
   Attributes:
-    sums: over the batch; zeros where the update was skipped.
-    skipped: whether it changed nothing, as its loss or gradients were not finite.
-    gradient_norm: of the gradients of the mean loss.
-    learning_rate: of this update.
+    sums: the sums over the batch; zeros if the update was skipped.
+    skipped: whether the update changed nothing because its loss or gradients were not finite.
+    gradient_norm: the norm of the gradients of the mean loss.
+    learning_rate: the learning rate of this update.
   """
 
   sums: Sums
@@ -58,12 +58,12 @@ class Metrics(TypedDict):
 
 
 def random_key(config: Config) -> jax.Array:
-  """The key from which all of a run's keys are made, of the one generator that `dropout` knows."""
+  """The key from which all keys of a run are derived; `dropout` supports only this generator."""
   return jax.random.key(config.train.seed, impl="threefry2x32")
 
 
 def init_params(config: Config, task: Task) -> Params:
-  """Random parameters from `config.train.seed`."""
+  """Random parameters, drawn with `config.train.seed`."""
   params_key, _ = jax.random.split(random_key(config))
   return task.init_params(config, params_key)
 
@@ -71,31 +71,31 @@ def init_params(config: Config, task: Task) -> Params:
 def init_state(config: Config, task: Task) -> TrainState:
   """The state before the first update."""
   params = init_params(config, task)
-  # Copied, as the step is given each array to use its memory again.
+  # The average is a copy, because the step reuses the memory of each array of the state.
   average = jax.tree.map(jnp.copy, params) if config.train.ema_decay else None
   return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params), average)
 
 
 def abstract_state(config: Config, task: Task) -> TrainState:
-  """Shapes and types of the state."""
+  """The shapes and types of the state."""
   return jax.eval_shape(lambda: init_state(config, task))
 
 
 def begin_with(state: TrainState, params: Params) -> TrainState:
-  """The state before the first update, of other parameters than random ones."""
+  """The state before the first update, with the given parameters in place of random ones."""
   average = None if state.average is None else jax.tree.map(jnp.copy, params)
   return TrainState(state.step, params, state.optimizer, average)
 
 
 def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.Array]) -> tuple[TrainState, Metrics]:
-  """One update: from one device's share of the batch inside `devices.over_devices`, else from all of it.
+  """One update; inside `devices.over_devices` `batch` is one device's share, elsewhere the whole batch.
 
   `jax.jit(functools.partial(train_step, config, task))` is an update on one device.
 
-  Dropout is keyed by the seed, the step and the row's place in the whole batch,
-  and gradients are summed over all tokens before they are divided once: the
-  result is the same on any number of devices and for any accumulation. A batch
-  whose loss or gradients are not finite changes nothing but the step's number.
+  Dropout keys derive from the seed, the step and the row's place in the whole
+  batch. Gradients are summed over all tokens and divided once. So the result is
+  the same on any number of devices and for any accumulation. A batch whose loss
+  or gradients are not finite changes only the step number.
   """
   _, dropout_key = jax.random.split(random_key(config))
   step_key = jax.random.fold_in(dropout_key, state.step)
@@ -116,7 +116,7 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
   params, step, average = optax.apply_updates(state.params, updates), state.step + 1, state.average
   if average is not None:
     average = moving_average(config.train.ema_decay, average, params, step)
-  # JAX's own checks see what a step returns, which must then not be hidden from them.
+  # With `debug`, JAX checks what a step returns for NaN, so these must not become zeros.
   finite = jnp.isfinite(sums.loss) & jnp.isfinite(norm) | config.debug
   metrics: Metrics = {
     "sums": jax.tree.map(lambda x: jnp.where(finite, x, 0), sums),
@@ -133,12 +133,12 @@ def _where(condition: jax.Array, a: TrainState, b: TrainState) -> TrainState:
 
 
 def eval_step(config: Config, task: Task, params: Params, batch: Batch[jax.Array]) -> Sums:
-  """Loss and counts of a batch without dropout, summed as in `train_step`."""
+  """The loss and counts of a batch without dropout, summed as in `train_step`."""
   return devices.sum_over_devices(task.batch_sums(config, params, batch.rows, None))
 
 
 def _accumulate(function: Callable[[Batch[jax.Array]], Tree], batch: Batch[jax.Array], parts: int) -> Tree:
-  """The sum of `function` over `parts` equal parts of the batch, one after the other."""
+  """The sum of `function` over `parts` equal parts of the batch, computed one after the other."""
   if parts == 1:
     return function(batch)
   micro_batches = jax.tree.map(lambda x: x.reshape(parts, -1, *x.shape[1:]), batch)

@@ -1,7 +1,8 @@
-"""Losses as sums and counts, never means.
+"""Losses as sums and counts instead of means.
 
-Means are taken once, at the end, over the tokens of all devices, hosts and
-micro-batches: a mean of means would weigh tokens by their neighbours.
+Means are computed once, at the end, over the tokens of all devices, hosts and
+micro-batches. A mean of means would weigh tokens unequally, as the parts have
+different numbers of tokens.
 """
 
 import math
@@ -14,14 +15,14 @@ import jax.numpy as jnp
 
 @flax.struct.dataclass
 class Sums:
-  """Sums over real tokens; each a float32 scalar.
+  """Sums over the tokens that are not padding; each is a float32 scalar.
 
   Attributes:
-    loss: smoothed cross entropy in nats; what is minimised.
-    negative_log_likelihood: without smoothing; exp of its mean is the perplexity.
-    correct: tokens to which the model gave the largest probability.
-    tokens: how many there are.
-    others: the sums of losses beside this one, by name; each becomes a mean over its own count.
+    loss: the smoothed cross entropy in nats, which training minimises.
+    negative_log_likelihood: the cross entropy without smoothing; exp of its mean is the perplexity.
+    correct: the number of tokens to which the model gave the largest probability.
+    tokens: the number of tokens.
+    others: the sums of further losses, by name; each becomes a mean over its own count.
   """
 
   loss: jax.Array
@@ -32,11 +33,12 @@ class Sums:
 
 
 def joint_loss(sums: Sums, counts: dict[str, jax.Array]) -> jax.Array:
-  """The sum to minimise: divided by the first loss' count it is the sum of all losses' means.
+  """The sum to minimise; divided by the first loss' count, it is the sum of the means of all losses.
 
   Args:
-    sums: of some rows.
-    counts: of the whole batch: how many terms the first loss ("tokens") and each other has; empty without others.
+    sums: the sums of some rows.
+    counts: the number of terms in the whole batch, of the first loss ("tokens") and of each other loss by its name;
+      empty if there is one loss.
   """
   return sum(
     (other.loss * (counts["tokens"] / jnp.maximum(counts[name], 1)) for name, other in sums.others.items()), sums.loss
@@ -44,9 +46,9 @@ def joint_loss(sums: Sums, counts: dict[str, jax.Array]) -> jax.Array:
 
 
 def means(sums: Sums) -> dict[str, float]:
-  """Loss in nats a token, perplexity (unsmoothed, a token), and the share of tokens guessed right.
+  """The loss in nats per token, the unsmoothed perplexity per token, and the share of tokens predicted correctly.
 
-  The means of another loss have its name before them.
+  The means of another loss have its name as a prefix.
   """
   line = _means(sums)
   for other, its_sums in sums.others.items():

@@ -1,4 +1,4 @@
-"""What a model is trained for: a `Task`, which the training and validation steps are given."""
+"""The interface of a training task: `Task`, an argument of the training and validation steps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,48 +16,47 @@ from transformer_jax.training.sums import Sums
 
 
 class Validation(Protocol):
-  """What a run is measured by, while it is trained and at the end.
+  """The measurements of a run on held-out text, during training and at the end.
 
   Attributes:
-    shown: what the log shows of a measurement beside loss and perplexity: by its name there, a format such as
-      `BLEU {:.2f}`.
-    samples: some of what was last measured, for a person to look at; may be empty.
+    shown: the scores that the log shows beside loss and perplexity: name -> format, such as `BLEU {:.2f}`.
+    samples: some examples of the last measurement, for a person to look at; may be empty.
   """
 
   shown: Mapping[str, str]
   samples: str
 
   def measure(self, params: Params) -> dict[str, float | str]:
-    """Measures on the validation text; `loss` and `perplexity` are always there."""
+    """The scores on the validation text by name; `loss` and `perplexity` are always there."""
     ...
 
   def test(self, params: Params) -> str:
-    """Measures on the test text, in words."""
+    """The scores on the test text, in words."""
     ...
 
 
 def _one_loss(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
-  """The counts of a task that has no loss but one."""
+  """The counts of a task with one loss."""
   return {}
 
 
 @dataclass(frozen=True)
 class Task:
-  """The functions that tell one kind of training from another.
+  """The functions of one kind of training.
 
   `dataclasses.replace(task, batch_sums=...)` is the same task with another loss.
 
   Attributes:
-    unit: what the loss is a mean over, in the plural.
-    parts: arrays of a packed row, `[parts, row_length]`.
+    unit: the unit that the loss is a mean over, in the plural.
+    parts: the number of arrays of a packed row `[parts, row_length]`.
     init_params: (config, key) -> random parameters.
     batch_sums: (config, params, rows, keys) -> the `Sums` of the losses of packed rows `[rows, parts, row_length]`;
-      `keys` has a dropout key for each row, or is None, which is without dropout.
-    learn_tokenizer: (config) -> the vocabulary of its training text.
-    packed_rows: (config, text, tokenizer) -> the `PackedRows` of a text, named as `config.data.train` names one.
-    validation: (config, task, tokenizer) -> what measures on held-out text.
-    counts: (config, rows) -> how many terms each loss has, before it is computed; empty where there is one loss.
-      See `sums.joint_loss`.
+      `keys` has a dropout key for each row, or is None for no dropout.
+    learn_tokenizer: (config) -> the vocabulary of the training text.
+    packed_rows: (config, text, tokenizer) -> the `PackedRows` of a text, which is named like `config.data.train`.
+    validation: (config, task, tokenizer) -> the `Validation`, which measures on held-out text.
+    counts: (config, rows) -> the number of terms of each loss, before the losses are computed; empty if there is one
+      loss. See `sums.joint_loss`.
   """
 
   unit: str
@@ -74,7 +73,7 @@ def task_of(model: AnyModelConfig) -> Task:
   """The task of a model's family.
 
   Raises:
-    TypeError: the family names something that is no `Task`.
+    TypeError: the family's task is no `Task`.
   """
   found = registry.task(model)
   if not isinstance(found, Task):
