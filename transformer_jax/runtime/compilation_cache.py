@@ -1,4 +1,4 @@
-"""Compiled programs are kept from one start to the next."""
+"""The cache of compiled programs on disk."""
 
 import hashlib
 import platform
@@ -8,16 +8,16 @@ from pathlib import Path
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import user_cache
 
-_CHECKED = "checked"  # a file whose time is that of the last check
+_CHECKED = "checked"  # a file; its modification time is the time of the last check
 _ZLIB = b"\x78"  # the first byte of what zlib wrote
 
 
 def use_compilation_cache() -> None:
-  """Keeps what XLA compiles in the user's cache folder, so that a second start is quick.
+  """Keeps the programs that XLA compiles in the user's cache folder, so that a second start is quick.
 
-  Each kind of processor has a folder of its own, as a home directory may be
-  shared by machines that cannot run each other's programs. Where there is no
-  folder that can be written, nothing is kept. `JAX_COMPILATION_CACHE_DIR` goes first.
+  Each kind of processor has its own folder, as machines that cannot run each
+  other's programs may share a home directory. If no folder can be written,
+  nothing is kept. `JAX_COMPILATION_CACHE_DIR` has precedence.
   """
   import jax
 
@@ -34,10 +34,10 @@ def use_compilation_cache() -> None:
 
 
 def delete_damaged(folder: Path) -> None:
-  """Deletes entries that were cut short when a process was killed.
+  """Deletes entries that are incomplete because a process was killed.
 
-  JAX would warn of such an entry at each start and never write it anew. Only
-  entries that are newer than the last check are looked at.
+  JAX would warn of such an entry at each start and never write it again. Only
+  entries that are newer than the last check are checked.
   """
   stamp = folder / _CHECKED
   last = stamp.stat().st_mtime_ns if stamp.exists() else 0
@@ -48,7 +48,7 @@ def delete_damaged(folder: Path) -> None:
 
 
 def _is_whole(entry: bytes) -> bool:
-  """Whether zlib can decompress it; what another library compressed is left to JAX."""
+  """Whether zlib can decompress the entry; true for an entry that another library compressed."""
   if not entry.startswith(_ZLIB):
     return bool(entry)
   decompressor = zlib.decompressobj()
@@ -60,7 +60,7 @@ def _is_whole(entry: bytes) -> bool:
 
 
 def _processor() -> str:
-  """A name for processors that run the same programs."""
+  """A name that is the same for processors that run the same programs."""
   try:
     flags = [line for line in Path("/proc/cpuinfo").read_text().split("\n") if line.startswith(("flags", "Features"))]
   except OSError:

@@ -1,8 +1,8 @@
-"""Devices: the only file, beside `hosts.py`, that knows about them.
+"""Devices. Only this file and `hosts.py` know about them.
 
-Work is spread with `jax.pmap` over the axis "data". The state goes in and comes
-out whole (`in_axes=None`, `out_axes=None`): one plain array a leaf, the same on
-every device, without a leading device axis.
+`jax.pmap` spreads the work over the axis "data". The state goes in and comes out
+whole (`in_axes=None`, `out_axes=None`): each leaf is one array without a device
+axis, the same on every device.
 """
 
 import os
@@ -26,10 +26,10 @@ Result = TypeVar("Result")
 
 
 def require_devices() -> None:
-  """Raises InputError where JAX finds none of the devices that it is told to use."""
+  """Raises InputError if JAX finds no device of the platforms that it is told to use."""
   try:
     jax.local_devices()
-  except (RuntimeError, AssertionError) as error:  # the latter, without a word, for `cuda` where no plugin is
+  except (RuntimeError, AssertionError) as error:  # for `cuda` without its plugin, JAX raises an empty AssertionError
     asked, reason = os.environ.get("JAX_PLATFORMS", ""), f": {error}" if str(error) else ""
     raise InputError(
       f"JAX finds no device of JAX_PLATFORMS={asked}{reason}; unset it, and JAX takes what is there"
@@ -56,29 +56,29 @@ def on_first_device(tree: Tree) -> Tree:
 
 
 def abstract_on_devices(tree: Tree) -> Tree:
-  """Shapes and types of what `replicate` would place, with its placement."""
+  """The shapes, types and placement of the arrays that `replicate` would return."""
   placement = on_all_devices()
   return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=placement), tree)
 
 
 def shard(tree: Tree) -> Tree:
-  """Splits the leading axis over the local devices: `[rows, ...]` -> `[devices, rows / devices, ...]`, placed."""
+  """Splits the leading axis over the local devices: `[rows, ...]` -> `[devices, rows / devices, ...]`."""
   devices = jax.local_device_count()
   placement = NamedSharding(_local_mesh(), PartitionSpec(AXIS))
   return jax.tree.map(lambda x: jax.device_put(x.reshape(devices, -1, *x.shape[1:]), placement), tree)
 
 
 def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = False, alone: bool = False) -> Callable:
-  """`function(state, batch)` on every device, `state` whole and `batch` a share each, as `shard` made them.
+  """Runs `function(state, batch)` on every device, with the whole `state` and the device's share of `batch`.
 
-  Inside, `sum_over_devices` adds up what the devices found; what is returned
-  with `out_axes=None` must be equal on all of them.
+  `shard` makes the shares. In `function`, `sum_over_devices` adds up the results
+  of the devices; a result with `out_axes=None` must be equal on all devices.
 
   Args:
-    function: of the state and one device's share of the batch.
-    out_axes: None for a result that is returned whole, 0 for one that is returned by device.
-    donate_state: whether the state's memory is used for the result.
-    alone: whether this host works by itself; the others must otherwise make the same call.
+    function: (state, one device's share of the batch) -> result.
+    out_axes: None for a result that is returned once, 0 for a result with a device axis.
+    donate_state: whether the result may reuse the state's memory.
+    alone: whether this host works by itself; otherwise all hosts must make the same call.
   """
   return jax.pmap(
     function,
@@ -92,36 +92,36 @@ def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = Fals
 
 @contextmanager
 def compile_async(function: Any, state: Any, batch: Any) -> Iterator[None]:
-  """Compiles what `over_devices` gave, or reads it from the cache, in a thread beside what is done inside.
+  """Compiles a function of `over_devices`, or reads it from the cache, in a thread while the body runs.
 
-  The first call then finds it ready. It is left to that call where the function is not to be compiled (`op_by_op`),
-  and on several hosts, where `pmap` takes arrays and no shapes.
+  The first call then finds it compiled. Two cases are left to that call: a function of `op_by_op`, which is not
+  compiled, and several hosts, where `pmap` needs arrays instead of shapes.
 
   Args:
-    function: of state and batch.
-    state: shapes and types are enough.
-    batch: as `shard` makes it.
+    function: the function of state and batch.
+    state: the state, or its shapes and types.
+    batch: the batch, split by `shard`.
   """
   if not hasattr(function, "lower") or jax.process_count() > 1:
     yield
     return
   with ThreadPoolExecutor(1) as executor:
-    # Without its placement a state would be traced as another one than that of the call.
+    # Without a placement, the state would be traced as a different one than that of the call.
     compiled = executor.submit(lambda: function.lower(abstract_on_devices(state), batch).compile())
     yield
     compiled.result()
 
 
 def op_by_op(function: Callable) -> Callable:
-  """`over_devices(function, out_axes=None)` for finding errors: on one device, uncompiled, operation by operation."""
+  """`over_devices(function, out_axes=None)` for debugging: on one device, operation by operation, not compiled."""
   return jax.vmap(function, axis_name=AXIS, in_axes=(None, 0), out_axes=None)
 
 
 def sum_over_devices(tree: Tree) -> Tree:
-  """The sum over all devices of all hosts inside `over_devices`; elsewhere, as under `jax.jit` alone, `tree` itself."""
+  """The sum over all devices of all hosts inside `over_devices`; elsewhere, such as under `jax.jit`, `tree` itself."""
   try:
     return jax.lax.psum(tree, AXIS)
-  except NameError:  # there is no such axis, so what was computed here is of the whole batch
+  except NameError:  # there is no such axis, so `tree` already covers the whole batch
     return tree
 
 
@@ -131,59 +131,59 @@ def is_main_host() -> bool:
 
 
 def device_count() -> int:
-  """Devices of all hosts."""
+  """The number of devices of all hosts."""
   return jax.device_count()
 
 
 def local_device_count() -> int:
-  """Devices of this host."""
+  """The number of devices of this host."""
   return jax.local_device_count()
 
 
 def steps_in_flight() -> int:
-  """How many steps may wait for the devices: enough to keep them busy, few enough to know where the run is.
+  """The most steps that may wait for the devices: enough to keep them busy, few enough to know the run's progress.
 
-  None on several devices of CPUs, whose collectives can deadlock.
+  It is 0 on several CPU devices, as their collectives can deadlock.
   """
   return 0 if on_cpu() and jax.device_count() > 1 else 2
 
 
 def on_cpu() -> bool:
-  """Whether the devices are the processor's own cores."""
+  """Whether the devices are CPUs."""
   return jax.local_devices()[0].platform == "cpu"
 
 
 def has_cudnn() -> bool:
-  """Whether the devices are NVIDIA's GPUs with bfloat16, of compute capability 8 and above."""
+  """Whether the devices are NVIDIA GPUs of compute capability 8 or more, which have bfloat16."""
   device = jax.local_devices()[0]
   cuda = device.platform == "gpu" and "cuda" in device.client.platform_version.lower()
   return cuda and float(device.compute_capability) >= 8
 
 
 def at_once(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-  """`function` of each item, in order, `at_a_time` of them, where one alone leaves the machine idle."""
+  """`function` of each item, in order; `at_a_time()` items are computed side by side, to keep the machine busy."""
   with ThreadPoolExecutor(at_a_time()) as executor:
     yield from executor.map(function, items)
 
 
 def at_a_time() -> int:
-  """How many items to work on side by side.
+  """The number of items to work on side by side.
 
-  The small operations of decoding keep one core busy, so that a CPU takes as many
-  items as it has cores; an accelerator takes two, one of which is prepared or
-  read back while the other is computed. Several devices of one CPU take one, as
-  their collectives can deadlock.
+  The small operations of decoding keep one core busy, so a CPU takes as many
+  items as it has cores, up to 16. An accelerator takes two: one is prepared or
+  read back while the other is computed. Several CPU devices take one, as their
+  collectives can deadlock.
   """
   return 2 if not on_cpu() else 1 if jax.local_device_count() > 1 else min(cores(), 16)
 
 
 def cores() -> int:
-  """Cores that this process may use."""
+  """The number of cores that this process may use."""
   return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory() -> int | None:
-  """Bytes that a device has, or the machine where its devices are the processor's; None where that is not told."""
+  """The bytes of memory of a device, or of the machine if the devices are CPUs; None if unknown."""
   if not on_cpu():
     return (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit")
   if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):
@@ -192,7 +192,7 @@ def memory() -> int | None:
 
 
 def peak_memory() -> tuple[int, str]:
-  """The most bytes that were in use so far, and of what: a device where it tells, else this whole process."""
+  """The most bytes in use so far, and what used them: the first device if it reports this, else this process."""
   statistics = jax.local_devices()[0].memory_stats() or {}
   if "peak_bytes_in_use" in statistics:
     return statistics["peak_bytes_in_use"], "the first device"
@@ -203,7 +203,7 @@ def peak_memory() -> tuple[int, str]:
 
 
 def describe() -> dict[str, Any]:
-  """What the numbers of a run depend on."""
+  """The properties of the devices and hosts that a run's numbers depend on."""
   return {
     "platform": jax.local_devices()[0].platform,
     "kind": jax.local_devices()[0].device_kind,

@@ -1,4 +1,4 @@
-"""The two ways in which a program of this project ends badly."""
+"""The two kinds of errors that end a program of this project with one sentence."""
 
 import os
 import re
@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-PROGRAM = "transformer-jax"  # how the command line names itself in messages
+PROGRAM = "transformer-jax"  # the name of the command line in messages
 
 
 class InputError(ValueError):
-  """What the user gave cannot be used: a file, a line, a key. Exit status 2.
+  """An input of the user cannot be used: a file, a line, a key. The exit status is 2.
 
-  The message is one sentence that names the file, line or key, says what was
-  expected and what to do; the programs print it without a traceback.
+  The message is one sentence: it names the file, line or key, and says what was
+  expected and what to do. The programs print it without a traceback.
   """
 
   exit_status = 2
 
 
 class RunError(RuntimeError):
-  """The work itself failed: a full disk, a loss that is not a number. Exit status 1.
+  """The work itself failed, for example by a full disk or a loss of NaN. The exit status is 1.
 
-  The message says what is kept and how to go on.
+  The message says what is kept and how to continue.
   """
 
   exit_status = 1
@@ -42,10 +42,10 @@ def require_option(name: str, value: object, condition: bool, expected: str) -> 
 
 @contextmanager
 def writing(path: str | os.PathLike) -> Iterator[None]:
-  """Makes what the disk refuses to be written to `path` a RunError."""
+  """Turns an error of the file system in the body into a RunError that names `path`."""
   try:
     yield
-  except BrokenPipeError:  # no disk: a reader who has left
+  except BrokenPipeError:  # not the disk's fault: a pipe's reader has closed it
     raise
   except OSError as error:
     raise RunError(
@@ -55,16 +55,16 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
 
 
 def one_line(message: object, most: int = 1000) -> str:
-  """A message as a terminal shows it, whatever a stranger's file put into it."""
+  """A message as one line of at most `most` characters, without the control characters that a file may put into it."""
   text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(message)).strip()
   return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def first_line(error: Exception, most: int = 200) -> str:
-  """What an error says first, or its name if it says nothing."""
+  """The first line of an error's message, or the error's name if the message is empty."""
   return one_line((str(error).strip() or type(error).__name__).splitlines()[0], most)
 
 
 def is_out_of_memory(error: Exception) -> bool:
-  """Whether Python, or XLA on a device, had no memory left."""
+  """Whether Python, or XLA on a device, ran out of memory."""
   return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)

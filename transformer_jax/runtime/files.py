@@ -1,4 +1,4 @@
-"""Where the project keeps what it can make again, and how it replaces a file."""
+"""The project's cache folder, and the replacement of files."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from transformer_jax.runtime.errors import InputError, writing
 
-if TYPE_CHECKING:  # the command line's help must not wait for it
+if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
 
 
@@ -16,7 +16,7 @@ _OWN = "TRANSFORMER_JAX_CACHE"
 
 
 def user_cache() -> Path:
-  """`$TRANSFORMER_JAX_CACHE`, or the user's cache folder by the XDG convention.
+  """The project's cache folder: `$TRANSFORMER_JAX_CACHE`, or a folder in the user's cache by the XDG convention.
 
   Raises:
     InputError: the user has no home folder, as in some containers.
@@ -32,7 +32,10 @@ def user_cache() -> Path:
 
 
 def keep_beside(workdir: str) -> Path | None:
-  """Has this process keep its cache beside the run folder where the user has no home folder, and tells where."""
+  """Puts this process' cache beside the run folder if the user has no home folder, and returns the cache's folder.
+
+  Returns None if the user has a home folder.
+  """
   try:
     user_cache()
     return None
@@ -54,10 +57,10 @@ def is_text(path: str) -> bool:
 
 
 def write_atomically(path: "epath.Path | Path", content: bytes) -> None:
-  """Replaces a file as a whole, so that a reader never sees half of it.
+  """Replaces a file as a whole, so that a reader never sees a half-written file.
 
   Raises:
-    RunError: the disk refuses it; the file is as it was.
+    RunError: the file cannot be written; its old content is unchanged.
   """
   temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
   with writing(path):
@@ -70,7 +73,7 @@ def write_atomically(path: "epath.Path | Path", content: bytes) -> None:
 
 
 def write_new(path: "epath.Path | Path", content: bytes) -> None:
-  """Writes a file that must not be there, not even as a link, which would lead to another one."""
+  """Writes a file that must not exist, not even as a link to another file."""
   if "://" in os.fspath(path):  # a bucket, which has no links
     path.write_bytes(content)
     return
@@ -79,7 +82,7 @@ def write_new(path: "epath.Path | Path", content: bytes) -> None:
 
 
 def remove_left_behind(folder: "epath.Path | Path") -> None:
-  """Deletes what `write_atomically` had not renamed yet when its process was killed; nobody may write there now."""
+  """Deletes the temporary files of a killed `write_atomically`; no process may write in the folder meanwhile."""
   for path in folder.iterdir():
     if re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", path.name):
       path.unlink(missing_ok=True)

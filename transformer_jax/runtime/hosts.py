@@ -1,10 +1,10 @@
-"""Several hosts: who they are, what they tell one another, and how they end together.
+"""Several hosts: how they find each other, exchange values, and end together.
 
-A host is one process: of a machine with all its devices, or of one GPU where a
-launcher starts a process for each. Host 0 is the main one, the only one that
-touches the run folder; the others hear from it what is in there. Whatever is
-said here must be said by all hosts, in the same order, or they wait for one
-another: only what every host decides alike may stand between two calls.
+A host is one process. It has all devices of a machine, or one GPU if a launcher
+starts a process for each GPU. Host 0 is the main host. Only the main host uses
+the run folder; it sends the others what they need of it. All hosts must call the
+functions that exchange values, in the same order, or they wait for each other
+forever. So a host must not skip such a call by a decision of its own.
 """
 
 import atexit
@@ -33,31 +33,31 @@ Item = TypeVar("Item")
 
 _ADVICE = "start all of them, with a coordinator that is within reach of all"
 _ALL_BY_HAND = "name them with --coordinator, --hosts and --host, or let this process work by itself with --hosts=1"
-# A host that was not heard of for so long counts as dead. Compiling on busy cores can delay a sign of life by a while.
+# A host without a heartbeat for so long counts as dead. Compilation on busy cores can delay a heartbeat.
 _SILENCE_SECONDS = 100
 _SECONDS_TO_MEET = 300
 _SECONDS_TO_PART = 10
-# How JAX's errors begin where the exchange with other hosts failed.
+# The beginnings of JAX's errors if the exchange with other hosts failed.
 _LOST = re.compile("(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED|FAILED_PRECONDITION): ")
 _c_library = ctypes.CDLL(None)
-_kept = []  # what C calls, for as long as the process lives
-_last_words = ""  # of this process, where JAX ends it
+_kept = []  # the functions that C calls; they must live as long as the process
+_last_words = ""  # the message of this process if JAX aborts it
 
 
 def join(coordinator: str | None = None, hosts: int | None = None, host: int | None = None) -> None:
-  """Makes this process one of several, as the arguments or the platform say; before any other call of JAX.
+  """Connects this process with the other hosts, by the arguments or the platform; before any other call of JAX.
 
-  JAX itself finds the others on TPU slices, under `srun` and `mpirun`, and in
-  indexed jobs of Kubernetes.
+  JAX itself finds the other hosts on TPU slices, under `srun` and `mpirun`, and
+  in indexed jobs of Kubernetes; then all arguments are None.
 
   Args:
-    coordinator: HOST:PORT on host 0; None, as the others, where the platform is to tell.
-    hosts: how many there are; 1 is this process by itself, whatever the platform tells.
-    host: the number of this one, from 0.
+    coordinator: HOST:PORT on host 0; None takes it from the platform.
+    hosts: the number of hosts; 1 means this process alone, on any platform; None takes it from the platform.
+    host: the number of this host, from 0; None takes it from the platform.
 
   Raises:
-    InputError: what the platform says is not enough.
-    RunError: the others could not be reached.
+    InputError: the platform does not tell enough.
+    RunError: the other hosts could not be reached.
   """
   if hosts == 1 or (hosts is None and not _platform_may_tell()):
     return
@@ -66,7 +66,7 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
     _require_free(coordinator)
   _last_words = f"the hosts did not meet within {_SECONDS_TO_MEET} seconds: {_ADVICE}"
   _speak_before_abort()
-  # Its own handler of SIGTERM would hide the signal from the loop, where all hosts hear of it.
+  # JAX's own handler of SIGTERM would hide the signal from the training loop, which tells all hosts of it.
   jax.config.update("jax_enable_preemption_service", False)
   try:
     jax.distributed.initialize(
@@ -77,7 +77,7 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
       initialization_timeout=_SECONDS_TO_MEET,
       heartbeat_timeout_seconds=_SILENCE_SECONDS,
     )
-  except ValueError as error:  # no launcher that JAX knows, or it says too little
+  except ValueError as error:  # JAX does not know the launcher, or the launcher tells too little
     if _launched():
       raise InputError(
         f"a launcher started several processes, but JAX cannot tell which: {error}; {_ALL_BY_HAND}"
@@ -90,12 +90,12 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
   _last_words = f"{_cannot_go_on()}: JAX ended it for the reason above, most likely as another host died"
   if not devices.is_main_host():
     progress.mute()
-  # The first exchange connects the hosts, for which some libraries have little patience: now all are here.
+  # The first exchange connects the hosts, for which some libraries wait only briefly: now all hosts are here.
   require_equal({"the number of its devices": jax.local_device_count()}, "give all hosts the same devices")
 
 
 def _require_free(coordinator: str) -> None:
-  """JAX would crash."""
+  """Raises InputError if the coordinator's port is in use; JAX would crash."""
   port = int(coordinator.rpartition(":")[2])
   try:
     if socket.has_dualstack_ipv6():
@@ -107,19 +107,19 @@ def _require_free(coordinator: str) -> None:
 
 
 def _launched() -> bool:
-  """Whether a launcher says that there are several processes."""
+  """Whether the environment of a launcher tells of several processes."""
   several = [name for name in ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE") if os.environ.get(name, "1") != "1"]
-  # Without SLURM_STEP_NODELIST this is the script of `sbatch` itself, in which one process runs.
+  # Without SLURM_STEP_NODELIST this is the script of `sbatch` itself, which is one process.
   under_srun = "SLURM_NTASKS" in several and "SLURM_STEP_NODELIST" in os.environ
   return under_srun or "OMPI_COMM_WORLD_SIZE" in several or "JOB_COMPLETION_INDEX" in os.environ
 
 
 def _platform_may_tell() -> bool:
-  return _launched() or find_spec("libtpu") is not None  # a TPU's machine knows its slice
+  return _launched() or find_spec("libtpu") is not None  # a machine with a TPU knows its slice
 
 
 def count() -> int:
-  """How many hosts there are."""
+  """The number of hosts."""
   return jax.process_count()
 
 
@@ -129,7 +129,7 @@ def index() -> int:
 
 
 def gather(text: str) -> list[str]:
-  """What each host says, in their order."""
+  """The texts of all hosts, in the order of the hosts."""
   if jax.process_count() == 1:
     return [text]
   content = np.frombuffer(text.encode(), np.uint8)
@@ -141,7 +141,7 @@ def gather(text: str) -> list[str]:
 
 @contextmanager
 def collective_errors() -> Iterator[None]:
-  """An error on one host in the body, in which hosts must not exchange anything, ends all of them with its sentence."""
+  """Ends all hosts with the message of an error that one host raises in the body; the body must exchange nothing."""
   failure: InputError | RunError | OSError | None = None
   try:
     yield
@@ -157,14 +157,14 @@ def collective_errors() -> Iterator[None]:
 
 
 def require_equal(values: Mapping[str, Any], advice: str) -> None:
-  """Ends all hosts where one has another value than the main host.
+  """Ends all hosts if one has another value than the main host.
 
   Args:
-    values: names and what JSON can hold.
-    advice: what to do, the end of the sentence.
+    values: the values by name, which JSON can hold.
+    advice: the end of the message: what to do.
 
   Raises:
-    InputError: names the first difference.
+    InputError: the values differ; the message names the first difference.
   """
   first, *others = [json.loads(said) for said in gather(json.dumps(dict(values)))]
   for host, its in enumerate(others, 1):
@@ -174,7 +174,7 @@ def require_equal(values: Mapping[str, Any], advice: str) -> None:
 
 
 def from_main(tree: Any) -> Any:
-  """The arrays of the main host, bit for bit, as NumPy arrays; the others give arrays of the same shapes and types."""
+  """The main host's arrays, bit for bit, as NumPy arrays; the other hosts pass arrays of the same shapes and types."""
   if jax.process_count() == 1:
     return tree
 
@@ -187,32 +187,32 @@ def from_main(tree: Any) -> Any:
 
 
 def bytes_from_main(content: bytes) -> bytes:
-  """What the main host gives; what the others give is not used."""
+  """The main host's `content`; that of the other hosts is ignored."""
   [length] = from_main(np.array([len(content)]))
   return from_main(np.frombuffer(content[:length].ljust(length, b"\0"), np.uint8)).tobytes()
 
 
 def share(items: Sequence[Item]) -> Sequence[Item]:
-  """This host's part of what all have; `concatenated` puts the parts together again."""
+  """This host's part of a sequence that all hosts have; `concatenated` joins the results of the parts."""
   host, count = jax.process_index(), jax.process_count()
   return items[host * len(items) // count : (host + 1) * len(items) // count]
 
 
 def concatenated(texts: list[str]) -> list[str]:
-  """The lists of all hosts, one after the other."""
+  """The lists of all hosts, joined in the order of the hosts."""
   return [text for said in gather(json.dumps(texts)) for text in json.loads(said)]
 
 
 def wait() -> None:
-  """Until every host is here."""
+  """Waits until every host makes this call."""
   gather("")
 
 
 class MaximumOverHosts:
-  """Tells all hosts, after the same step, the highest of the numbers that they give, such as that of a signal.
+  """The highest of the hosts' numbers, such as that of a signal; all hosts get it after the same step.
 
-  The exchange of a step runs on the devices behind the step's own work and is
-  looked at some steps later, so that nobody waits for it.
+  The exchange of a step runs on the devices after the step's own work. Its result
+  is read some steps later, so that no host waits for it.
   """
 
   def __init__(self):
@@ -220,7 +220,7 @@ class MaximumOverHosts:
     self._highest = devices.over_devices(lambda _, number: jax.lax.pmax(number[0], devices.AXIS), out_axes=None)
 
   def highest(self, number: int, *, wait: bool = False) -> int:
-    """The highest number of any host, as of `devices.steps_in_flight()` calls ago, or of now if that is waited for."""
+    """The highest number of any host `devices.steps_in_flight()` calls ago, or of this call if `wait` is true."""
     if jax.process_count() == 1:
       return number
     self._pending.append(self._highest((), devices.shard(np.full(jax.local_device_count(), number, np.int32))))
@@ -232,10 +232,10 @@ class MaximumOverHosts:
 
 @contextmanager
 def explain_peer_failure() -> Iterator[None]:
-  """Says in one sentence that the work with the other hosts came to an end, most likely as one of them died.
+  """Turns JAX's error about a failed exchange with other hosts into one sentence; most likely another host died.
 
   Raises:
-    RunError: in place of JAX's error.
+    RunError: the exchange failed in the body.
   """
   try:
     yield
@@ -252,9 +252,9 @@ def _cannot_go_on() -> str:
 
 
 def _speak_before_abort() -> None:
-  """Says `_last_words` and ends with status 1 where JAX aborts the process, as it does when it misses another host.
+  """Prints `_last_words` and ends with status 1 if JAX aborts the process, as it does when another host is missing.
 
-  Python's own handlers of signals never run then: the call of abort does not come back.
+  The handler is a C function: Python's signal handlers never run then, as the call of abort does not return.
   """
   handler_type = ctypes.CFUNCTYPE(None, ctypes.c_int)
 
@@ -268,10 +268,10 @@ def _speak_before_abort() -> None:
 
 
 def _part() -> None:
-  """Leaves the others at the end of the process; does not wait long, as they may be dead or wait for this one."""
+  """Disconnects from the other hosts at the end of the process; waits only briefly, as they may be dead or waiting."""
 
   def shut_down() -> None:
-    with suppress(RuntimeError):  # as others are gone
+    with suppress(RuntimeError):  # other hosts may have ended
       jax.distributed.shutdown()
 
   parting = threading.Thread(target=shut_down, daemon=True)

@@ -1,7 +1,7 @@
-"""What other installed packages add to this one, by entry points.
+"""Extensions of this package by other installed packages, through entry points.
 
-A name in a config or in a run folder can be a stranger's. It chooses among the packages that are installed, and makes
-Python import nothing else.
+A name in a config or a run folder may come from an untrusted source. It can only choose among the entry points of
+installed packages; no other module is imported.
 """
 
 from importlib import metadata
@@ -10,12 +10,12 @@ from transformer_jax.runtime.errors import InputError, first_line
 
 
 def names(group: str) -> list[str]:
-  """The names that installed packages have in an entry point group."""
+  """The names of the entry points of a group, over all installed packages."""
   return sorted({point.name for point in metadata.entry_points(group=group)})
 
 
 def load(group: str, name: str) -> object | None:
-  """What an installed package gives this name in an entry point group; None where no package has it.
+  """The object of the entry point with this name; None if no installed package has one.
 
   Raises:
     InputError: the package cannot be imported.

@@ -1,4 +1,4 @@
-"""Settings of this process, for programs to make at their start; a library leaves them alone."""
+"""Settings of this process. A program makes them at its start; a library does not change them."""
 
 import gc
 import os
@@ -8,14 +8,14 @@ _TUNABLES, _HUGE_PAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
 
 
 def use_huge_pages() -> None:
-  """Starts this program again with huge pages for malloc, where glibc has them.
+  """Starts this program again with huge pages for malloc, if glibc supports them.
 
-  XLA allocates its buffers anew at each step on a CPU, and the kernel has to
-  find and clear hundreds of megabytes for it: page by page of 4 KiB that is a
-  large part of a small model's step. glibc reads the setting only at the start of
-  a process, so the process replaces itself, with the same number, arguments and
-  files; to be called first of all. Elsewhere than on Linux it does nothing, and
-  a C library without the setting ignores it.
+  On a CPU, XLA allocates its buffers again at each step, and the kernel must find
+  and clear hundreds of megabytes. In pages of 4 KiB this is a large part of a
+  small model's step. glibc reads the setting only at the start of a process. So
+  the process replaces itself, with the same process number, arguments and open
+  files; a program must call this function first. It does nothing on systems other
+  than Linux, and a C library without the setting ignores it.
   """
   tunables = os.environ.get(_TUNABLES, "")
   if not sys.platform.startswith("linux") or "glibc.malloc.hugetlb" in tunables:
@@ -25,10 +25,10 @@ def use_huge_pages() -> None:
 
 
 def raise_gc_threshold() -> None:
-  """Lets Python look for unreachable cycles after 50,000 new objects, for its 700 or 2,000.
+  """Makes Python collect garbage after 50,000 new objects instead of 700 or 2,000.
 
-  To trace and to lower a step makes millions of objects that stay: Python's
-  default goes through them again and again, up to a tenth of a start. What
-  belongs to no cycle, as arrays do, is freed at once in any case.
+  Tracing and lowering a step makes millions of objects that stay. With Python's
+  default the garbage collector visits them again and again, for up to a tenth of
+  a start. Objects outside of cycles, such as arrays, are freed at once anyway.
   """
   gc.set_threshold(50_000, 20, 20)

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, a plain line now and then elsewhere."""
+"""Progress on stderr: a bar on a terminal, otherwise a plain line every ten seconds."""
 
 import logging
 import sys
@@ -17,19 +17,19 @@ _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_OF_SILENCE = 2.0
 _SECONDS_FOR_A_RATE = 10.0
 _WITHOUT_TIME_LEFT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
-COLUMNS = 80  # of a line that is said
+COLUMNS = 80  # the width of a line on stderr
 _muted = False
 
 
 def mute() -> None:
-  """Shows nothing from now on: another process says the same."""
+  """Shows nothing from now on, because another process prints the same."""
   global _muted
   _muted = True
   logging.getLogger("transformer_jax").setLevel(logging.ERROR)
 
 
 def say(text: str) -> None:
-  """Writes lines to stderr, above the bar if there is one."""
+  """Writes text to stderr, above the progress bar if there is one."""
   if _muted:
     return
   tqdm.write(text, file=sys.stderr)
@@ -38,7 +38,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def doing(what: str) -> Iterator[None]:
-  """Says what is done in the body, as soon as that takes more than two seconds."""
+  """Prints what the body does once it takes more than two seconds."""
   timer = threading.Timer(_SECONDS_OF_SILENCE, say, [f"{what} ..."])
   timer.daemon = True
   timer.start()
@@ -49,28 +49,26 @@ def doing(what: str) -> Iterator[None]:
 
 
 def shortened(text: str, columns: int = COLUMNS) -> str:
-  """A text as one line of at most so many columns, of which some characters take two."""
+  """A text as one line of at most `columns` columns; some characters take two columns."""
   text = one_line(text)
   return text if disp_len(text) <= columns else f"{disp_trim(text, columns - 3)}..."
 
 
 class Progress:
-  """How far the work is, how fast it goes and how long it will take.
-
-  To be used as a context manager.
+  """The progress of the work, its rate and the time left; it is a context manager.
 
   Args:
-    unit: what is counted, in the singular.
-    total: how many there will be, if that is known.
-    initial: how many were done before, as in a run that is resumed.
-    visible: false shows nothing; `note` still speaks.
+    unit: the unit that is counted, in the singular.
+    total: the number of units in the end, if it is known.
+    initial: the number of units done before, as in a resumed run.
+    visible: false shows no progress; `note` still prints.
   """
 
   def __init__(self, unit: str, *, total: int | None = None, initial: int = 0, visible: bool = True):
     self._unit, self._total, self._initial, self._visible = unit, total, initial, visible
     self._count = initial
     self._last_line = time.monotonic()
-    # The rate is that of what comes after the first update, in which programs are compiled.
+    # The rate leaves out the first update, in which programs are compiled.
     self._first: tuple[int, float] | None = None
     self._bar: tqdm | None = None
 
@@ -86,39 +84,39 @@ class Progress:
       self._bar.close()
 
   def update(self, count: int) -> None:
-    """`count` more are done."""
+    """Counts `count` more units as done."""
     self._count += count
     self._first = self._first or (self._count, time.monotonic())
     if self._bar is not None:
       if self._time_left() is not None:
-        self._bar.bar_format = None  # tqdm's own, with the time left
+        self._bar.bar_format = None  # tqdm's default, with the time left
       self._bar.update(count)
     elif self._visible and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
       self._last_line = time.monotonic()
       say(self.describe())
 
   def note(self, text: str, *, time_left: bool = True) -> None:
-    """Writes a line that is to stay; without a bar it says the time left too, if that is wanted."""
+    """Prints a line that stays; without a bar it has the time left, too, if `time_left` is true."""
     left = self._time_left() if time_left and self._visible and self._bar is None else None
     self._last_line = time.monotonic()
     say(text if left is None else f"{text}, {left} left")
 
   def describe(self) -> str:
-    """One line: how many, how fast, how long still."""
+    """The progress in one line: the count, the rate and the time left."""
     nouns = f"{self._unit}s"
     done = counted(self._count, nouns) if self._total is None else f"{self._count:,} of {counted(self._total, nouns)}"
     rate, left = self._rate(), self._time_left()
     return done + (f", {rate:.3g} a second" if rate else "") + (f", {left} left" if left else "")
 
   def _rate(self) -> float | None:
-    """How many a second; None until there is something to measure."""
+    """The units per second; None before the second update."""
     if self._first is None or self._count == self._first[0]:
       return None
     count, start = self._first
     return (self._count - count) / max(time.monotonic() - start, 1e-9)
 
   def _time_left(self) -> str | None:
-    """How long it will take still; None until the rate is that of some seconds."""
+    """The time left; None until the rate is measured over ten seconds."""
     rate = self._rate()
     if self._total is None or self._first is None or rate is None:
       return None

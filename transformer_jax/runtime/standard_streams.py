@@ -1,4 +1,4 @@
-"""Standard output and standard error of a program, of which either can be closed, full, or a pipe that nobody reads."""
+"""Handling of standard output and standard error that are closed, full, or a pipe without a reader."""
 
 import io
 import os
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class _Lossy(io.FileIO):
-  """A file that takes everything: what cannot be written is lost."""
+  """A file that accepts every write; content that cannot be written is lost."""
 
   def write(self, content, /) -> int:
     written = None
@@ -17,21 +17,21 @@ class _Lossy(io.FileIO):
 
 
 def open_standard_error() -> None:
-  """Lets nothing that is said on standard error end the program, and have it said nowhere else where it is closed.
+  """Replaces `sys.stderr` by a stream that never fails, so that no message on standard error can end the program.
 
-  Whoever looks at `sys.stderr` from now on has a stream that cannot fail, and so has Python at its exit.
+  If standard error is closed, the messages are lost.
   """
   if sys.stderr is None:
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  until the program ends
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  open until the program ends
   elif sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
     lossy = io.BufferedWriter(_Lossy(sys.stderr.fileno(), "w", closefd=False))
     sys.stderr = io.TextIOWrapper(lossy, sys.stderr.encoding, sys.stderr.errors, line_buffering=True)
 
 
 def leave_standard_output() -> None:
-  """Writes what waits for standard output, and loses it where that fails.
+  """Flushes standard output; if that fails, the rest of the output is lost.
 
-  At its exit Python would try again, complain, and end with status 120.
+  Otherwise Python would flush again at its exit, report the error, and end with status 120.
   """
   if sys.stdout is None:
     return

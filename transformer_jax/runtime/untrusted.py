@@ -1,8 +1,8 @@
-"""Run folders may come from strangers: what they say is looked at before it is believed.
+"""Checks of run folders, which may come from an untrusted source.
 
 Nothing in a run folder is a program, and no library is used that would run one.
-Here is what keeps it from taking the memory, the time or the other files of
-whoever opens it.
+The checks here keep a run folder from using up memory or time, and from reaching
+files outside of it.
 """
 
 import json
@@ -16,9 +16,9 @@ from etils import epath
 
 from transformer_jax.runtime.errors import InputError
 
-# Bytes of a JSON file. The largest are an array's shape for each of some ten thousand.
+# The most bytes of a JSON file. The largest such files have the shapes of some ten thousand arrays.
 LARGEST_JSON = 1 << 24
-# What compression saves at most on trained parameters, and what needs no such proof.
+# The highest compression ratio of trained parameters, and the size in bytes below which the ratio is not checked.
 _COMPRESSION, _SMALL = 64, 1 << 26
 
 
@@ -26,14 +26,14 @@ def read_json(path: epath.Path) -> Any:
   """The values of a JSON file.
 
   Raises:
-    FileNotFoundError: there is none.
-    InputError: it cannot be read, is too large or not JSON, or has a key twice, NaN, or a number out of range.
+    FileNotFoundError: the file does not exist.
+    InputError: the file cannot be read, is too large or not JSON, or has a key twice, NaN, or a number out of range.
   """
   return json_of(path, lambda: read_bytes(path, LARGEST_JSON))
 
 
 def json_of(path: epath.Path, read: Callable[[], bytes]) -> Any:
-  """`read_json` of what `read` gives, of at most `LARGEST_JSON` bytes."""
+  """`read_json` for the bytes that `read` returns, at most `LARGEST_JSON`; `path` is for messages."""
   try:
     return json.loads(
       read().decode(), object_pairs_hook=_different, parse_int=_whole, parse_float=_finite, parse_constant=_finite
@@ -50,8 +50,8 @@ def read_bytes(path: epath.Path, most: int) -> bytes:
   """A file's content.
 
   Raises:
-    OSError: it cannot be read.
-    InputError: it has more than `most` bytes.
+    OSError: the file cannot be read.
+    InputError: the file has more than `most` bytes.
   """
   with path.open("rb") as file:
     content = file.read(most + 1)
@@ -81,10 +81,10 @@ def _finite(number: str) -> float:
 
 
 def require_own_files(folder: epath.Path) -> None:
-  """Raises InputError if the folder has a link that leads out of it, or what is neither file nor folder.
+  """Raises InputError if the folder has a link that leads out of it, or something that is neither file nor folder.
 
-  Such a link could make a reader read, and training write, any file of theirs;
-  a pipe would be waited for without end. A link to the folder itself is fine.
+  Through such a link a reader could read, and training could write, any file of
+  the user. Reading a pipe could wait forever. The folder itself may be a link.
   """
   if "://" in os.fspath(folder):
     return
@@ -94,7 +94,7 @@ def require_own_files(folder: epath.Path) -> None:
       try:
         mode = os.lstat(path).st_mode
       except FileNotFoundError:
-        continue  # who trains there moves files
+        continue  # a training run in this folder moves files
       if stat.S_ISLNK(mode) and os.path.commonpath([root, os.path.realpath(path)]) != root:
         raise InputError(f"{path} is a link that leads out of the run folder: put a copy in its place")
       if not (stat.S_ISLNK(mode) or stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -102,14 +102,18 @@ def require_own_files(folder: epath.Path) -> None:
 
 
 def require_layers(model: Mapping[str, Any], arrays: int) -> None:
-  """Raises ValueError if a config's model has more layers than a checkpoint has arrays; to make them takes long."""
+  """Raises ValueError if a config's model has more layers than a checkpoint has arrays; making them would take long."""
   for name, value in model.items():
     if "layers" in name and isinstance(value, int) and value > arrays:
       raise ValueError(f"config.model.{name} is {value}, but the checkpoint has only {arrays} arrays")
 
 
 def size_on_disk(folder: epath.Path) -> int:
-  """Bytes of all files of an item of a checkpoint; a ValueError names one that is too large to describe it."""
+  """The bytes of all files of an item of a checkpoint.
+
+  Raises:
+    ValueError: a file of metadata is too large; the message names it.
+  """
   total = 0
   for path in folder.iterdir():
     size = size_on_disk(path) if path.is_dir() else path.stat().length
@@ -120,12 +124,12 @@ def size_on_disk(folder: epath.Path) -> int:
 
 
 def require_arrays(expected: Mapping[str, Any], found: Mapping[str, Any], size_on_disk: int) -> None:
-  """Raises ValueError unless a checkpoint's arrays are those of the model, and its files as large as they must be.
+  """Raises ValueError unless a checkpoint's arrays match the model, and its files are large enough for them.
 
   Args:
-    expected: the shape and dtype of each array by its name.
-    found: the same of the checkpoint, as the arrays' own headers have them, and `storage.chunk_shape`.
-    size_on_disk: bytes of all their files.
+    expected: the shape and dtype of each of the model's arrays, by name.
+    found: the shape, dtype and `storage.chunk_shape` of each of the checkpoint's arrays, from the arrays' headers.
+    size_on_disk: the bytes of all files of the checkpoint's arrays.
   """
   if expected.keys() != found.keys():
     name = min(expected.keys() ^ found.keys())

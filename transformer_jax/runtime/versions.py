@@ -1,25 +1,25 @@
-"""With which versions of what something was made: without them no number can be made again."""
+"""The versions of the packages that made a result; without them the result cannot be reproduced."""
 
 import subprocess
 from importlib import metadata
 from pathlib import Path
 
-_GIT_SECONDS = 5.0  # a file system that takes longer has other troubles
+_GIT_SECONDS = 5.0  # the time limit; git takes longer only on a file system with problems
 
 
 def versions(*packages: str) -> dict[str, str]:
-  """Of this package and others, by name."""
+  """The versions of this package and the given packages, by name."""
   return {"transformer_jax": own_version(), **{name: metadata.version(name) for name in packages}}
 
 
 def own_version(file: Path = Path(__file__)) -> str:
-  """The package's version and, where `file` is of a git repository, its commit: `0.1.0+g2cad3f4163c0`.
+  """The package's version, with the commit if `file` is in a git repository: `0.1.0+g2cad3f4163c0`.
 
-  `.dirty` at the end says that the code was not quite that of the commit (PEP 440, local version identifiers).
+  `.dirty` at the end means that the code differs from the commit (PEP 440, local version identifiers).
   """
   version = metadata.version("transformer_jax")
   try:
-    # Installed in a folder that is in somebody's repository, it is not part of that.
+    # A package that is installed inside another repository is not tracked by that repository.
     if not _git(file, "ls-files", file.name):
       return version
     commit = _git(file, "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=.dirty")

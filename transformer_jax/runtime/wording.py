@@ -1,4 +1,4 @@
-"""Phrases of messages that are the same everywhere."""
+"""Phrases that messages share."""
 
 import difflib
 import re
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-  """The end of a sentence about a name that is not known: which one may be meant, or nothing."""
+  """The end of a message about an unknown name: the known names that may be meant, or an empty string."""
   found = difflib.get_close_matches(name, list(known), n=2)
   return f" (did you mean {' or '.join(found)}?)" if found else ""
 
 
 def counted(number: int, nouns: str) -> str:
-  """A number with its noun, which is given in the plural: `1 line`, `1,000 lines`, `1 pair skipped`."""
+  """A number with a noun; `nouns` is the plural: `1 line`, `1,000 lines`, `1 pair skipped`."""
   noun = re.sub(r"(?<=[a-z]{2})s\b", "", nouns, count=1)
   return f"{number:,} {noun if number == 1 else nouns}"
