@@ -1,4 +1,4 @@
-"""`python train.py ...` is `transformer-jax train ...`, in a checkout."""
+"""`python train.py ...` is the same as `transformer-jax train ...`, for use in a checkout."""
 
 import sys
 

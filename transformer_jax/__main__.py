@@ -15,7 +15,7 @@ from transformer_jax.runtime.wording import nearest
 
 
 def program(argv: Sequence[str] | None = None) -> int:
-  """`main` as a process of its own, of which it makes the settings; without `argv` the arguments are the process'."""
+  """Makes the settings of the process and calls `main`; without `argv` it takes the arguments of the process."""
   use_huge_pages()
   raise_gc_threshold()
   return main(sys.argv[1:] if argv is None else argv)
@@ -44,7 +44,7 @@ def _run(argv: Sequence[str]) -> None:
   if sys.stdout is None:
     raise InputError("standard output is closed: give it a file, a pipe or /dev/null")
   if isinstance(sys.stdout, io.TextIOWrapper):
-    sys.stdout.reconfigure(errors="backslashreplace")  # a file's name can be no text
+    sys.stdout.reconfigure(errors="backslashreplace")  # a file name may not be valid text
   if not argv:
     raise InputError(f"a command is missing; there are {', '.join(COMMANDS)}")
   if not argv[0].startswith("-") and argv[0] not in COMMANDS:
@@ -58,7 +58,7 @@ def _run(argv: Sequence[str]) -> None:
 
 
 def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:
-  """Raises InputError for arguments that argparse does not know, but for the keys of a config and their values."""
+  """Raises InputError for arguments that argparse does not know, except the keys of a config and their values."""
   takes_keys, more = "config" in args, f"; `{args.parser.prog} --help` tells more"
   for flag in (argument.partition("=")[0] for argument in rest if argument.startswith("--")):
     if not (takes_keys and flag.startswith("--config.")):
@@ -69,7 +69,7 @@ def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-  """Raises InputError where argparse would print how the program is used and exit."""
+  """Raises InputError where argparse would print the usage and exit."""
 
   def error(self, message: str) -> NoReturn:
     raise InputError(f"{message}; `{self.prog} --help` tells more")

@@ -1,13 +1,13 @@
-"""The model families: which dataclass, which Flax module and which task belong to a name.
+"""The model families: the dataclass, the Flax module and the task that belong to each name.
 
-A config says by the class of `config.model` of which family it is; the file `config.json` says it by the name.
+The class of `config.model` determines the family of a config; the file `config.json` has the family's name.
 
-Another family is added without a change here. A package that has in its `pyproject.toml`
+Another family needs no change here. If an installed package has in its `pyproject.toml`
 
     [project.entry-points."transformer_jax.families"]
     my-model = "my_package:FAMILY"
 
-where FAMILY is a `Family`, is found by every command once it is installed. `register` does the same for one process.
+where FAMILY is a `Family`, every command finds the family. `register` adds a family for one process.
 """
 
 from importlib import import_module
@@ -22,21 +22,21 @@ if TYPE_CHECKING:  # reading a config must not wait for JAX
 
 Kind = TypeVar("Kind")
 
-GROUP = "transformer_jax.families"  # of entry points
+GROUP = "transformer_jax.families"  # the group of entry points
 
 
 class Family(NamedTuple):
-  """Where a model's parts are, as `module:name`, imported only when asked for.
+  """The places of a model's parts, as `module:name`; each is imported only when it is used.
 
   A model that translates is a Flax module with the methods of
-  `model.transformer.Transformer`, from `__call__` to `decode_step`; its cache is
-  a dataclass with a field `memory`, and beam search looks at no other part of it.
+  `model.transformer.Transformer`, from `__call__` to `decode_step`. Its cache is
+  a dataclass with a field `memory`; beam search uses no other field.
 
   Attributes:
-    config: the dataclass of its sizes, an `AnyModelConfig`.
-    module: the Flax module, made of that dataclass.
-    task: its `training.task.Task`.
-    command: the command that uses a run of it, or what to use where there is none.
+    config: the dataclass of the model's sizes, an `AnyModelConfig`.
+    module: the Flax module; the dataclass is its only argument.
+    task: the model's `training.task.Task`.
+    command: the command that uses a run of the model, or what to use if there is none.
   """
 
   config: str
@@ -77,7 +77,7 @@ _FAMILIES = {
     command="transformer_jax.tasks.features",
   ),
 }
-FIRST = next(iter(_FAMILIES))  # of which are the run folders of before there were families
+FIRST = next(iter(_FAMILIES))  # the family of run folders written before there were families
 
 
 def register(name: str, family: Family) -> None:
@@ -91,15 +91,15 @@ def register(name: str, family: Family) -> None:
 
 
 def names() -> list[str]:
-  """The names of all families: those here, those registered, and those of installed packages."""
+  """The names of all families: those of this file, those registered, and those of installed packages."""
   return [*_FAMILIES, *(name for name in plugins.names(GROUP) if name not in _FAMILIES)]
 
 
 def family(name: object) -> Family:
-  """The family of a name.
+  """The family with this name.
 
   Raises:
-    InputError: there is none, or its package cannot be imported.
+    InputError: there is no such family, or its package cannot be imported.
   """
   if isinstance(name, str) and name not in _FAMILIES and (found := plugins.load(GROUP, name)) is not None:
     if not isinstance(found, Family):
@@ -114,7 +114,7 @@ def family(name: object) -> Family:
 
 
 def name_of(model: AnyModelConfig) -> str:
-  """The name of the family whose config this is.
+  """The name of the family that a model's config belongs to.
 
   Raises:
     InputError: no family has such a config.
@@ -140,7 +140,7 @@ def config_class(name: object) -> type[AnyModelConfig]:
 
 
 def module(model: AnyModelConfig) -> "nn.Module":
-  """The Flax module of a model's config."""
+  """The Flax module for a model's config."""
   import flax.linen as nn
 
   made = _named(family(name_of(model)).module, type)(model)
@@ -149,22 +149,22 @@ def module(model: AnyModelConfig) -> "nn.Module":
 
 
 def task(model: AnyModelConfig) -> object:
-  """What a model is trained for; `training.task.task_of` gives it with its type."""
+  """The task of a model; `training.task.task_of` returns it as a `Task`."""
   return _named(family(name_of(model)).task, object)
 
 
 def require_command(model: AnyModelConfig, command: str, workdir: object) -> None:
-  """Raises InputError unless a run of this model is for this command."""
+  """Raises InputError unless this command can use a run of this model."""
   name = name_of(model)
   if (right := family(name).command) != command:
     raise InputError(f"{workdir} holds a run of a {name} model, which is for `{right}`, not for `{command}`")
 
 
 def _named(place: str, kind: type[Kind]) -> Kind:
-  """What `module:name` names.
+  """The object that `module:name` names.
 
   Raises:
-    InputError: there is no such thing.
+    InputError: there is no such object, or it is of another type.
   """
   path, _, name = place.partition(":")
   try:

@@ -188,8 +188,8 @@ def build_report(
   Args:
     config: the experiment.
     devices: the number of devices that share each batch.
-    rate: operations a second of one device, for the time.
-    budget: bytes of one device, for `fit`.
+    rate: the operations per second of one device, for the time.
+    budget: the bytes of one device, for `fit`.
   """
   needed, operations_needed = memory(config, devices), flops(config)
   fitted = fit(config, budget, devices) if budget else None
@@ -249,9 +249,9 @@ def data(config: Config) -> dict[str, Any]:
 
 
 def fit(config: Config, budget: int, devices: int = 1) -> Config:
-  """The config with the paper's batch of 25,000 tokens a side, in `budget` bytes on each device.
+  """The config with the paper's batch of 25,000 tokens per side, in `budget` bytes on each device.
 
-  It has as few micro-batches as fit. The row length is halved only where not even
+  It has as few micro-batches as fit. The row length is halved only if not even
   one row at a time fits, because longer sentences are then left out.
 
   Raises:

@@ -57,7 +57,7 @@ def _data(plan: dict[str, Any]) -> Iterator[str]:
   for name, count in {**data["found"], "rows": data["rows"], **data["left_out"]}.items():
     yield f"  {name:<36} {count:>14,}"
   yield f"  {'padding':<36} {data['padding']:>14.1%}"
-  yield f"  {'steps an epoch':<36} {data['steps_per_epoch']:>14,.1f}"
+  yield f"  {'steps per epoch':<36} {data['steps_per_epoch']:>14,.1f}"
   yield f"  {'epochs of the whole run':<36} {data['epochs']:>14,.1f}"
 
 

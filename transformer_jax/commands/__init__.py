@@ -1,6 +1,6 @@
-"""The commands of `transformer-jax`: a module each, with DESCRIPTION, `add_arguments` and `run`.
+"""The commands of `transformer-jax`. Each is a module with DESCRIPTION, `add_arguments` and `run`.
 
-What needs JAX is imported inside `run`: neither --help nor a mistaken flag should wait for it.
+Modules that need JAX are imported inside `run`, so that --help and a wrong flag need not wait for it.
 """
 
 from types import ModuleType

@@ -6,9 +6,9 @@ from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.runtime.errors import one_line
 
 DESCRIPTION = """\
-Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a run folder with
-which `translate` and `evaluate` work as with any other, and in which `train` cannot go on. To choose from are the
-checkpoints that were saved last, one after the other; an older one that is kept as the best is none of them.
+Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a new run folder.
+`translate` and `evaluate` work with it as with any other; `train` cannot resume it. Only checkpoints that were saved
+one after the other are averaged; an older checkpoint that is kept as the best is not.
 """
 
 

@@ -1,10 +1,10 @@
-"""How a command ends: the one table of errors, exit statuses and sentences."""
+"""The table of errors with their exit statuses and messages, for all commands."""
 
 import signal
 
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory
 
-# What to do where memory is exhausted, by command.
+# The advice if memory is exhausted, by command.
 _LESS_MEMORY = {
   "train": (
     "raise config.train.accumulation, which changes no result, or lower config.train.batch_tokens; "
@@ -14,23 +14,23 @@ _LESS_MEMORY = {
 
 
 def ending(error: BaseException, command: str) -> tuple[int, str] | None:
-  """The exit status and the sentence of an error; the sentence is empty where there is nothing to say.
+  """The exit status and the message of an error; the message is empty if none is to be printed.
 
   Args:
-    error: what a command raised.
-    command: its name.
+    error: the error that a command raised.
+    command: the name of the command.
 
   Returns:
-    None for a mistake of the program itself, which ends with a traceback.
+    None for a bug of the program, which ends with a traceback.
   """
   match error:
-    case InputError() | RunError():  # 2 and 1
+    case InputError() | RunError():  # statuses 2 and 1
       return error.exit_status, str(error)
     case KeyboardInterrupt():
       return 128 + signal.SIGINT, ""
-    case BrokenPipeError() if command == "train":  # nobody reads its scores: the run is done all the same
+    case BrokenPipeError() if command == "train":  # only its scores were not read: the run is done
       return 0, ""
-    case BrokenPipeError():  # nobody reads on, as in `| head`: as a program that SIGPIPE ends
+    case BrokenPipeError():  # the reader is gone, as with `| head`: the status of a program that SIGPIPE ends
       return 128 + signal.SIGPIPE, ""
     case OSError():
       where = "" if error.filename else "standard output, or a temporary file: "

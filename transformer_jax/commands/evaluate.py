@@ -1,4 +1,4 @@
-"""`evaluate`: a file's translations against their references."""
+"""`evaluate`: translates a file and scores the translations."""
 
 import argparse
 import json
@@ -35,16 +35,16 @@ config.evaluate says.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_search_arguments(parser)
-  parser.add_argument("--source", required=True, metavar="FILE", help="sentences to translate, one a line")
+  parser.add_argument("--source", required=True, metavar="FILE", help="sentences to translate, one per line")
   add_score_arguments(parser, "the run's config.evaluate.tokenize", "the run's config.evaluate.lowercase")
   parser.add_argument("--hypotheses", metavar="FILE", help="write the translations there")
   parser.add_argument(
-    "--report", action="store_true", help="print TER too, and what tells which scores compare with these"
+    "--report", action="store_true", help="print TER too, and the facts that tell which scores compare with these"
   )
 
 
 def run(args: argparse.Namespace) -> None:
-  """`evaluate`: a file's translations against their references."""
+  """`evaluate`: translates a file and scores the translations."""
   from transformer_jax.runtime.progress import Progress, say
 
   check_scores(args)
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _score_as(run: "Run", args: argparse.Namespace) -> None:
-  """Sets --tokenize and --lowercase, where they are not given, to what the run's config says."""
+  """Sets --tokenize and --lowercase to the values of the run's config if they are not given."""
   from transformer_jax.evaluation.scores import check_tokenization
   from transformer_jax.runtime.progress import say
 
@@ -102,7 +102,7 @@ def _print_scores(args: argparse.Namespace, reference: "Text", translations: lis
 
 
 def _run_facts(args: argparse.Namespace, run: "Run", translator: "Translator") -> dict[str, Any]:
-  """Which parameters and which search made the translations."""
+  """The parameters and the search options that made the translations."""
   decode = translator.config.decode
   averaged = [entry["averaged"]["steps"] for entry in run.provenance[-1:] if "averaged" in entry]
   chosen = {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience")}
@@ -116,7 +116,7 @@ def _run_facts(args: argparse.Namespace, run: "Run", translator: "Translator") -
 
 
 def _check_writable(args: argparse.Namespace) -> None:
-  """Before the work is done whose result goes there."""
+  """Raises InputError if --hypotheses cannot be written, before the translations are made."""
   from etils import epath
 
   from transformer_jax.runs import run_folder
@@ -130,22 +130,22 @@ def _check_writable(args: argparse.Namespace) -> None:
   if "://" in args.hypotheses:
     run_folder.require_reachable(path)
     return
-  # Nothing is opened: a pipe's reader would take that for the end.
+  # Nothing is opened here: when a pipe is closed again, its reader takes that for the end.
   written = path if _is_stream(path) else path.parent
   if path.is_dir() or not path.parent.is_dir() or not os.access(written, os.W_OK):
     raise InputError(f"--hypotheses {path} cannot be written: give a file in a folder that can be")
 
 
 def _same_file(one: "epath.Path", other: "epath.Path") -> bool:
-  """Whether two paths lead to one file, be it by links."""
+  """Whether two paths lead to the same file, also through links."""
   try:
     return os.path.samefile(one, other)
-  except OSError:  # one is not there, or in a bucket
+  except OSError:  # one does not exist, or is in a bucket
     return os.fspath(one) == os.fspath(other)
 
 
 def _is_stream(path: "epath.Path") -> bool:
-  """Whether a path is a pipe or a device: it keeps nothing that could be lost, and no file may take its place."""
+  """Whether a path is a pipe or a device: it has no content to keep, and a file must not replace it."""
   try:
     return not stat.S_ISREG(os.stat(path).st_mode)
   except FileNotFoundError:
@@ -153,7 +153,7 @@ def _is_stream(path: "epath.Path") -> bool:
 
 
 def _write_lines(name: str, lines: list[str]) -> None:
-  """A file as a whole: one that is there keeps its content where the new one finds no room."""
+  """Writes a file as a whole: an existing file keeps its content if the disk is full."""
   from etils import epath
 
   path, content = epath.Path(name).expanduser(), "".join(f"{line}\n" for line in lines).encode()

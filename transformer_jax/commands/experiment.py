@@ -8,11 +8,11 @@ from transformer_jax.runtime.progress import say
 
 
 def add_config_arguments(parser: argparse.ArgumentParser, default: str) -> None:
-  """Adds --config, and a --help that shows the keys too; what begins with `--config.` goes to `args.overrides`.
+  """Adds --config, and a --help that also shows the keys; flags `--config.KEY` go to `args.overrides`.
 
   Args:
-    parser: of the command.
-    default: what is said of the config where no --config is given.
+    parser: the parser of the command.
+    default: the description of the config without --config.
   """
   parser.add_argument("-h", "--help", action="store_true", help="show this, and each key with its value, and exit")
   parser.add_argument(
@@ -24,7 +24,7 @@ def add_config_arguments(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def print_help(args: argparse.Namespace) -> None:
-  """Prints the flags of a command, and each key with the value that the config file and the flags give it."""
+  """Prints the flags of a command, and each key with its value by the config file and the flags."""
   config = flags.read_config(args.config, flags.read_keys(args.overrides))
   given = args.config or f"configs/{flags.DEFAULT}"
   print(f"{args.parser.format_help()}\nkeys, with the values that {given} and the flags give them:")
@@ -32,7 +32,7 @@ def print_help(args: argparse.Namespace) -> None:
 
 
 def read_config(args: argparse.Namespace) -> Config:
-  """The config of --config and its keys; says which file it is of, where that is not the one that was named."""
+  """The config of --config and the keys; prints the path of the config file if the user did not give it."""
   config = flags.read_config(args.config, flags.read_keys(args.overrides))
   path = flags.find_file(args.config)
   if args.config is None:

@@ -1,4 +1,4 @@
-"""`fidelity`: the paper's statements, each with its check."""
+"""`fidelity`: checks the paper's statements."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`fidelity`: the paper's statements, each with its check."""
+  """`fidelity`: checks the paper's statements."""
   import jax
 
   from transformer_jax.paper import contract, report
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> None:
     return
   devices.require_devices()
   use_compilation_cache()
-  # The programs are so small that most of the time is the compiler's.
+  # The programs are so small that compilation takes most of the time.
   jax.config.update("jax_disable_most_optimizations", True)
   found = []
   for statement, reason in contract.run():

@@ -1,4 +1,4 @@
-"""`generate`: what a language model writes behind a prompt."""
+"""`generate`: continues a prompt with a language model."""
 
 import argparse
 import json
@@ -10,8 +10,8 @@ from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
 Continues a text with a trained language model (configs/gpt.py): the prompt is that of --prompt, or standard
-input without its last line end. Prints what follows the prompt; several samples are told apart by lines of dashes, or
-with --json by one JSON object a line. The same seed gives the same text.
+input without its last line end. Prints the text after the prompt. Lines of dashes separate several samples; with
+--json each sample is one JSON object per line. The same seed gives the same text.
 """
 
 
@@ -36,12 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="P",
     help="sample from the smallest set of tokens that has probability P (default 1)",
   )
-  add("--seed", type=int, default=0, metavar="N", help="of the random choices (default 0)")
+  add("--seed", type=int, default=0, metavar="N", help="the seed of the random choices (default 0)")
   add("--json", action="store_true", help="print a JSON object for each sample")
 
 
 def run(args: argparse.Namespace) -> None:
-  """`generate`: what a language model writes behind a prompt."""
+  """`generate`: continues a prompt with a language model."""
   from transformer_jax.decoding.generator import Generator
   from transformer_jax.runtime.compilation_cache import use_compilation_cache
   from transformer_jax.runtime.progress import say

@@ -1,4 +1,4 @@
-"""`plan`: what a config needs, from shapes."""
+"""`plan`: computes what a config needs, from shapes."""
 
 import argparse
 import json
@@ -8,8 +8,8 @@ from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
 Tells before anything runs what a config needs: parameters by part, memory of a device, floating-point operations, time
-at a given rate, padding and epochs. --config and --config.KEY=VALUE are those of `train`. Nothing is computed but
-shapes, and the training text packed, unless --no-data; that of TensorFlow Datasets is read only with --data.
+at a given rate, padding and epochs. --config and --config.KEY=VALUE are those of `train`. Only shapes are computed, and
+the training text is packed unless --no-data is given; a text of TensorFlow Datasets is packed only with --data.
 """
 
 
@@ -17,18 +17,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
   add_config_arguments(parser, "the first example")
   add("--devices", type=int, default=1, metavar="N", help="devices that share a batch (default 1)")
-  add("--rate", type=float, metavar="R", help="operations a second of one device, such as 60e12; gives the time")
+  add("--rate", type=float, metavar="R", help="operations per second of one device, such as 60e12; gives the time")
   add(
     "--fit",
     metavar="MEMORY",
-    help="say how the paper's batch of 25,000 + 25,000 tokens fits in so much memory, such as 16GB",
+    help="tell how the paper's batch of 25,000 + 25,000 tokens fits in so much memory, such as 16GB",
   )
-  add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, but for TFDS)")
+  add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, except for TFDS)")
   add("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> None:
-  """`plan`: what a config needs, from shapes."""
+  """`plan`: computes what a config needs, from shapes."""
   if args.help:
     print_help(args)
     return

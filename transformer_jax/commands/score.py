@@ -1,4 +1,4 @@
-"""`score`: translations that exist already."""
+"""`score`: scores a file of translations."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  parser.add_argument("--hypotheses", required=True, metavar="FILE", help="translations, one a line")
+  parser.add_argument("--hypotheses", required=True, metavar="FILE", help="translations, one per line")
   add_score_arguments(parser, "13a", "not")
   parser.set_defaults(tokenize="13a", lowercase=False)
   parser.add_argument("--source", metavar="FILE", help="what was translated, for the report only")
@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_score_arguments(parser: argparse.ArgumentParser, tokenize: str, lowercase: str) -> None:
-  """The flags that say how to score; `tokenize` and `lowercase` describe the defaults, None of the two flags."""
-  parser.add_argument("--reference", required=True, metavar="FILE", help="right translations, one a line")
+  """Adds the flags of scoring; `tokenize` and `lowercase` describe the defaults, the flags' own default is None."""
+  parser.add_argument("--reference", required=True, metavar="FILE", help="reference translations, one per line")
   parser.add_argument(
     "--tokenize",
     metavar="T",
@@ -46,7 +46,7 @@ def add_score_arguments(parser: argparse.ArgumentParser, tokenize: str, lowercas
 
 
 def run(args: argparse.Namespace) -> None:
-  """`score`: translations that exist already."""
+  """`score`: scores a file of translations."""
   check_scores(args)
   translations, reference = read_texts(args.hypotheses, args.reference)
   source, other = (read_as_many(path, args.reference, reference) for path in (args.source, args.compare))
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def check_scores(args: argparse.Namespace) -> None:
-  """Before the work is done that is to be scored.
+  """Checks the flags of scoring, before the translations are made.
 
   Raises:
     InputError: there is no such tokenisation, or the seed of the comparison is no number.
@@ -64,7 +64,7 @@ def check_scores(args: argparse.Namespace) -> None:
 
   if args.tokenize is not None:
     scores.check_tokenization(args.tokenize)
-  seed = os.environ.get("SACREBLEU_SEED", "12345")  # sacreBLEU's own
+  seed = os.environ.get("SACREBLEU_SEED", "12345")  # sacreBLEU's default
   if args.compare and not (seed.isdecimal() or seed.lower() == "none"):
     raise InputError(f"SACREBLEU_SEED in the environment is {seed!r}, but must be a whole number or none")
 
@@ -83,7 +83,7 @@ def named(path: str | None, lines: Sequence[str]) -> "Text":
 
 
 def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
-  """Two files, of as many lines each."""
+  """Reads two files with the same number of lines."""
   from etils import epath
 
   from transformer_jax.data.text import lines_of, zip_lines
@@ -94,7 +94,7 @@ def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
 
 
 def read_as_many(path: str | None, name: str, text: "Text") -> "Text | None":
-  """A file of as many lines as a text that was read from `name`, which may be a pipe and is not read again."""
+  """Reads a file that must have as many lines as `text`; `text` was read from `name`, perhaps a pipe."""
   from etils import epath
 
   from transformer_jax.data.text import lines_of, zip_lines

@@ -1,4 +1,4 @@
-"""What commands share that translate: the run, and how to search."""
+"""The flags and functions of commands that translate: the run and the search."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,12 @@ def search_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:
   add_workdir_arguments(parser)
-  parser.add_argument("--beam-size", type=int, metavar="N", help="hypotheses kept (default: the run's); 1 is greedy")
-  parser.add_argument("--length-penalty", type=float, metavar="A", help="its exponent alpha (default: the run's)")
+  parser.add_argument(
+    "--beam-size", type=int, metavar="N", help="hypotheses kept (default: the run's); 1 is greedy search"
+  )
+  parser.add_argument(
+    "--length-penalty", type=float, metavar="A", help="the exponent alpha of the length penalty (default: the run's)"
+  )
   parser.add_argument(
     "--patience",
     type=float,

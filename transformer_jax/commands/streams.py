@@ -1,8 +1,8 @@
-"""Standard input and output of a program that others talk to through pipes.
+"""Standard input and output of a program that other programs use through pipes.
 
-It answers what it has got before it waits for more, and reads on where nobody
-takes its answers yet: whoever writes a line and waits, or writes everything
-before reading anything, is not left waiting.
+The program answers the lines it has before it waits for more, and it continues
+to read if its answers are not yet read. So neither a program that writes a line
+and waits for the answer, nor one that writes everything before it reads, hangs.
 """
 
 import os
@@ -25,7 +25,7 @@ def descriptor(stream: Any, name: str) -> int:
   """The file descriptor of `sys.stdin` or `sys.stdout`.
 
   Raises:
-    InputError: it is closed.
+    InputError: the stream is closed.
   """
   if stream is None or stream.closed:
     raise InputError(f"{name} is closed: give it a file, a pipe or /dev/null")
@@ -33,7 +33,7 @@ def descriptor(stream: Any, name: str) -> int:
 
 
 class Lines:
-  """The bytes of a descriptor, line by line, which knows whether there are more to be had at once."""
+  """The lines of a descriptor, as bytes; it can tell whether another line is ready."""
 
   def __init__(self, descriptor: int):
     self._descriptor = descriptor
@@ -52,7 +52,7 @@ class Lines:
     return line
 
   def more(self, seconds: float) -> bool:
-    """Whether `readline` need not wait, now or before so many seconds have passed."""
+    """Whether `readline` can return without waiting, now or within so many seconds."""
     deadline = time.monotonic() + seconds
     while not self._has_line():
       if not _is_readable(self._descriptor, max(0.0, deadline - time.monotonic())):
@@ -64,7 +64,7 @@ class Lines:
     if self._ended or self._buffer.find(b"\n", self._searched) >= 0:
       return True
     self._searched = len(self._buffer)
-    return self._searched > LONGEST_LINE  # which is not waited for, as it is refused
+    return self._searched > LONGEST_LINE  # the rest of such a line is not read, as it is refused
 
   def _read(self) -> None:
     try:
@@ -77,7 +77,7 @@ class Lines:
 
 
 def _if_ready(function: Callable[[int, Any], Any], descriptor: int, argument: Any) -> Any:
-  """What `os.read` or `os.write` gives; None where another program made the descriptor one that does not wait."""
+  """The result of `os.read` or `os.write`; None if a descriptor that another program made non-blocking is not ready."""
   try:
     return function(descriptor, argument)
   except BlockingIOError:
@@ -87,22 +87,22 @@ def _if_ready(function: Callable[[int, Any], Any], descriptor: int, argument: An
 def _is_readable(descriptor: int, seconds: float) -> bool:
   try:
     return bool(select.select([descriptor], [], [], seconds)[0])
-  except OSError:  # not every system can tell this of every kind of file
+  except OSError:  # not every system supports `select` for every kind of file
     return True
 
 
 class Output:
-  """Writes to a descriptor in a thread of its own, so that a reader who pauses stops nobody.
+  """Writes to a descriptor in a separate thread, so that a slow reader does not stop the program.
 
-  What has not been taken waits in memory, and where that is much in a temporary
-  file. To be used as a context manager, which ends when all is written, but not
-  later than a Ctrl-C.
+  Text that is not yet written waits in memory, or in a temporary file if it is
+  long. `Output` is a context manager, which ends when all text is written, or at
+  a Ctrl-C.
   """
 
   def __init__(self, descriptor: int):
     self._descriptor = descriptor
     self._waiting = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  closed in __exit__
-    self._begin = self._end = 0  # of what waits in it
+    self._begin = self._end = 0  # the part of the file that is not yet written
     self._closed = False
     self._error: OSError | None = None
     self._changed = threading.Condition()
@@ -127,11 +127,11 @@ class Output:
     self._raise_error()
 
   def write(self, text: str) -> None:
-    """Accepts a text, in UTF-8 whatever the locale.
+    """Accepts a text; it is written in UTF-8 in any locale.
 
     Raises:
       BrokenPipeError: there is no reader.
-      RunError: an earlier one could not be written.
+      RunError: an earlier text could not be written.
     """
     with self._changed:
       self._raise_error()
@@ -158,7 +158,7 @@ class Output:
         self._error = error
 
   def _next(self) -> bytes:
-    """Some of what waits, as soon as there is any; nothing at the end."""
+    """Some of the waiting text, as soon as there is any; empty at the end."""
     with self._changed:
       if self._begin == self._end and not self._closed:
         self._begin = self._end = 0

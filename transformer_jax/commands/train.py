@@ -1,4 +1,4 @@
-"""`train`: trains a model, or goes on with a run."""
+"""`train`: trains a model, or resumes a run."""
 
 import argparse
 import os
@@ -14,19 +14,19 @@ from transformer_jax.runtime.files import keep_beside
 from transformer_jax.runtime.progress import doing, say
 
 DESCRIPTION = """\
-Trains a model: without flags that of the first example, configs/numbers.py. The same command goes on with a run that
-was stopped, and so does --workdir alone. On several hosts it is called once on each (docs/clusters.md); where no
-platform tells them of each other, --coordinator, --hosts and --host do.
+Trains a model: without flags that of the first example, configs/numbers.py. The same command, or --workdir alone,
+resumes a run that was stopped. On several hosts it is called once on each (docs/clusters.md); if no platform connects
+them, --coordinator, --hosts and --host do.
 """
 
 
 class Cluster(NamedTuple):
-  """Which of several hosts this process is; all None where the platform is to tell.
+  """This process' place among several hosts; the attributes are None if the platform tells it.
 
   Attributes:
-    coordinator: HOST:PORT on host 0, free there and within reach of all.
-    hosts: how many there are; 1 is this process by itself, whatever the platform tells.
-    host: the number of this one, from 0.
+    coordinator: HOST:PORT on host 0, a free port that all hosts can reach.
+    hosts: the number of hosts; 1 means this process alone, on any platform.
+    host: the number of this host, from 0.
   """
 
   coordinator: str | None = None
@@ -43,19 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action="store_true",
     help="take config.json, tokenizer.model and provenance.json as they are, though they are not as they were written",
   )
-  add("--coordinator", metavar="HOST:PORT", help="an address on host 0, free there and within reach of all hosts")
-  add("--hosts", type=int, metavar="N", help="how many hosts there are; 1: this process works by itself")
+  add("--coordinator", metavar="HOST:PORT", help="a free address on host 0 that all hosts can reach")
+  add("--hosts", type=int, metavar="N", help="the number of hosts; 1: this process works alone")
   add("--host", type=int, metavar="I", help="the number of this host, from 0")
 
 
 def run(args: argparse.Namespace) -> None:
-  """`train`: trains a model, or goes on with a run."""
+  """`train`: trains a model, or resumes a run."""
   if args.help:
     print_help(args)
     return
   cluster = _checked(Cluster(args.coordinator, args.hosts, args.host))
   keys = flags.read_keys(args.overrides)
-  # The config of a run in --workdir is read later, as only the main host may have that folder.
+  # The config of a run in --workdir is read later, as perhaps only the main host has that folder.
   config = None if args.workdir and not args.config else read_config(args)
   workdir = args.workdir or os.path.join("runs", flags.run_name(args.config))
   if kept := keep_beside(workdir):
@@ -72,7 +72,7 @@ def _train(
 
     from transformer_jax.runtime.compilation_cache import use_compilation_cache
 
-    logging.set_verbosity(logging.FATAL)  # the libraries have much to say, and say errors that they raise as well
+    logging.set_verbosity(logging.FATAL)  # the libraries log much, and also log the errors that they raise
     use_compilation_cache()
     from transformer_jax.runtime import devices, hosts
   with doing("waiting for the other hosts"):
@@ -92,7 +92,7 @@ def _train(
 
 
 def _checked(cluster: Cluster) -> Cluster:
-  """The cluster, if the flags go together."""
+  """Returns the cluster, or raises InputError if its flags do not fit together."""
   coordinator, hosts, host = cluster
   if hosts is not None and hosts < 1:
     raise InputError(f"--hosts is {hosts}, but must be positive")
@@ -111,7 +111,7 @@ def _checked(cluster: Cluster) -> Cluster:
 
 @contextmanager
 def _ended_at_once_by_ctrl_c() -> Iterator[None]:
-  """Until the loop of training is there, which saves what was done, Ctrl-C ends the program without a traceback."""
+  """Lets Ctrl-C end the program without a traceback, until the training loop handles it and saves the state."""
   before = signal.signal(signal.SIGINT, signal.SIG_DFL)
   try:
     yield

@@ -1,4 +1,4 @@
-"""`translate`: standard input to standard output."""
+"""`translate`: translates standard input to standard output."""
 
 import argparse
 import itertools
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translation
 
 DESCRIPTION = """\
-Translates standard input, one sentence a line, to standard output: line i of the output is the translation of line i of
-the input, and an empty line that of an empty line. With --n-best N each line has N lines of output, best first, of
-which the last are empty where there are not so many different translations. Lines are translated as they come: they
-are written before the input is at its end, and a program that writes a line and waits for its translation gets it.
+Translates standard input, one sentence per line, to standard output: line i of the output is the translation of line i
+of the input; an empty line stays empty. With --n-best N each line has N lines of output, best first; the last ones are
+empty if there are fewer different translations. Lines are translated as they come: a program that writes a line and
+waits for its translation gets it before the end of the input.
 """
 
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`translate`: standard input to standard output."""
+  """`translate`: translates standard input to standard output."""
   from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import read_lines
   from transformer_jax.runtime.progress import Progress, say

@@ -1,4 +1,4 @@
-"""What commands share that read a run folder."""
+"""The flags and functions of commands that read a run folder."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # orbax takes seconds to import
 
 
 def add_workdir_arguments(parser: argparse.ArgumentParser, step: str = "the checkpoint to use") -> None:
-  """The flags --workdir, --step, of which `step` says what it is for, and --accept-edits."""
+  """Adds --workdir, --step and --accept-edits; `step` describes the flag --step."""
   parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that `train` made")
   parser.add_argument(
     "--step",
@@ -41,7 +41,7 @@ def open_run(args: argparse.Namespace) -> "Run":
 
 
 def run_to_restore(args: argparse.Namespace, command: str) -> "Run":
-  """The run in --workdir, which must be of a model for this command; says which checkpoint is restored."""
+  """The run in --workdir, whose model must be one for this command; prints which checkpoint is restored."""
   from transformer_jax import registry
   from transformer_jax.runtime import devices
   from transformer_jax.runtime.progress import say
@@ -52,6 +52,6 @@ def run_to_restore(args: argparse.Namespace, command: str) -> "Run":
   there = run.checkpoints
   step = {"last": there.last, "best": there.best}.get(args.step, args.step)
   which = {"last": ", the last", "best": ", the best by validation loss"}.get(args.step, "")
-  if step in there.steps:  # otherwise restoring says what is there
+  if step in there.steps:  # otherwise the error of restoring names the steps
     say(f"restoring the checkpoint of step {step}{which}")
   return run

@@ -87,7 +87,7 @@ def read_lines(stream: Stream, name: str) -> Iterator[str]:
   """
   for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
     if len(line) > LONGEST_LINE:
-      raise InputError(f"{name}, line {number} has more than {LONGEST_LINE:,} bytes: is it text, one sentence a line?")
+      raise InputError(f"{name}, line {number} has more than {LONGEST_LINE:,} bytes: is it text, a sentence per line?")
     if number == 1:
       line = line.removeprefix(codecs.BOM_UTF8)
       if not line:
@@ -122,7 +122,7 @@ def zip_lines(
     count += 1
     yield source, target
   if not count:
-    raise InputError(f"{source_name} and {target_name} are empty: expected one sentence a line")
+    raise InputError(f"{source_name} and {target_name} are empty: expected one sentence per line")
 
 
 def repeated(pairs: Iterable[tuple[str, str]], weight: float) -> Iterator[tuple[str, str]]:
