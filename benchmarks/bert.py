@@ -1,21 +1,20 @@
-"""BERT, pre-trained on plain text and fine-tuned to tell classes of sentences apart from few examples.
+"""BERT, pre-trained on plain text and fine-tuned to classify sentences from few examples.
 
     python benchmarks/bert.py --text FILE [FILE ...] --classes NAME=FILE NAME=FILE [...] --runs DIR --json FILE
 
---text is plain, .gz or .xz; BERT learns from the first nine tenths of the lines of each, and how well it restores
-masked tokens and knows a next sentence is measured on the rest. Each FILE of --classes has sentences of one class, a
-line each: the program takes --examples of each to learn from and --held-out others to be scored, at random but the same
-ones at each call, of those with at least five words and no line twice. Flags `--config.KEY=VALUE` are of the
-pre-training.
+--text is plain, .gz or .xz; BERT learns from the first nine tenths of the lines of each file, and its two pre-training
+losses are measured on the rest. Each FILE of --classes has sentences of one class, one per line. Of each class the
+program takes --examples sentences to learn from and --held-out others to score. They are different lines with at least
+five words, drawn at random, and the same at each call. Flags `--config.KEY=VALUE` apply to the pre-training.
 
-The table has the accuracy on the sentences held out, of --seeds fine-tunings each:
+The table has the accuracy on the held-out sentences, for --seeds fine-tunings each:
 
 - "pre-trained": from the parameters of the pre-training,
 - "from random parameters": the same config, vocabulary and updates,
-- "naive Bayes": multinomial, of lowercased words, counts with one added.
+- "naive Bayes": multinomial over lowercased words, with add-one smoothing.
 
-Nothing is chosen by these sentences: the last update's parameters are scored. A stopped run goes on with the same
-command.
+The held-out sentences choose nothing: the parameters of the last update are scored. The same command resumes a stopped
+run.
 """
 
 import argparse
@@ -113,7 +112,7 @@ def chosen(classes: dict[str, str], examples: int, held_out: int) -> tuple[Examp
 
 
 def write(path: Path, examples: Examples) -> Path:
-  """Lines LABEL<TAB>SENTENCE."""
+  """Writes a file of lines LABEL<TAB>SENTENCE."""
   lines = [f"{name}\t{sentence}\n" for name, sentences in examples.items() for sentence in sentences]
   path.write_bytes("".join(lines).encode())
   return path

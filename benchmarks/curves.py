@@ -8,7 +8,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 
 def read_points(folder: str | os.PathLike) -> dict[str, list[tuple[int, float]]]:
-  """The points that TensorBoard shows: by the curve's name, (step, value) in the order of writing."""
+  """The points that TensorBoard shows: name of the curve -> (step, value) in the order of writing."""
   points: dict[str, list[tuple[int, float]]] = {}
   for file in sorted(Path(folder).glob("events.out.tfevents.*")):
     for event in map(Event.FromString, _records(file.read_bytes())):
@@ -20,7 +20,7 @@ def read_points(folder: str | os.PathLike) -> dict[str, list[tuple[int, float]]]
 
 
 def _records(content: bytes) -> Iterator[bytes]:
-  """The records of a TFRecord file, each between its length and checksums; the last can be cut short."""
+  """The records of a TFRecord file without their lengths and checksums; the last record can be incomplete."""
   start = 0
   while start + 12 <= len(content):
     end = start + 12 + int.from_bytes(content[start : start + 8], "little")

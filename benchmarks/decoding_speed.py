@@ -1,35 +1,35 @@
-"""Sentences and tokens a second in translation, against JoeyNMT, Hugging Face transformers and CTranslate2.
+"""Sentences and tokens per second in translation, against JoeyNMT, Hugging Face transformers and CTranslate2.
 
     python benchmarks/decoding_speed.py --workdir RUN [--workdir LARGER_RUN] --data FILE.en [--peers DIR] [--json FILE]
     python benchmarks/decoding_speed.py --workdir RUN --data FILE.en --sides --checkout OTHER --rounds 20
 
-RUN is a run folder of train.py, and FILE, plain or .xz, has one source sentence a line. Every side has **the same
-weights**: the program writes those of the run into each of the others (see `decoders/`), so that all compute the same
-function, stop by themselves and translate nearly always alike. How many of its translations equal ours is a column of
-the table, and below --agree of them in greedy search the program fails, as then the comparison is of nothing. With a
-beam more of them may differ, as the libraries have not quite the same rules.
+RUN is a run folder of train.py, and FILE, plain or .xz, has one source sentence per line. All sides have **the same
+weights**: the program writes those of the run into each peer (see `decoders/`), so that all compute the same function,
+end by EOS and nearly always give the same translation. A column of the table has the share of translations equal to
+ours. If it is below --agree in greedy search, the program fails, as the sides would not be comparable. With a beam more
+translations may differ, as the rules of the libraries differ slightly.
 
-What was chosen, and why: float32, all cores and huge pages on each side; torch with as many threads as cores;
-transformers with its default attention (`sdpa`) and cache; CTranslate2 with all cores on one batch or a batch a core,
-whichever is faster; JoeyNMT by its own `search`. A search with a beam ends when as many hypotheses as it keeps have
-ended: CTranslate2's `patience=1`, transformers' `early_stopping=True`, and ours with `patience=1`. "exact search" is
-ours with `patience=0`, which goes on until no better hypothesis is possible. JoeyNMT goes on until its whole beam has
-ended, and has GNMT's penalty of length only. A translation has at most so many tokens more than its source
-(config.decode.extra_length), of the others than the longest source of the batch, of CTranslate2 than the longest of
-all. Ours and CTranslate2 compute a batch on each core; torch, as its users would, one after the other on all. Sentences
-are sorted by length on each side. Ours goes from text to text; the others are given pieces and give pieces, which
-leaves the tokenizer out of their time and not out of ours.
+The choices: float32, all cores and huge pages on each side; torch with as many threads as cores; transformers with its
+default attention (`sdpa`) and cache; CTranslate2 with all cores on one batch or one batch per core, whichever is
+faster; JoeyNMT with its own `search`. A search with a beam ends when as many hypotheses as the beam has have ended:
+CTranslate2's `patience=1`, transformers' `early_stopping=True`, and ours with `patience=1`. "exact search" is ours with
+`patience=0`, which continues until no better hypothesis is possible. JoeyNMT continues until its whole beam has ended,
+and has only GNMT's length penalty. A translation may have config.decode.extra_length more tokens than its source; with
+the peers, than the longest source of the batch; with CTranslate2, than the longest source of all. Ours and CTranslate2
+compute one batch on each core; torch, as its users would, computes one batch after the other on all cores. Sentences
+are sorted by length on each side. Ours translates text to text. The peers translate tokens to tokens, so their time
+excludes the tokenizer and ours includes it.
 
-"batch 1" hands over one sentence a call, as an interactive service does. "best batch" gives all sentences in one call;
-each side has the batch size, of --batches, that was fastest on a sample of the sentences. For ours these are sentences
-decoded side by side, and it may also choose for itself ("own"). Start-up (until the weights are loaded) and first use
-(how much longer the first pass over the sample took than the second: compilation, where there is one) are reported
-apart and not part of the rates. Tokens are those of the outputs, with one EOS each. Each side is one process for each
-run folder, idle while another is measured, and the sides take turns in each round; "speedup of ours" tells how many
+"batch 1" passes one sentence per call, as an interactive service does. "best batch" passes all sentences in one call,
+with the batch size of --batches that was fastest on a sample of the sentences. Our batch size is the number of
+sentences decoded side by side, and ours may also choose it itself ("own"). Two times are reported separately and are
+not part of the rates: start-up, until the weights are loaded, and first use, the first pass over the sample minus the
+second (compilation, if there is any). Tokens are those of the outputs, with one EOS each. Each side is one process for
+each run folder and idle while another is measured; the sides take turns in each round. "speedup of ours" is how many
 times as fast ours is, as the median over the rounds, and "95%" its bounds by a bootstrap over the rounds.
 
-The second command compares two commits: OTHER is a checkout of this project at another one, and `--sides` alone leaves
-the peers out.
+The second command compares two commits: OTHER is a checkout of this project at another commit, and `--sides` without
+names leaves the peers out.
 """
 
 import argparse
@@ -58,14 +58,14 @@ from transformer_jax.model.config import ModelConfig
 OURS = "transformer_jax"
 HERE = Path(__file__).resolve().parent.parent
 BEAMS = (4, 1)
-# By name: the program, what is installed for it, and whose versions are reported.
+# For each peer: the program, the packages to install, and the packages whose versions are reported.
 PEERS = {
   "JoeyNMT": ("decoders/joey.py", peers.JOEYNMT, ("joeynmt", "torch")),
   "transformers": ("decoders/marian.py", peers.TRANSFORMERS, ("transformers", "torch")),
   "CTranslate2": ("decoders/ct2.py", peers.CTRANSLATE2, ("ctranslate2",)),
 }
 
-# What may differ from the paper's model: no peer's result depends on it, or each is told it.
+# The keys that may differ from the paper's model: they do not change a peer's result, or each peer gets their values.
 SIZES = {
   *("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions", "dtype"),
   *("dropout", "attention_dropout", "fused_attention"),
@@ -73,7 +73,7 @@ SIZES = {
 
 
 class Setting(NamedTuple):
-  """What a side is asked for besides sentences: `options` are those of its `translate`."""
+  """The arguments of a side's call besides the sentences; `options` are those of its `translate`."""
 
   beam: int
   batch: int
@@ -87,8 +87,8 @@ class Entrant(NamedTuple):
   """A side with a setting.
 
   Attributes:
-    name: in the table.
-    first_use: seconds that the setting's first use took longer than its second.
+    name: the name in the table.
+    first_use: the seconds of the setting's first use minus those of the second.
   """
 
   name: str
@@ -118,7 +118,7 @@ def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Speed of translation.", allow_abbrev=False)
   add = parser.add_argument
   add("--workdir", action="append", required=True, metavar="DIR", help="a run folder of train.py; may be repeated")
-  add("--data", required=True, metavar="FILE", help="sentences to translate, one a line, plain or .xz")
+  add("--data", required=True, metavar="FILE", help="sentences to translate, one per line, plain or .xz")
   add("--sides", nargs="*", default=list(PEERS), choices=PEERS, metavar="NAME", help="peers to measure (default: all)")
   add("--checkout", nargs="+", default=[], metavar="DIR", help="of this project, measured beside this one")
   add("--sentences", type=int, default=sys.maxsize, metavar="N", help="of the file, chosen at random (default: all)")
@@ -142,11 +142,11 @@ def measure_run(
     sides, startup = [], {}
     for name, (program, python, checkout) in programs.items():
       start = time.perf_counter()
-      # Of its own, for a first use is one only where nothing is compiled yet.
+      # Each side has its own cache, so that nothing is compiled before its first use.
       compiled = {"JAX_COMPILATION_CACHE_DIR": str(folder / f"compiled by {name}"), "JAX_PLATFORMS": args.device}
       sides.append(Side(name, python, program, folder, checkout=checkout, **compiled))
       startup[name] = time.perf_counter() - start
-    # The longest first, so that a part of them, evenly spread, has all shapes that the whole has.
+    # The longest come first, so that an evenly spread part has all shapes of the whole.
     everything = sorted(range(len(job["sources"])), key=lambda i: -len(job["sources"][i]))
     rows = []
     for beam in BEAMS:
@@ -168,7 +168,7 @@ def measure_run(
 
 
 def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokenizer, dict[str, Any]]:
-  """Writes weights and sentences where every side reads them."""
+  """Writes the weights and sentences for all sides."""
   import jax
 
   from transformer_jax import runs
@@ -207,7 +207,7 @@ def export(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokeni
 
 
 def require_plain(config: Config, workdir: str) -> None:
-  """Only the paper's own model, of any size, can be written into all of the others."""
+  """Ends the program unless the run is of the paper's model, the only one that all peers can compute."""
   given = {name: value for name, value in vars(config.model).items() if name not in SIZES}
   width = config.model.d_model // config.model.num_heads
   papers = {name: (value,) for name, value in vars(ModelConfig()).items()} | {
@@ -221,7 +221,7 @@ def require_plain(config: Config, workdir: str) -> None:
 
 
 def spread(sentences: Sequence[int], count: int) -> list[int]:
-  """`count` of them, evenly spread, or all."""
+  """`count` sentences, evenly spread, or all."""
   count = min(count, len(sentences))
   return [sentences[i * len(sentences) // count] for i in range(count)]
 
@@ -239,7 +239,7 @@ def enter(sides: Sequence[Side], beam: int, sample: Sequence[int], batches: Sequ
 
 
 def settings(name: str, beam: int, batches: Sequence[int]) -> list[Setting]:
-  """What may be the fastest of a side's settings."""
+  """The settings of a side among which the fastest is chosen."""
   if name == OURS:
     own = [] if batches == [1] else [0]
     return [Setting(beam, size, {"patience": 1}) for size in [*own, *batches]]
@@ -250,7 +250,7 @@ def settings(name: str, beam: int, batches: Sequence[int]) -> list[Setting]:
 
 
 def fastest(name: str, side: Side, settings: Sequence[Setting], sample: Sequence[int]) -> Entrant:
-  """The fastest of the settings on the sample, each after its first use."""
+  """The fastest setting on the sample; each is timed after its first use."""
   tried = []
   for setting in settings:
     first, second = (ask(side, sample, setting)["seconds"] for _ in range(2))
@@ -265,7 +265,7 @@ def ask(side: Side, sentences: Sequence[int], setting: Setting) -> dict[str, Any
 def measure(
   entrants: Sequence[Entrant], sentences: Sequence[int], tokenizer: Tokenizer, rounds: int
 ) -> list[dict[str, Any]]:
-  """Rows of the table, one an entrant, from passes over the sentences in turns."""
+  """The rows of the table, one per entrant, from passes over the sentences in turns."""
   found: dict[str, list[Any]] = {}
 
   def translate(entrant: Entrant) -> float:
@@ -304,7 +304,7 @@ def outcome(entrant: Entrant, translation: Any, tokenizer: Tokenizer) -> tuple[s
 
 
 def check_agreement(rows: Sequence[dict[str, Any]], share: float) -> None:
-  """Ends the program where a side does not compute the same function."""
+  """Ends the program if a side does not compute the same function."""
   for row in rows:
     if row["beam"] == 1 and row["equal to ours"] < share:
       sys.exit(

@@ -1,13 +1,13 @@
-"""What a first run knows: trains configs/numbers.py with several seeds and devices, and asks each run for numbers.
+"""The accuracy of a first run: trains configs/numbers.py with several seeds and devices, and translates numbers.
 
     python benchmarks/first_command.py --runs DIR [--seeds 1 2 3 4 5] [--devices 1 2] [--languages de] [--output DIR]
         [--KEY=VALUE ...]
 
-Other flags are keys of the config, as in --train.steps=500. The same command goes on where it was stopped.
+Other flags are keys of the config, as in --train.steps=500. The same command resumes after a stop.
 
-Each run is asked, by `translate`, for the test set's numbers, which it has not seen, and for all from 0 to 100. OUTPUT
-then has the report of each run (`de-seed-1-devices-2.json`, with all that was wrong) and the table (`table.md`), in
-which `2 to 6 digits` is the mean over the numbers of digits.
+`translate` of each run gets the numbers of the test set, which the run has not seen, and all numbers from 0 to 100.
+OUTPUT then has the report of each run (`de-seed-1-devices-2.json`, with all wrong translations) and the table
+(`table.md`). In the table, `2 to 6 digits` is the mean over the numbers of digits.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
 
 
 def whole(language: str, seed: int, devices: int, runs: Path, output: Path, keys: list[str]) -> None:
-  """One run from its first update to its last answer; what is done already is not done again."""
+  """One run from its first update to its last translation; finished parts are not repeated."""
   name = f"{language}-seed-{seed}-devices-{devices}"
   done = output / f"{name}.json"
   if done.exists():
@@ -79,7 +79,7 @@ def whole(language: str, seed: int, devices: int, runs: Path, output: Path, keys
     "updates": training[-1]["step"],
     "seconds of updates": sum(line["seconds"] for line in training),
     "seconds": seconds,
-    "load": os.getloadavg()[2],  # of the last fifteen minutes: other programs make it more than this run's own
+    "load": os.getloadavg()[2],  # of the last fifteen minutes: it shows whether other programs ran beside this run
     **asked(run, language, environment),
     "provenance": json.loads((run / "provenance.json").read_text()),
   }
@@ -87,7 +87,7 @@ def whole(language: str, seed: int, devices: int, runs: Path, output: Path, keys
 
 
 def asked(run: Path, language: str, environment: dict[str, str]) -> dict[str, Any]:
-  """The exact match of each group of numbers, and what was wrong."""
+  """The exact match of each group of numbers, and the wrong translations."""
   groups = {str(digits): numbers for digits, numbers in distinct_numbers("test").items() if numbers}
   groups[UP_TO_100] = list(range(101))
   numbers = [number for group in groups.values() for number in group]

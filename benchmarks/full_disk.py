@@ -1,11 +1,11 @@
-"""Trains on disks that are too small, and makes them larger then.
+"""Trains on disks that are too small, and then makes them larger.
 
     python benchmarks/full_disk.py [--sizes 30] [--json FILE]           # as root, as it mounts file systems in memory
 
-The run folder and the cache of packed rows are on a tmpfs of some kB, and from size to size it is another file that
-finds the disk full. `train.py` must end with one line of error and status 1 (or 2, where nothing was begun and another
-folder can be chosen), without a traceback, and every checkpoint that is there must be whole. Then the disk is made
-larger, and the same command must end with the parameters and the log of a run that had room from the start.
+The run folder and the cache of packed rows are on a tmpfs of some kB; with each size another file fills the disk.
+`train.py` must end with one line of error and status 1 (or 2, if nothing was begun and another folder can be chosen),
+without a traceback, and every checkpoint must be complete. Then the disk is made larger, and the same command must end
+with the parameters and the log of a run that had enough room from the start.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def parse() -> argparse.Namespace:
 
 
 def compiled(scratch: str) -> dict[str, str]:
-  """Programs are compiled once for all runs; they are no part of this."""
+  """The environment with a cache of compiled programs for all runs, outside of the small disks."""
   return {"JAX_COMPILATION_CACHE_DIR": f"{scratch}/compiled", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
 
 
@@ -77,7 +77,7 @@ def kB_used(disk: Path) -> int:
 
 
 def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment: dict[str, str]) -> dict[str, Any]:
-  """One disk: what the run said of it, and whether it went on when there was room."""
+  """The outcome on one disk: the run's error, and whether the run resumed when there was room."""
   subprocess.run(f"rm -rf {disk}/*", shell=True, check=True)
   resize(disk, size)
   workdir = disk / "run"
@@ -100,7 +100,7 @@ def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment
 
 
 def table(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-  """A row for each thing that could not be written."""
+  """The table: a row for each kind of file that could not be written."""
   rows: dict[tuple[int, str], dict[str, Any]] = {}
   for each in outcomes:
     what = re.sub(r"(?<=/rows/)\S+", "...", each["said"].partition(":")[0])

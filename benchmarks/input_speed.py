@@ -1,12 +1,13 @@
-"""Tokens a second out of the input pipeline alone, and the time to its first batch, cold and cached.
+"""Tokens per second of the input pipeline alone, and the time to its first batch, cold and cached.
 
     python benchmarks/input_speed.py --data PREFIX [--json FILE]
 
 PREFIX.en and PREFIX.de, plain or .xz, are the training text. Each measurement is a fresh process. "cold" has an empty
 cache: it learns the vocabulary, encodes and packs the text, and writes rows. "packed" has the vocabulary but no rows,
-and "cached" has both, as every start of a run but its first. Seconds to the first batch are counted from the first call
-on, without the import of libraries, which `startup.py` measures. Tokens are real ones of both sides, each sentence's
-EOS included; batches are host arrays in the order of training. Passes over the corpus go on for --seconds.
+and "cached" has both, like every start of a run except the first. The seconds to the first batch begin with the first
+call and exclude the import of libraries, which `startup.py` measures. Tokens are those of both sides, with each
+sentence's EOS and without padding; batches are host arrays in the order of training. Passes over the corpus are
+repeated for --seconds.
 """
 
 import argparse
@@ -50,13 +51,13 @@ def parse() -> argparse.Namespace:
   add("--batch-tokens", type=int, default=4096, metavar="N", help="positions of a batch on each side (default 4096)")
   add("--seconds", type=float, default=5.0, metavar="S", help="that batches are read for (default 5)")
   add("--rounds", type=int, default=5, metavar="N", help="(default 5)")
-  add("--folder", help=argparse.SUPPRESS)  # of one measurement, in a process of its own
+  add("--folder", help=argparse.SUPPRESS)  # the cache of one measurement, which runs in a separate process
   report.add_arguments(parser, with_peers=False)
   return parser.parse_args()
 
 
 def run(state: str, folder: Path, answers: dict[str, list[dict[str, Any]]]) -> float:
-  """Measures in a fresh process, with as much of the cache as the state says and the one before has left."""
+  """Measures in a fresh process, with the part of the previous cache that belongs to the state."""
   for left in {"cold": [folder], "packed": [folder / "rows"], "cached": []}[state]:
     shutil.rmtree(left, ignore_errors=True)
   folder.mkdir(exist_ok=True)
@@ -67,7 +68,7 @@ def run(state: str, folder: Path, answers: dict[str, list[dict[str, Any]]]) -> f
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
-  """One process' figures, with what is in `args.folder` as its cache."""
+  """The figures of one process, with `args.folder` as its cache."""
   tokenizer_file = Path(args.folder) / "tokenizer.model"
   tokenizer_name = str(tokenizer_file) if tokenizer_file.exists() else ""
   data = text.config(args, args.row_length, args.folder, tokenizer=tokenizer_name)
@@ -94,7 +95,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def rate(batches: pipeline.Batches, seconds: float) -> float:
-  """Real tokens a second of batches one after the other; they are counted outside the time."""
+  """Tokens per second, without padding, of batches one after the other; counting them is not timed."""
   tokens, spent, step = 0, 0.0, 1
   while spent < seconds:
     start = time.perf_counter()

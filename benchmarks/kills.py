@@ -1,17 +1,17 @@
-"""Stops one training run again and again, and compares what it leaves with a run that nobody stopped.
+"""Stops a training run again and again, and compares its result with that of an uninterrupted run.
 
     python benchmarks/kills.py [--kills 50] [--signals 16] [--seed 0] [--folder DIR] [--json FILE]
 
-A tiny model is trained by `train.py`. SIGKILL meets it at random moments: after some seconds of processor time, when
-the log has grown by some lines, and while a checkpoint is written, which is when a `checkpoints/*.orbax-checkpoint-tmp`
-exists. SIGTERM and Ctrl-C (SIGINT) meet it before the first update, between updates, in the validation and while a
-checkpoint is written. After each the same command goes on, and after all of them it runs to its end. Then, against the
-other run:
+`train.py` trains a tiny model. SIGKILL is sent at random moments: after some seconds of processor time, when the log
+has grown by some lines, and while a checkpoint is written, that is, while a `checkpoints/*.orbax-checkpoint-tmp`
+exists. SIGTERM and Ctrl-C (SIGINT) are sent before the first update, between updates, during validation and while a
+checkpoint is written. After each signal the same command resumes the run, and after the last one it runs to the end.
+Then these are compared with the uninterrupted run:
 
 - parameters, optimizer state and moving average: every bit;
-- `metrics.jsonl`: every line, but for the seconds in it; the curves of TensorBoard: every point, once.
+- `metrics.jsonl`: every line, except the seconds in it; the curves of TensorBoard: every point, once.
 
-The program ends with status 1 where anything differs, an exit status is not that of the signal, or a traceback is seen.
+The program ends with status 1 if anything differs, an exit status is not that of the signal, or there is a traceback.
 """
 
 import argparse
@@ -40,7 +40,7 @@ KEYS = {
   "train.keep": 2,
   "evaluate.every": 105,
 }
-STEPS_A_FAULT = 60  # more than one makes on the average, so that the run does not end before the last
+STEPS_A_FAULT = 60  # more than the average number of steps between faults, so that the run does not end too early
 FAULTS: dict[signal.Signals, tuple[str, ...]] = {
   signal.SIGKILL: ("at a moment", "in the log", "in a save"),
   signal.SIGTERM: ("in the start-up", "in the log", "in validation", "in a save"),
@@ -50,7 +50,7 @@ FAULTS: dict[signal.Signals, tuple[str, ...]] = {
 
 def main() -> None:
   args = parse()
-  # A shell lets what it starts in the background ignore Ctrl-C, and so would what this program starts.
+  # A shell makes its background programs ignore Ctrl-C, and this program's processes would inherit that.
   signal.signal(signal.SIGINT, signal.default_int_handler)
   with tempfile.TemporaryDirectory() as scratch:
     folder = Path(args.folder or scratch).resolve()
@@ -93,26 +93,26 @@ def _spread(kinds: tuple[str, ...], count: int) -> list[str]:
 
 @dataclass
 class Fault:
-  """What was done to the run, and what came of it."""
+  """One signal to the run, and its outcome."""
 
   signal: str
   when: str
-  status: int  # of the process: the negative number of the signal, if that ended it
-  hit: bool  # a half-written checkpoint was there, or the step's validation under way
-  step: int  # of the last checkpoint, after it
-  logged: int  # the last step in the log, after it
-  wrong: str  # what should not have been; empty if nothing
+  status: int  # the exit status of the process: the negative number of the signal, if that ended it
+  hit: bool  # whether the moment was met: a half-written checkpoint existed, or the validation was running
+  step: int  # the step of the last checkpoint afterwards
+  logged: int  # the last step in the log afterwards
+  wrong: str  # the error; empty if there was none
 
 
 class Victim:
   """One start of the run, stopped by a signal.
 
   Args:
-    runs: how to start it.
+    runs: the settings of the run, to start it.
     workdir: the run folder.
-    number: the signal.
-    when: one of `FAULTS`.
-    numbers: random ones.
+    number: the number of the signal.
+    when: the moment, one of `FAULTS`.
+    numbers: the random number generator.
   """
 
   def __init__(self, runs: tiny.TinyRuns, workdir: Path, number: signal.Signals, when: str, numbers: random.Random):
@@ -147,9 +147,9 @@ class Victim:
     wrong += ["a traceback"] if "Traceback" in said else []
     wrong += [f"step {self._before} was lost"] if step < self._before else []
     wrong += ["not saved"] if started and f"after step {step};" not in said else []
-    # Until the loop listens, a signal ends the process as if nobody had thought of it: there is nothing to save.
+    # Before the training loop handles signals, a signal ends the process at once: there is nothing to save.
     wrong += ["no answer"] if not started and self._number != signal.SIGKILL and self._when != "in the start-up" else []
-    # SIGKILL leaves what is half-written; others are waited for. A step that is validated is no other's checkpoint.
+    # SIGKILL leaves a half-written checkpoint; after other signals the process finishes it.
     saving = bool(set(_half_written(self._workdir)) - self._old) if self._number == signal.SIGKILL else self._saving
     hit = (
       saving if "save" in self._when else step % KEYS["evaluate.every"] == 0 if "validation" in self._when else False
@@ -165,20 +165,20 @@ class Victim:
       sys.exit(f"the run ended before {self._number.name} {self._when}:\n{self._log.read_text()[-2000:]}")
 
   def _until_worked(self, seconds: float) -> None:
-    """Until the process has used so much time of the processor, as others may use it too."""
+    """Waits until the process has used so many seconds of processor time; other programs may run beside it."""
     ticks = seconds * os.sysconf("SC_CLK_TCK")
     stat = Path(f"/proc/{self._process.pid}/stat")
     self._until(lambda: sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) >= ticks)
 
   def _until_validation(self) -> None:
-    """Until this process says that it logs a step that is validated, which is just before; the file may be older."""
+    """Waits until this process prints the log of a step that is validated next; the file may have older lines."""
     every = KEYS["evaluate.every"]
     assert every % KEYS["train.log_every"] == 0
     target = (last_checkpoint(self._workdir) // every + 1) * every
     self._until(lambda: f"step {target}: " in self._log.read_text())
 
   def _until_save(self) -> None:
-    """Until a half-written checkpoint is there that was not there before, and up to a moment more."""
+    """Waits until there is a new half-written checkpoint, and up to a moment more."""
     seen: set[str] = set()
     wanted = self._numbers.randint(1, 2)
 
@@ -191,7 +191,7 @@ class Victim:
 
 
 def _half_written(workdir: Path) -> Iterator[str]:
-  """Half-written checkpoints, each with the number of its folder, as the same step may be tried again."""
+  """The half-written checkpoints, each with its folder's inode number, as the same step may be written again."""
   with suppress(FileNotFoundError), os.scandir(workdir / "checkpoints") as entries:
     yield from (f"{each.name} {each.inode()}" for each in entries if each.name.endswith(".orbax-checkpoint-tmp"))
 
@@ -214,7 +214,7 @@ def last_logged(workdir: Path) -> int:
 
 
 def metrics(workdir: Path) -> list[dict[str, Any]]:
-  """The whole lines of `metrics.jsonl`, without what a clock says."""
+  """The complete lines of `metrics.jsonl`, without the measured times."""
   try:
     lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]
   except FileNotFoundError:
@@ -230,7 +230,7 @@ def run_to_the_end(runs: tiny.TinyRuns, workdir: Path, environment: Mapping[str,
 
 
 def compare(whole: Path, stopped: Path) -> Iterator[str]:
-  """What differs between two runs."""
+  """The differences between two runs."""
   import jax
   import numpy as np
 
@@ -261,7 +261,7 @@ def compare(whole: Path, stopped: Path) -> Iterator[str]:
 
 
 def rows(faults: list[Fault]) -> list[dict[str, Any]]:
-  """The table: a row for each signal and moment."""
+  """The rows of the table, one for each signal and moment."""
   table = []
   for number, kinds in FAULTS.items():
     for when in kinds:

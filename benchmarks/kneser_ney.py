@@ -1,11 +1,11 @@
-"""GPT against an n-gram model with the best smoothing known before neural ones: perplexity of the last tenth of a text.
+"""GPT against an n-gram model with the best smoothing before neural models: perplexity of the last tenth of a text.
 
     python benchmarks/kneser_ney.py --text war_and_peace.txt.xz --workdir runs/war_and_peace --json FILE
 
-Both learn from the first nine tenths of the text's lines, in the same pieces, and both are scored on each piece of the
-rest: GPT sees from half of `config.data.row_length` to all of it before the piece, the n-gram model of order n the
-n - 1 pieces before it. Flags `--config.KEY=VALUE` are train.py's. What Project Gutenberg puts around a book is left
-out. A stopped run goes on with the same command, and `--config.train.steps` may end it earlier.
+Both learn from the first nine tenths of the text's lines, with the same tokens, and both are scored on each token of
+the rest. GPT sees at least half of `config.data.row_length` tokens before it, the n-gram model of order n sees n - 1.
+Flags `--config.KEY=VALUE` are those of train.py. The text that Project Gutenberg adds to a book is left out. The same
+command resumes a stopped run, and `--config.train.steps` may end it earlier.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from transformer_jax.tasks.causal import output
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDERS = range(1, 8)
-AT_ONCE = 16  # rows
+AT_ONCE = 16  # rows computed together
 
 
 def split(text: Path, folder: Path) -> dict[str, Path]:
-  """Writes the first nine tenths of the lines and the rest."""
+  """Writes the first nine tenths of the lines, and the rest, each into a file."""
   from etils import epath
 
   lines = list(lines_of(epath.Path(text)))
@@ -57,7 +57,7 @@ def tokens_of(config: Any, tokenizer: Any, path: Path) -> np.ndarray:
 
 
 def gpt_perplexity(config: Any, params: Any, tokens: np.ndarray) -> float:
-  """exp of the mean of -log P, each token but the first ones behind at least half a row of others."""
+  """exp of the mean of -log P; each token, except the first ones, has at least half a row of tokens before it."""
   length, model = config.data.row_length, registry.module(config.model)
   half = length // 2
   count = max(0, -(-(len(tokens) - length) // half)) + 1
@@ -123,7 +123,7 @@ def main() -> None:
   args, flags = parser.parse_known_args()
   paths = split(args.text, args.workdir / "text")
   command = [sys.executable, str(ROOT / "train.py"), f"--config={args.config}", f"--workdir={args.workdir}", *flags]
-  # No validation: nothing is chosen by the text that decides.
+  # There is no validation: the held-out text must not choose anything.
   subprocess.run([*command, f"--config.data.train={paths['train']}", "--config.data.validation="], check=True)
   found = {"text": args.text.name, "flags": flags} | measure(args.workdir, paths)
   print(table(found))

@@ -4,13 +4,12 @@
 
 DIR has what benchmarks/multi30k.py asks for. Other flags are keys of every config, as in --train.batch_tokens=2048.
 
-Where OUTPUT has no rates.json yet, all models are first timed in turns (`rates.py`), on a machine that does nothing
-else. Each run then makes the updates that --minutes have room for at this rate, and so as many on any day, whatever
-else the machine does; then it translates the test set once, with the moving average of its parameters. The same command
-goes on where it was stopped, also in the middle of a run, and does no run twice: where OUTPUT is of another machine,
-choose another one. Once rates.json is there, several can go on side by side with different --models. OUTPUT has a JSON
-file for each run and its translations; from all that are there the program makes `table.md`, `bleu_by_length.svg` and
-`curve.svg`.
+If OUTPUT has no rates.json yet, all models are first timed in turns (`rates.py`); the machine must do nothing else.
+Each run then makes as many updates as fit in --minutes at its rate, so their number does not depend on later load. Then
+the run translates the test set once, with the moving average of its parameters. The same command resumes after a stop,
+also in the middle of a run, and repeats no run. If OUTPUT is of another machine, choose another folder. Once rates.json
+exists, several programs with different --models can run side by side. OUTPUT gets a JSON file for each run and its
+translations; from all of them the program makes `table.md`, `bleu_by_length.svg` and `curve.svg`.
 """
 
 import argparse
@@ -32,7 +31,7 @@ from etils import epath
 from transformer_jax.data.text import lines_of
 from transformer_jax.evaluation.scores import score
 
-# How many seeds each has, and its config.
+# The number of seeds of each model, and its config.
 MODELS = {
   "plain": (3, "rnn.py:plain"),
   "reversed": (1, "rnn.py:reversed"),
@@ -42,22 +41,22 @@ MODELS = {
   "luong-concat": (1, "rnn.py:luong-concat"),
   "transformer": (3, "multi30k.py"),
 }
-# Words of the source; the last number of one group is below the first of the next.
+# Groups of source lengths in words; the last number of a group is below the first of the next.
 LENGTHS = (0, 8, 11, 14, 17, 1000)
 TEST = "test_2016_flickr"
-# Batches are small, as there is time for few.
+# Batches are small, as there is time for few large ones.
 SHORT = ["train.batch_tokens=2048", "evaluate.every=250", "evaluate.sentences=0"]
 
 
 def main() -> None:
   args, keys = parse()
   for number in (signal.SIGTERM, signal.SIGINT):
-    signal.signal(number, lambda number, frame: sys.exit(128 + number))  # so that what it started ends, too
+    signal.signal(number, lambda number, frame: sys.exit(128 + number))  # so that its child processes end, too
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
   finished(output, args.minutes, keys)
   seconds = rates.measured({model: flags(model, 1, args.data, keys) for model in MODELS}, keys, output / "rates.json")
-  seconds["reversed"] = seconds["plain"]  # it does the same in another order
+  seconds["reversed"] = seconds["plain"]  # the same operations in another order
   for result in finished(output, args.minutes, keys, seconds):
     report.progress(f"{result['model']}, seed {result['seed']}: done before, as {output} has it")
   for model, seed in runs(args.models):
@@ -90,7 +89,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
 
 
 def runs(models: Sequence[str]) -> Iterator[tuple[str, int]]:
-  """The first seed of each model, then the second of those that have one: what is there early can be compared."""
+  """The first seed of each model, then the second seeds, so that the first results can be compared early."""
   for seed in range(1, 1 + max(seeds for seeds, _ in MODELS.values())):
     yield from ((model, seed) for model in models if seed <= MODELS[model][0])
 
@@ -98,7 +97,7 @@ def runs(models: Sequence[str]) -> Iterator[tuple[str, int]]:
 def finished(
   output: Path, minutes: float, keys: list[str], seconds: Mapping[str, float] | None = None
 ) -> list[dict[str, Any]]:
-  """The results that are there; ends the program if one is of other settings, or of other rates than `seconds`."""
+  """The existing results; ends the program if one has other settings, or other rates than `seconds`."""
   results = {path: json.loads(path.read_text()) for path in sorted(output.glob("*-[0-9].json"))}
   for path, result in results.items():
     if (result["minutes"], result["keys"][:-1]) != (minutes, keys):
@@ -109,13 +108,13 @@ def finished(
 
 
 def flags(model: str, seed: int, data: str, keys: list[str]) -> list[str]:
-  """Of train.py and `plan`."""
+  """The flags of train.py and `plan`."""
   config = multi30k.ROOT / "configs" / MODELS[model][1]
   return [f"--config={config}", *multi30k.flags(data, seed, [*SHORT, *keys])]
 
 
 def whole(model: str, seed: int, args: argparse.Namespace, keys: list[str]) -> dict[str, Any]:
-  """One run, from its first update to the scores of the test set."""
+  """One run, from its first update to its scores on the test set."""
   run = Path(args.runs) / f"{model}-{seed}"
   arguments = flags(model, seed, args.data, keys)
   train([f"--workdir={run}", *arguments])
@@ -140,18 +139,18 @@ def whole(model: str, seed: int, args: argparse.Namespace, keys: list[str]) -> d
 
 def train(arguments: list[str]) -> None:
   program = [sys.executable, str(multi30k.ROOT / "train.py"), *arguments]
-  with subprocess.Popen(program, start_new_session=True) as process:  # which a Ctrl-C does not reach
+  with subprocess.Popen(program, start_new_session=True) as process:  # a Ctrl-C does not reach a new session
     try:
       status = process.wait()
     except BaseException:
-      process.terminate()  # it saves its state, and is waited for
+      process.terminate()  # the process saves its state, and this program waits for it
       raise
   if status:
     raise SystemExit(f"train.py ended with status {status}")
 
 
 def by_length(texts: list[list[str]]) -> list[dict[str, Any]]:
-  """BLEU of the sentences of each group of lengths, from sources, references and translations."""
+  """BLEU for each group of source lengths, from sources, references and translations."""
   sources, references, hypotheses = texts
   groups = []
   for least, above in itertools.pairwise(LENGTHS):
@@ -163,7 +162,7 @@ def by_length(texts: list[list[str]]) -> list[dict[str, Any]]:
 
 
 def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
-  """A row of the table: means over the seeds that are there, and BLEU's spread; empty where there are none."""
+  """A row of the table: means over the finished seeds, and BLEU's spread; empty cells if there are none."""
   if not results:
     return {}
 
@@ -195,7 +194,7 @@ def group_names() -> list[str]:
 
 
 def draw(results: list[dict[str, Any]], output: Path) -> None:
-  """BLEU by length of the source; and perplexity by minutes of training, and by the operations of its matmuls."""
+  """Draws BLEU over the source length, and perplexity over the minutes and over the matmul operations of training."""
   plt = multi30k.pyplot()
   figure, axis = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
   for model in MODELS:
@@ -217,7 +216,7 @@ def draw(results: list[dict[str, Any]], output: Path) -> None:
 
 
 def curve(metrics: list[dict[str, Any]]) -> tuple[list[int], list[float]]:
-  """Steps and perplexities of each validation."""
+  """The steps and perplexities of all validations."""
   found = [line for line in metrics if line["split"] == "validation"]
   return [line["step"] for line in found], [line["perplexity"] for line in found]
 

@@ -1,9 +1,9 @@
-"""BLEU on Multi30k, English to German: trains, averages, chooses on the validation set, and scores the test set once.
+"""BLEU on Multi30k, English to German: trains, averages, chooses by the validation set, and scores the test set once.
 
     python benchmarks/multi30k.py --data DIR --runs DIR [--seeds 1 2 3] [--output DIR] [--KEY=VALUE ...]
 
 DIR has tok_train, tok_val and tok_test_2016_flickr, each .en and .de, plain or .xz: the tokenised, lowercased captions.
-Other flags are keys of configs/multi30k.py, as in --train.steps=4000. The same command goes on where it was stopped.
+Other flags are keys of configs/multi30k.py, as in --train.steps=4000. The same command resumes after a stop.
 
 For each seed, the candidates are the parameters at the end of the training (their moving average, with
 --train.ema_decay) and the mean of the last ten checkpoints. The better of the two on the validation set translates the
@@ -51,14 +51,14 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
 
 
 def overrides(parser: argparse.ArgumentParser, rest: list[str]) -> list[str]:
-  """What is left of the command line, as keys of a config: `--KEY=VALUE` as `KEY=VALUE`."""
+  """The remaining arguments as keys of a config: `--KEY=VALUE` becomes `KEY=VALUE`."""
   if not all(argument.startswith("--") and "=" in argument for argument in rest):
     parser.error(f"what is not a flag of this program must be a key, as in --train.steps=4000: {' '.join(rest)}")
   return [argument.removeprefix("--") for argument in rest]
 
 
 def whole(seed: int, run: Path, data: str, keys: list[str], output: Path) -> dict[str, Any]:
-  """One seed from training to the test set; what is done already is not done again."""
+  """One seed, from training to the test set; finished parts are not repeated."""
   done = output / f"seed-{seed}.json"
   if done.exists():
     return json.loads(done.read_text())
@@ -84,7 +84,7 @@ def train(seed: int, run: Path, data: str, keys: list[str]) -> None:
 
 
 def flags(data: str, seed: int, keys: list[str]) -> list[str]:
-  """Of train.py and `plan`."""
+  """The flags of train.py and `plan`."""
   texts = [f"--config.data.train={data}/tok_train", f"--config.data.validation={data}/tok_val"]
   return [*texts, f"--config.train.seed={seed}", *(f"--config.{key}" for key in keys)]
 
@@ -94,20 +94,20 @@ def bleu(folder: Path, data: str, name: str) -> float:
 
 
 def evaluate(folder: Path, data: str, name: str, more: list[str]) -> dict[str, Any]:
-  """What `evaluate --json` prints."""
+  """The output of `evaluate --json`."""
   source, reference = files(data, name)
   texts = ["--source", source, "--reference", reference]
   return json.loads(command("evaluate", "--workdir", str(folder), *texts, *SCORED_AS, *more))
 
 
 def files(data: str, name: str) -> list[str]:
-  """Source and target of a test set, plain or compressed."""
+  """The source and target files of a test set, plain or compressed."""
   paths = [f"{data}/tok_{name}.{language}" for language in LANGUAGES]
   return [path if Path(path).exists() else f"{path}.xz" for path in paths]
 
 
 def command(*arguments: str) -> str:
-  """Standard output of one command of the package."""
+  """The standard output of one command of the package."""
   program = [sys.executable, "-m", "transformer_jax", *arguments]
   return subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -127,7 +127,7 @@ def row(seed: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
-  """BLEU and perplexity on the validation set while training."""
+  """Draws BLEU and perplexity on the validation set during training."""
   plt = pyplot()
   figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
   for seed, lines in metrics.items():
@@ -146,7 +146,7 @@ def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
 
 
 def pyplot() -> Any:
-  """Matplotlib, which the extra `benchmarks` asks for."""
+  """Matplotlib's pyplot; the extra `benchmarks` installs it."""
   import matplotlib
   import matplotlib.pyplot as plt
 

@@ -3,12 +3,12 @@
     pip install -e '.[test,mutation]'
     python benchmarks/mutation_survey.py --folder DIR [--rooms model training ...] [--each 43] [--seed 1] [--output DIR]
 
-cosmic-ray makes the mutants. EACH places are drawn at random from every room of the package, with a fixed seed, and at
-each of them one mutant. Each mutant is put into a copy of the repository, where the test files that execute its line
-run until a test fails. The same command goes on where it was stopped. OUTPUT gets `mutants.json`, a line a mutant, and
-`table.md`, counts by file; docs/mutants.md says which survivors compute the same as the code.
+cosmic-ray makes the mutants. EACH places are drawn at random from every room of the package, with a fixed seed, and one
+mutant at each place. Each mutant is put into a copy of the repository, where the test files that execute its line run
+until a test fails. The same command resumes after a stop. OUTPUT gets `mutants.json`, one line per mutant, and
+`table.md`, the counts by file; docs/mutants.md tells which survivors compute the same as the code.
 
-What is not drawn: type annotations, which do nothing, and lines that no test can execute (`if TYPE_CHECKING`).
+Type annotations, which have no effect, and lines that no test can execute (`if TYPE_CHECKING`) are not drawn.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def parse() -> argparse.Namespace:
 
 
 def copied(folder: Path) -> Path:
-  """A copy of the repository; the one there is kept, so that all mutants are of one state of the code."""
+  """A copy of the repository; an existing copy is kept, so that all mutants are of one state of the code."""
   tree = folder / "tree"
   if not tree.exists():
     for name in COPIED:
@@ -86,7 +86,7 @@ def copied(folder: Path) -> Path:
 
 
 def environment(folder: Path, tree: Path) -> dict[str, str]:
-  """Programs that were compiled for one mutant serve the others, as most of them are the same."""
+  """The environment of the tests; its cache shares compiled programs among the mutants, as most are the same."""
   return os.environ | {"PYTHONPATH": str(tree), "TRANSFORMER_JAX_TEST_CACHE": str(folder / "compiled")}
 
 
@@ -118,7 +118,7 @@ def distance(path: str, file: str) -> tuple[bool, bool, str]:
 
 
 def drawn(room: str, each: int, seed: int) -> list[Mutant]:
-  """Random places of a room and one mutant of each, in an order that does not depend on how many are wanted."""
+  """Random places of a room with one mutant each; a larger `each` only adds places at the end."""
   places = [place for path in sorted((ROOT / PACKAGE / room).rglob("*.py")) for place in places_of(path)]
   generator = random.Random(f"{room} {seed}")
   generator.shuffle(places)
@@ -126,7 +126,7 @@ def drawn(room: str, each: int, seed: int) -> list[Mutant]:
 
 
 def places_of(path: Path) -> list[list[Mutant]]:
-  """The mutants of each place that can be changed: most operators have ten others, of which most end in an error."""
+  """The mutants of each place that can be changed; one place often has ten mutants, most of which raise an error."""
   tree, silent = get_ast_from_path(path), silent_ranges(path)
   name = path.relative_to(ROOT).as_posix()
   found: dict[tuple[int, int], list[Mutant]] = collections.defaultdict(list)
@@ -143,7 +143,7 @@ def places_of(path: Path) -> list[list[Mutant]]:
 
 
 def silent_ranges(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-  """Where annotations and `if TYPE_CHECKING` begin and end, as pairs of line and column."""
+  """The beginnings and ends of annotations and of `if TYPE_CHECKING`, as pairs of line and column."""
   found: list[ast.AST] = []
   for node in ast.walk(ast.parse(path.read_text())):
     if isinstance(node, ast.FunctionDef) and node.returns:
@@ -157,7 +157,7 @@ def silent_ranges(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def tried(tree: Path, mutant: Mutant, files: list[str]) -> dict[str, Any]:
-  """What became of one mutant."""
+  """The result of the tests of one mutant."""
   target, began = tree / mutant.path, time.monotonic()
   original = target.read_text()
   operator = cosmic_ray.plugins.get_operator(mutant.operator)()
@@ -173,7 +173,7 @@ def tried(tree: Path, mutant: Mutant, files: list[str]) -> dict[str, Any]:
 
 
 def run(tree: Path, files: list[str]) -> tuple[str, str]:
-  """Whether one of the tests of these files fails, and which."""
+  """Whether a test of these files fails, and which one."""
   if not files:
     return "survived", "no test executes the line"
   program = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *files]

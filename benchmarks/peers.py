@@ -1,8 +1,8 @@
-"""Virtual environments of the libraries that this project is measured against; none is ever in the project's own.
+"""Virtual environments of the libraries that this project is compared with, separate from the project's environment.
 
-torch goes first, as the others would choose a build of their own. PyPI's torch for Linux is one for CUDA, which is as
-fast on CPU but much larger; for the smaller one set `PIP_EXTRA_INDEX_URL` to PyTorch's index of CPU builds before the
-first run.
+torch is installed first, as the other packages would choose another build. PyPI's torch for Linux is a CUDA build,
+which is as fast on CPU but much larger; for the smaller build set `PIP_EXTRA_INDEX_URL` to PyTorch's index of CPU
+builds before the first run.
 """
 
 import hashlib
@@ -15,22 +15,22 @@ from pathlib import Path
 
 from transformer_jax.runtime.files import user_cache
 
-# What each `pip install` gets, one after the other.
+# The requirements of each `pip install`, in their order.
 TORCH = (("torch==2.13.0", "numpy"),)
-# JoeyNMT imports two packages that it does not ask for.
+# JoeyNMT imports two packages that it does not require.
 JOEYNMT = (*TORCH, ("joeynmt==2.3.0", "setuptools<81", "importlib_metadata"))
 TRANSFORMERS = (*TORCH, ("transformers", "sentencepiece"))
 CTRANSLATE2 = (("ctranslate2", "numpy"),)
 
 
 def python(name: str, requirements: tuple[tuple[str, ...], ...], folder: str | None = None) -> Path:
-  """The interpreter of a virtual environment with these requirements, made at the first call.
+  """The interpreter of a virtual environment with these requirements; the first call makes the environment.
 
   Args:
-    name: of the environment.
-    requirements: what each `pip install` gets, such as `JOEYNMT`; others make
-      another environment.
-    folder: for all environments; None is one in the user's cache.
+    name: the name of the environment.
+    requirements: the requirements of each `pip install`, such as `JOEYNMT`;
+      other requirements make another environment.
+    folder: the folder of all environments; None means one in the user's cache.
   """
   digest = hashlib.blake2b(json.dumps([requirements, sys.version]).encode(), digest_size=4).hexdigest()
   environment = (Path(folder) if folder else user_cache() / "peers") / f"{name.lower()}-{digest}"
@@ -47,7 +47,7 @@ def python(name: str, requirements: tuple[tuple[str, ...], ...], folder: str | N
 
 
 def versions(interpreter: Path, *packages: str) -> dict[str, str]:
-  """What is installed there, for the report."""
+  """The versions of packages in an environment, for the report."""
   program = (
     "import json, sys; from importlib.metadata import version; print(json.dumps(list(map(version, sys.argv[1:]))))"
   )
@@ -56,5 +56,5 @@ def versions(interpreter: Path, *packages: str) -> dict[str, str]:
 
 
 def _own_environment() -> dict[str, str]:
-  """This process' environment without what would let an installer see the project's own packages."""
+  """This process' environment variables, without those that would show an installer the project's packages."""
   return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}

@@ -1,9 +1,9 @@
-"""How a measured side answers; runs in every virtual environment (see `side.py` for the one that asks).
+"""A measured side's own end of the protocol, for every virtual environment; `side.py` is the measuring program's end.
 
-A side is a process of its own, a program in `trainers/` or `decoders/`. The
-exchange folder that it is started with holds `job.json`, in which token numbers
-are this project's and sentences end with EOS. It answers each line of standard
-input, the arguments of a call, with a line of standard output.
+A side is a separate process that runs a program in `trainers/` or `decoders/`.
+Its exchange folder holds `job.json`, with this project's token numbers and an EOS
+after each sentence. Each line of standard input has the arguments of a call; the
+side answers each with a line of standard output.
 """
 
 import json
@@ -19,8 +19,8 @@ import numpy as np
 PAD, UNK, BOS, EOS = range(4)
 
 Answer = Callable[..., dict[str, Any]]
-# translate(numbers of sentences, beam size, sentences a batch, options) -> for each its tokens without EOS, or its text
-# and the count of its tokens with EOS.
+# translate(numbers of sentences, beam size, sentences per batch, options) -> for each sentence the tokens of its
+# translation without EOS, or the text and the number of tokens with EOS.
 Translate = Callable[..., list[Any]]
 
 
@@ -28,7 +28,7 @@ def serve(load: Callable[[dict[str, Any], Path], Answer]) -> None:
   """Loads a side and answers until standard input ends.
 
   Args:
-    load: of the job and the exchange folder; gives the function that is called.
+    load: (job, exchange folder) -> the function that answers.
   """
   answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
   os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # libraries print to standard output
@@ -40,7 +40,7 @@ def serve(load: Callable[[dict[str, Any], Path], Answer]) -> None:
 
 
 def padded(sentences: Sequence[Sequence[int]], pad: int = PAD) -> np.ndarray:
-  """int64 `[sentences, longest]`."""
+  """The sentences as an int64 array `[sentences, longest]`, filled up with `pad`."""
   array = np.full((len(sentences), max(map(len, sentences))), pad, np.int64)
   for row, tokens in zip(array, sentences, strict=True):
     row[: len(tokens)] = tokens
@@ -48,12 +48,12 @@ def padded(sentences: Sequence[Sequence[int]], pad: int = PAD) -> np.ndarray:
 
 
 def trainer(update: Callable[[int], tuple[Any, Any]]) -> Answer:
-  """Updates in turns: in each one that is not timed, and then `steps` of them.
+  """An answer that makes one update that is not timed, and then `steps` timed updates.
 
   Args:
-    update: makes the update of that number, from 0, and returns its loss, summed
-      over target tokens, and how many there are. These may be numbers that are
-      still computed: they are read when all updates of the turn are under way.
+    update: makes the update with a number, from 0, and returns its loss, summed
+      over target tokens, and the number of target tokens. Both may still be in
+      computation: they are read after the last update of the turn was started.
   """
   done = 0
 
@@ -71,13 +71,13 @@ def trainer(update: Callable[[int], tuple[Any, Any]]) -> Answer:
 
 
 def learning_rate(job: dict[str, Any], number: int) -> float:
-  """The rate of this project's schedule at the update of that number, from 0."""
+  """The learning rate of this project's schedule at the update with this number, from 0."""
   train, step = job["config"]["train"], number + 1
   return train["peak_learning_rate"] * min((train["warmup_steps"] / step) ** 0.5, step / train["warmup_steps"])
 
 
 def translator(translate: Translate) -> Answer:
-  """Translations of sentences named by number; a batch of 1 hands them over one a call, as a service would."""
+  """An answer that translates sentences by their numbers; batch size 1 makes one call per sentence, as a service."""
 
   def answer(sentences: list[int], beam: int, batch: int, **options: Any) -> dict[str, Any]:
     calls = [[i] for i in sentences] if batch == 1 else [sentences]
@@ -91,12 +91,12 @@ def translator(translate: Translate) -> Answer:
 def by_length(
   job: dict[str, Any], translate_batch: Callable[[list[list[int]], int, int], Sequence[Sequence[int]]]
 ) -> Translate:
-  """Translates in batches of about one length, the longest first, as users of these libraries would make them.
+  """Translates in batches of sentences of similar length, the longest first, as users of these libraries would.
 
   Args:
-    job: has the sentences' tokens.
-    translate_batch: of tokens of sentences, a beam size, and how many tokens a translation may have, as of ours from
-      the longest of the batch; what it gives may go on behind the EOS.
+    job: the job, which has the sentences' tokens.
+    translate_batch: (tokens of sentences, beam size, most tokens of a translation) -> tokens of the translations, which
+      may continue after the EOS. The most tokens follow from the longest sentence of the batch, as in this project.
   """
 
   def translate(sentences: Sequence[int], beam: int, batch: int) -> list[list[int]]:

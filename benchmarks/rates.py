@@ -1,7 +1,7 @@
-"""How long an update of each of several configs takes: each in a process of its own, in turns.
+"""The time of an update of several configs, each in a separate process, in turns.
 
-Called by `lineage.py`, whose models get equal time. What else a machine does comes and goes, and a model that is
-trained in a bad hour would get fewer updates than one of a good hour; in turns all meet the same.
+`lineage.py` uses it to give its models equal time. The load of a machine varies, so a model that is trained under load
+would get fewer updates; in turns, all models meet the same load.
 """
 
 import functools
@@ -23,16 +23,16 @@ STEPS = 20
 
 
 def measured(arguments: Mapping[str, list[str]], keys: list[str], file: Path) -> dict[str, float]:
-  """Seconds of an update of each: what an earlier call measured, or else measured now.
+  """The seconds of an update of each config, from an earlier call or else measured now.
 
   Args:
-    arguments: by name, the flags of train.py.
-    keys: of the configs, as they were changed for all.
-    file: of what was measured, JSON.
+    arguments: name -> the flags of train.py.
+    keys: the keys that were changed in all configs.
+    file: the JSON file of the measurements.
 
   Returns:
-    By name, the median of the first one's times, times the median of the
-    ratios to the first one's time of the same round.
+    name -> seconds: the median time of the first config, times the median of
+    the ratios to the first config's time in the same round.
   """
   if not file.exists():
     with tempfile.TemporaryDirectory() as scratch:
@@ -54,7 +54,7 @@ def config_of(arguments: list[str]) -> Config:
 
 
 def measure(configs: Mapping[str, Config], folder: Path) -> dict[str, list[float]]:
-  """Seconds of an update, by name and round."""
+  """The seconds of an update, by name and round."""
   sides = {}
   for name, config in configs.items():
     report.progress(f"{name}: compiling")

@@ -1,4 +1,4 @@
-"""What the benchmarks share: sides in turns, medians with their spread, a table, and JSON.
+"""The shared functions of the benchmarks: sides in turns, medians with their spread, a table, and JSON.
 
 seconds = report.interleave({"ours": run_ours, "theirs": run_theirs}, rounds=5)
 rows = [{"side": side, "s": report.median(s), "spread": report.spread(s)} for side, s in seconds.items()]
@@ -24,7 +24,7 @@ from tabulate import tabulate
 
 from transformer_jax.runtime.versions import versions
 
-# Before any side runs: what else the machine does slows them unequally (OpenMP's threads wait for each other).
+# The load before any side runs: other programs slow the sides unequally (OpenMP's threads wait for each other).
 _LOAD_BEFORE = os.getloadavg()[0]
 
 
@@ -38,15 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser, *, with_peers: bool = True) -
 
 
 def interleave(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-  """Runs all sides in each round, A B A B, so that what else the machine does meets all of them.
+  """Runs all sides in each round, A B A B, so that other load on the machine affects all of them.
 
   Args:
-    sides: by name, a function that does the work once and returns its seconds
+    sides: name -> a function that does the work once and returns its seconds
       (or another figure).
-    rounds: how often.
+    rounds: the number of rounds.
 
   Returns:
-    By name, the figure of each round.
+    name -> the figure of each round.
   """
   found: dict[str, list[float]] = {name: [] for name in sides}
   for number in range(rounds):
@@ -57,7 +57,7 @@ def interleave(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[st
 
 
 def progress(message: str) -> None:
-  """One line on standard error, for who waits."""
+  """Prints one line on standard error."""
   print(f"  {message}", file=sys.stderr, flush=True)
 
 
@@ -71,7 +71,7 @@ def spread(values: Sequence[float]) -> float:
 
 
 def ratio(values: Sequence[float], others: Sequence[float]) -> float:
-  """The median over the rounds of value / other: both are of the same round, and so of the same minute."""
+  """The median over the rounds of value / other; both are of the same round, so the machine's load is similar."""
   return statistics.median(value / other for value, other in zip(values, others, strict=True))
 
 
@@ -84,13 +84,13 @@ def bounds(values: Sequence[float], others: Sequence[float]) -> str:
 
 
 def finish(program: str, rows: Sequence[Mapping[str, Any]], path: str | None, **more: Any) -> None:
-  """Prints the table and what it was measured on, and writes both as JSON.
+  """Prints the table and the circumstances of the measurement, and writes both as JSON.
 
   Args:
-    program: its name, for the file.
-    rows: of the table; they may have different columns.
-    path: of the JSON file; None is one in the folder for temporary files.
-    more: of use to a reader of the JSON, such as the versions of the peers.
+    program: the name of the program, for the file.
+    rows: the rows of the table; they may have different columns.
+    path: the path of the JSON file; None means a file in the folder for temporary files.
+    more: more entries of the JSON, such as the versions of the peers.
   """
   file = Path(path or os.path.join(tempfile.gettempdir(), f"{program}.json"))
   result = {"program": program, **context(), **more, "rows": list(rows)}
@@ -106,13 +106,13 @@ def finish(program: str, rows: Sequence[Mapping[str, Any]], path: str | None, **
 
 
 def flat(versions: Mapping[str, Any]) -> list[tuple[str, str]]:
-  """Names and versions, of packages or of groups of them."""
+  """The names and versions of packages, out of nested groups."""
   pairs = [flat(found) if isinstance(found, Mapping) else [(name, found)] for name, found in versions.items()]
   return list(dict.fromkeys(itertools.chain.from_iterable(pairs)))
 
 
 def context() -> dict[str, Any]:
-  """When, where and with what something was measured."""
+  """The date, machine, command and versions of a measurement."""
   return {
     "date": datetime.now(UTC).isoformat(timespec="seconds"),
     "command": shlex.join(["python", *sys.argv]),
@@ -138,7 +138,7 @@ def _processor() -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-  """The rows as a table in Markdown; a column that a row has not is empty."""
+  """The rows as a table in Markdown; a missing column of a row is empty."""
   columns = list(dict.fromkeys(name for row in rows for name in row))
   cells = [[_cell(row.get(name)) for name in columns] for row in rows]
   return tabulate(cells, columns, tablefmt="github", disable_numparse=True)

@@ -2,25 +2,25 @@
 
     python benchmarks/scaling.py [--json FILE]
 
-Each sweep changes one size of a small model and keeps the others. Beside the time stands what the arithmetic alone
-would make of it: the multiplications and additions of the matmuls, by the terms of Table 1 of the paper and
-those it leaves out. For one sequence of n tokens on each side and one layer of each stack
+Each sweep changes one size of a small model and keeps the others. The table compares the time with the arithmetic
+alone: the multiplications and additions of the matmuls, by the terms of Table 1 of the paper and those that it leaves
+out. For one sequence of n tokens on each side and one layer of each stack they are
 
     self-attention    4 n^2 d     scores and weighted values: Table 1's O(n^2 d)
     projections       8 n d^2     queries, keys, values and output
     feed-forward      4 n d d_ff
     output layer      2 n d V     once
 
-and three times that with the backward pass. A layer of the encoder has one attention and a layer of the decoder two.
-"time" and "formula" are relative to the sweep's first point: where they agree, arithmetic is what one pays for; where
-time grows more slowly, something else is (dispatch, memory, random bits, work that a larger size does better).
+and three times that with the backward pass. A layer of the encoder has one attention, a layer of the decoder two.
+"time" and "formula" are relative to the sweep's first point. If they agree, arithmetic takes the time. If the time
+grows more slowly, something else does (dispatch, memory, random bits, work that is more efficient at a larger size).
 
-- Training: `train_step` on packed rows of random tokens. The length sweep keeps the tokens of a batch, so that the
-  formula's growth is that of n in n^2 d / n alone. Only the arithmetic of whole rows is counted, as only that is done.
-- Attention: eq. 1 alone, forward, for the purest form of Table 1's first row.
-- Decoding: `search` for outputs of a given length, by a model in which EOS is improbable. The formula counts a
-  hypothesis' own past, on average half the output; what is computed has one shape, that of all places of all
-  hypotheses, most of it masked.
+- Training: `train_step` on packed rows of random tokens. The length sweep keeps the number of tokens of a batch, so
+  that the formula grows only as n in n^2 d / n. The arithmetic of whole rows is counted, as no other is done.
+- Attention: eq. 1 alone, forward only, which is Table 1's first row without anything else.
+- Decoding: `search` for outputs of a given length, with a model that makes EOS improbable. The formula counts the
+  tokens before each token of a hypothesis, on average half the output. The computed arrays always have the shape of
+  all positions of all hypotheses, and most of it is masked.
 """
 
 import argparse
@@ -49,13 +49,13 @@ from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params, init_state, train_step
 
 MODEL = ModelConfig(vocab_size=8000, num_layers=2, d_model=128, d_ff=512, num_heads=4)
-TOKENS, LENGTH = 4096, 64  # of a training batch on each side, and of its rows
-SENTENCES, SOURCE = 8, 16  # of a decoding batch, and tokens of a source
+TOKENS, LENGTH = 4096, 64  # the tokens of a training batch on each side, and of its rows
+SENTENCES, SOURCE = 8, 16  # the sentences of a decoding batch, and the tokens of a source
 BEAM, OUTPUT = 4, 32
 
 
 class Point(NamedTuple):
-  """One size of a sweep: `run` does the work once and waits for it; `flops` is the formula's."""
+  """One size of a sweep: `run` does the work once and waits for it; `flops` is the value of the formula."""
 
   sweep: str
   size: int
@@ -83,7 +83,7 @@ def parse() -> argparse.Namespace:
 
 
 def measure(points: list[Point], rounds: int) -> list[dict[str, Any]]:
-  """The sweep's rows; its points take turns."""
+  """The rows of a sweep; its points are measured in turns."""
   for point in points:
     point.run()  # compiles
   seconds = report.interleave({str(p.size): functools.partial(timed, p.run) for p in points}, rounds)
@@ -131,7 +131,7 @@ def training_batch() -> Iterator[Point]:
 
 
 def training_point(sweep: str, size: int, model: ModelConfig, rows: int, length: int) -> Point:
-  """`train_step` on `rows` full rows; one segment a row, which changes no amount of work."""
+  """`train_step` on `rows` full rows with one segment each; the segments do not change the amount of work."""
   config = Config(model=model, data=DataConfig(row_length=length), train=TrainConfig(batch_tokens=rows * length))
   tokens = np.random.default_rng(0).integers(EOS + 1, model.vocab_size, (rows, 2, length))
   segments = np.ones_like(tokens)
@@ -147,7 +147,7 @@ def training_point(sweep: str, size: int, model: ModelConfig, rows: int, length:
 
 
 def forward_flops(model: ModelConfig, length: int) -> float:
-  """Of one sequence pair with `length` tokens on each side."""
+  """The operations of one sequence pair with `length` tokens on each side."""
   d = model.d_model
   attention = 4 * length**2 * d + 8 * length * d**2
   feed_forward = 4 * length * d * model.d_ff
@@ -205,11 +205,11 @@ def decoding_point(sweep: str, size: int, beam: int, output: int) -> Point:
 
 
 def decoding_flops(beam: int, output: int) -> float:
-  """Of one sentence: its encoding, and `beam` hypotheses of `output` tokens."""
+  """The operations for one sentence: its encoding, and `beam` hypotheses of `output` tokens."""
   d, layers = MODEL.d_model, MODEL.num_layers
   feed_forward = 4 * d * MODEL.d_ff
   encoder = SOURCE * (4 * SOURCE * d + 8 * d**2 + feed_forward)
-  memory = 4 * SOURCE * d**2  # keys and values, once for all hypotheses
+  memory = 4 * SOURCE * d**2  # keys and values, which all hypotheses share
   token = 4 * (output / 2) * d + 8 * d**2 + 4 * SOURCE * d + 4 * d**2 + feed_forward
   return layers * (encoder + memory + beam * output * token) + beam * output * 2 * d * MODEL.vocab_size
 

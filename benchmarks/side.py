@@ -1,4 +1,4 @@
-"""A measured side, as the program that measures sees it (see `protocol.py` for the side's own end)."""
+"""The measuring program's end of a measured side; `protocol.py` is the side's own end."""
 
 import json
 import os
@@ -12,7 +12,7 @@ _HERE = Path(__file__).resolve().parent
 
 
 def checkouts(folders: Sequence[str]) -> dict[str, Path]:
-  """Other checkouts of this project to measure beside this one, by the names that the tables give them."""
+  """Other checkouts of this project to measure beside this one, by their names in the tables."""
   found = {f"ours in {Path(folder).name}": Path(folder).resolve() for folder in folders}
   if len(found) < len(folders) or not all((path / "benchmarks").is_dir() for path in found.values()):
     sys.exit("--checkout takes checkouts of this project, in folders of different names")
@@ -20,19 +20,18 @@ def checkouts(folders: Sequence[str]) -> dict[str, Path]:
 
 
 class Side:
-  """A program in a process of its own, which is idle while another is measured.
+  """A program in a separate process, which is idle while another side is measured.
 
   Args:
-    name: in the table.
-    python: the interpreter of its virtual environment.
-    program: `trainers/joey.py` for example, of the benchmarks in `checkout`.
-    folder: for exchange; holds `job.json`.
-    options: of the program, behind the folder.
-    environment: variables that it gets besides this process' own, in which all
-      sides have the huge pages that this project's programs ask for, and JAX the
-      processor. A peer does not see packages that this process has by its
-      PYTHONPATH.
-    checkout: of this project, whose code the program is and imports.
+    name: the name of the side in the table.
+    python: the interpreter of the side's virtual environment.
+    program: the program in the benchmarks of `checkout`, such as `trainers/joey.py`.
+    folder: the exchange folder, which holds `job.json`.
+    options: the program's arguments after the folder.
+    environment: variables that the side gets in addition to this process' own.
+      By default all sides use huge pages, as this project's programs do, and JAX
+      uses the CPU. A peer does not see the packages of this process' PYTHONPATH.
+    checkout: the checkout of this project that has the program and the code that it imports.
   """
 
   def __init__(
@@ -67,7 +66,7 @@ class Side:
     self._answer()
 
   def ask(self, **arguments: Any) -> dict[str, Any]:
-    """What the program answers to these arguments."""
+    """The program's answer to these arguments."""
     assert self._process.stdin
     print(json.dumps(arguments), file=self._process.stdin, flush=True)
     return self._answer()
@@ -75,7 +74,7 @@ class Side:
   def close(self) -> None:
     assert self._process.stdin
     self._process.stdin.close()
-    self._process.wait()  # not for the end of its output, which the compiler's own processes may hold open
+    self._process.wait()  # not until its output ends, which the compiler's processes may keep open
 
   def _answer(self) -> dict[str, Any]:
     assert self._process.stdout

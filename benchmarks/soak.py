@@ -3,12 +3,12 @@
     python benchmarks/soak.py train [--steps 200000] [--folder DIR] [--json FILE] [--picture FILE.svg]
     python benchmarks/soak.py translate [--lines 1000000] [--folder DIR] [--json FILE] [--picture FILE.svg]
 
-`train` runs `train.py` on a tiny model with checkpoints, validation and translation, in a process of its own, whose
-resident memory, open files and threads are read from /proc every few seconds, and whose compilations JAX itself counts.
-With --folder the same command goes on with a run that was stopped; what was seen before is kept.
+`train` runs `train.py` in a separate process, on a tiny model with checkpoints, validation and translation. Every few
+seconds it reads the process' resident memory, open files and threads from /proc; JAX itself counts the compilations.
+With --folder the same command resumes a stopped run and keeps the earlier samples.
 
-`translate` sends short lines through `python -m transformer_jax translate` by a pipe that is never empty, and checks
-that each is answered, and as it was before.
+`translate` sends short lines through `python -m transformer_jax translate` by a pipe that is never empty. It checks
+that each line gets a translation, and always the same one.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def parse() -> argparse.Namespace:
 
 
 def train(args: argparse.Namespace, folder: Path) -> None:
-  """The training of a tiny model."""
+  """Measures the training of a tiny model."""
   runs = tiny.TinyRuns(folder, {**KEYS, "train.steps": args.steps})
   workdir, log, samples = folder / "run", folder / "stderr", Samples(folder / "samples.jsonl")
   with log.open("w") as stderr:
@@ -78,7 +78,7 @@ def train(args: argparse.Namespace, folder: Path) -> None:
 
 
 def translate(args: argparse.Namespace, folder: Path) -> None:
-  """The translation of short lines by such a model, which must be the same for equal lines."""
+  """Measures the translation of short lines by a tiny model; equal lines must have equal translations."""
   runs = tiny.TinyRuns(folder, {"train.steps": 300, "evaluate.every": 0})
   workdir, log, samples = folder / "translating", folder / "translate.stderr", Samples(folder / "translate.jsonl")
   with log.open("w") as stderr:
@@ -124,10 +124,10 @@ def last_step(workdir: Path) -> int:
 
 
 class Samples:
-  """What a process holds, over the time of its work; of one start or several.
+  """Samples of the memory, open files and threads of a process during its work, over one or several starts.
 
   Args:
-    file: to which they are written as they are taken.
+    file: the file to which each sample is written at once.
   """
 
   def __init__(self, file: Path):
@@ -135,17 +135,17 @@ class Samples:
     self._start = time.time()
 
   def take(self, process: int, done: int, compiled: int) -> None:
-    """One sample of a process.
+    """Takes one sample of a process.
 
     Args:
-      process: its number.
-      done: how much of its work.
-      compiled: programs, since its start.
+      process: the number of the process.
+      done: the amount of its work so far.
+      compiled: the number of programs compiled since its start.
     """
     try:
       status = Path(f"/proc/{process}/status").read_text()
       files = len(os.listdir(f"/proc/{process}/fd"))
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
       return
     if "VmRSS" not in status:
       return
@@ -165,7 +165,7 @@ class Samples:
     return [json.loads(line) for line in self._file.read_text().splitlines()]
 
   def finish(self, program: str, unit: str, args: argparse.Namespace) -> None:
-    """The table of ten moments, the JSON, and the picture if one is wanted."""
+    """Prints the table of ten moments, and writes the JSON, and the picture if one is wanted."""
     samples = [sample for sample in self.read() if sample["done"]]
     end = samples[-1]["done"]
     rows: list[dict[str, Any]] = []
@@ -194,7 +194,7 @@ def _number(name: str, status: str) -> int:
 
 
 def growth(samples: list[dict[str, float]]) -> float:
-  """MB of memory more for each 100,000 of what is done, by least squares."""
+  """The growth of memory in MB per 100,000 units of work, by least squares."""
   import numpy as np
 
   done, memory = (np.array([sample[name] for sample in samples]) for name in ("done", "MB"))
@@ -202,14 +202,14 @@ def growth(samples: list[dict[str, float]]) -> float:
 
 
 def rate(samples: list[dict[str, float]]) -> float:
-  """How much was done a second, by the samples of the last start."""
+  """The work per second, from the samples of the last start."""
   last = [sample for sample in samples if sample["start"] == samples[-1]["start"]]
   return (last[-1]["done"] - last[0]["done"]) / max(last[-1]["seconds"] - last[0]["seconds"], 1e-9)
 
 
 def draw(samples: list[dict[str, float]], unit: str, path: Path) -> None:
-  """Memory, open files and compilations over the work."""
-  import matplotlib  # asked for by the extra `benchmarks`
+  """Draws memory, open files and compilations over the work."""
+  import matplotlib  # installed by the extra `benchmarks`
   import matplotlib.pyplot as plt
 
   matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers

@@ -1,4 +1,4 @@
-"""From command to first step and to first translation: with nothing cached, and from the second time on.
+"""The time from a command to its first step or first translation, with an empty cache and with a filled one.
 
     python benchmarks/startup.py --data PREFIX --workdir RUN [--config FILE] [--json FILE]
 
@@ -6,14 +6,14 @@ PREFIX.en and PREFIX.de, plain or .xz, are the training text, and RUN is a run f
 Each figure is a whole command in a fresh process, from its start to the moment at which the first update is in
 `metrics.jsonl`, or the first translation on standard output:
 
-- "first": an empty cache and a new run folder. The vocabulary is learned, rows are packed, all is compiled.
-- "same run": the same command once more, with one step more to go, as after a stop: nothing is learned, packed or
-  compiled, and the checkpoint is restored.
-- "new run": another run folder with the cache of the first; its vocabulary is learned.
+- "first": an empty cache and a new run folder. The vocabulary is learned, rows are packed, all programs are compiled.
+- "same run": the same command again with one more step, as after a stop. Nothing is learned, packed or compiled, and
+  the checkpoint is restored.
+- "new run": another run folder with the cache of the first; the vocabulary is learned.
 - translation with an empty cache, and with the cache of that start.
-- `--help`, and `import jax` in a bare interpreter, below which none of the others can go.
+- `--help`, and `import jax` in a bare interpreter, a lower bound of the others.
 
-"compiled" counts programs that XLA compiled, in the whole command, and "read" those from the compilation cache.
+"compiled" counts the programs that XLA compiled in the whole command, and "read" those from the compilation cache.
 """
 
 import argparse
@@ -64,10 +64,10 @@ def parse() -> argparse.Namespace:
 
 
 class Starts:
-  """The commands, in an environment with a cache of their own.
+  """The measured commands, in an environment with a separate cache.
 
   Attributes:
-    programs: by the name of a measurement, how many programs were (compiled, read from the cache) in the last round.
+    programs: name of a measurement -> the numbers of programs (compiled, read from the cache) in the last round.
   """
 
   def __init__(self, args: argparse.Namespace, folder: Path):
@@ -77,7 +77,7 @@ class Starts:
     self.programs: dict[str, tuple[int, int]] = {}
 
   def train(self, kind: str) -> float:
-    """Seconds to the first step's line in `metrics.jsonl`."""
+    """The seconds until the first step's line in `metrics.jsonl`."""
     workdir = self._folder / ("new run" if kind == "new run" else "run")
     if kind != "same run":
       shutil.rmtree(workdir, ignore_errors=True)
@@ -95,7 +95,7 @@ class Starts:
     )
 
   def translate(self, kind: str) -> float:
-    """Seconds to the first line of standard output."""
+    """The seconds until the first line of standard output."""
     if kind == "first":
       self._empty("translation")
     command = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", self._workdir]
@@ -104,7 +104,7 @@ class Starts:
     )
 
   def whole(self, name: str, command: list[str]) -> float:
-    """Seconds of the whole command."""
+    """The seconds of the whole command."""
     return self._seconds(name, "training", command, lambda process: process.wait())
 
   def _empty(self, cache: str) -> None:

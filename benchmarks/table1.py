@@ -1,22 +1,23 @@
-"""Table 1 of the paper, measured: what a layer of each type costs, how much of it must wait, and how far it sees.
+"""Measurement of the paper's Table 1: the time, sequential operations and path length of a layer of each type.
 
     taskset -c 0 python benchmarks/table1.py [--sweeps NAME ...] [--rounds N] [--json FILE] [--svg FILE]
 
-Times are those of the processor, over all threads of this program and of no other: on one core, as with taskset, they
-are the time that passes, also where the machine has something else to do. Four tables.
+Times are processor times, summed over all threads of this program. On one core, as with taskset, they equal the elapsed
+time of an idle machine, even if other programs run. The program prints four tables.
 
 - Exponents. Each sweep changes one of n (positions), d (width), k (width of a convolution) and r (neighbourhood) of one
-  layer type, in float32 and for one sequence, and fits time = c * size^exponent by least squares of the logarithms,
-  forward and with the backward pass. "counted" is the same fit on the multiplications and additions of the matmuls in
-  the trace, and so exact: where there is a second term (the projections, the second matmul of a separable convolution)
-  it lies between the exponents of both. A point counts only if it takes FLOOR times as long as the sweep's quickest,
-  whose time is mostly that of starting; with fewer than three points left there is no exponent. "of the best rate" is
-  how quick the arithmetic was at the ends of the range, beside the best of all points: where it is a small part, the
-  time is not arithmetic's but memory's, or that of many small steps.
+  layer type, in float32 and for one sequence. It fits time = c * size^exponent by least squares of the logarithms, for
+  the forward pass and with the backward pass. "counted" is the same fit to the multiplications and additions of the
+  matmuls in the trace. It has no noise; with a second term (the projections, the second matmul of a separable
+  convolution) it lies between the exponents of both terms. A point counts only if it takes FLOOR times as long as the
+  sweep's quickest, whose time is mostly overhead; with fewer than three points left there is no exponent. "of the best
+  rate" is the rate of the arithmetic at the ends of the range, relative to the best rate of all points. If it is small,
+  memory or many small steps take the time, not arithmetic.
 - Sequential operations: the longest chain of operations that wait for one another, from the trace.
-- Path lengths: the layers (steps, for the recurrence) that join all positions, from where Jacobians are not 0.
-- Additive against dot-product attention (§3.2.1), one head over n positions, as d_k grows: time, and the memory that
-  the compiler allocates for what lies between argument and result.
+- Path lengths: the number of layers (steps, for the recurrence) that connect all positions, from the Jacobians'
+  non-zero entries.
+- Additive against dot-product attention (§3.2.1) of one head over n positions, as d_k grows: the time, and the memory
+  that the compiler allocates for intermediate results.
 """
 
 import argparse
@@ -39,10 +40,10 @@ from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.process import use_huge_pages
 
 FLOOR = 4
-LEAST_SECONDS = 0.003  # that a measurement takes; quicker work is done several times over
+LEAST_SECONDS = 0.003  # the least time of a measurement; quicker work is repeated
 PASSES = ("forward", "and backward")
 
-# By the size that changes: its values, the other sizes, and the layer types.
+# For each size that changes: its values, the other sizes, and the layer types.
 LAYERS = tuple(ROWS)
 SWEEPS: dict[str, tuple[tuple[int, ...], Sizes, tuple[str, ...]]] = {
   "n": ((16, 128, 256, 512, 1024, 2048), Sizes(n=0, d=256, k=3, r=16), LAYERS),
@@ -50,17 +51,17 @@ SWEEPS: dict[str, tuple[tuple[int, ...], Sizes, tuple[str, ...]]] = {
   "k": ((1, 9, 17, 33, 65), Sizes(n=512, d=128), ("convolutional", "separable convolutional")),
   "r": ((2, 16, 32, 64, 128, 256, 512, 1024), Sizes(n=2048, d=256), ("restricted self-attention",)),
 }
-KEY_WIDTHS, POSITIONS = (1, 4, 16, 64, 256), 256  # of additive and dot-product attention
+KEY_WIDTHS, POSITIONS = (1, 4, 16, 64, 256), 256  # the sizes for additive and dot-product attention
 
 
 class Program(NamedTuple):
   """A compiled function with its arguments.
 
   Attributes:
-    run: calls it and waits.
-    products: multiplications and additions of its matmuls.
-    tanh: how many of them it computes.
-    bytes: that it allocates between arguments and results.
+    run: calls the function and waits for its result.
+    products: the multiplications and additions of its matmuls.
+    tanh: the number of tanh operations.
+    bytes: the bytes that it allocates for intermediate results.
   """
 
   run: Callable[[], Any]
@@ -98,7 +99,7 @@ def parse() -> argparse.Namespace:
   return parser.parse_args()
 
 
-# What is timed.
+# The measured programs.
 
 
 def sweep(changing: str) -> Iterator[dict[str, Any]]:
@@ -113,7 +114,7 @@ def sweep(changing: str) -> Iterator[dict[str, Any]]:
 
 
 def scores(width: int) -> Iterator[dict[str, Any]]:
-  """Additive and dot-product attention with d_k = `width`."""
+  """The points of additive and dot-product attention with d_k = `width`."""
   row, column = jax.ShapeDtypeStruct((POSITIONS, width), jnp.float32), jax.ShapeDtypeStruct((width,), jnp.float32)
   value = jax.ShapeDtypeStruct((POSITIONS, 64), jnp.float32)
 
@@ -135,7 +136,7 @@ def scores(width: int) -> Iterator[dict[str, Any]]:
 
 
 def programs(layer: Layer) -> dict[str, Program]:
-  """The layer forward, and with the gradients of its input and parameters."""
+  """The programs of a layer's forward pass, and of the forward pass with the gradients of input and parameters."""
   keys = iter(jax.random.split(jax.random.key(0), 100))
   arguments = jax.tree.map(lambda shape: jax.random.normal(next(keys), shape.shape) / 8, layer.shapes)
   cotangent = jnp.ones_like(jax.eval_shape(layer.function, *arguments))
@@ -169,7 +170,7 @@ def measure(points: list[dict[str, Any]], rounds: int) -> None:
 
 
 def timed(run: Callable[[], Any]) -> Callable[[], float]:
-  """The function that gives the seconds of one run."""
+  """A function that returns the seconds of one run."""
 
   def seconds(times: int) -> float:
     start = time.process_time()
@@ -182,7 +183,7 @@ def timed(run: Callable[[], Any]) -> Callable[[], float]:
   return functools.partial(seconds, times)
 
 
-# What becomes of the times.
+# The evaluation of the times.
 
 
 def fitted(points: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -202,7 +203,7 @@ def above_the_floor(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def fit(points: list[dict[str, Any]], best: float) -> dict[str, Any]:
-  """The exponents of time and of counted operations over the same sizes."""
+  """The exponents of the time and of the counted operations, over the same sizes."""
   if len(points) < 3:
     return {"measured": "overhead"}
   sizes = [point["size"] for point in points]
@@ -258,7 +259,7 @@ def plain(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
   ]
 
 
-# What is not timed.
+# The properties that are not timed.
 
 
 def chains() -> Iterator[dict[str, Any]]:
@@ -269,7 +270,7 @@ def chains() -> Iterator[dict[str, Any]]:
 
 
 def path_rows() -> Iterator[dict[str, Any]]:
-  """Path lengths for some n, found and by formula."""
+  """The path lengths for some n, measured and by formula."""
   for k, r in ((3, 2), (5, 4)):
     found = {n: path_lengths(n, k, r) for n in (8, 16, 32)}
     for name in found[8]:

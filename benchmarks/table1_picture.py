@@ -1,4 +1,4 @@
-"""The picture of `table1.py`: time against each size, on logarithmic axes."""
+"""The picture of `table1.py`: time over each size, on logarithmic axes."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import report
 
 
 def draw(points: list[dict[str, Any]], compared: list[dict[str, Any]], path: str) -> None:
-  """Forward with the backward pass; one panel a sweep, and one for additive against dot-product attention."""
+  """Draws forward and backward passes: one panel per sweep, and one for additive against dot-product attention."""
   matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
   figure, axes = plt.subplots(1, 4, figsize=(15, 4), layout="constrained")
   colours = {name: f"C{number}" for number, name in enumerate(dict.fromkeys(point["layer"] for point in points))}

@@ -1,4 +1,4 @@
-"""The sentence pairs that a benchmark reads, by its flags."""
+"""The flags for the sentence pairs that a benchmark reads."""
 
 import argparse
 from typing import Any
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def config(args: argparse.Namespace, row_length: int, folder: str, **more: Any) -> DataConfig:
-  """That text in rows of `row_length`, with `folder` for what is cached of it."""
+  """The config of this text in rows of `row_length`, with the cache in `folder`."""
   source, target = args.languages
   return DataConfig(
     corpus=Corpus.TEXT,

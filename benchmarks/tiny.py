@@ -1,4 +1,4 @@
-"""A run of `train.py` that starts in seconds and makes hundreds of updates a second, for what has to be done often."""
+"""Tiny runs of `train.py`, for benchmarks of many runs: they start in seconds and make hundreds of updates per second."""
 
 import os
 import subprocess
@@ -33,11 +33,11 @@ _KEYS = {
 
 
 class TinyRuns:
-  """Runs on one small text, with a cache of their own.
+  """Runs on one small text, with a separate cache.
 
   Args:
-    folder: for the text and the cache.
-    keys: of the config, besides those of this file.
+    folder: the folder of the text and the cache.
+    keys: keys of the config, in addition to those of this file.
   """
 
   def __init__(self, folder: Path, keys: Mapping[str, Any]):
@@ -48,12 +48,12 @@ class TinyRuns:
       write_corpus(folder / name, pairs, seed)
 
   def command(self, workdir: Path) -> list[str]:
-    """The one command that begins a run and goes on with it."""
+    """The command that begins a run and resumes it."""
     keys = [f"--config.{key}={value}" for key, value in self._keys.items()]
     return [sys.executable, str(ROOT / "train.py"), f"--workdir={workdir}", *keys]
 
   def start(self, workdir: Path, stderr: Any, environment: Mapping[str, str] | None = None) -> subprocess.Popen:
-    """Starts it; its exit status is that of `train.py`."""
+    """Starts the command; its exit status is that of `train.py`."""
     return subprocess.Popen(
       self.command(workdir),
       stdout=subprocess.DEVNULL,
@@ -68,7 +68,7 @@ class TinyRuns:
 
 
 def write_corpus(prefix: Path, pairs: int, seed: int = 0) -> None:
-  """The files `PREFIX.en` and `PREFIX.de`: the target is the source backwards."""
+  """Writes the files `PREFIX.en` and `PREFIX.de`; the target is the reversed source."""
   random = np.random.default_rng(seed)
   sentences = [random.choice(WORDS, random.integers(1, 7)).tolist() for _ in range(pairs)]
   for language, ordered in (("en", sentences), ("de", [sentence[::-1] for sentence in sentences])):

@@ -1,41 +1,41 @@
-"""Real target tokens a second in training, against JoeyNMT and torch.nn.Transformer, and how near the hardware's limit.
+"""Target tokens per second in training, against JoeyNMT and torch.nn.Transformer, and against the hardware's limit.
 
     python benchmarks/training_speed.py --data PREFIX [--size tiny base] [--peers DIR] [--json FILE]
     python benchmarks/training_speed.py --data PREFIX --sides --checkout OTHER --row-lengths 64 --rounds 20
 
 PREFIX.en and PREFIX.de, plain or .xz, are the training text; we learn the vocabulary of 9,700 pieces and all sides
-train on its pieces. "tiny" is configs/multi30k.py (4+4 layers of 128), "base" has the paper's layers of 512, 3+3 of
-them (--layers). Each side is one fresh process a size, idle while another is measured; sides take turns in each round,
-after a warm-up in which every shape is compiled. The first update of each turn is not timed: a virtual machine that
-idles gives its memory back to its host, and the step that gets it again can take twice as long.
+train on its tokens. "tiny" is configs/multi30k.py (4+4 layers of 128), "base" has the paper's layers of 512, 3+3 of
+them (--layers). Each side is one fresh process per size, idle while another is measured; sides take turns in each
+round, after a warm-up in which every shape is compiled. The first update of each turn is not timed: an idle virtual
+machine gives its memory back to its host, and the step that gets it again can take twice as long.
 
-What was chosen, and why:
+The choices:
 - The same on every side: float32, all cores, dropout, label smoothing 0.1, Adam(0.9, 0.98) with the same learning rate
   at each update (eq. 3 with a short warmup), one table for both embeddings and the output layer, at most --batch-tokens
-  positions a batch on each side, *padding included*, and a loss divided by the batch's target tokens. The rates count
-  real tokens: each sentence's pieces and its EOS, no padding.
-- Peers get sentences sorted by length, in batches as full as they go, as fairseq or a torch user's bucket sampler would
-  make them. JoeyNMT has no such sampler, so that its own users train slower than what is said here; its batches are
-  made into tensors here for the same reason: its data loader would only cost time.
+  positions per batch on each side, *padding included*, and a loss divided by the batch's target tokens. The rates count
+  each sentence's tokens with its EOS, without padding.
+- Peers get sentences sorted by length, in batches that are as full as possible, as fairseq or a torch user's bucket
+  sampler would make them. JoeyNMT has no such sampler, so its users train more slowly than measured here. Its batches
+  are made into tensors here, because its data loader would only cost time.
 - JoeyNMT has its own model, loss, batch and optimizer, in the order of its training loop.
 - torch.nn.Transformer uses its fast paths: `is_causal`, scaled_dot_product_attention, the fused Adam, and no logits for
-  padding. "torch compiled" (--compile) is the same behind `torch.compile` for any shape.
+  padding. "torch compiled" (--compile) is the same compiled by `torch.compile` for any shape.
 - Dropout is where the paper has it. The peers' further dropouts, on attention weights and inside feed-forward layers,
-  are off: ours has none there, and they would cost torch its fast attention.
-- Ours is what train.py runs, packed rows and all, for each of --row-lengths; the first of them is compared with peers.
-  All sides have the huge pages that train.py asks for.
+  are off: ours has none there, and with them torch could not use its fast attention.
+- Ours is the step of train.py on packed rows, for each of --row-lengths; the first length is compared with the peers.
+  All sides use huge pages, as train.py does.
 
-The second command compares two commits: OTHER is a checkout of this project at another one, and `--sides` alone leaves
-the peers out. "speedup of ours" compares the first side with each other side by seconds for each target token, as the
-median over the rounds; "95%" are its bounds by a bootstrap over the rounds.
+The second command compares two commits: OTHER is a checkout of this project at another commit, and `--sides` without
+names leaves the peers out. "speedup of ours" compares the first side with each other side by seconds per target token,
+as the median over the rounds; "95%" are its bounds by a bootstrap over the rounds.
 
-"loss" is the smoothed cross entropy of the last round's updates, in nats for each target token: all sides learn the
-same task, from random parameters of their own, and after equally many updates should be about equally far.
+"loss" is the smoothed cross entropy of the last round's updates, in nats per target token. All sides learn the same
+task from their own random parameters, and should have a similar loss after equally many updates.
 
-"matmuls" are all matmuls of one step, forward and backward at their own shapes, in XLA and in torch, one after
-the other and nothing else: our step can hardly be faster than the faster of the two. "matmuls / step" is their time
-divided by a step's: the share of the matmul rate that a step reaches. Those of padding count as work, for they
-are computed.
+"matmuls" are all matmuls of one step, forward and backward at their own shapes, in XLA and in torch, one after the
+other and without anything else: our step can hardly be faster than the faster of the two. "matmuls / step" is their
+time divided by a step's: the share of the matmul rate that a step reaches. The matmuls of padding count as work,
+because they are computed.
 """
 
 import argparse
@@ -105,12 +105,12 @@ def parse() -> argparse.Namespace:
 
 
 def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, Tokenizer]:
-  """Writes the job that all sides read."""
+  """Writes the job for all sides."""
   model = dataclasses.replace(SIZES[size], vocab_size=args.vocab_size, num_layers=args.layers or SIZES[size].num_layers)
   shortest = min(args.row_lengths)
-  # The same sentences for all row lengths and all sides.
+  # All row lengths and all sides have the same sentences.
   data = text.config(args, shortest, str(folder), max_length=shortest)
-  # With eq. 3's own warmup the rate would be next to nothing in so few updates.
+  # With the paper's warmup the rate would be almost 0 in so few updates.
   train = TrainConfig(batch_tokens=args.batch_tokens, warmup_steps=20, peak_learning_rate=5e-4)
   config = Config(data=data, model=model, train=train)
   tokenizer = pipeline.learn_tokenizer(data, model.vocab_size)
@@ -127,14 +127,14 @@ def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, 
 
 
 def sorted_batches(config: Config, tokenizer: Tokenizer) -> list[list[packing.Pair]]:
-  """The corpus in batches of about one length, as full as they go, in random order."""
+  """The corpus in batches of sentences of similar length, as full as possible, in random order."""
   sentences = pipeline.read_pairs(config.data, config.data.train)
   pairs = list(packing.encode_pairs(sentences, tokenizer, config.data.longest, PackingReport()))
   random.Random(0).shuffle(pairs)
   pairs.sort(key=lambda pair: (max(map(len, pair)), len(pair[1])))
   batches: list[list[packing.Pair]] = [[]]
   for pair in pairs:
-    # Sorted, so that this pair is the longest so far.
+    # The pairs are sorted, so this one is the longest so far.
     if (len(batches[-1]) + 1) * max(map(len, pair)) > config.train.batch_tokens:
       batches.append([])
     batches[-1].append(pair)
@@ -150,7 +150,7 @@ def matmuls(config: Config, row_length: int) -> Iterator[tuple[int, int, int, in
   tokens, d, layers = rows * row_length, model.d_model, model.num_layers
   heads = rows * model.num_heads
   forward = [
-    (12 * layers, 1, tokens, d, d),  # four projections of three attentions
+    (12 * layers, 1, tokens, d, d),  # the four projections of three attentions
     (2 * layers, 1, tokens, d, model.d_ff),
     (2 * layers, 1, tokens, model.d_ff, d),
     (3 * layers, heads, row_length, model.head_dim_k, row_length),
@@ -159,12 +159,12 @@ def matmuls(config: Config, row_length: int) -> Iterator[tuple[int, int, int, in
   ]
   for times, batch, m, k, n in forward:
     yield times, batch, m, k, n
-    yield times, batch, m, n, k  # for the gradient of the left operand
-    yield times, batch, k, m, n  # and of the right one
+    yield times, batch, m, n, k  # the gradient of the left operand
+    yield times, batch, k, m, n  # the gradient of the right operand
 
 
 def padding_of(config: Config, tokenizer: Tokenizer, row_length: int) -> dict[str, Any]:
-  """How much of the packed rows holds no token."""
+  """A row with the share of padding in the packed rows."""
   data = dataclasses.replace(config.data, row_length=row_length)
   found = pipeline.packed_rows(data, data.train, tokenizer).report
   share = 100 * found.padding(row_length)
@@ -177,7 +177,7 @@ def padding_of(config: Config, tokenizer: Tokenizer, row_length: int) -> dict[st
 
 
 def measure(args: argparse.Namespace, folder: Path, torch_python: str | None) -> list[dict[str, Any]]:
-  """Rows of the table for one size."""
+  """The rows of the table for one size."""
   ours, matmuls = "trainers/ours.py", "trainers/matmuls.py"
   first = [str(args.row_lengths[0])]
   trainers = [Side(f"ours, rows of {n}", sys.executable, ours, folder, [str(n)]) for n in args.row_lengths]
@@ -206,7 +206,7 @@ def measure(args: argparse.Namespace, folder: Path, torch_python: str | None) ->
 
 
 def own_folder(folder: Path, name: str) -> Path:
-  """The job for another commit, which may not read the rows that this one has packed."""
+  """A folder with the job for another commit, which perhaps cannot read the rows that this commit packed."""
   job = json.loads((folder / "job.json").read_text())
   own = folder / name
   own.mkdir()
@@ -217,7 +217,7 @@ def own_folder(folder: Path, name: str) -> Path:
 
 
 def a_step(side: Side, steps: int, answers: list[dict[str, float]]) -> float:
-  """Seconds of one update."""
+  """The seconds of one update."""
   answers.append(side.ask(steps=steps))
   return answers[-1]["seconds"] / steps
 
@@ -225,11 +225,11 @@ def a_step(side: Side, steps: int, answers: list[dict[str, float]]) -> float:
 def table(
   answers: dict[str, list[dict[str, float]]], seconds: dict[str, list[float]], limits: list[str]
 ) -> list[dict[str, Any]]:
-  """The rows: trainers, of which the first is compared with the others, and then matmuls.
+  """The rows of the trainers, the first compared with the others, and then the rows of the matmuls.
 
   Args:
-    answers: of each trainer, round by round.
-    seconds: of a step, of each trainer and of the matmuls.
+    answers: the answers of each trainer, round by round.
+    seconds: the seconds of a step, for each trainer and the matmuls.
     limits: the names of the matmuls.
   """
   fastest = min(limits, key=lambda name: report.median(seconds[name]))

@@ -1,22 +1,23 @@
-"""Model FLOPs utilisation: how much of a device's matmul rate a training step makes use of.
+"""Model FLOPs utilisation: the share of a device's matmul rate that a training step uses.
 
     python benchmarks/utilisation.py --data PREFIX [--size base big] [--dtype bfloat16] [--json FILE]
 
-PREFIX.en and PREFIX.de, plain or .xz, are real text, of whose sentences' lengths the result depends. "base" and "big"
-are the paper's models (Table 3) with --vocab-size pieces; the text's own vocabulary has --pieces, as many as a small
-text can teach. The batch is the paper's, about 25,000 tokens a side, packed in rows of --row-length.
+PREFIX.en and PREFIX.de, plain or .xz, are real text; the result depends on the lengths of its sentences. "base" and
+"big" are the paper's models (Table 3) with --vocab-size pieces; the text's own vocabulary has --pieces, as a small text
+has too few different ones for more. The batch is the paper's, about 25,000 tokens per side, in rows of --row-length.
 
-What counts is what the model needs for the real tokens, twice for each multiplication and addition, and three times
-that with the backward pass: 6 N D, where every parameter of a matmul counts with the tokens that it meets,
+The operations are those that the model needs for the tokens without padding. A multiplication and an addition are two
+operations, and the backward pass makes them three times as many: 6 N D, where the parameters of each matmul count with
+the tokens that they are multiplied with,
 
     encoder layer      N_s (h d (2 d_k + 2 d_v) + 2 d d_ff)      N_s source tokens, N_t target tokens
     decoder layer      N_t (h d (3 d_k + 3 d_v) + 2 d d_ff) + N_s h d (d_k + d_v)
     output layer       N_t d V
 
-and the scores and weighted values of attention, h (d_k + d_v) a pair of positions: s^2 of a source of s tokens,
-t (t + 1) / 2 of its target of t, and s t between them. Padding, masked pairs of positions and what is computed twice
-count as nothing, and so do embeddings and all that is no matmul. The rate that it is compared with is that of
-square matmuls of --dtype, the best of a few sizes, measured in the same rounds.
+and the scores and weighted values of attention, h (d_k + d_v) per pair of positions: s^2 pairs in a source of s tokens,
+t (t + 1) / 2 in its target of t tokens, and s t between them. Padding, masked pairs of positions, repeated computation,
+embeddings and all operations except matmuls do not count. The reference is the rate of square matmuls of --dtype, the
+best of a few sizes, measured in the same rounds.
 """
 
 import argparse
@@ -102,13 +103,13 @@ def measure(size: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterator[dict[str, float]]:
-  """Turns of `args.steps` updates: their seconds, the operations that the model needs for them, and target tokens."""
+  """Turns of `args.steps` updates: the seconds, the operations that the model needs, and the target tokens of each."""
   data = text.config(args, args.row_length, folder, max_length=args.row_length)
   config = Config(
     data=data, model=model, train=TrainConfig(batch_tokens=args.batch_tokens, accumulation=args.accumulation)
   )
   packed = pipeline.packed_rows(data, data.train, pipeline.learn_tokenizer(data, args.pieces))
-  report.progress(packed.report.describe(data.row_length))  # what is left out as too long among it
+  report.progress(packed.report.describe(data.row_length))  # also tells what is left out as too long
   multiple = devices.device_count() * args.accumulation
   batches = pipeline.Batches(packed, args.batch_tokens // args.row_length, config.train.seed, multiple=multiple)
   state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
@@ -121,7 +122,7 @@ def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterat
     metrics = None
     for batch in turn:
       before, (state, metrics) = metrics, step(state, devices.shard(batch))
-      jax.block_until_ready(before)  # one step is computed and one more waits, as in train.py
+      jax.block_until_ready(before)  # one step is computed while another waits, as in train.py
     jax.block_until_ready(metrics)
     seconds = time.perf_counter() - start
     pairs = np.concatenate([lengths(batch.rows) for batch in turn])
@@ -133,7 +134,7 @@ def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterat
 
 
 def lengths(rows: np.ndarray) -> np.ndarray:
-  """`[pairs, 2]`: tokens of the source and the target of each pair in packed rows, with EOS."""
+  """The tokens of the source and the target of each pair in packed rows, with EOS: `[pairs, 2]`."""
   sides = rows[:, [packing.SOURCE_SEGMENTS, packing.TARGET_SEGMENTS]].astype(np.int64)  # [rows, 2, length]
   segments = np.arange(1, sides.max() + 1)
   counts = np.sum(sides[:, None] == segments[:, None, None], axis=-1)  # [rows, segments, 2]
@@ -141,7 +142,7 @@ def lengths(rows: np.ndarray) -> np.ndarray:
 
 
 def forward_flops(model: ModelConfig, source: np.ndarray, target: np.ndarray) -> float:
-  """Multiplications and additions that the model's matmuls need for pairs with so many tokens."""
+  """The multiplications and additions that the model's matmuls need for pairs with so many tokens."""
   d, heads, head = model.d_model, model.num_heads, model.head_dim_k + model.head_dim_v
   feed_forward = 2 * d * model.d_ff
   source_tokens, target_tokens = int(source.sum()), int(target.sum())
@@ -153,7 +154,7 @@ def forward_flops(model: ModelConfig, source: np.ndarray, target: np.ndarray) ->
 
 
 def matmul_rate(dtype: Dtype) -> float:
-  """Operations a second of square matmuls, at their best size."""
+  """The operations per second of square matmuls, at their best size."""
   sizes = (1024, 2048, 4096) if devices.on_cpu() else (4096, 8192, 16384)
   return devices.device_count() * max(_rate(size, jnp.dtype(dtype.value)) for size in sizes)
 

@@ -1,11 +1,11 @@
-"""Where the time of a training step or of a search goes, by part of the model, from JAX's own profiler.
+"""The time of each part of the model in a training step or a search, from JAX's profiler.
 
     python benchmarks/where_time_goes.py train [--size tiny] [--row-length 64] [--json FILE]
     python benchmarks/where_time_goes.py decode --workdir RUN --data FILE.en [--beam 4] [--json FILE]
 
-The compiled program names the module and line that each of its operations comes from; the profiler tells how long each
-took. Times are summed over the threads that ran the operations, and a share is one of that sum: several run at a time,
-and those that are split over all cores count once. So the shares tell what is large, not what a change would save.
+The compiled program has the module and line of each of its operations; the profiler has the time of each. Times are
+summed over the threads that ran the operations, and a share is a share of this sum: several operations run at a time,
+and one that is split over all cores counts once. So the shares tell what is large, not what a change would save.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import report
 
 from transformer_jax.runtime.process import use_huge_pages
 
-# The first pattern that the name of an operation has says what it belongs to.
+# The first pattern that matches the name of an operation tells the part that it belongs to.
 PARTS = (
   ("dropout", r"dropout|random_bits|threefry"),
   ("layer normalisation", r"/norm/"),
@@ -57,7 +57,7 @@ def parse() -> argparse.Namespace:
   add("--row-length", type=int, default=64, metavar="N", help="of training (default 64)")
   add("--batch-tokens", type=int, default=4096, metavar="N", help="of training (default 4096)")
   add("--workdir", metavar="DIR", help="a run folder of train.py to decode with")
-  add("--data", metavar="FILE", help="sentences to decode, one a line")
+  add("--data", metavar="FILE", help="sentences to decode, one per line")
   add("--beam", type=int, default=4, metavar="N", help="(default 4)")
   report.add_arguments(parser, with_peers=False)
   args = parser.parse_args()
@@ -67,7 +67,7 @@ def parse() -> argparse.Namespace:
 
 
 def training(args: argparse.Namespace) -> tuple[Any, Any]:
-  """The compiled step, and a function that makes one."""
+  """The compiled step, and a function that runs it once."""
   import jax
   import numpy as np
   from training_speed import SIZES
@@ -84,7 +84,7 @@ def training(args: argparse.Namespace) -> tuple[Any, Any]:
   state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
   step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   tokens = np.random.default_rng(0).integers(4, config.model.vocab_size, (2, rows, length))
-  segments = np.broadcast_to(np.arange(length) // 13 + 1, (rows, length))  # sentences of 13 pieces
+  segments = np.broadcast_to(np.arange(length) // 13 + 1, (rows, length))  # sentences of 13 tokens
   packed = np.stack([tokens[0], segments, tokens[1], segments], axis=1).astype(np.uint16)
   batch = devices.shard(Batch(packed, np.arange(rows, dtype=np.int32)))
   compiled = step.lower(state, batch).compile()
@@ -98,7 +98,7 @@ def training(args: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
-  """The compiled search for sentences of the first bucket, and a function that makes one."""
+  """The compiled search for sentences of the first bucket, and a function that runs it once."""
   import jax
   from etils import epath
 
@@ -130,7 +130,7 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def parts_of(program: str) -> dict[str, str]:
-  """From an operation of the compiled program to what it belongs to."""
+  """Operation of the compiled program -> the part that it belongs to."""
   with_matmuls, found = set(), {}
   for computation in re.split(r"\n(?=%|ENTRY )", program):
     if " dot(" in computation:
@@ -146,13 +146,13 @@ def parts_of(program: str) -> dict[str, str]:
 def part_of(operation: str, name: str, is_matmul: bool) -> str:
   if operation.startswith(("while", "cond", "call")):
     return "loops, which hold other operations"
-  name = name.replace("after_self_attention", "")  # the method that does all that follows it
+  name = name.replace("after_self_attention", "")  # the method that computes all parts after self-attention
   part = next((part for part, pattern in PARTS if re.search(pattern, name)), "optimizer, copies and others")
   return f"{part}: {'matmuls' if is_matmul else 'others'}"
 
 
 def traced(run: Any, passes: int) -> list[tuple[str, float]]:
-  """Operations and their seconds, of so many runs behind two that are not looked at."""
+  """The operations and their seconds in `passes` runs, after two runs that do not count."""
   import jax
 
   run(), run()

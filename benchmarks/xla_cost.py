@@ -1,10 +1,10 @@
-"""What XLA counts for one training step and one search: operations and bytes that are read or written.
+"""XLA's cost of one training step and one search: the operations, and the bytes that are read or written.
 
     python benchmarks/xla_cost.py
 
-The counts are of the compiled programs for this machine's processor and depend on nothing that runs beside them, so
-that two checkouts can be compared: PYTHONPATH=CHECKOUT takes the package from another one. The body of a loop counts
-once. The model has 4+4 layers of 128; a batch is 64 rows of 64 tokens, a search 16 sentences of 32 tokens.
+XLA counts them in the programs compiled for this machine's processor. They do not depend on the machine's load, so two
+checkouts can be compared: PYTHONPATH=CHECKOUT takes the package from another checkout. The body of a loop counts once.
+The model has 4+4 layers of 128; a batch is 64 rows of 64 tokens, a search 16 sentences of 32 tokens.
 """
 
 import functools

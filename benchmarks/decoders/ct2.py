@@ -12,7 +12,7 @@ from ctranslate2.specs.transformer_spec import TransformerSpec
 
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   write_model(job, folder / "ctranslate2")
-  # All cores on one batch, or each core on a batch of its own: its users would try both.
+  # Either all cores compute one batch, or each core its own batch: users would try both.
   together, apart = (
     ctranslate2.Translator(
       str(folder / "ctranslate2"),

@@ -1,6 +1,6 @@
 """JoeyNMT 2.3.0 in float32: its own model and search, with this project's weights.
 
-Its positions, LayerNorm epsilon and shared table are ours; its projections have
+Its positions, LayerNorm epsilon and shared table equal ours. Its projections have
 biases, which are zero here, and its vocabulary begins with UNK before PAD.
 """
 
@@ -102,7 +102,7 @@ def _layer_norm(theirs: Any, params: dict[str, np.ndarray], sublayer: str) -> No
 
 
 def _swapped(tokens: np.ndarray) -> np.ndarray:
-  """Our numbers of PAD and UNK to its, and back."""
+  """Swaps the numbers of PAD and UNK: from ours to JoeyNMT's, or back."""
   return np.where(tokens < 2, 1 - tokens, tokens)
 
 

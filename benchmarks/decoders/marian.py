@@ -1,10 +1,10 @@
-"""MarianMT of Hugging Face transformers in float32, by `generate`, with this project's weights.
+"""MarianMT of Hugging Face transformers in float32, with `generate` and this project's weights.
 
-MarianMT has the sines of all frequencies first and then the cosines, where the
-paper and this project have them in turn. Dimension 2i of ours is its dimension
-i, and 2i + 1 its d_model / 2 + i: with the columns of the table, the inputs and
-outputs of the projections and the LayerNorms in that order, both compute the
-same. Its projections have biases, which are zero here, and its LayerNorms get
+MarianMT has the sines of all frequencies first and then the cosines; the paper
+and this project alternate them. Our dimension 2i is MarianMT's dimension i, and
+2i + 1 is d_model / 2 + i. With the columns of the table, the inputs and outputs
+of the projections and the LayerNorms in that order, both compute the same.
+MarianMT's projections have biases, which are zero here, and its LayerNorms get
 our epsilon.
 """
 

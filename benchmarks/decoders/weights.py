@@ -1,4 +1,4 @@
-"""This project's weights, for those who write them into another library's model; needs nothing but NumPy."""
+"""This project's weights, for the programs that write them into another library's model; it needs only NumPy."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def layers(params: dict[str, np.ndarray]) -> int:
-  """Layers of the encoder, as many as of the decoder."""
+  """The number of layers of the encoder, which equals that of the decoder."""
   return len({name.split("/")[1] for name in params if name.startswith("encoder/layers_")})
 
 

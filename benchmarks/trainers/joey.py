@@ -13,7 +13,7 @@ from joeynmt.model import build_model
 from joeynmt.transformer_layers import MultiHeadedAttention, PositionwiseFeedForward
 from joeynmt.vocabulary import Vocabulary
 
-_PAD = 1  # its vocabulary begins with UNK; our pieces never give UNK, so that only PAD moves
+_PAD = 1  # JoeyNMT's vocabulary begins with UNK; our tokens never have UNK, so only PAD gets another number
 
 
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
@@ -26,7 +26,8 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
     {"optimizer": "adam", "learning_rate": 1.0, "adam_betas": [0.9, 0.98]}, model.parameters()
   )
   batches, device = job["batches"], torch.device("cpu")
-  # Its loss is the divergence from the smoothed targets, ours the cross entropy: theirs and the targets' own entropy.
+  # JoeyNMT's loss is the divergence from the smoothed targets. Ours is the cross entropy: the divergence plus the
+  # entropy of the targets.
   entropy = -(1 - smoothing) * math.log(1 - smoothing)
   entropy -= smoothing * math.log(smoothing / (job["config"]["model"]["vocab_size"] - 2))
 

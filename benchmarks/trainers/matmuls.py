@@ -1,9 +1,9 @@
-"""Nothing but the matmuls of a training step, at their own shapes, in XLA or in torch.
+"""Only the matmuls of a training step, at their own shapes, in XLA or in torch.
 
-The job's `matmuls` are [times, batch, m, k, n]: so many times a batch of
-matmuls [m, k] [k, n]. Each is computed once and then again, five times and for
-0.2 s at least; the answer is the sum of the medians, so many times each. Both
-write into the memory of the result before.
+The job's `matmuls` are [times, batch, m, k, n]: `times` batches of matmuls
+[m, k] [k, n]. Each matmul is computed once for warm-up, and then at least five
+times and for 0.2 s; the answer is the sum of times * median. Both libraries
+reuse the memory of the previous result.
 """
 
 import statistics

@@ -1,6 +1,6 @@
-"""This project: the training loop's own parts, without its log and checkpoints.
+"""This project's trainer: the parts of the training loop, without log and checkpoints.
 
-The length of packed rows is on the command line, behind the folder.
+The command line has the length of packed rows after the folder.
 """
 
 import functools

@@ -1,8 +1,9 @@
-"""`torch.nn.Transformer` as its documentation would have it, with its fast paths.
+"""`torch.nn.Transformer`, used as in its documentation, with its fast paths.
 
-These are scaled_dot_product_attention (its layers' own in training), the fused
-Adam, and cross_entropy with its own label smoothing. With `compile` behind the
-folder on the command line the loss goes through `torch.compile`, for any shape.
+The fast paths are scaled_dot_product_attention (which its layers use in
+training), the fused Adam, and cross_entropy with its built-in label smoothing.
+With `compile` after the folder on the command line, `torch.compile` compiles the
+loss for any shape.
 """
 
 import math
@@ -17,7 +18,7 @@ from torch.nn import functional as F
 
 
 class Translator(nn.Module):
-  """Shared embeddings with sinusoids, `nn.Transformer`, and the table once more as the output layer."""
+  """Shared embeddings with sinusoids, `nn.Transformer`, and the embedding table as the output layer."""
 
   def __init__(self, sizes: dict[str, Any], longest: int):
     super().__init__()
@@ -33,8 +34,8 @@ class Translator(nn.Module):
       sizes["dropout"],
       batch_first=True,
     )
-    # The paper has no LayerNorm behind a post-norm stack, and no dropout on attention weights and inside feed-forward
-    # layers; without the first of these dropouts attention has a faster path.
+    # The paper has no LayerNorm after a post-norm stack, and no dropout on attention weights or inside feed-forward
+    # layers. Without dropout on its weights, attention has a faster path.
     self.transformer.encoder.norm = self.transformer.decoder.norm = None
     for module in self.transformer.modules():
       if isinstance(module, nn.MultiheadAttention):
