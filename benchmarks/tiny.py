@@ -1,4 +1,4 @@
-"""Tiny runs of `train.py`, for benchmarks of many runs: they start in seconds and make hundreds of updates per second."""
+"""Tiny runs of `train.py` for benchmarks of many runs: they start in seconds and make hundreds of updates a second."""
 
 import os
 import subprocess

@@ -123,7 +123,7 @@ def _state(config: Config) -> Memory:
 
 
 def rows_at_a_time(config: Config, devices: int) -> int:
-  """Rows of one device in one micro-batch; empty rows are added where the division leaves a remainder."""
+  """Rows of one device in one micro-batch; empty rows are added if the division leaves a remainder."""
   return -(-(config.train.batch_tokens // config.data.row_length) // (devices * config.train.accumulation))
 
 

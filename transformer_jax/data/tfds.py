@@ -121,7 +121,7 @@ def _prepare(builder: "DatasetBuilder", dataset: str) -> None:
         f"this version of TensorFlow Datasets cannot prepare {dataset} without TensorFlow: "
         "`pip install tensorflow-cpu` once to prepare it; it is not needed afterwards"
       ) from error
-    raise RunError(f"cannot prepare {dataset}: {_brief(error)}; start again to go on with it") from error
+    raise RunError(f"cannot prepare {dataset}: {_brief(error)}; give the same command again to continue") from error
 
 
 def _split(builder: "DatasetBuilder", dataset: str, split: str) -> "SplitInfo | SubSplitInfo":

@@ -1,11 +1,11 @@
 """Fixed shapes for sentences of all lengths.
 
-A sentence goes into the smallest bucket that holds it. Each bucket has one compute shape, whatever its number of
-sentences. So there is one compilation for each bucket, and a sentence's result does not depend on its neighbours.
+A sentence goes into the smallest bucket that holds it. Each bucket has one compute shape for any number of sentences.
+So there is one compilation for each bucket, and a sentence's result does not depend on its neighbours.
 
-A step of a search takes longer the more tokens an output has room for, used or not, and few outputs are much longer
-than their input. So a bucket may have little headroom. A sentence whose output is truncated by it is searched for again
-in a larger bucket.
+The more tokens an output has room for, used or not, the longer a step of a search takes, and few outputs are much
+longer than their input. So a bucket may have little headroom. If it truncates a sentence's output, the sentence is
+searched again in a larger bucket.
 """
 
 import itertools
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 _SMALLEST = 16
-# Tokens on one device at a time. On a CPU a step's time grows with the batch from the start. An accelerator would be
-# idle with so few. There memory is the limit, so the tokens that an output has room for count, too.
+# Tokens on one device at a time. On a CPU a step's time grows with any batch. An accelerator would be idle with so few
+# tokens. Its limit is memory, so the tokens that an output has room for count, too.
 _TOKENS_ON_CPU = 256
 _TOKENS = 16384
 
@@ -49,7 +49,7 @@ def buckets(longest: int) -> list[int]:
 
 
 def headroom(length: int, longest: int, extra: int) -> int:
-  """How many more tokens than the bucket's length an output has room for, of `extra` allowed; the last has all."""
+  """The room for an output beyond the bucket's length, in tokens: `extra` in the last bucket, less in the others."""
   return extra if length == buckets(longest)[-1] else min(extra, max(_SMALLEST, length // 2))
 
 

@@ -4,8 +4,8 @@ Sentences wait in a queue. Every slot holds the search of one sentence, and each
 sentence that is done leaves its slot, and the next one of the queue is admitted there. So no slot waits for the
 longest output of a batch.
 
-The searches have room for `max_length` tokens. A sentence that is not done by then leaves as truncated. It is to be
-searched for again with more room.
+The searches have room for `max_length` tokens. A sentence that is not done by then leaves as truncated; the caller
+searches it again with more room.
 """
 
 import functools
@@ -108,7 +108,7 @@ def _advance(state: _State, step: Step, limits: jax.Array, max_length: int, opti
   done = jax.vmap(functools.partial(is_done, options=options))(searches, limit)
   leaves = done | (searches.position >= max_length)
   found = searches.finished._replace(lengths=jnp.where(done[:, None], searches.finished.lengths, TRUNCATED))
-  place = jnp.where(leaves, state.sentence, sentences)  # who stays is written out of bounds, which drops it
+  place = jnp.where(leaves, state.sentence, sentences)  # a sentence that stays gets an index out of bounds: not written
   results = jax.tree.map(lambda old, new: old.at[place].set(new, mode="drop"), state.results, found)
   return _State(state.admitted, jnp.where(leaves, sentences, state.sentence), searches, results, cache)
 

@@ -53,8 +53,8 @@ def parts(
     warn: is called with a warning for each line that is split.
 
   Returns:
-    For each line the tokens of its parts, each with its EOS; an empty line has no part. If a line is refused, only the
-    lines before it, and the error.
+    The tokens of the parts of each line, each part with its EOS; an empty line has no part. If a line is refused, only
+    the lines before it, and the error.
   """
   # No token spells more characters than `longest_piece`, so the lines left out here are too long.
   short = [text if len(text) < longest * tokenizer.longest_piece else "" for text in texts]

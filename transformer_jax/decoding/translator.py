@@ -29,13 +29,13 @@ if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
 
-# Everything that some program takes for the end of a line; byte tokens can spell any of it.
+# All characters that some program takes for the end of a line; byte tokens can spell each of them.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 _WINDOW = 4096
-# More sentences at a time on a device are a mistake.
+# More sentences at a time on a device are taken for a mistake.
 MOST_ROWS = 1 << 16
-# Sentences that a device gets for each slot. Those in the queue are encoded already, which takes memory where a device
-# has hundreds of slots.
+# The sentences per slot that a device gets. The sentences in the queue are already encoded, which takes much memory if
+# a device has hundreds of slots.
 _QUEUE_ON_CPU = 16
 _QUEUE = 8
 _NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
@@ -169,7 +169,8 @@ class Translator:
       progress, warn: are called with the number of lines finished since the last call, and with each warning.
 
     Returns:
-      For each line, in order, its `n_best` best translations, best first; fewer where fewer different ones are found.
+      The `n_best` best translations of each line, best first, in the order of the lines; fewer if the search finds
+      fewer different ones.
 
     Raises:
       InputError: an option cannot be used; or, after the lines before it, a line is refused or cannot be read.
@@ -336,17 +337,17 @@ class Translator:
     return [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in range(len(sources))]
 
   def _headroom(self, options: SearchOptions, length: int) -> int:
-    """How many more tokens than the bucket's length an output has room for.
+    """The room for an output beyond the bucket's length, in tokens.
 
-    All that it may have in an exact search, which often needs them, and in a greedy one, to whose single hypothesis
-    they cost little.
+    An exact search and a greedy search have room for all extra tokens: the exact search often needs them, and they cost
+    the single hypothesis of the greedy search little.
     """
     longest, extra = self._config.decode.max_source_length, self._config.decode.extra_length
     hasty = options.beam_size > 1 and options.patience > 0
     return buckets.headroom(length, longest, extra) if hasty else extra
 
   def _slots(self, length: int, headroom: int, batch_size: int | None) -> int:
-    """How many sentences of a bucket a device decodes side by side."""
+    """The number of sentences of a bucket that a device decodes side by side."""
     return batch_size or buckets.rows_at_once(length, headroom, cpu=devices.on_cpu())
 
   def _search_function(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
@@ -378,7 +379,7 @@ class Translator:
 
 
 def _queue() -> int:
-  """How many times as many sentences as slots a device gets."""
+  """The number of sentences per slot that a device gets."""
   return _QUEUE_ON_CPU if devices.on_cpu() else _QUEUE
 
 

@@ -55,7 +55,7 @@ def require_text(text: object, name: str) -> None:
   if not text.isascii() and (found := _SURROGATE.search(text)):
     raise InputError(
       f"{name} has half of a surrogate pair, U+{ord(found[0]):04X}, as character {found.start() + 1}, and is no text: "
-      "decode its bytes anew, with errors='replace' where they are damaged"
+      "decode its bytes again, with errors='replace' if they are damaged"
     )
 
 
