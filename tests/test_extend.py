@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.model.example import random_params
 from transformer_jax import registry, runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import corpus
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.training.step import init_params
 from transformer_jax.training.task import task_of
 
 ROOT = Path(__file__).parents[1]
@@ -79,7 +79,7 @@ def test_a_model_by_itself():
   assert found["hidden"].shape == (3, 32) and found["logits"].shape == (3, 100)
   # Padding and what comes later are hidden by default.
   padded = jnp.pad(found["source"], (0, 2)), jnp.pad(found["target"], (0, 3))
-  again = found["model"].apply(found["params"], *padded)[:3]
+  again = found["apply"](found["params"], *padded)[:3]
   np.testing.assert_allclose(again, found["hidden"], rtol=1e-5, atol=1e-6)
 
 
@@ -124,9 +124,11 @@ def test_a_family(installed, capsys):
 def test_a_loss(installed):
   """It is that of translation and the penalty, per token."""
   task, own = task_of(TINY.model), importlib.import_module("my_task").TASK
-  params = init_params(TINY, task)
+  params = random_params(TINY, task)
   rows = np.zeros((2, 4, 64), np.uint16)
   rows[:, :, :5] = [[7, 8, 9, 10, 2], [1] * 5, [11, 12, 13, 14, 2], [1] * 5]
-  theirs, ours = (one.batch_sums(TINY, params, rows, None) for one in (task, own))
+  theirs, ours = (
+    jax.jit(lambda params, one=one: one.batch_sums(TINY, params, rows, None))(params) for one in (task, own)
+  )
   squares = sum(float(np.sum(np.square(x, dtype=np.float64))) for x in jax.tree.leaves(params))
   np.testing.assert_allclose(ours.loss, theirs.loss + 1e-4 * squares * 10, rtol=1e-5)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from tests.language import example
-from tests.model.example import float64, perturbed
+from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.tasks.causal import TASK
-from transformer_jax.training.step import init_params
 
 LENGTH, HALF = 10, 5
 CONFIG = Config(data=DataConfig(row_length=LENGTH), model=example.options(example.GPT, max_positions=LENGTH))
@@ -16,7 +15,7 @@ CONFIG = Config(data=DataConfig(row_length=LENGTH), model=example.options(exampl
 
 @pytest.fixture(scope="module")
 def params():
-  return perturbed(init_params(CONFIG, TASK))
+  return random_params(CONFIG, TASK)
 
 
 @pytest.fixture

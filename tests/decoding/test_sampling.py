@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from tests.language import example
-from tests.model.example import perturbed
+from tests.model.example import random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK
 from transformer_jax.decoding.sampling import SamplingOptions, candidates, sample
 from transformer_jax.language.gpt import GPT
 from transformer_jax.tasks.causal import TASK
-from transformer_jax.training.step import init_params
 
 VOCAB = 31
 
@@ -73,7 +72,7 @@ def test_all_tokens_are_all_and_a_low_temperature_is_the_most_probable():
 @pytest.fixture(scope="module")
 def model():
   config = Config(data=DataConfig(row_length=13), model=example.GPT, train=TrainConfig(batch_tokens=13))
-  params = jax.tree.map(lambda x: 3 * x, perturbed(init_params(config, TASK)))  # so that some tokens are likely
+  params = jax.tree.map(lambda x: 3 * x, random_params(config, TASK))  # so that some tokens are likely
   return GPT(example.GPT), params
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.language import example
-from tests.model.example import float64, perturbed
+from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS, next_sentence_rows
 from transformer_jax.data.pipeline import Batch
@@ -18,7 +18,7 @@ from transformer_jax.model.special_tokens import CLS, FIRST_PIECE, MASK, SEP
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.masked import TASK, batch_sums, counts, fixed_key, masked, outputs, predicted
-from transformer_jax.training.step import init_params, init_state, train_step
+from transformer_jax.training.step import init_state, train_step
 from transformer_jax.training.sums import means
 
 ROW_LENGTH, VOCAB, ROWS = 17, 31, 8
@@ -40,7 +40,7 @@ def example_rows() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def params():
-  return perturbed(init_params(CONFIG, TASK))
+  return random_params(CONFIG, TASK)
 
 
 @pytest.mark.parametrize(("pre_norm", "smoothing"), [(False, 0.0), (True, 0.0), (False, 0.3)])
@@ -48,7 +48,7 @@ def test_losses_are_those_of_numpy(pre_norm, smoothing):
   """That of the masked tokens is smoothed, that of the next sentence never is."""
   model = example.options(example.BERT, pre_norm=pre_norm)
   config = dataclasses.replace(CONFIG, model=model, train=dataclasses.replace(CONFIG.train, label_smoothing=smoothing))
-  params, rows = perturbed(init_params(config, TASK)), example_rows()
+  params, rows = random_params(config, TASK), example_rows()
   sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(rows)
   every = jax.jit(jax.vmap(lambda row: outputs(BERT(model), params, row, None)[0]))(rows)
   masked_loss, next_loss, right = [], [], 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from tests.model.example import float64, perturbed
+from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
 from transformer_jax.data.packing_report import PackingReport
@@ -19,7 +19,7 @@ from transformer_jax.paper import formulas
 from transformer_jax.runs import checkpoint, run_folder
 from transformer_jax.tasks.bidirectional import TASK, batch_sums, layers
 from transformer_jax.tasks.features import Features
-from transformer_jax.training.step import init_params, init_state
+from transformer_jax.training.step import init_state
 
 ROW_LENGTH, VOCAB, MODEL = 13, 31, 11
 CONFIG = Config(
@@ -32,7 +32,7 @@ TEXTS = [[5, 9, 11, 30, 4], [7], [4, 5, 6, 21, 22]]
 
 @pytest.fixture(scope="module")
 def params():
-  return perturbed(init_params(CONFIG, TASK))
+  return random_params(CONFIG, TASK)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.language import example
-from tests.model.example import float64, perturbed
+from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
 from transformer_jax.data.packing_report import PackingReport
@@ -29,7 +29,7 @@ TEXTS = [[5, 9, 11, 30, 4], [7, 8], [4, 5, 6, 21, 22, 23]]
 def gpt(request):
   """The config, the module, and parameters in which nothing is 0 or 1."""
   config = example.options(CONFIG, model=example.options(example.GPT, pre_norm=request.param))
-  return config, GPT(config.model), perturbed(init_params(config, TASK))
+  return config, GPT(config.model), random_params(config, TASK)
 
 
 def row_of(texts):

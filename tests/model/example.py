@@ -6,10 +6,15 @@ from typing import Any
 
 import flax.linen as nn
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from transformer_jax.config import Config
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.params import Params
+from transformer_jax.training.step import init_params
+from transformer_jax.training.task import Task
 
 # d_model is even, so it is twice a prime.
 CONFIG = ModelConfig(
@@ -30,6 +35,17 @@ def perturbed(params: Any, seed: int = 0) -> Any:
   """The parameters with noise: new biases are 0 and new scales 1, which would hide mistakes."""
   generator = np.random.default_rng(seed)
   return jax.tree.map(lambda x: x + 0.1 * generator.standard_normal(x.shape).astype(x.dtype), params)
+
+
+def random_params(config: Config, task: Task, seed: int = 0) -> Params:
+  """Parameters of a model, of the size of new ones; to draw them as training does would take longer to compile."""
+  generator = np.random.default_rng(seed)
+
+  def drawn(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
+    noise = generator.standard_normal(leaf.shape)
+    return jnp.asarray(1 + 0.1 * noise if path[-1].key == "scale" else 0.25 * noise, leaf.dtype)
+
+  return jax.tree_util.tree_map_with_path(drawn, jax.eval_shape(lambda: init_params(config, task)))
 
 
 def float64(params: Any) -> Any:

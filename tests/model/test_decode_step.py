@@ -5,13 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model.example import CONFIG, SOURCE, options, perturbed
+from tests.model.example import CONFIG, SOURCE, options, random_params
 from transformer_jax.config import Config
 from transformer_jax.model import cache as caching
 from transformer_jax.model import masking
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
 
 BEAMS, LENGTH = 5, 11
 VALID = np.arange(SOURCE) < SOURCE - 3
@@ -22,7 +21,7 @@ class Example:
 
   def __init__(self, **changes):
     self.model = Transformer(options(**changes))
-    self.params = perturbed(init_params(Config(model=self.model.config), TASK))
+    self.params = random_params(Config(model=self.model.config), TASK)
     source = np.random.default_rng(0).integers(CONFIG.vocab_size, size=SOURCE)
     mask = masking.padding_mask(VALID, VALID)
     self.memory = self.apply(source, np.arange(SOURCE), mask, method="encode")

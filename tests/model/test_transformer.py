@@ -15,6 +15,7 @@ from tests.model.example import (
   normal,
   options,
   perturbed,
+  random_params,
   recorded_dropout,
 )
 from transformer_jax.config import Config
@@ -56,7 +57,7 @@ def logits_of(model: Transformer, **inputs):
 def compiled(config: ModelConfig):
   """A function (params, inputs) -> logits, and parameters."""
   model = Transformer(config)
-  params = perturbed(init_params(Config(model=config), TASK))
+  params = random_params(Config(model=config), TASK)
   return jax.jit(lambda params, inputs: model.apply({"params": params}, method=logits_of, **inputs)), params
 
 
@@ -159,7 +160,7 @@ def test_a_token_outside_the_window_changes_no_logit(inputs):
 
 def test_the_encoder_sees_to_both_sides_within_the_window(inputs):
   model = Transformer(options(num_layers=1, attention_window=2))
-  params = perturbed(init_params(Config(model=model.config), TASK))
+  params = random_params(Config(model=model.config), TASK)
 
   @jax.jit
   def encode(source):

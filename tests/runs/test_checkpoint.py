@@ -139,6 +139,7 @@ def test_a_half_written_checkpoint_is_not_used(state, tmp_path):
   assert not half.exists()
 
 
+@pytest.mark.long
 def test_a_damaged_validation_loss_costs_no_checkpoint(state, tmp_path, capfd):
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=1)
   for step in (3, 5):

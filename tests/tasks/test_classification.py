@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.language import example
-from tests.model.example import float64, perturbed
+from tests.model.example import float64, random_params
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS
@@ -21,7 +21,7 @@ from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import classification
 from transformer_jax.tasks.classifier import Classifier
-from transformer_jax.training.step import init_params, init_state, train_step
+from transformer_jax.training.step import init_state, train_step
 
 ROW_LENGTH, LABELS = 11, ("long", "short", "empty")
 MODEL = BERTClassifierConfig(
@@ -57,7 +57,7 @@ def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):
 
 def test_logits_are_those_of_numpy(tokenizer):
   """Of a row with padding and of a full one; and the class that is named is the most probable."""
-  params = perturbed(init_params(CONFIG, classification.TASK))
+  params = random_params(CONFIG, classification.TASK)
   exact, sentences = float64(params), ["ab", "b" * 40, "", "ba", "aab b"]
   rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
   model, expected = registry.module(MODEL), []
@@ -77,7 +77,7 @@ def test_logits_are_those_of_numpy(tokenizer):
 
 def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, label_smoothing=0.3))
-  params, labels = perturbed(init_params(config, classification.TASK)), [2, 0, 1]
+  params, labels = random_params(config, classification.TASK), [2, 0, 1]
   rows, _ = classification.sentence_rows(tokenizer, ["ab", "b" * 40, ""], ROW_LENGTH)
   rows[:, LABEL] = np.array(labels)[:, None]
   expected = 0.0

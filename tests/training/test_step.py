@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.model.example import float64, perturbed
+from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, pack
 from transformer_jax.data.packing_report import PackingReport
@@ -67,7 +67,7 @@ PAIRS = [([4, 5, 6], [7, 8]), ([9, 10, 11, 12], [13, 14, 15, 16, 17]), ([18], [1
 
 @pytest.fixture(scope="module")
 def params():
-  return perturbed(init_params(CONFIG, TASK))
+  return random_params(CONFIG, TASK)
 
 
 def test_packed_pairs_have_the_logits_that_each_has_alone(params):
@@ -175,7 +175,7 @@ def one_device():
   return train(devices=1, accumulation=1)
 
 
-@pytest.mark.parametrize(("devices", "accumulation"), [(8, 1), (2, 4)])
+@pytest.mark.parametrize(("devices", "accumulation"), [pytest.param(8, 1, marks=pytest.mark.long), (2, 4)])
 def test_devices_and_accumulation_change_nothing(one_device, devices, accumulation):
   state, history = train(devices, accumulation)
   for one, other in zip(history, one_device[1], strict=True):
