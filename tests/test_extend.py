@@ -83,6 +83,7 @@ def test_a_model_by_itself():
   np.testing.assert_allclose(again, found["hidden"], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_the_training_step_by_itself(installed):
   found = {}
   exec(example("def fit("), found)

@@ -142,6 +142,7 @@ def test_a_run_takes_the_sizes_of_the_one_that_it_begins_with(run, bert):
   assert any(line.startswith(f"as the run in {bert}: config.model.vocab_size=311 ") for line in said)
 
 
+@pytest.mark.long
 def test_plan_counts_with_the_sizes_of_the_other_run(bert, capfd):
   argv = ["plan", "--config=bert:classify", f"--config.train.init_from={bert}", "--no-data", "--json"]
   assert main(argv) == 0
@@ -263,7 +264,7 @@ def test_help_has_each_key_with_its_value_meaning_type_and_default(run):
     "config.model: The Transformer's sizes and options",
     "--config.model.num_layers=4 N, the layers of the encoder, and as many of the decoder. [int; default 6]",
     "--config.model.d_k=none width of a head's queries and keys; None is d_model / h. [int or none; default none]",
-    "--config.evaluate.lowercase=true whether letters of both cases are equal. [bool; default false]",
+    "--config.evaluate.lowercase=true whether the scores ignore case. [bool; default false]",
     "--config.decode.penalty=fairseq",
     "[one of gnmt, fairseq; default gnmt]",
     "--config.data.test=''",

@@ -28,6 +28,7 @@ def test_leaves_num2words_itself_alone():
 SPLITS = ("test", "validation", "train")
 
 
+@pytest.mark.long
 def test_no_number_is_in_two_splits():
   splits = [set(numbers.numbers_of(name)) for name in SPLITS]
   assert len(set.union(*splits)) == sum(map(len, splits))
@@ -98,6 +99,7 @@ def test_the_fingerprint_changes_with_the_numbers(monkeypatch, name, change):
   assert open_corpus(DataConfig(), "train").fingerprint() != before
 
 
+@pytest.mark.long
 def test_another_process_chooses_the_same_numbers():
   code = "from transformer_jax.data.numbers import numbers_of; print(numbers_of('validation')[:11])"
   output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -82,7 +82,7 @@ def test_one_hypothesis_is_greedy(slots):
     assert sequences(found, sentence) == [tuple(tokens)]
 
 
-@pytest.mark.parametrize("slots", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("slots", [3, *(pytest.param(slots, marks=pytest.mark.long) for slots in (1, 2, 5, 7))])
 def test_slots_neighbours_and_order_change_nothing_to_the_last_bit(slots):
   """The reference is the plain search of all sentences together."""
   limits = [13, 3, 29, 1, 7]
@@ -121,7 +121,10 @@ def test_best_come_first_and_differ(slots):
     assert len(set(sequences(found, sentence))) == 5
 
 
-@pytest.mark.parametrize(("beam_size", "patience", "slots"), [(1, 0.0, 2), (3, 0.0, 2), (3, 1.0, 3)])
+@pytest.mark.parametrize(
+  ("beam_size", "patience", "slots"),
+  [pytest.param(1, 0.0, 2, marks=pytest.mark.long), pytest.param(3, 0.0, 2, marks=pytest.mark.long), (3, 1.0, 3)],
+)
 def test_a_sentence_without_enough_room_is_truncated_and_the_others_are_as_with_more(beam_size, patience, slots):
   limits, room = [17, 5, 13, 11, 17], 7
   toy = Toy(seed=1, sentences=len(limits), eos_bonus=-1.0)

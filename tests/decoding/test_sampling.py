@@ -116,6 +116,7 @@ def test_a_text_ends_with_eos_or_where_it_must(model):
     assert np.all(text[count:] == PAD)
 
 
+@pytest.mark.long
 def test_first_tokens_are_as_frequent_as_they_are_probable(model):
   module, params = model
   options = SamplingOptions(temperature=0.9, top_k=4)

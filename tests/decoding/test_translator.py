@@ -51,6 +51,7 @@ def test_short_queues_change_nothing_to_the_last_bit(translator, lines, batch_si
   assert translator.translate(lines, return_scores=True, batch_size=batch_size) == expected
 
 
+@pytest.mark.long
 def test_several_threads_change_nothing(translator, lines, monkeypatch):
   """The first call is the last that is done."""
   expected = translator.translate(lines, return_scores=True, batch_size=1)
@@ -160,6 +161,7 @@ def test_score_of_a_translation_is_the_searchs_log_probability(translator):
   )
 
 
+@pytest.mark.long
 def test_of_hypotheses_with_equal_texts_the_best_stays_in_its_place(translator, monkeypatch):
   monkeypatch.setattr(translator._tokenizer, "decode", lambda tokens: "ab"[tokens[0] % 2])
   for best in translator.translate(["abc", "de fg", "h"], n_best=3, return_scores=True):
@@ -202,6 +204,7 @@ def gnmt(translation, alpha):
   return translation.log_probability / ((5 + translation.tokens) / 6) ** alpha
 
 
+@pytest.mark.long
 def test_the_configs_kind_of_length_penalty_is_that_of_the_search(translator, lines):
   decode = dataclasses.replace(translator._config.decode, penalty=LengthPenalty.FAIRSEQ, length_penalty=0.7)
   config = dataclasses.replace(translator._config, decode=decode)

@@ -121,6 +121,7 @@ def test_mixed_layers():
   assert np.all(gradient["weights"] != 0) and float(gradient["gamma"]) == pytest.approx(h.mean(axis=0).sum(), rel=1e-4)
 
 
+@pytest.mark.long
 def test_dropout_changes_each_direction(params):
   model = ELMo(dataclasses.replace(CONFIG.model, dropout=0.5))
   row = row_of(TEXTS)
@@ -129,6 +130,7 @@ def test_dropout_changes_each_direction(params):
   assert np.all(np.any(np.asarray(one[1:, :, :11] != other[1:, :, :11]), axis=(2, 3)))
 
 
+@pytest.mark.long
 def test_features_are_those_of_the_last_checkpoint(tmp_path):
   config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, vocab_size=270))
   tokenizer = Tokenizer.learn(["abacad abba", "dada caba"], 270)

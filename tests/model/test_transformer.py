@@ -196,6 +196,7 @@ def training_pass(config: ModelConfig, inputs):
   return lambda: Transformer(config).apply({"params": params}, **inputs, deterministic=False, rngs=rngs)
 
 
+@pytest.mark.long
 def test_dropout_is_where_the_paper_says_and_different_everywhere(inputs):
   """§5.4: on the output of each sub-layer and on the sums of embeddings and positions."""
   config = options(dropout=0.5)

@@ -57,6 +57,7 @@ def test_gradients_of_a_sum_over_mapped_rows_are_those_of_numpy():
   np.testing.assert_allclose(by_matrix, x.reshape(-1, K).T @ into.reshape(-1, M), atol=1e-4)
 
 
+@pytest.mark.long
 def test_forward_second_and_recomputed_derivatives():
   x, matrix = normal(1, N, K), normal(2, K, M)
 

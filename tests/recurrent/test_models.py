@@ -163,6 +163,7 @@ def test_dropout_is_on_all_that_goes_up_and_of_whole_rows(name):
   assert dropout_shapes(lambda: decoder_output(model, params, row, jax.random.key(0))) == DROPOUTS[name]
 
 
+@pytest.mark.long
 def test_dropout_scales_what_goes_up_and_nothing_that_goes_on():
   """Three layers over some positions, with known factors, against NumPy."""
   stack = Stack(input_size=5, hidden_size=7, num_layers=3, dropout=0.5, dtype=Dtype.FLOAT32)

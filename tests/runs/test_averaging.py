@@ -84,6 +84,7 @@ def assert_equal(a, b):
   jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
+@pytest.mark.long
 def test_the_mean_of_the_last_checkpoints_is_what_decodes(
   average_of_three, folder, params_at, tmp_path, monkeypatch, capfd
 ):

@@ -101,6 +101,7 @@ def test_older_folders_have_none(workdir):
   assert runs.open(workdir).model().config.decode.beam_size == 3
 
 
+@pytest.mark.long
 def test_an_edit_is_accepted_when_it_is_said(workdir, tmp_path, monkeypatch, capfdbinary, impatient):
   edit(workdir, beam_size=3)
   run = command_line(monkeypatch, capfdbinary, tmp_path)

@@ -39,6 +39,7 @@ def test_its_beams_and_scores_are_the_same(translator, expected):
     assert [each.log_probability for each in here] == pytest.approx(logs, abs=1e-5)
 
 
+@pytest.mark.long
 def test_greedy_search_and_scoring_are_the_same(translator, expected):
   assert translator.translate(expected["lines"], beam_size=1) == expected["greedy"]
   pairs = [("forty-two", "zweiundvierzig"), ("nine", "neun")]

@@ -117,6 +117,7 @@ def saved_and_found(folder, state):
   jax.tree.map(np.testing.assert_array_equal, restore.read_params(folder, CONFIG, 5), state.params)
 
 
+@pytest.mark.long
 def test_a_folder_may_have_an_odd_name(state, tmp_path):
   saved_and_found(run_folder.folder_of(tmp_path / ODD / "run"), state)
   assert [path.name for path in tmp_path.iterdir()] == [ODD]

@@ -303,6 +303,7 @@ def test_no_code_of_the_folder_is_run(original, workdir):
 # Damage at random; `python -m tests.fuzz_run_folder` does more of it
 
 
+@pytest.mark.long
 def test_damaged_files_end_in_one_sentence(original, workdir):
   """Not the tokenizer's, which is damaged in a process of its own (`test_tokenizer.py`)."""
   generator = random.Random(0)

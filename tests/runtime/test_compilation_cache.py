@@ -48,6 +48,7 @@ def test_what_is_compiled_is_kept_and_what_is_damaged_is_made_again(tmp_path):
   assert all(path.stat().st_size > 100 for path in compiled)
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
   (tmp_path / "file").write_text("")
   out, errors = start(tmp_path / "file")

@@ -2,9 +2,12 @@
 
 import gc
 
+import pytest
+
 from transformer_jax.runtime.process import raise_gc_threshold
 
 
+@pytest.mark.long
 def test_new_objects_that_stay_are_seldom_gone_through_and_cycles_are_still_found():
   def collections_of(count):
     begun = []

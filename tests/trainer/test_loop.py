@@ -266,6 +266,7 @@ def test_faults_at_any_moment_lose_nothing(tmp_path):
   assert len({fault["step"] for fault in faults}) > 3  # the run went on between them
 
 
+@pytest.mark.long
 def test_a_config_that_no_longer_fits_names_its_key(prefix, tmp_path):
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
   other = dataclasses.replace(tiny(prefix), model=dataclasses.replace(tiny(prefix).model, d_ff=32))
@@ -350,6 +351,7 @@ def test_mistakes_of_the_end_are_said_before_the_training(prefix, tmp_path):
   assert not list(tmp_path.glob("run/checkpoints/*"))
 
 
+@pytest.mark.long
 def test_validation_takes_no_more_rows_at_a_time_than_an_update(prefix, monkeypatch):
   """With micro-batches, of which memory holds one; the result is the same."""
   shapes, means = [], []
@@ -363,6 +365,7 @@ def test_validation_takes_no_more_rows_at_a_time_than_an_update(prefix, monkeypa
   assert means[0] == pytest.approx(means[1], rel=1e-6)
 
 
+@pytest.mark.long
 def test_what_is_being_saved_is_saved_when_an_error_ends_the_run(prefix, tmp_path, monkeypatch):
   def fails(*arguments):
     raise InputError("as it happens")

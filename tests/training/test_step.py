@@ -97,7 +97,7 @@ def test_packed_pairs_have_the_loss_that_they_have_alone(params):
     assert float(one) == pytest.approx(float(other), rel=1e-6)
 
 
-@pytest.mark.parametrize("smoothing", [0.1, 0.3])
+@pytest.mark.parametrize("smoothing", [0.1, pytest.param(0.3, marks=pytest.mark.long)])
 def test_an_update_has_the_loss_of_the_configs_label_smoothing(params, smoothing):
   config = dataclasses.replace(
     CONFIG,
