@@ -195,6 +195,7 @@ for _ in range(300):
 """
 
 
+@pytest.mark.long
 def test_damaged_models_are_refused_or_do_what_they_should(tokenizer, tmp_path):
   """In a process of its own, as it is C++ that reads them."""
   tokenizer.save(tmp_path / "model")

@@ -40,7 +40,7 @@ def source():
   return pad([[*generator.integers(4, 311, size=n - 1), EOS] for n in (11, 2, 7, 5, 3, 1, 9)], 8, LENGTH, PAD)
 
 
-@pytest.fixture(scope="module", params=[2, 8])
+@pytest.fixture(scope="module", params=[2, pytest.param(8, marks=pytest.mark.long)])
 def slots(request):
   return request.param
 

@@ -215,6 +215,7 @@ def test_dropout_is_where_the_paper_says_and_different_everywhere(inputs):
   np.testing.assert_allclose(record[0][0], expected, atol=1e-5)
 
 
+@pytest.mark.long
 def test_attention_dropout_is_an_option(inputs):
   config = options(attention_dropout=0.5, num_layers=1)
   shapes = dropout_shapes(training_pass(config, inputs))

@@ -226,6 +226,7 @@ def test_beam_search_finds_what_exhaustive_search_finds(name):
     assert [tuple(t[t != PAD]) for t in np.asarray(found.tokens[i])] == [targets[k] for k in order]
 
 
+@pytest.mark.long
 def test_initial_parameters():
   """Matrices of gates are drawn one by one, and only an LSTM's forget gates have a bias at first."""
   config = CONFIGS["luong-dot"]

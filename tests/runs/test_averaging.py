@@ -136,7 +136,9 @@ def saved(folder, params_at, keeps, best):
   return sorted(int(path.name) for path in (folder / "checkpoints").iterdir())
 
 
-@pytest.mark.parametrize("older", [False, True], ids=["as it is saved", "as it was saved before"])
+@pytest.mark.parametrize(
+  "older", [False, pytest.param(True, marks=pytest.mark.long)], ids=["as it is saved", "as it was saved before"]
+)
 def test_the_best_one_is_not_one_of_the_last_when_more_are_kept_later(params_at, tmp_path, older):
   folder = epath.Path(tmp_path / "run")
   assert saved(folder, params_at, [(1, range(1, 6)), (5, (6, 7))], best=2) == [2, 5, 6, 7]

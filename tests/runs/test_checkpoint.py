@@ -95,7 +95,9 @@ def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state
   assert found["on"] - found["off"] == {"average"} and found["off"] >= {"params", "optimizer"}
 
 
-@pytest.mark.parametrize("older", [False, True], ids=["with sums", "without sums"])
+@pytest.mark.parametrize(
+  "older", [False, pytest.param(True, marks=pytest.mark.long)], ids=["with sums", "without sums"]
+)
 def test_a_moving_average_that_is_gone_is_damage(state, tmp_path, capfd, older):
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=0.9))
   folder, averaged = epath.Path(tmp_path / "run"), epath.Path(tmp_path / "averaged")
@@ -345,6 +347,7 @@ def test_while_somebody_reads_nothing_is_deleted(state, tmp_path):
 
 @leaves_reads_behind
 @pytest.mark.parametrize("reads", [pytest.param(5, id="5"), pytest.param(60, id="60", marks=pytest.mark.slow)])
+@pytest.mark.long
 def test_a_run_is_read_while_it_saves_all_the_time(state, tmp_path, capfd, reads):
   folder, ended = epath.Path(tmp_path), threading.Event()
   run_folder.begin_run(folder, CONFIG, Tokenizer.learn(["a b c " * 7], 265), [])

@@ -274,6 +274,7 @@ def test_a_config_that_no_longer_fits_names_its_key(prefix, tmp_path):
     loop.train(other, epath.Path(tmp_path))
 
 
+@pytest.mark.long
 def test_another_text_is_refused(prefix, tmp_path):
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
   for language in ("en", "de"):
