@@ -33,8 +33,8 @@ from cosmic_ray.mutating import mutate_code
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_jax"
 ROOMS = ("model", "training", "decoding", "data", "evaluation", "recurrent", "language")
+TESTS = "not slow"
 SECONDS = 900  # for the tests of one mutant; an endless loop counts as caught
-COPIED = (PACKAGE, "tests", "configs", "docs", "benchmarks", "train.py", "setup.cfg", "pyproject.toml", "README.md")
 
 
 class Mutant(NamedTuple):
@@ -78,10 +78,10 @@ def copied(folder: Path) -> Path:
   """A copy of the repository; an existing copy is kept, so that all mutants are of one state of the code."""
   tree = folder / "tree"
   if not tree.exists():
-    for name in COPIED:
-      source, target = ROOT / name, tree / name
-      target.parent.mkdir(parents=True, exist_ok=True)
-      (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in files.rstrip("\0").split("\0"):
+      (tree / name).parent.mkdir(parents=True, exist_ok=True)
+      shutil.copy(ROOT / name, tree / name)
   return tree
 
 
@@ -97,7 +97,8 @@ def covering(folder: Path, tree: Path) -> dict[tuple[str, int], list[str]]:
   """
   database = folder / "coverage"
   if not database.exists():
-    program = [sys.executable, "-m", "pytest", "-q", f"--cov={PACKAGE}", "--cov-context=test", "--cov-report="]
+    program = [sys.executable, "-m", "pytest", "-q", "-m", TESTS, f"--cov={PACKAGE}", "--cov-branch", "--cov-report="]
+    program += ["--cov-context=test"]
     where = {"COVERAGE_FILE": str(folder / "coverage.new")}
     subprocess.run(program, cwd=tree, env=environment(folder, tree) | where, check=True)
     (folder / "coverage.new").rename(database)
@@ -176,7 +177,7 @@ def run(tree: Path, files: list[str]) -> tuple[str, str]:
   """Whether a test of these files fails, and which one."""
   if not files:
     return "survived", "no test executes the line"
-  program = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *files]
+  program = [sys.executable, "-m", "pytest", "-q", "-m", TESTS, "-x", "-n", "0", "-p", "no:cacheprovider", *files]
   try:
     done = subprocess.run(
       program, cwd=tree, env=environment(tree.parent, tree), capture_output=True, text=True, timeout=SECONDS
