@@ -15,8 +15,6 @@ from transformer_jax.runtime.process import raise_gc_threshold
 
 # Most of the time of these small tests is XLA's compiler. It is twice as fast with its older code generator, in one
 # part. With TRANSFORMER_JAX_TEST_COMPILER=default it is as users have it; CI runs some of the tests so.
-
-
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 if os.environ.get("TRANSFORMER_JAX_TEST_COMPILER") != "default":
