@@ -114,7 +114,9 @@ def _depths_of(equation: JaxprEqn, inputs: list[int]) -> list[int]:
 
 
 def _depths_of_scan(equation: JaxprEqn, body: Jaxpr, inputs: list[int]) -> list[int]:
-  first, carried = equation.params["num_consts"], equation.params["num_carry"]
+  # What is stacked over the steps has one axis less inside the loop. The parameters' names depend on the JAX version.
+  carried = sum(map(_same_rank, equation.outvars, body.outvars))
+  first = sum(map(_same_rank, equation.invars, body.invars)) - carried
   constants, carry, slices = inputs[:first], inputs[first : first + carried], inputs[first + carried :]
   stacked = [0] * (len(equation.outvars) - carried)
   for _ in range(equation.params["length"]):
@@ -122,6 +124,10 @@ def _depths_of_scan(equation: JaxprEqn, body: Jaxpr, inputs: list[int]) -> list[
     carry = results[:carried]
     stacked = [max(depths) for depths in zip(stacked, results[carried:], strict=True)]
   return [*carry, *stacked]
+
+
+def _same_rank(outside: Any, inside: Any) -> bool:
+  return outside.aval.ndim == inside.aval.ndim
 
 
 def _inner(equation: JaxprEqn) -> Iterator[Jaxpr]:
