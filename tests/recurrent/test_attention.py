@@ -5,7 +5,7 @@ import pytest
 
 from tests.model.example import normal
 from transformer_jax.paper.formulas import softmax
-from transformer_jax.recurrent.attention import additive_score, attend, dot_score
+from transformer_jax.recurrent.attention import additive_score, attention_weights, context, dot_score
 
 SOURCE, SIZE, VALUE = 13, 7, 5
 
@@ -23,10 +23,14 @@ def test_additive_score():
 
 def test_context():
   scores, values, mask = normal(0, SOURCE), normal(1, SOURCE, VALUE), np.arange(SOURCE) % 3 != 1
-  np.testing.assert_allclose(attend(scores, mask, values), softmax(scores[mask]) @ values[mask], atol=1e-6)
+  weights = attention_weights(scores, mask)
+  assert not np.any(weights[~mask])
+  np.testing.assert_allclose(weights[mask], softmax(scores[mask]), atol=1e-6)
+  np.testing.assert_allclose(context(weights, values), softmax(scores[mask]) @ values[mask], atol=1e-6)
 
 
 @pytest.mark.parametrize("allowed", [[], [4]], ids=["nothing", "one"])
 def test_context_of_little(allowed):
   values, mask = normal(1, SOURCE, VALUE), np.isin(np.arange(SOURCE), allowed)
-  np.testing.assert_array_equal(attend(normal(0, SOURCE), mask, values), values[allowed].sum(axis=0))
+  weights = attention_weights(normal(0, SOURCE), mask)
+  np.testing.assert_array_equal(context(weights, values), values[allowed].sum(axis=0))

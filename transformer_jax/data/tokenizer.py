@@ -179,6 +179,15 @@ class Tokenizer:
     """
     return b"".join([self._spelling[i] for i in ids]).decode(errors="replace").removeprefix(" ")
 
+  def pieces(self, ids: Sequence[int]) -> list[str]:
+    """The text of each piece, a space in front included; for reading, as not every piece is a text by itself.
+
+    A byte that is no character is `<0xE2>`, for example; PAD, UNK, BOS and EOS are `<pad>`, `<unk>`, `<s>` and `</s>`.
+    """
+    names = [self._processor.id_to_piece(i) for i in ids]
+    bytes_ = map(self._processor.is_byte, ids)
+    return [_character(name) if byte else name.replace(_SPACE, " ") for name, byte in zip(names, bytes_, strict=True)]
+
   def _join(self, parts: list[list[int]]) -> list[int]:
     """The encoded parts of a text with the space sign's bytes between them; an empty text has no parts."""
     joined: list[int] = []
@@ -195,6 +204,12 @@ class Tokenizer:
       return "\ufffd".encode()
     piece = processor.id_to_piece(i)
     return bytes([int(piece[1:-1], 16)]) if processor.is_byte(i) else piece.replace(_SPACE, " ").encode()
+
+
+def _character(byte: str) -> str:
+  """The character of a byte piece such as `<0x41>`; the piece's name if the byte alone is none."""
+  value = int(byte[1:-1], 16)
+  return chr(value) if value < 128 else byte
 
 
 def _learnable(text: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
+from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
 from transformer_jax.decoding.buckets import pad
 from transformer_jax.decoding.sampling import SamplingOptions, sample
 from transformer_jax.runtime import devices
@@ -115,6 +116,19 @@ class Generator:
       return Sample(text, int(count) - len(tokens), written[-1] == EOS)
 
     return list(devices.at_once(write, range(samples)))
+
+  def attention(self, text: str) -> Attention:
+    """Where each head looks at each position of a text: the weights of the decoder.
+
+    Raises:
+      InputError: the text is too long, or no text.
+    """
+    most = self.config.model.most_positions
+    return attention_of_text(self._attention, self._params, self._tokenizer, self._encode(text), most)
+
+  @functools.cached_property
+  def _attention(self) -> Program:
+    return attention_program(self._model)
 
   def _encode(self, prompt: str) -> list[int]:
     try:

@@ -18,6 +18,7 @@ from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS
 from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines
+from transformer_jax.decoding.attention import Attention, Program, attention_of_pair, attention_program
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 from transformer_jax.decoding.long_lines import Long, Translation
@@ -192,13 +193,9 @@ class Translator:
     _require_batch_size(batch_size)
     sources, targets = self._encode_pairs(pairs)
     lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
-    longest = self._config.decode.max_source_length + self._config.decode.extra_length
     for number, length in enumerate(lengths, 1):
-      if length > longest:
-        raise InputError(
-          f"pair {number} has a sentence of {length} tokens, but at most {longest} can be scored "
-          "(config.decode.max_source_length + config.decode.extra_length): split it"
-        )
+      self._require_length(f"pair {number}", length)
+    longest = self._longest
     log_probs = [0.0] * len(lengths)
     count = devices.local_device_count()
     for index, rows, length in buckets.batches(
@@ -211,6 +208,31 @@ class Translator:
           raise RunError(_NOT_FINITE)
         log_probs[i] = float(log_prob)
     return [PairScore(log_prob, len(target)) for log_prob, target in zip(log_probs, targets, strict=True)]
+
+  def attention(self, source: str, target: str | None = None) -> Attention:
+    """Where each head looks at each position, if `target` is written for `source`.
+
+    Args:
+      source: a sentence.
+      target: its translation, of which the tokens are those of the tokenizer; None is the model's own translation.
+
+    Returns:
+      The weights of encoder, decoder and cross-attention. A recurrent model has cross-attention alone, as one layer
+      with one head.
+
+    Raises:
+      InputError: a text is too long, or the model has no attention.
+    """
+    if target is None:
+      [[best]] = self.translate_lines([source], long=Long.REFUSE.value)
+      target = best.text
+    [sources], [targets] = self._encode_pairs([(source, target)])
+    self._require_length("the sentence pair", max(len(sources), len(targets)))
+    return attention_of_pair(self._attention, devices.on_first_device(self._params), self._tokenizer, sources, targets)
+
+  @functools.cached_property
+  def _attention(self) -> Program:
+    return attention_program(self._model)
 
   def _windows(
     self,
@@ -256,6 +278,18 @@ class Translator:
       for text in pair:
         require_text(text, f"pair {number}")
     return self._encode([source for source, _ in pairs]), self._encode([target for _, target in pairs])
+
+  @property
+  def _longest(self) -> int:
+    """The most tokens of a given sentence or translation."""
+    return self._config.decode.max_source_length + self._config.decode.extra_length
+
+  def _require_length(self, pair: str, length: int) -> None:
+    if length > self._longest:
+      raise InputError(
+        f"{pair} has a sentence of {length} tokens, but at most {self._longest} can be scored "
+        "(config.decode.max_source_length + config.decode.extra_length): split it"
+      )
 
   def _encode(self, texts: Sequence[str]) -> list[list[int]]:
     return [[*tokens, EOS] for tokens in self._tokenizer.encode_batch(texts)]

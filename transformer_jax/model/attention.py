@@ -11,6 +11,8 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.ops import shared_matmul
 
+WEIGHTS = "attention_weights"  # the name of the weights in the collection "intermediates", for every model
+
 
 def _unchanged(weights: jax.Array) -> jax.Array:
   return weights
@@ -93,6 +95,10 @@ class MultiHeadAttention(nn.Module):
 
   Keys and values come from one sequence, as everywhere in the paper. They may
   be computed (`keys_values`) before the queries that use them (`attend`).
+
+  The weights `[heads, query, key]` are sown as `attention_weights` into the
+  collection "intermediates", as Flax's own attention does. Where the caller does
+  not make the collection mutable, this computes nothing.
   """
 
   config: ModelConfig
@@ -126,6 +132,7 @@ class MultiHeadAttention(nn.Module):
     """Queries from `x` `[query, model]` attend to the result of `keys_values` -> `[query, model]`."""
 
     def dropout(weights: jax.Array) -> jax.Array:
+      self.sow("intermediates", WEIGHTS, weights)
       return self.dropout(weights, deterministic=deterministic)
 
     query = self.query(x)

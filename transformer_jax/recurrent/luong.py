@@ -6,7 +6,8 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.recurrent.attention import additive_score, attend, dot_score
+from transformer_jax.model.attention import WEIGHTS
+from transformer_jax.recurrent.attention import additive_score, attention_weights, context, dot_score
 from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
@@ -68,8 +69,9 @@ class GlobalAttention(nn.Module):
       scores = additive_score(self.query(h), source.keys, self.v)
     else:
       scores = dot_score(h, source.keys)
-    context = attend(scores, mask, source.states)
-    return jnp.tanh(self.combine(jnp.concatenate([context, h])))
+    weights = attention_weights(scores, mask)
+    self.sow("intermediates", WEIGHTS, weights)
+    return jnp.tanh(self.combine(jnp.concatenate([context(weights, source.states), h])))
 
 
 class Luong(Stacks):

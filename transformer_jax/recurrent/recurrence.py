@@ -42,14 +42,25 @@ def recurrence(
     state = step(module, where(restart, initial, state), inputs)
     return state, state
 
-  scan = nn.scan(advance, variable_broadcast="params", split_rngs={"params": False}, reverse=reverse)
+  scan = nn.scan(
+    advance,
+    variable_broadcast="params",
+    variable_axes={"intermediates": 0},  # what a step sows, if the caller asks for it: arrays `[length, ...]`
+    split_rngs={"params": False},
+    reverse=reverse,
+  )
   nothing = jax.tree.map(lambda x: jnp.zeros_like(x[0]), initial)
   return scan(module, nothing, (inputs, restarts, initial))[1]
 
 
 def over(function: Callable[..., Result], in_axes: Any) -> Callable[..., Result]:
   """`jax.vmap` for a function of a module and arrays: maps over the arrays and shares the parameters."""
-  return nn.vmap(function, in_axes=in_axes, variable_axes={"params": None}, split_rngs={"params": False})
+  return nn.vmap(
+    function,
+    in_axes=in_axes,
+    variable_axes={"params": None, "intermediates": 0},  # as in `recurrence`
+    split_rngs={"params": False},
+  )
 
 
 def where(condition: jax.Array, a: State, b: State) -> State:

@@ -12,11 +12,13 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.next_sentence import PARTS
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.windows import windows
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.classification import logits, sentence_rows
+from transformer_jax.tasks.encoder_attention import encoder_attention
 
 if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.reading import Step
@@ -94,6 +96,14 @@ class Classifier:
         yield from self._classes(some)
       if error is not None:
         raise error
+
+  def attention(self, sentence: str) -> Attention:
+    """Where each head looks at each position of a sentence: the weights of the encoder.
+
+    Raises:
+      InputError: the sentence is longer than a row, or no text.
+    """
+    return encoder_attention(self.config, self._params, self._tokenizer, sentence)
 
   def _classes(self, sentences: list[str]) -> Iterator[Class]:
     length = self.config.data.row_length

@@ -1,0 +1,148 @@
+"""The weights of attention of one text or sentence pair, as data."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.traverse_util import flatten_dict
+
+from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
+from transformer_jax.decoding import buckets
+from transformer_jax.model import masking
+from transformer_jax.model.attention import WEIGHTS
+from transformer_jax.model.params import Params
+from transformer_jax.runtime.errors import InputError
+
+ENCODER, DECODER, CROSS = KINDS = ("encoder", "decoder", "cross")
+_GRAIN = 32  # programs are compiled for multiples of this length
+# From parameters and a model's inputs to its weights by kind.
+Program = Callable[..., dict[str, jax.Array]]
+
+
+class Attention(NamedTuple):
+  """Where each head of a model looks, at each position.
+
+  Attributes:
+    source: the tokens that the encoder reads; empty without an encoder.
+    read: the tokens that the decoder reads, the begin of sentence first; empty without a decoder.
+    target: the tokens that the decoder writes, the end of sentence last: it writes `target[i]` when it has read
+      `read[: i + 1]`.
+    weights: for each kind of attention that the model has, float32 `[layers, heads, query, key]`. The kinds are
+      `encoder` and `decoder` for self-attention and `cross` for the decoder's attention over the encoder's output. Each
+      row sums to 1.
+  """
+
+  source: tuple[str, ...]
+  read: tuple[str, ...]
+  target: tuple[str, ...]
+  weights: dict[str, np.ndarray]
+
+  def axes(self, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tokens of the queries and of the keys: (source, source), (read, read) or (target, source)."""
+    return {ENCODER: (self.source, self.source), DECODER: (self.read, self.read), CROSS: (self.target, self.source)}[
+      kind
+    ]
+
+
+def attention_program(model: nn.Module, method: Callable[..., object] | None = None) -> Program:
+  """A compiled function (params, inputs of the model) -> weights by kind, `[layers, heads, query, key]`.
+
+  The model sows the weights of each attention as `attention_weights`. A recurrent model has one head and one layer, so
+  that its weights are `[query, key]`.
+
+  Args:
+    model: a model of the registry.
+    method: what is called instead of the model's `__call__`.
+  """
+
+  def weights(params: Params, *inputs: jax.Array) -> dict[str, jax.Array]:
+    _, state = model.apply({"params": params}, *inputs, method=method, mutable=["intermediates"])
+    sown: dict[tuple[str, ...], Any] = flatten_dict(state.get("intermediates", {}))
+    found = {path: sown[path][0] for path in sorted(sown, key=_layer) if path[-1] == WEIGHTS}
+    return {
+      kind: jnp.stack([x if x.ndim == 3 else x[None] for path, x in found.items() if _kind(path) == kind])
+      for kind in KINDS
+      if any(_kind(path) == kind for path in found)
+    }
+
+  return jax.jit(weights)
+
+
+def _kind(path: tuple[str, ...]) -> str:
+  """The kind of the attention at a path such as `decoder/layers_0/cross_attention/attention_weights`."""
+  if ENCODER in path:
+    return ENCODER
+  return DECODER if "self_attention" in path else CROSS
+
+
+def _layer(path: tuple[str, ...]) -> int:
+  """The number of the layer that a path leads through; 0 without layers."""
+  return next((int(name.removeprefix("layers_")) for name in path if name.startswith("layers_")), 0)
+
+
+def padded(length: int) -> int:
+  """The length rounded up, so that few lengths are compiled."""
+  return -(-length // _GRAIN) * _GRAIN
+
+
+def attention_of_pair(
+  program: Program, params: Params, tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int]
+) -> Attention:
+  """The attention of a model that translates, in one pass over a sentence pair.
+
+  Args:
+    program: the result of `attention_program`.
+    params: the model's parameters.
+    tokenizer: the model's tokenizer.
+    source: the tokens of the source, with EOS.
+    target: the tokens of the target, with EOS.
+
+  Raises:
+    InputError: the model has no attention.
+  """
+  read, length = [BOS, *target[:-1]], padded(max(len(source), len(target)))
+  weights = program(params, *buckets.pad([source, read], 2, length, PAD))
+  pieces = [tuple(tokenizer.pieces(ids)) for ids in (source, read, target)]
+  return Attention(pieces[0], pieces[1], pieces[2], cut(weights, len(source), len(read)))
+
+
+def attention_of_text(
+  program: Program, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None
+) -> Attention:
+  """The attention of a language model that predicts each token of a text from those before it.
+
+  Args:
+    program: the result of `attention_program`.
+    params: the model's parameters.
+    tokenizer: the model's tokenizer.
+    tokens: the text's tokens, without BOS and EOS.
+    most: the most positions of the model; None is no limit.
+
+  Raises:
+    InputError: the text is too long, or the model has no attention.
+  """
+  read = [BOS, *tokens]
+  if most is not None and len(read) > most:
+    raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
+  length = padded(len(read)) if most is None else min(padded(len(read)), most)
+  [row] = buckets.pad([read], 1, length, PAD)
+  mask = masking.combine(masking.causal_mask(length), masking.padding_mask(row != PAD, row != PAD))
+  weights = program(params, row, jnp.arange(length), mask)
+  pieces = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, EOS])]
+  return Attention((), pieces[0], pieces[1], cut(weights, 0, len(read)))
+
+
+def cut(weights: Mapping[str, jax.Array], source: int, target: int) -> dict[str, np.ndarray]:
+  """The weights of the real tokens, which are the first `source` and `target` of each sentence.
+
+  Raises:
+    InputError: there are no weights.
+  """
+  if not weights:
+    raise InputError("this model has no attention, so there is nothing to see: take a run of another model")
+  query, key = ({ENCODER: source, DECODER: target, CROSS: size} for size in (target, source))
+  found = jax.device_get(weights)
+  return {kind: found[kind][:, :, : query[kind], : key[kind]].copy() for kind in KINDS if kind in found}
