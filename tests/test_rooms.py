@@ -27,6 +27,7 @@ FLOORS = [
   ["tasks"],
   ["trainer"],
   ["paper"],
+  ["serve"],
   ["commands"],
   ["__init__", "__main__"],
 ]

@@ -5,7 +5,18 @@ Modules that need JAX are imported inside `run`, so that --help and a wrong flag
 
 from types import ModuleType
 
-from transformer_jax.commands import average, classify, evaluate, fidelity, generate, plan, score, train, translate
+from transformer_jax.commands import (
+  average,
+  classify,
+  evaluate,
+  fidelity,
+  generate,
+  plan,
+  score,
+  serve,
+  train,
+  translate,
+)
 
 COMMANDS: dict[str, ModuleType] = {
   "train": train,
@@ -16,5 +27,6 @@ COMMANDS: dict[str, ModuleType] = {
   "average": average,
   "generate": generate,
   "classify": classify,
+  "serve": serve,
   "fidelity": fidelity,
 }

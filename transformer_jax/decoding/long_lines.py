@@ -34,13 +34,30 @@ class Translation(NamedTuple):
   tokens: int
 
 
+class LineWarning(str):
+  """A warning about a line, as a sentence.
+
+  Attributes:
+    line: the number of the line, from 1.
+    what: the sentence without the number in front.
+  """
+
+  line: int
+  what: str
+
+  def __new__(cls, line: int, what: str) -> "LineWarning":
+    warning = super().__new__(cls, f"line {line} {what}")
+    warning.line, warning.what = line, what
+    return warning
+
+
 def parts(
   texts: Sequence[str],
   tokenizer: Tokenizer,
   longest: int,
   long: Long,
   first: int,
-  warn: Callable[[str], object],
+  warn: Callable[[LineWarning], object],
 ) -> tuple[list[list[list[int]]], InputError | None]:
   """Encodes lines and splits those that are too long.
 
@@ -60,17 +77,19 @@ def parts(
   short = [text if len(text) < longest * tokenizer.longest_piece else "" for text in texts]
   found: list[list[list[int]]] = []
   for number, (text, known, tokens) in enumerate(zip(texts, short, tokenizer.encode_batch(short), strict=True), first):
-    too_long = f"line {number} has more than config.decode.max_source_length = {longest} tokens: "
+    too_long = f"has more than config.decode.max_source_length = {longest} tokens: "
     if not text.strip():
       found.append([])
     elif known and len(tokens) < longest:
       found.append([[*tokens, EOS]])
     elif long is Long.REFUSE:
-      return found, InputError(f"{too_long}shorten it, or have it translated in parts (split, not refuse)")
+      return found, InputError(
+        f"line {number} {too_long}shorten it, or have it translated in parts (split, not refuse)"
+      )
     else:
       split = splitting.split(text, longest - 1, lambda part: len(tokenizer.encode(part)))
       found.append([[*tokens, EOS] for tokens in tokenizer.encode_batch(split)])
-      warn(f"{too_long}it is translated in {len(split)} parts")
+      warn(LineWarning(number, f"{too_long}it is translated in {len(split)} parts"))
   return found, None
 
 

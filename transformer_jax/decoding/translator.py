@@ -21,7 +21,7 @@ from transformer_jax.decoding import buckets, long_lines
 from transformer_jax.decoding.attention import Attention, Program, attention_of_pair, attention_program
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.continuous_batching import TRUNCATED
-from transformer_jax.decoding.long_lines import Long, Translation
+from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
 from transformer_jax.decoding.windows import require_text, windows
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError, require_option
@@ -154,7 +154,7 @@ class Translator:
     window: int = _WINDOW,
     more: Callable[[float], bool] = lambda seconds: True,
     progress: Callable[[int], object] | None = None,
-    warn: Callable[[str], object] = _log.warning,
+    warn: Callable[[LineWarning], object] = _log.warning,
   ) -> Iterator[list[Translation]]:
     """Translates lines as they come, in windows of some thousands; the longest line bounds the memory.
 
@@ -242,7 +242,7 @@ class Translator:
     batch_size: int | None,
     long: Long,
     progress: Callable[[int], object] | None,
-    warn: Callable[[str], object],
+    warn: Callable[[LineWarning], object],
   ) -> Iterator[list[Translation]]:
     """Translates the lines of each window; raises a window's error after its lines."""
     longest, first = self._config.decode.max_source_length, 1

@@ -1,0 +1,223 @@
+"""Each route and each status, over HTTP."""
+
+import re
+import time
+import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+
+import pytest
+from libretranslatepy import LibreTranslateAPI
+
+from tests.serve.fake import Gate, serving
+from transformer_jax.runtime.errors import RunError
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture(scope="module")
+def client():
+  with serving() as client:
+    yield client
+
+
+def test_a_text(client):
+  reply = client.translate("a house", api_key="ignored", unknown=1)
+  assert (reply.status, reply.json) == (200, {"translatedText": "A HOUSE"})
+  assert reply.headers["content-type"] == "application/json"
+
+
+def test_an_empty_text_has_an_empty_translation(client):
+  assert client.translate("").json == {"translatedText": ""}
+
+
+def test_several_lines_are_translated_line_by_line(client):
+  assert client.translate("a\r\nb\n\nc\rd").json == {"translatedText": "A\nB\n\nC\nD"}
+
+
+def test_a_list(client):
+  assert client.translate(["a", "", "b\nc"]).json == {"translatedText": ["A", "", "B\nC"]}
+  assert client.translate([]).json == {"translatedText": []}
+
+
+def test_alternatives(client):
+  assert client.translate("a", alternatives=2).json == {"translatedText": "A", "alternatives": ["A!", "A!!"]}
+  # As many as the search has: four hypotheses, of which one is the best.
+  assert len(client.translate("a", alternatives=9).json["alternatives"]) == 3
+  several = client.translate(["a\nb\n", ""], alternatives=1).json
+  assert several == {"translatedText": ["A\nB\n", ""], "alternatives": [["A!\nB!\n"], []]}
+
+
+def test_a_source_that_the_client_leaves_open(client):
+  detected = {"language": "en", "confidence": 0.0}
+  assert client.translate("a", source="auto").json == {"translatedText": "A", "detectedLanguage": detected}
+  assert client.translate(["a", "b"], source="auto").json["detectedLanguage"] == [detected] * 2
+
+
+def test_a_warning_comes_with_the_answer(client):
+  assert client.translate("a\n" + "b" * 101).json["warnings"] == ["line 2 is too long"]
+  assert client.translate(["a", "b", "c\n" + "d" * 101]).json["warnings"] == ["text 3, line 2 is too long"]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_form(client, several):
+  fields = [("q", "ä & b"), ("source", "en"), ("target", "de"), ("alternatives", "1"), *([("q", "c")] * several)]
+  reply = client.request("POST", "/translate", urllib.parse.urlencode(fields), FORM)
+  expected = {"translatedText": "Ä & B", "alternatives": ["Ä & B!"]}
+  assert reply.json == (
+    {"translatedText": ["Ä & B", "C"], "alternatives": [["Ä & B!"], ["C!"]]} if several else expected
+  )
+
+
+def test_a_form_of_several_parts(client):
+  parts = "".join(
+    f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+    for name, value in (("q", "a"), ("source", "en"), ("target", "de"))
+  )
+  reply = client.request("POST", "/translate", f"{parts}--x--\r\n", {"Content-Type": "multipart/form-data; boundary=x"})
+  assert reply.json == {"translatedText": "A"}
+
+
+def test_languages_and_health(client):
+  assert client.get("/health").json == {"status": "ok"}
+  assert client.get("/languages").json == [
+    {"code": "en", "name": "English", "targets": ["de"]},
+    {"code": "de", "name": "German", "targets": []},
+  ]
+
+
+def test_a_client_from_pypi(client):
+  api = LibreTranslateAPI(client.url)
+  assert api.translate("Grüße\nund mehr", "en", "de") == "GRÜSSE\nUND MEHR"
+  assert [language["code"] for language in api.languages()] == ["en", "de"]
+
+
+@pytest.mark.parametrize(
+  ("fields", "words"),
+  [
+    ({}, "q is missing"),
+    ({"q": 7}, "q is of type int"),
+    ({"q": ["a", None]}, "q is missing"),
+    ({"q": "\ud800"}, "surrogate"),
+    ({"q": "a"}, "source is missing"),
+    ({"q": "a", "source": "en"}, "target is missing"),
+    ({"q": "a", "source": "fr", "target": "de"}, "from 'en' to 'de'"),
+    ({"q": "a", "source": "en", "target": "en"}, "from 'en' to 'de'"),
+    ({"q": "a", "source": ["en"], "target": "de"}, "from 'en' to 'de'"),
+    ({"q": "a", "source": "en", "target": "de", "format": "html"}, "plain text alone"),
+    ({"q": "a", "source": "en", "target": "de", "alternatives": -1}, "alternatives is -1"),
+    ({"q": "a", "source": "en", "target": "de", "alternatives": True}, "alternatives is True"),
+    ([], "must be a JSON object"),
+  ],
+)
+def test_bad_input_is_400_with_a_sentence(client, fields, words):
+  reply = client.post("/translate", fields)
+  assert reply.status == 400 and words in reply.json["error"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"q": NaNN}'])
+def test_what_is_no_json(client, body):
+  reply = client.request("POST", "/translate", body, {"Content-Type": "application/json"})
+  assert reply.status == 400 and "is not JSON" in reply.json["error"]
+
+
+@pytest.mark.parametrize(
+  ("fields", "words"),
+  [
+    ({"beam_size": 0}, "beam_size is 0"),
+    ({"beam_size": 17}, "beam_size is 17"),
+    ({"beam_size": 2.0}, "beam_size is 2.0"),
+    ({"beam_size": True}, "beam_size is True"),
+    ({"length_penalty": 0.25}, "length_penalty is 0.25"),
+    ({"length_penalty": float("nan")}, "length_penalty is nan"),
+    ({"length_penalty": "1"}, "length_penalty is '1'"),
+  ],
+)
+def test_bad_options_are_400_with_a_sentence(client, fields, words):
+  reply = client.post("/hypotheses", {"q": "a", **fields})
+  assert reply.status == 400 and words in reply.json["error"]
+
+
+def test_hypotheses(client):
+  reply = client.post("/hypotheses", {"q": "a\n" + "b" * 101, "beam_size": 2, "length_penalty": 1})
+  assert reply.json["text"] == "A\n" + "B" * 101
+  assert reply.json["lines"][0] == [
+    {"text": "A", "score": 0.0, "log_probability": 0.0, "tokens": 3},
+    {"text": "A!", "score": -1.0, "log_probability": -2.0, "tokens": 3},
+  ]
+  assert reply.json["warnings"] == ["line 2 is too long"]
+  assert len(client.post("/hypotheses", {"q": "a"}).json["lines"][0]) == 4
+
+
+def test_other_places_and_methods(client):
+  assert client.get("/translate").status == 405 and client.get("/translate").headers["allow"] == "POST"
+  assert (client.get("/nix").status, client.get("/nix").json["error"][:19]) == (404, "there is no /nix: t")
+  assert client.get("/page.css/../../app.py").status == 404
+
+
+@pytest.mark.parametrize(
+  ("q", "words"),
+  [("x" * 40_000, "40,000 characters"), (["\n" * 4_000, "\n" * 1_000], "5,002 lines"), ("x" * 600_000, "bytes")],
+)
+def test_oversize_input_is_413(client, q, words):
+  reply = client.translate(q)
+  assert reply.status == 413 and words in reply.json["error"]
+
+
+def test_a_full_queue_is_503():
+  gate = Gate()
+  with serving(gate, most_waiting=1) as client, ThreadPoolExecutor(4) as executor:
+    first = executor.submit(client.translate, "first")
+    gate.begun.acquire()
+    others = [executor.submit(client.translate, "next") for _ in range(3)]
+    while sum(future.done() for future in others) < 2:
+      time.sleep(0.01)
+    gate.open.set()
+    replies = sorted((future.result() for future in others), key=lambda reply: reply.status)
+    assert [reply.status for reply in (first.result(), *replies)] == [200, 200, 503, 503]
+    assert replies[2].headers["retry-after"] == "1" and "too many" in replies[2].json["error"]
+
+
+@pytest.mark.parametrize(
+  ("error", "words"),
+  [(RunError("NaN: use another one"), "NaN: use"), (MemoryError(), "smaller beam"), (KeyError(7), "KeyError")],
+)
+def test_a_failure_is_500_and_the_next_request_is_answered(error, words, caplog):
+  def translate(lines, options, warn):
+    raise error
+
+  with serving(translate) as client:
+    for _ in range(2):
+      reply = client.translate("a")
+      assert reply.status == 500 and words in reply.json["error"]
+
+
+def test_64_clients(client):
+  def ask(number):
+    return client.translate(f"text {number}", alternatives=number % 3).json["translatedText"]
+
+  with ThreadPoolExecutor(64) as executor:
+    assert list(executor.map(ask, range(192))) == [f"TEXT {number}" for number in range(192)]
+
+
+def test_the_page_runs_nothing_from_elsewhere(client):
+  """A browser does what the header says; the files keep to it."""
+  policy = client.get("/").headers["content-security-policy"]
+  assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+  for file in resources.files("transformer_jax.serve").joinpath("page").iterdir():
+    text = file.read_text()
+    assert client.get("/" if file.name == "index.html" else f"/{file.name}").body.decode() == text
+    assert "//" not in re.sub(r"^// .*|(?<=; )// .*", "", text, flags=re.MULTILINE), file
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|style=|\son\w+=", text), file
+
+
+def test_texts_are_no_html_anywhere(client):
+  text = "<script>alert(1)</script>"
+  for reply in (client.translate(text), client.post("/hypotheses", {"q": text}), client.translate("a", source=text)):
+    assert reply.headers["content-type"] == "application/json" and reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_each_field_of_the_page_has_a_label(client):
+  page = client.get("/").body.decode()
+  fields = re.findall(r"<(?:textarea|select|input|output)[^>]* id=\"(\w+)\"", page)
+  assert len(fields) == 4 and set(fields) == set(re.findall(r'<label for="(\w+)"', page))

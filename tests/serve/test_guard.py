@@ -1,0 +1,58 @@
+"""Which requests are refused before anything reads them."""
+
+import pytest
+
+from tests.serve.fake import serving
+
+
+@pytest.fixture(scope="module")
+def client():
+  with serving(hosts=["Box.example"]) as client:
+    yield client
+
+
+@pytest.mark.parametrize(
+  ("host", "known"),
+  [
+    ("localhost", True),
+    ("LOCALHOST:8000", True),
+    ("127.0.0.1:8000", True),
+    ("192.0.2.7", True),
+    ("[::1]:8000", True),
+    ("box.example:80", True),
+    ("evil.example", False),
+    ("localhost.evil.example", False),
+    ("127.0.0.1.evil.example", False),
+    ("evil.example:8000", False),
+    ("", False),
+    ("[evil", False),
+  ],
+)
+def test_a_name_that_was_rebound_is_refused(client, host, known):
+  """An attacker's name may lead to this machine, but an address cannot be an attacker's."""
+  reply = client.get("/health", Host=host)
+  assert reply.status == (200 if known else 403) and ("error" in reply.json) != known
+
+
+@pytest.mark.parametrize(
+  ("origin", "own"),
+  [
+    ("http://localhost:8000", True),
+    ("https://localhost:8000", True),
+    ("http://localhost", False),
+    ("http://evil.example", False),
+    ("null", False),
+    ("", False),
+  ],
+)
+def test_a_page_of_another_site_is_refused(client, origin, own):
+  reply = client.post("/hypotheses", {"q": "a"}, Host="localhost:8000", Origin=origin)
+  assert reply.status == (200 if own else 403)
+
+
+@pytest.mark.parametrize("path", ["/", "/page.js", "/health", "/nix", "/translate"])
+def test_every_answer_has_the_headers(client, path):
+  for headers in (client.get(path).headers, client.get(path, Host="evil.example").headers):
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in headers

@@ -1,0 +1,159 @@
+"""Slow clients, clients that leave, and the end by a signal."""
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.serve.fake import Client, Gate, serving, shout
+from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.runtime.errors import RunError
+from transformer_jax.serve import server
+
+HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+BODY = b'{"q": "a", "source": "en", "target": "de"}'
+
+
+def seconds_until_closed(connection: socket.socket, pieces: list[bytes]) -> float:
+  """Sends the pieces slowly, and waits until the server closes."""
+  begun = time.monotonic()
+  connection.settimeout(30)
+  try:
+    for piece in pieces:
+      connection.sendall(piece)
+      time.sleep(0.02)
+    while connection.recv(1 << 16):
+      pass
+  except OSError:
+    pass
+  return time.monotonic() - begun
+
+
+@pytest.mark.parametrize(
+  "sent",
+  [
+    [],
+    [HEAD[i : i + 1] for i in range(50)],
+    [HEAD + b"Content-Length: 50000\r\n\r\n", *[b" "] * 50],
+  ],
+  ids=["nothing", "head", "body"],
+)
+def test_a_slow_client_is_left(sent, monkeypatch):
+  monkeypatch.setattr(server, "SECONDS", 0.3)
+  with serving() as client, socket.create_connection(("127.0.0.1", client.port)) as slow:
+    assert 0.2 < seconds_until_closed(slow, sent) < 20
+    assert client.translate("b").json == {"translatedText": "B"}
+
+
+def test_a_client_that_does_not_read_is_left(monkeypatch):
+  """The answer is too large for the buffers between the two."""
+  monkeypatch.setattr(server, "SECONDS", 0.3)
+
+  def much(lines, options, warn):
+    return [[Translation("x" * (1 << 24), 0.0, 0.0, 3)] for _ in lines]
+
+  request = HEAD + f"Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY
+  with serving(much) as client, socket.create_connection(("127.0.0.1", client.port)) as slow:
+    slow.sendall(request)
+    time.sleep(1)
+    slow.settimeout(30)
+    received = 0
+    while data := slow.recv(1 << 16):
+      received += len(data)
+    assert 0 < received < 1 << 24
+
+
+def test_a_slow_model_is_waited_for(monkeypatch):
+  monkeypatch.setattr(server, "SECONDS", 0.2)
+
+  def slowly(lines, options, warn):
+    time.sleep(0.6)
+    return shout(lines, options, warn)
+
+  with serving(slowly) as client:
+    assert client.translate("a").json == {"translatedText": "A"}
+
+
+def test_a_request_whose_client_has_left_is_not_translated():
+  gate = Gate()
+  with serving(gate) as client, ThreadPoolExecutor(1) as executor:
+    first = executor.submit(client.translate, "first")
+    gate.begun.acquire()
+    with socket.create_connection(("127.0.0.1", client.port)) as leaving:
+      leaving.sendall(HEAD + f"Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY)
+      time.sleep(0.3)
+    time.sleep(0.3)
+    gate.open.set()
+    assert first.result().json == {"translatedText": "FIRST"}
+    assert client.translate("last").json == {"translatedText": "LAST"}
+  assert gate.calls == [["first"], ["last"]]
+
+
+def test_a_port_in_use_is_one_sentence():
+  with server.bind("127.0.0.1", 0) as first:
+    first.listen()
+    port = first.getsockname()[1]
+    with pytest.raises(RunError, match=f"cannot serve at 127.0.0.1, port {port}: .*choose another --port"):
+      server.bind("127.0.0.1", port)
+
+
+def test_an_address_of_ipv6_is_written_in_brackets():
+  class Bound:
+    def getsockname(self):
+      return "::1", 8000, 0, 0
+
+  assert server.url(Bound()) == "http://[::1]:8000/"
+
+
+PROGRAM = """
+import sys, threading, time
+from tests.serve.fake import LANGUAGES, shout
+from transformer_jax.serve import server
+from transformer_jax.serve.app import Served, application
+from transformer_jax.serve.decoder import Decoder
+
+def slowly(lines, options, warn):
+  print("begun", flush=True)
+  time.sleep(0.4)
+  return shout(lines, options, warn)
+
+bound = server.bind("127.0.0.1", 0)
+print(bound.getsockname()[1], flush=True)
+decoder = Decoder(slowly)
+server.server(application(Served("fake", decoder, LANGUAGES, 4, 0.6))).run(sockets=[bound])
+decoder.close()
+"""
+
+
+@pytest.mark.parametrize(
+  ("number", "status"), [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, -signal.SIGINT, marks=pytest.mark.long)]
+)
+def test_a_signal_ends_it_after_the_last_answer(number, status):
+  """Requests that are decoded and requests that wait."""
+  process = subprocess.Popen(
+    [sys.executable, "-c", PROGRAM],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+    cwd=Path(__file__).parents[2],
+  )
+  assert process.stdout and process.stderr
+  with process, ThreadPoolExecutor(3) as executor:
+    client = Client(int(process.stdout.readline()))
+    process.stderr.readline()  # the address: it listens
+    answers = [executor.submit(client.translate, "first")]
+    process.stdout.readline()
+    answers += [executor.submit(client.translate, "second", alternatives=count) for count in (0, 1)]
+    time.sleep(0.2)
+    process.send_signal(number)
+    assert [answer.result().json["translatedText"] for answer in answers] == ["FIRST", "SECOND", "SECOND"]
+    assert process.wait(60) == status, process.stderr.read()
+    with pytest.raises(ConnectionRefusedError):
+      client.get("/health")
+  assert threading.active_count() < 50

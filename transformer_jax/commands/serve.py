@@ -1,0 +1,94 @@
+"""`serve`: serves a translation model."""
+
+import argparse
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from transformer_jax.commands.search import add_search_arguments, load, search_options
+from transformer_jax.commands.workdir import run_to_restore
+from transformer_jax.runtime.errors import InputError
+
+if TYPE_CHECKING:
+  from transformer_jax.decoding.long_lines import LineWarning
+  from transformer_jax.decoding.translator import Translation, Translator
+  from transformer_jax.serve.app import Served
+  from transformer_jax.serve.decoder import Options
+
+DESCRIPTION = """\
+Serves a translation model: a page to try it in a browser, and a JSON API that speaks LibreTranslate's protocol (POST
+/translate, GET /languages, GET /health). Only this machine can reach the server unless --host says otherwise. There is
+no password and no encryption: put a proxy that has both between the server and the internet. SIGTERM ends it after the
+requests that it has accepted are answered.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add_search_arguments(parser)
+  parser.add_argument(
+    "--host", default="127.0.0.1", metavar="H", help="the name or address to serve at (default 127.0.0.1)"
+  )
+  parser.add_argument("--port", type=_port, default=8000, metavar="P", help="0 is any free one (default 8000)")
+  parser.add_argument(
+    "--allow-host",
+    action="append",
+    default=[],
+    metavar="NAME",
+    help="a name under which browsers reach the server, besides localhost and addresses; may be repeated",
+  )
+  for side in ("source", "target"):
+    parser.add_argument(f"--{side}-language", metavar="CODE", help=f"the {side}'s code (default: the run's)")
+
+
+def _port(text: str) -> int:
+  if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+    raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0 to 65535")
+  return int(text)
+
+
+def run(args: argparse.Namespace) -> None:
+  """`serve`: serves a translation model."""
+  try:
+    from transformer_jax.serve import server
+    from transformer_jax.serve.app import application
+  except ModuleNotFoundError as error:
+    if (error.name or "").startswith("transformer_jax"):
+      raise
+    raise InputError(f"serve needs {error.name}: run pip install 'transformer_jax[serve]'") from error
+  with server.bind(args.host, args.port) as bound:
+    served = _served(args)
+    try:
+      server.server(application(served, [args.host, *args.allow_host])).run(sockets=[bound])
+    finally:
+      served.decoder.close()
+
+
+def _served(args: argparse.Namespace) -> "Served":
+  from transformer_jax.serve.app import Served
+  from transformer_jax.serve.decoder import Decoder
+  from transformer_jax.serve.libretranslate import Languages
+
+  run = run_to_restore(args, "translate")
+  translator = load(run, args)
+  data, decode = run.config.data, run.config.decode
+  languages = Languages(args.source_language or data.source_language, args.target_language or data.target_language)
+  if languages.source.lower() == languages.target.lower():
+    raise InputError(f"--source-language and --target-language are both {languages.source}: they must differ")
+  beam_size = decode.beam_size if args.beam_size is None else args.beam_size
+  length_penalty = decode.length_penalty if args.length_penalty is None else args.length_penalty
+  rest = {name: value for name, value in search_options(args).items() if name in ("patience", "batch_size")}
+  translator.translate([], beam_size=beam_size, length_penalty=length_penalty, **rest)  # checks the flags
+  decoder = Decoder(functools.partial(translate_together, translator, rest))
+  return Served(Path(str(run.path)).name, decoder, languages, beam_size, length_penalty)
+
+
+def translate_together(
+  translator: "Translator",
+  rest: dict[str, Any],
+  lines: Sequence[str],
+  options: "Options",
+  warn: "Callable[[LineWarning], object]",
+) -> "list[list[Translation]]":
+  """The translations of the lines of several requests; `rest` has the options that all requests share."""
+  return list(translator.translate_lines(lines, **options._asdict(), **rest, warn=warn))

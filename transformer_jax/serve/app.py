@@ -1,0 +1,222 @@
+"""The application: LibreTranslate's routes, and the page with the routes that it needs."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from importlib import resources
+
+from babel import Locale, UnknownLocaleError
+from starlette.applications import Starlette
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ExceptionHandler
+
+from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
+from transformer_jax.serve import libretranslate
+from transformer_jax.serve.decoder import Answer, Busy, Decoder, Options
+from transformer_jax.serve.guard import Guard
+from transformer_jax.serve.libretranslate import Languages, TooLarge
+
+# Each pair of them is a program of its own, which is compiled when it is first used.
+MOST_BEAMS = 16
+_PENALTIES = [tenth / 10 for tenth in range(21)]
+_PAGE = {
+  "/": ("index.html", "text/html"),
+  "/page.css": ("page.css", "text/css"),
+  "/page.js": ("page.js", "text/javascript"),
+}
+_OTHERS = "the routes are POST /translate, GET /languages, GET /health and the page at /"
+
+
+@dataclass(frozen=True)
+class Served:
+  """A model to serve.
+
+  Attributes:
+    name: what the page calls the model.
+    decoder: the thread that translates.
+    languages: the model's languages.
+    beam_size, length_penalty: the options of a request that does not give them.
+  """
+
+  name: str
+  decoder: Decoder
+  languages: Languages
+  beam_size: int
+  length_penalty: float
+
+
+def application(served: Served, hosts: Collection[str] = ()) -> Starlette:
+  """The ASGI application.
+
+  Args:
+    served: the model.
+    hosts: the names under which browsers may reach the server, besides `localhost` and addresses.
+  """
+  endpoints = _Endpoints(served)
+  return Starlette(
+    routes=[
+      *(Route(path, _file(*file)) for path, file in _PAGE.items()),
+      Route("/health", endpoints.health),
+      Route("/languages", endpoints.languages),
+      Route("/model", endpoints.model),
+      Route("/translate", endpoints.translate, methods=["POST"]),
+      Route("/hypotheses", endpoints.hypotheses, methods=["POST"]),
+    ],
+    exception_handlers=_HANDLERS,
+    middleware=[Middleware(Guard, hosts)],
+  )
+
+
+class _Endpoints:
+  def __init__(self, served: Served):
+    self._served = served
+
+  async def health(self, request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+  async def languages(self, request: Request) -> Response:
+    """The languages, by LibreTranslate's protocol; only the source language has a target."""
+    source, target = self._served.languages
+    return JSONResponse(
+      [
+        {"code": source, "name": _language_name(source), "targets": [target]},
+        {"code": target, "name": _language_name(target), "targets": []},
+      ]
+    )
+
+  async def model(self, request: Request) -> Response:
+    """What the page shows and offers."""
+    served = self._served
+    return JSONResponse(
+      {
+        "name": served.name,
+        "languages": [{"code": code, "name": _language_name(code)} for code in served.languages],
+        "beam_size": served.beam_size,
+        "length_penalty": served.length_penalty,
+        "most_beams": max(MOST_BEAMS, served.beam_size),
+      }
+    )
+
+  async def translate(self, request: Request) -> Response:
+    """`POST /translate` of LibreTranslate's protocol, with JSON or a form."""
+    served = self._served
+    asked = libretranslate.parse(await _fields(request), served.languages)
+    # One program serves every number of alternatives: it finds as many as it can, and the answer has the first.
+    options = Options(served.beam_size, served.length_penalty, served.beam_size if asked.alternatives else 1)
+    found = await self._answer(request, asked.lines, options)
+    return JSONResponse(libretranslate.answer(asked, found, served.languages))
+
+  async def hypotheses(self, request: Request) -> Response:
+    """All hypotheses of each line of a text, with scores, for the page."""
+    fields = await _fields(request)
+    lines = libretranslate.lines_of(fields.get("q"), "q")
+    libretranslate.require_size([lines])
+    found = await self._answer(request, lines, self._options(fields))
+    text, *_ = libretranslate.joined(found.lines)
+    hypotheses = [[translation._asdict() for translation in line] for line in found.lines]
+    return JSONResponse({"text": text, "lines": hypotheses, "warnings": list(found.warnings)})
+
+  def _options(self, fields: dict[str, object]) -> Options:
+    beam_size = fields.get("beam_size", self._served.beam_size)
+    penalty = fields.get("length_penalty", self._served.length_penalty)
+    if type(beam_size) is not int or not (0 < beam_size <= MOST_BEAMS or beam_size == self._served.beam_size):
+      raise InputError(f"beam_size is {beam_size!r}, but must be a whole number from 1 to {MOST_BEAMS}")
+    if type(penalty) not in (int, float) or penalty not in (*_PENALTIES, self._served.length_penalty):
+      raise InputError(f"length_penalty is {penalty!r}, but must be one of 0, 0.1, 0.2, ... to 2")
+    return Options(beam_size, float(penalty), beam_size)  # pyright: ignore[reportArgumentType]  it is a number
+
+  async def _answer(self, request: Request, lines: list[str], options: Options) -> Answer:
+    """The decoder's answer; a request whose client leaves before its turn is not translated."""
+    answer = asyncio.wrap_future(self._served.decoder.submit(lines, options))
+    gone = asyncio.ensure_future(_gone(request))
+    await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+    if not answer.done():
+      answer.cancel()
+      raise HTTPException(400, "the client has left")  # which nobody reads
+    gone.cancel()
+    return answer.result()
+
+
+async def _gone(request: Request) -> None:
+  """Waits until the client leaves; the request's body has been read."""
+  while (await request.receive())["type"] != "http.disconnect":
+    pass
+
+
+async def _fields(request: Request) -> dict[str, object]:
+  """The fields of a body of JSON or of a form; a field that a form repeats is a list.
+
+  Raises:
+    InputError: the body is not what its type says.
+  """
+  kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+  if kind.endswith(("/json", "+json")):
+    try:
+      fields = json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+      raise InputError('the request\'s body is not JSON: send an object such as {"q": "text"}') from error
+    if not isinstance(fields, dict):
+      raise InputError('the request\'s body must be a JSON object, such as {"q": "text"}')
+    return fields
+  async with request.form(max_files=0) as form:
+    return {name: _value(form, name) for name in form}
+
+
+def _value(form: FormData, name: str) -> object:
+  values = form.getlist(name)
+  return values if len(values) > 1 else values[0]
+
+
+def _file(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
+  """The endpoint of a file of the page."""
+  content = resources.files("transformer_jax.serve").joinpath("page", name).read_bytes()
+
+  async def respond(request: Request) -> Response:
+    return Response(content, media_type=media_type)
+
+  return respond
+
+
+def _language_name(code: str) -> str:
+  """The English name of a language; of an unknown code the code itself."""
+  try:
+    return Locale.parse(code, sep="-").get_display_name("en") or code
+  except (ValueError, UnknownLocaleError):
+    return code
+
+
+def _error(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+  """An error, in the form of LibreTranslate's protocol."""
+  return JSONResponse({"error": sentence}, status, headers)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+  match error:
+    case HTTPException(status_code=404):
+      return _error(404, f"there is no {request.url.path}: {_OTHERS}")
+    case HTTPException(status_code=405):
+      return _error(405, f"{request.method} does not suit {request.url.path}: {_OTHERS}", dict(error.headers or {}))
+    case HTTPException():
+      return _error(error.status_code, error.detail, dict(error.headers or {}))
+    case InputError():
+      return _error(400, str(error))
+    case TooLarge():
+      return _error(413, str(error))
+    case Busy():
+      return _error(503, "too many requests wait: send it again later", {"Retry-After": "1"})
+    case RunError():
+      return _error(500, str(error))
+  if is_out_of_memory(error):
+    return _error(500, "memory is exhausted: send less text, or use a smaller beam size")
+  return _error(500, f"the program failed: {type(error).__name__}: {one_line(error, 200)}")
+
+
+_HANDLERS: dict[type[Exception], ExceptionHandler] = dict.fromkeys(
+  (HTTPException, InputError, TooLarge, Busy, RunError, Exception), _failed
+)

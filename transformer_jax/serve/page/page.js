@@ -1,0 +1,121 @@
+// The page to try a model. Texts of the model go into the page by textContent alone, so none is read as HTML.
+"use strict";
+
+const PAUSE = 400; // milliseconds after the last key until the text is translated
+const of = (id) => document.getElementById(id);
+let timer = 0;
+let request = null; // the request that is on its way
+
+async function answerOf(path, options) {
+  const response = await fetch(path, options);
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+async function start() {
+  const model = await answerOf("model");
+  const [source, target] = model.languages;
+  of("model").textContent = `${model.name}, ${source.name} to ${target.name}`;
+  of("source-label").textContent = source.name;
+  of("target-label").textContent = target.name;
+  of("source").lang = source.code;
+  of("translation").lang = target.code;
+  document.title = `${source.name} to ${target.name}`;
+  const beams = Array.from({ length: model.most_beams }, (_, i) => i + 1);
+  const penalties = Array.from({ length: 21 }, (_, i) => i / 10);
+  offer(of("beam"), beams, model.beam_size);
+  offer(of("penalty"), penalties, model.length_penalty);
+  of("source").addEventListener("input", () => later(PAUSE));
+  for (const id of ["beam", "penalty"]) of(id).addEventListener("change", () => later(0));
+  of("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    later(0);
+  });
+  of("source").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) later(0);
+  });
+  if (of("source").value) later(0); // the browser kept it
+}
+
+function offer(select, numbers, chosen) {
+  const all = numbers.includes(chosen) ? numbers : [...numbers, chosen].sort((a, b) => a - b);
+  for (const number of all) select.add(new Option(number, number, number === chosen, number === chosen));
+}
+
+function later(milliseconds) {
+  clearTimeout(timer);
+  timer = setTimeout(translate, milliseconds);
+}
+
+async function translate() {
+  request?.abort();
+  const own = (request = new AbortController());
+  const q = of("source").value;
+  if (!q.trim()) {
+    show({ text: "", lines: [], warnings: [] }, []);
+    return;
+  }
+  const body = JSON.stringify({ q, beam_size: Number(of("beam").value), length_penalty: Number(of("penalty").value) });
+  document.body.classList.add("waiting");
+  const slow = setTimeout(() => say("Translating; the first use of an option takes some seconds."), 1000);
+  try {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await answerOf("hypotheses", { method: "POST", headers, body, signal: own.signal });
+    if (own === request) show(answer, q.split("\n"));
+  } catch (error) {
+    if (own === request) say(error.message, true);
+  } finally {
+    clearTimeout(slow);
+    if (own === request) document.body.classList.remove("waiting");
+  }
+}
+
+function say(text, error = false) {
+  of("status").textContent = text;
+  of("status").classList.toggle("error", error);
+}
+
+function show(answer, sources) {
+  document.body.classList.remove("waiting");
+  say(answer.warnings.join(" "));
+  of("translation").textContent = answer.text;
+  const table = of("found").querySelector("table");
+  for (const body of [...table.tBodies]) body.remove();
+  answer.lines.forEach((hypotheses, i) => {
+    if (!sources[i].trim()) return;
+    const body = table.createTBody();
+    if (answer.lines.length > 1) heading(body.insertRow(), sources[i]);
+    hypotheses.forEach((hypothesis, rank) => fill(body.insertRow(), hypothesis, rank));
+  });
+  of("found").hidden = !answer.lines.length;
+}
+
+function heading(row, source) {
+  const cell = document.createElement("th");
+  cell.scope = "rowgroup";
+  cell.colSpan = 5;
+  cell.dir = "auto";
+  cell.textContent = source;
+  row.append(cell);
+}
+
+function fill(row, { text, score, log_probability, tokens }, rank) {
+  row.classList.toggle("best", rank === 0);
+  add(row, rank + 1, "number");
+  const cell = add(row, text, "text");
+  cell.dir = "auto";
+  cell.lang = of("translation").lang;
+  add(row, score.toFixed(3), "number");
+  add(row, log_probability.toFixed(3), "number");
+  add(row, tokens, "number");
+}
+
+function add(row, text, kind) {
+  const cell = row.insertCell();
+  cell.className = kind;
+  cell.textContent = text;
+  return cell;
+}
+
+start().catch((error) => say(error.message, true));

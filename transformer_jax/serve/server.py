@@ -1,0 +1,125 @@
+"""The server: sockets, slow clients, and the end by a signal."""
+
+import asyncio
+import logging
+import signal
+import socket
+from types import FrameType
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from transformer_jax.runtime.errors import RunError
+from transformer_jax.runtime.progress import say
+
+# Seconds in which a client must have sent a whole request, or have read on in its answer.
+SECONDS = 20.0
+_MOST_CONNECTIONS = 512
+
+
+class Connection(H11Protocol):
+  """A connection that ends if its client takes too long to send a request or to read the answer."""
+
+  _sending: asyncio.TimerHandle | None = None
+  _reading: asyncio.TimerHandle | None = None
+
+  def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    super().connection_made(transport)
+    transport.set_write_buffer_limits(high=0)  # `pause_writing` is then called for everything that is not read
+    self._watch_request()
+
+  def data_received(self, data: bytes) -> None:
+    super().data_received(data)
+    self._watch_request()
+
+  def pause_writing(self) -> None:
+    super().pause_writing()
+    self._reading = self.loop.call_later(SECONDS, self.transport.abort)
+
+  def resume_writing(self) -> None:
+    super().resume_writing()
+    _cancel(self._reading)
+
+  def connection_lost(self, exc: Exception | None) -> None:
+    _cancel(self._sending)
+    _cancel(self._reading)
+    super().connection_lost(exc)
+
+  def _watch_request(self) -> None:
+    """Starts the time of a request with its first byte, or with the connection, and ends it with the last byte."""
+    if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+      _cancel(self._sending)
+      self._sending = None
+    elif self._sending is None:
+      self._sending = self.loop.call_later(SECONDS, self.transport.abort)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+  if timer is not None:
+    timer.cancel()
+
+
+class _Server(uvicorn.Server):
+  """uvicorn's server, which ends with status 0 after SIGTERM, and says where it is."""
+
+  async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+    await super().startup(sockets)
+    for bound in sockets or []:
+      say(f"the page is at {url(bound)} (Ctrl-C ends the server)")
+
+  def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    if sig == signal.SIGTERM:
+      self.should_exit = True  # uvicorn would raise the signal again after the last answer
+    else:
+      super().handle_exit(sig, frame)
+
+
+def bind(host: str, port: int) -> socket.socket:
+  """A socket for the server; nobody can connect to it before `serve`.
+
+  Args:
+    host: a name or an address of this machine.
+    port: 0 means a free one.
+
+  Raises:
+    RunError: the address cannot be had.
+  """
+  bound = None
+  try:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    bound = socket.socket(family, kind, protocol)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(address)
+  except OSError as error:
+    if bound is not None:
+      bound.close()
+    raise RunError(f"cannot serve at {host}, port {port}: {error.strerror}; choose another --port or --host") from error
+  return bound
+
+
+def url(bound: socket.socket) -> str:
+  """The address of the page."""
+  host, port, *_ = bound.getsockname()
+  return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def server(app: ASGIApp) -> uvicorn.Server:
+  """The server of an application; `run(sockets=[bound])` serves until `should_exit` is true, SIGTERM or Ctrl-C.
+
+  It then answers the requests that it has accepted, and returns.
+  """
+  logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not each malformed request
+  config = uvicorn.Config(
+    app,
+    http=Connection,
+    ws="none",
+    lifespan="off",
+    log_config=None,
+    access_log=False,
+    proxy_headers=False,
+    server_header=False,
+    limit_concurrency=_MOST_CONNECTIONS,
+  )
+  return _Server(config)
