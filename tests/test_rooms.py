@@ -26,6 +26,7 @@ FLOORS = [
   ["decoding"],
   ["tasks"],
   ["trainer"],
+  ["inside"],
   ["paper"],
   ["serve"],
   ["commands"],

@@ -6,6 +6,7 @@ Modules that need JAX are imported inside `run`, so that --help and a wrong flag
 from types import ModuleType
 
 from transformer_jax.commands import (
+  attention,
   average,
   classify,
   evaluate,
@@ -25,6 +26,7 @@ COMMANDS: dict[str, ModuleType] = {
   "evaluate": evaluate,
   "score": score,
   "average": average,
+  "attention": attention,
   "generate": generate,
   "classify": classify,
   "serve": serve,

@@ -1,0 +1,139 @@
+"""The command `attention`: its files and mistakes. The page loads nothing, and no token is code in it."""
+
+import io
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from tests.example_commands import command_line, make_run
+from transformer_jax import runs
+from transformer_jax.decoding.attention import Attention
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.inside import attention as inside
+from transformer_jax.inside.choice import Choice
+from transformer_jax.language.config import ELMoConfig
+from transformer_jax.runtime.errors import InputError
+
+HOSTILE = ("<s>", "</script><script>alert(1)</script>", " <!--", '"\u2028\\', " $x_$", "\n\x07&lt;", "</s>")
+
+
+def uniform(*shape):
+  weights = np.random.default_rng(0).random(shape, np.float32)
+  return weights / weights.sum(axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def found():
+  weights = {"encoder": uniform(2, 3, 7, 7), "decoder": uniform(2, 3, 5, 5), "cross": uniform(2, 3, 5, 7)}
+  return Attention(HOSTILE, ("<s>", *HOSTILE[1:5]), HOSTILE[2:7], weights)
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory):
+  return str(make_run(tmp_path_factory.mktemp("run")))
+
+
+@pytest.fixture(scope="module")
+def translator(workdir):
+  return Translator.load(workdir)
+
+
+@pytest.fixture
+def run(workdir, translator, monkeypatch, capfdbinary, tmp_path):
+  monkeypatch.setattr(Translator, "load", lambda run, *, step: translator)
+  command = command_line(monkeypatch, capfdbinary, tmp_path)
+  return lambda *argv: command("attention", "--workdir", workdir, *argv)
+
+
+def embedded(page):
+  [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+  return json.loads(data)
+
+
+def test_the_page_is_one_file_and_no_token_is_code(found):
+  page = inside.to_page(found, "a <run>", ["</script>", "</title><b>"]).decode()
+  assert not re.search(r"https?:|src=|href=|url\(|@import|//[a-z]", page)
+  assert page.count("</script>") == 2 and "alert(1)" in page and "<script>alert" not in page
+  assert "<title>Attention: &lt;/script&gt;</title>" in page
+  data = embedded(page)
+  assert (data["run"], data["texts"]) == ("a <run>", ["</script>", "</title><b>"])
+  kinds = {kind["name"]: kind for kind in data["kinds"]}
+  assert [*kinds] == ["encoder", "decoder", "cross"]
+  assert kinds["cross"]["query"] == ["␣<!--", '"\u2028\\', "␣$x_$", "⏎␇&lt;", "</s>"]
+  for name, kind in kinds.items():
+    np.testing.assert_allclose(np.array(kind["weights"]) / 1000, found.weights[name], atol=5e-4)
+
+
+def test_json_and_npz_hold_the_same(found):
+  data = json.loads(inside.to_json(found))
+  arrays = np.load(io.BytesIO(inside.to_npz(found)), allow_pickle=False)
+  for name in ("source", "read", "target"):
+    assert tuple(data[name]) == tuple(arrays[name]) == getattr(found, name)
+  for kind, weights in found.weights.items():
+    np.testing.assert_array_equal(arrays[kind], weights)
+    np.testing.assert_allclose(data["weights"][kind], weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("choice", [Choice("cross", 1, None, 2), Choice("encoder", 0, 1)])
+def test_pictures(found, choice):
+  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+  figures = pictures.pictures(found, choice)
+  assert [*figures] == ["heads-encoder", "heads-decoder", "heads-cross", "cross", "lines"]
+  drawn = [collection.get_alpha() for collection in figures["lines"].axes[0].collections]
+  weights = found.weights[choice.kind][choice.layer]
+  expected = weights[:, choice.word] if choice.head is None else [weights[choice.head].flatten()]  # or a colour a head
+  for one, other in zip(drawn, expected, strict=True):
+    np.testing.assert_allclose(one, other[other >= 0.005])
+  cells = figures["cross"].axes[0].collections[0].get_array()
+  assert cells.shape == (5, 7)
+  files, _ = pictures.files(figures["lines"])
+  assert files["png"][:4] == b"\x89PNG" and b"</svg>" in files["svg"]
+  assert files == pictures.files(pictures.lines(found, choice))[0]
+
+
+def test_the_command_writes_what_the_library_gives(run, translator, tmp_path):
+  pytest.importorskip("matplotlib")
+  status, out, err = run("--sentence", "abc de", "--target", "de", "--output", tmp_path / "out", "--word", 2)
+  assert (status, err) == (0, [])
+  names = ["attention.json", "attention.html", *(f"heads-{kind}" for kind in ("encoder", "decoder", "cross"))]
+  names = [*names[:2], *(f"{name}.{end}" for name in [*names[2:], "cross", "lines"] for end in ("png", "svg"))]
+  assert out.split("\n")[:-1] == [str(tmp_path / "out" / name) for name in names]
+  assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
+  expected = translator.attention("abc de", "de")
+  assert (tmp_path / "out" / "attention.json").read_bytes() == inside.to_json(expected)
+  assert embedded((tmp_path / "out" / "attention.html").read_text())["texts"] == ["abc de", "de"]
+
+
+@pytest.mark.parametrize(
+  ("argv", "message"),
+  [
+    (["--layer", 2], "--layer is 2, but must be from 1 to 1"),
+    (["--head", 0], "--head is 0, but must be from 1 to 2"),
+    (["--word", 99], "--word is 99, but must be from 1 to"),
+    (["--target", "a " * 40], "the sentence pair has a sentence of"),
+  ],
+)
+def test_mistakes_are_one_sentence(run, tmp_path, argv, message):
+  status, out, [err] = run("--sentence", "ab", "--target", "de", "--output", tmp_path / "out", *argv)
+  assert (status, out) == (2, "") and message in err
+
+
+def test_without_matplotlib_the_data_and_the_page_are_there(run, tmp_path, monkeypatch):
+  monkeypatch.setitem(sys.modules, "matplotlib", None)
+  monkeypatch.delitem(sys.modules, "transformer_jax.inside.attention_pictures", raising=False)
+  monkeypatch.delattr("transformer_jax.inside.attention_pictures", raising=False)
+  status, _, [err] = run("--sentence", "ab", "--target", "de", "--output", tmp_path / "out", "--format", "npz")
+  assert status == 2 and "pip install 'transformer_jax[pictures]'" in err
+  assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["attention.html", "attention.npz"]
+
+
+def test_a_model_that_takes_no_target_or_has_no_attention(workdir):
+  run = runs.open(workdir)
+  run.config.model = ELMoConfig(277, num_layers=1, d_model=8)
+  with pytest.raises(InputError, match="--target is for a model that translates"):
+    inside.attention_of(run, "last", "ab", "de")
+  with pytest.raises(InputError, match=r"holds a model without attention .elmo.: take"):
+    inside.attention_of(run, "last", "ab")

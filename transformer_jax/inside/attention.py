@@ -1,0 +1,99 @@
+"""The attention of any run, and its forms as files: JSON, NPZ and a page for a browser."""
+
+import html
+import io
+import json
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from transformer_jax import registry
+from transformer_jax.decoding.attention import Attention
+from transformer_jax.decoding.generator import Generator
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.language.config import BERTConfig
+from transformer_jax.runs.reading import Step
+from transformer_jax.runs.run import Run
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks.encoder_attention import encoder_attention
+
+_DIGITS = 6  # of a weight in JSON
+_THOUSANDTHS = 1000  # the page's unit of weights
+# Signs in the place of characters that have no shape.
+_VISIBLE = {" ": "␣", "\n": "⏎", "\x7f": "␡"} | {chr(i): chr(0x2400 + i) for i in range(32) if chr(i) != "\n"}
+
+
+def attention_of(run: Run, step: Step, text: str, target: str | None = None) -> Attention:
+  """The attention of a run's model over a text, or over a text and its translation.
+
+  Args:
+    run: the run.
+    step: which checkpoint.
+    text: the source of a model that translates, the text of another one.
+    target: the translation; None is the model's own.
+
+  Raises:
+    InputError: the model has no attention, the text is too long, or the model takes no target.
+  """
+  model = run.config.model
+  if model.translates:
+    return Translator.load(run, step=step).attention(text, target)
+  if target is not None:
+    raise InputError(f"--target is for a model that translates, but {run.path} holds another one: leave it out")
+  if registry.family(registry.name_of(model)).command == "generate":
+    return Generator.load(run, step=step).attention(text)
+  if isinstance(model, BERTConfig):
+    found = run.model(step=step)
+    return encoder_attention(found.config, found.params, found.tokenizer, text)
+  raise InputError(
+    f"{run.path} holds a model without attention ({registry.name_of(model)}): take a run of another model"
+  )
+
+
+def visible(tokens: tuple[str, ...]) -> list[str]:
+  """The tokens with a sign in the place of each space, line feed and control character."""
+  return ["".join(_VISIBLE.get(character, character) for character in token) for token in tokens]
+
+
+def to_json(attention: Attention) -> bytes:
+  """The tokens, and the weights as lists `[layers][heads][query][key]`."""
+  weights = {kind: _rounded(found) for kind, found in attention.weights.items()}
+  texts = {"source": attention.source, "read": attention.read, "target": attention.target}
+  return json.dumps(texts | {"weights": weights}, ensure_ascii=False).encode()
+
+
+def to_npz(attention: Attention) -> bytes:
+  """The arrays `source`, `read` and `target` of strings, and one of float32 for each kind, for `np.load`."""
+  texts = {name: np.array(getattr(attention, name), str) for name in ("source", "read", "target")}
+  file = io.BytesIO()
+  np.savez_compressed(file, allow_pickle=False, **texts, **attention.weights)
+  return file.getvalue()
+
+
+def to_page(attention: Attention, run: str, texts: list[str]) -> bytes:
+  """A page for a browser, in one file that loads nothing else.
+
+  Args:
+    attention: the tokens and weights.
+    run: a line that says which model this is.
+    texts: the sentences, to be shown above.
+  """
+  kinds = [_kind_for_page(attention, kind) for kind in attention.weights]
+  data = json.dumps({"run": run, "texts": texts, "kinds": kinds}, ensure_ascii=False, separators=(",", ":"))
+  # In JSON `<` occurs in strings alone. So no token can end the script element that holds the data.
+  data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+  title = html.escape(f"Attention: {texts[0] if texts else run}")
+  page = resources.files("transformer_jax.inside").joinpath("attention.html").read_text(encoding="utf-8")
+  before, after = page.replace("<title>Attention</title>", f"<title>{title}</title>", 1).rsplit("@DATA@", 1)
+  return f"{before}{data}{after}".encode()
+
+
+def _kind_for_page(attention: Attention, kind: str) -> dict[str, Any]:
+  query, key = attention.axes(kind)
+  weights = np.rint(attention.weights[kind] * _THOUSANDTHS).astype(int).tolist()
+  return {"name": kind, "query": visible(query), "key": visible(key), "weights": weights}
+
+
+def _rounded(weights: np.ndarray) -> list[Any]:
+  return np.round(weights.astype(np.float64), _DIGITS).tolist()

@@ -1,0 +1,143 @@
+"""Pictures of attention by matplotlib: a grid of all heads, a matrix, and lines between tokens."""
+
+import io
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib import font_manager, rc_context
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from transformer_jax.decoding.attention import Attention
+from transformer_jax.inside.attention import visible
+from transformer_jax.inside.choice import Choice
+
+_MAP = "Greys"  # the darker, the larger: it reads the same on paper
+_SETTINGS: Any = {"svg.hashsalt": "transformer_jax", "svg.fonttype": "path"}  # the same file from the same numbers
+# Fonts with the signs of other scripts, if they are installed.
+_FONTS = ("Noto Sans CJK KR", "Noto Sans CJK JP", "Noto Sans KR", "NanumGothic", "Malgun Gothic", "AppleGothic")
+_FAINTEST = 0.005  # a line with a smaller weight could not be seen
+# The axes of each kind.
+_QUERIES = {"encoder": "source", "decoder": "read so far", "cross": "written"}
+_KEYS = {"encoder": "source", "decoder": "read so far", "cross": "source"}
+# Colours that differ in lightness too (Okabe and Ito 2008).
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
+
+
+def grid(attention: Attention, kind: str) -> Figure:
+  """All heads of a kind: a row for each layer, a column for each head. Black is 1, white is 0."""
+  weights = attention.weights[kind]
+  layers, heads, query, key = weights.shape
+  width, height = (1.7 * size / max(query, key) + 0.25 for size in (max(key, query / 3), max(query, key / 3)))
+  figure = Figure(figsize=(max(3.0, width * heads + 0.8), height * layers + 0.9), layout="constrained")
+  axes = figure.subplots(layers, heads, squeeze=False)
+  for (layer, head), axis in np.ndenumerate(axes):
+    axis.imshow(weights[layer, head], cmap=_MAP, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axis.set(xticks=[], yticks=[])
+    if layer == 0:
+      axis.set_title(f"head {head + 1}", fontsize=9)
+    if head == 0:
+      axis.set_ylabel(f"layer {layer + 1}", fontsize=9)
+  figure.supxlabel(_KEYS[kind], fontsize=9)
+  figure.supylabel(_QUERIES[kind], fontsize=9)
+  return figure
+
+
+def matrix(attention: Attention, choice: Choice) -> Figure:
+  """The weights of a head, or the mean of a layer's heads, with the tokens of both axes."""
+  query, key = (visible(tokens) for tokens in attention.axes(choice.kind))
+  weights = attention.weights[choice.kind][choice.layer]
+  weights = weights.mean(axis=0) if choice.head is None else weights[choice.head]
+  figure = Figure(figsize=(0.28 * len(key) + 1.8, 0.26 * len(query) + 1.6), layout="constrained")
+  axis = figure.subplots()
+  axis.pcolormesh(weights, cmap=_MAP, vmin=0, vmax=1, edgecolors="#e4e4e4", linewidth=0.5)
+  axis.set_xticks(np.arange(len(key)) + 0.5, key, rotation=90, parse_math=False)
+  axis.set_yticks(np.arange(len(query)) + 0.5, query, parse_math=False)
+  axis.invert_yaxis()
+  axis.xaxis.tick_top()
+  axis.tick_params(length=0)
+  axis.set_xlabel(f"{_KEYS[choice.kind]}    ({_named(choice._replace(word=None))})", fontsize=9)
+  axis.set_ylabel(_QUERIES[choice.kind], fontsize=9)
+  return figure
+
+
+def lines(attention: Attention, choice: Choice) -> Figure:
+  """Lines from tokens that look, above, to the tokens that they look at, below, as in the paper's Figures 3 to 5.
+
+  The stronger a line, the larger its weight. For one word and all heads each head has a colour, and each token below
+  has a bar for each head. For all words and all heads the weights are the mean of the heads.
+  """
+  query, key = (visible(tokens) for tokens in attention.axes(choice.kind))
+  weights = attention.weights[choice.kind][choice.layer]
+  if choice.head is not None:
+    weights = weights[choice.head : choice.head + 1]
+  elif choice.word is None:
+    weights = weights.mean(axis=0, keepdims=True)
+  words = range(len(query)) if choice.word is None else [choice.word]
+  figure = Figure(figsize=(0.36 * max(len(query), len(key)) + 1.0, 4.6), layout="constrained")
+  axis = figure.subplots()
+  for place, head in enumerate(weights):
+    colour = _COLOURS[place % len(_COLOURS)]
+    ends = [(q, k) for q in words for k in range(len(key)) if head[q, k] >= _FAINTEST]
+    strengths = [min(1.0, float(head[end])) for end in ends]
+    beside = 0.08 * (place - (len(weights) - 1) / 2)  # so that the heads' lines do not hide each other
+    between = [[(q + beside, 1.0), (k + beside, 0.0)] for q, k in ends]
+    axis.add_collection(LineCollection(between, colors=colour, linewidths=2.2, alpha=strengths))
+    if len(weights) > 1:
+      _bars(axis, head[words[0]], place, len(weights), colour)
+  _labels(axis, query, 1.02, "bottom", choice.word)
+  _labels(axis, key, -0.02 if len(weights) == 1 else -0.11, "top", None)
+  axis.set(xlim=(-0.7, max(len(query), len(key)) - 0.3), ylim=(-0.1, 1.0))
+  axis.axis("off")
+  figure.supxlabel(f"above: {_QUERIES[choice.kind]}; below: {_KEYS[choice.kind]}; {_named(choice)}", fontsize=9)
+  return figure
+
+
+def _labels(axis: Axes, tokens: list[str], height: float, side: Literal["bottom", "top"], bold: int | None) -> None:
+  for i, text in enumerate(tokens):
+    weight = "bold" if i == bold else "normal"
+    axis.text(i, height, text, rotation=90, ha="center", va=side, weight=weight, parse_math=False)
+
+
+def _bars(axis: Axes, weights: np.ndarray, place: int, count: int, colour: str) -> None:
+  """A small square for a head at each token that is looked at."""
+  size = 0.07 / count
+  for k, weight in enumerate(weights):
+    corner = k - 0.35, -0.02 - (place + 1) * size
+    axis.add_patch(Rectangle(corner, 0.7, size, color=colour, alpha=float(np.clip(weight, 0, 1)), linewidth=0))
+
+
+def files(figure: Figure) -> tuple[dict[str, bytes], bool]:
+  """A figure as PNG and SVG, by the ending of the file's name; and whether a sign is missing in the fonts."""
+  there = set(font_manager.get_font_names())
+  family = ["DejaVu Sans", *(name for name in _FONTS if name in there)]
+  for text in figure.findobj(Text):
+    assert isinstance(text, Text)
+    text.set_fontfamily(family)
+  found = {}
+  with rc_context(_SETTINGS), warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for ending, metadata in (("png", None), ("svg", {"Date": None})):
+      file = io.BytesIO()
+      figure.savefig(file, format=ending, dpi=160, metadata=metadata)
+      found[ending] = file.getvalue()
+  return found, any("missing from" in str(warning.message) for warning in caught)
+
+
+def _named(choice: Choice) -> str:
+  if choice.head is not None:
+    return f"layer {choice.layer + 1}, head {choice.head + 1}"
+  return f"layer {choice.layer + 1}, {'mean of the heads' if choice.word is None else 'a colour for each head'}"
+
+
+def pictures(attention: Attention, choice: Choice) -> dict[str, Figure]:
+  """All figures by their names: a grid for each kind, the matrix of cross-attention, the lines of `choice`."""
+  found = {f"heads-{kind}": grid(attention, kind) for kind in attention.weights}
+  if "cross" in attention.weights:
+    other = choice if choice.kind == "cross" else Choice("cross", len(attention.weights["cross"]) - 1)
+    found["cross"] = matrix(attention, other)
+  return found | {"lines": lines(attention, choice)}
