@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from transformer_jax.evaluation import scores
+from transformer_jax.evaluation.bootstrap import RESAMPLES, Resampled, resampled
 from transformer_jax.runtime.versions import versions
-
-# The number of Koehn 2004, and sacreBLEU's default.
-RESAMPLES = 1000
 
 _COMPOUNDS = "compound_split_bleu"
 _TITLES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER", _COMPOUNDS: "BLEU, Table 2"}
@@ -122,10 +120,7 @@ def compare(
 ) -> dict[str, Any]:
   """Tells whether two systems differ by more than chance, by paired bootstrap resampling (Koehn 2004).
 
-  Draws `resamples` test sets of the same size from the test set, with replacement,
-  the same for both systems and in every call. The environment's `SACREBLEU_SEED`
-  changes them, and the signature shows it. The other arguments are those of
-  `build_report`.
+  `bootstrap.resampled` has the draws and the p-value. The other arguments are those of `build_report`.
 
   Returns:
     JSON values: for each score that of `other`, the difference, the p-value and the signature.
@@ -133,39 +128,24 @@ def compare(
   Raises:
     InputError: there are no sentences, or the counts differ.
   """
-  from sacrebleu.significance import PairedTest
-
-  for text in (translations, other):
-    scores.check_counts(text.lines, reference.lines)
-  metrics = scores.metrics_by_name(tokenize, lowercase)
-  if scores.too_long_for_ter(translations.lines, other.lines, reference.lines):
-    del metrics["ter"]
-  systems = [("other", other.lines), ("translations", translations.lines)]
-  found: Any = PairedTest(systems, metrics, [reference.lines], test_type="bs", n_samples=resamples)()
-  signatures, results = found
-  titles = zip(metrics, signatures, strict=True)  # sacreBLEU has its own titles, in the same order
+  systems = [other.lines, translations.lines]
+  found = resampled(systems, reference.lines, tokenize=tokenize, lowercase=lowercase, resamples=resamples)
   return {
     "file": other.name,
     "sha256": content_hash(other.lines),
     "method": "paired bootstrap resampling",
     "resamples": resamples,
-    "scores": {name: _compared(results[title], signatures[title]) for name, title in titles},
+    "scores": {name: _compared(*both) for name, both in found.items()},
   }
 
 
-def _compared(results: Any, signature: Any) -> dict[str, Any]:
-  """The other system's score, by how much ours is higher, and the p-value, which is sacreBLEU's.
-
-  D is the difference of a score on the whole test set, and d the difference on a draw. The p-value is the share of
-  draws in which |d| - mean |d| exceeds |D|, with 1 added to both counts.
-  """
-  theirs, ours = results
+def _compared(theirs: Resampled, ours: Resampled) -> dict[str, Any]:
+  """The other system's score, by how much ours is higher, and the p-value."""
   return {
     "score": theirs.score,
     "difference": ours.score - theirs.score,
-    # sacreBLEU counts only draws that differ by more than the texts do, which gives 1 / 1001 for two equal texts.
-    "p_value": 1.0 if ours.score == theirs.score else ours.p_value,
-    "signature": str(signature),
+    "p_value": ours.p_value,
+    "signature": theirs.signature,
   }
 
 

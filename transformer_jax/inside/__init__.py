@@ -1,1 +1,1 @@
-"""Looking inside a model: attention as data, as pictures and as a page."""
+"""Looking inside models and runs: attention as data, pictures and pages; the report of a run."""

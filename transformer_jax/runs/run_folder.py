@@ -6,6 +6,7 @@ provenance.json   data, versions and machines that the run has seen
 SHA256SUMS        digests of these three, see `digests`
 checkpoints/STEP  see `checkpoint_files`
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
+report.html       a page about the run, for people
 """
 
 import json

@@ -1,6 +1,7 @@
 """The validation loss and scores of translations during training; `Translator` translates, as everywhere."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from transformer_jax.config import Config, Corpus
 from transformer_jax.data import pipeline
@@ -10,6 +11,7 @@ from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.scores import Scores, check_tokenization, exact_match_by_group, score
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import hosts
+from transformer_jax.runtime.errors import one_line
 from transformer_jax.runtime.progress import COLUMNS, shortened
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.training.task import Task
@@ -23,7 +25,7 @@ class TranslationValidation:
   Attributes:
     shown: as in `training.task.Validation`. The exact match is shown for numbers only: another text has more than one
       right translation.
-    samples: a few sources with their translations and references.
+    samples: a few sources with their translations and references, as lines of text.
   """
 
   samples = ""
@@ -44,12 +46,15 @@ class TranslationValidation:
       self._evaluator = Evaluator(config, task, data.validation, tokenizer)
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
 
-  def measure(self, params: Params) -> dict[str, float | str]:
-    """The loss, perplexity and accuracy on the whole validation set, and the scores of its first translations."""
-    line: dict[str, float | str] = {**self._evaluator.means(params)}
+  def measure(self, params: Params) -> dict[str, Any]:
+    """The loss, perplexity and accuracy on the whole validation set, and the scores of its first translations.
+
+    `samples` has the first few of them, each with `source`, `translation` and `reference`.
+    """
+    line: dict[str, Any] = {**self._evaluator.means(params)}
     if self._pairs:
-      scores, _ = self.translate(params, self._pairs)
-      line |= scores.to_dict()
+      scores, translations = self.translate(params, self._pairs)
+      line |= scores.to_dict() | {"samples": _kept(self._pairs, translations)}
     return line
 
   def test(self, params: Params) -> str:
@@ -72,6 +77,15 @@ class TranslationValidation:
     evaluate = self._config.evaluate
     references = [reference for _, reference in pairs]
     return score(translations, references, tokenize=evaluate.tokenize, lowercase=evaluate.lowercase), translations
+
+
+def _kept(pairs: list[tuple[str, str]], translations: list[str]) -> list[dict[str, str]]:
+  """The first translations as the log keeps them."""
+  first = list(zip(pairs, translations, strict=True))[:SAMPLES]
+  return [
+    {"source": one_line(source), "translation": one_line(translation), "reference": one_line(reference)}
+    for (source, reference), translation in first
+  ]
 
 
 def _sample(source: str, reference: str, translation: str) -> str:

@@ -1,5 +1,6 @@
 """The training loop: it updates, logs, evaluates, saves, resumes and stops."""
 
+import dataclasses
 import functools
 import os
 import signal
@@ -270,6 +271,7 @@ def _provenance(packed: PackedRows) -> dict[str, Any]:
   return {
     "time": _now(),
     "data": packed.fingerprint,
+    "packing": dataclasses.asdict(packed.report),
     "machine": devices.describe() | {"cores": devices.cores()},
     "versions": checks.package_versions(),
   }

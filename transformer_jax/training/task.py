@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax
 
@@ -26,8 +26,11 @@ class Validation(Protocol):
   shown: Mapping[str, str]
   samples: str
 
-  def measure(self, params: Params) -> dict[str, float | str]:
-    """The scores on the validation text by name; `loss` and `perplexity` are always there."""
+  def measure(self, params: Params) -> dict[str, Any]:
+    """The scores on the validation text by name, as JSON values; `loss` and `perplexity` are always there.
+
+    `samples` may have some translations, as `TranslationValidation` gives them.
+    """
     ...
 
   def test(self, params: Params) -> str:

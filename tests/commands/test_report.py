@@ -1,0 +1,70 @@
+"""The command `report`, on a tiny model of random weights."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import sacrebleu
+
+from tests.commands.lines import LINES
+
+
+def data_of(page: Path) -> dict:
+  _, _, rest = page.read_text().partition('<script type="application/json" id="data">')
+  return json.loads(rest.partition("</script>")[0])
+
+
+@pytest.fixture(autouse=True)
+def _without_page(workdir):
+  """The run folder is other tests', too."""
+  yield
+  (Path(workdir) / "report.html").unlink(missing_ok=True)
+
+
+def test_scores_of_a_text_are_sacrebleus(run, workdir, translator, files):
+  status, out, _ = run("report", "--workdir", workdir, "--data", files / "a")
+  page = Path(workdir) / "report.html"
+  assert (status, out) == (0, f"{page}\n")
+  [found] = data_of(page)["scored"]
+  translations, references = translator.translate(LINES), list(reversed(LINES))
+  assert found["sentences"] == len(LINES) and found["step"] == translator.step
+  assert found["scores"]["bleu"]["score"] == sacrebleu.corpus_bleu(translations, [references], force=True).score
+  assert found["scores"]["chrf"]["score"] == sacrebleu.corpus_chrf(translations, [references]).score
+
+
+def test_several_runs_are_one_page(run, workdir, translator, files):
+  output = files / "both.html"
+  argv = ["report", "--workdir", workdir, "--workdir", workdir, "--data", files / "a", "--output", output]
+  assert run(*argv)[:2] == (0, f"{output}\n")
+  found = data_of(output)
+  assert len(found["runs"]) == len(found["scored"]) == 2
+  assert found["scored"][1]["scores"]["bleu"]["p_value"] == 1.0
+
+
+def test_a_run_without_its_text_has_the_rest(run, workdir, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  config = json.loads((Path(workdir) / "config.json").read_text())
+  config["data"] |= {"corpus": "text", "validation": "/nowhere/text"}
+  (tmp_path / "run").mkdir()
+  (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+  status, _, said = run("report", "--workdir", "run")
+  assert status == 0 and "nothing was translated for this report" in said[-1] and "/nowhere/text" in said[-1]
+  page = tmp_path / "run" / "report.html"
+  assert data_of(page)["scored"] == [] and "/nowhere/text" in page.read_text()
+
+
+@pytest.mark.parametrize(
+  ("argv", "words"),
+  [
+    (["--workdir", "{}", "--workdir", "{}"], ["--output is missing"]),
+    (["--workdir", "{}", "--output", "/nowhere/x.html"], ["--output /nowhere/x.html cannot be written"]),
+    (["--workdir", "{}", "--data", "/nowhere/text"], ["/nowhere/text"]),
+    (["--workdir", "/nowhere"], ["/nowhere is not a run folder"]),
+    ([], ["--workdir"]),
+  ],
+  ids=str,
+)
+def test_a_mistake_is_one_line(run, workdir, argv, words):
+  status, out, said = run("report", *(argument.format(os.fspath(workdir)) for argument in argv))
+  assert (status, out, len(said)) == (2, "", 1) and all(word in said[0] for word in words)

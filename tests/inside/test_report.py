@@ -1,0 +1,257 @@
+"""The page of a report: what it shows is what the run folder and sacreBLEU say, and nothing of it runs or loads."""
+
+import base64
+import hashlib
+import json
+import shutil
+import tarfile
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from etils import epath
+
+from transformer_jax import runs
+from transformer_jax.decoding.attention import Attention
+from transformer_jax.inside import report
+from transformer_jax.inside.log import Sample
+from transformer_jax.inside.scored import Text, Translations, scored
+from transformer_jax.runtime.errors import InputError
+
+ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \" ' & \ud800"
+OLDER = Path(__file__).parents[1] / "runs" / "older" / "run.tar.xz"
+
+
+class Page(HTMLParser):
+  """The elements of a page, the text inside of elements, and its data."""
+
+  def __init__(self, content: bytes):
+    super().__init__()
+    self.elements: list[tuple[str, dict[str, str | None]]] = []
+    self.texts: dict[str, list[str]] = {}
+    self._open: list[str] = []
+    self.feed(content.decode())
+    self.data = json.loads(next(text for text in self.texts["script"] if text.startswith("{")))
+    self.text = " ".join(
+      text for name, texts in self.texts.items() if name not in ("script", "style") for text in texts
+    )
+
+  def handle_starttag(self, tag, attrs):
+    self.elements.append((tag, dict(attrs)))
+    self._open.append(tag)
+
+  def handle_endtag(self, tag):
+    while self._open and self._open.pop() != tag:
+      pass
+
+  def handle_data(self, data):
+    self.texts.setdefault(self._open[-1] if self._open else "", []).append(data)
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory):
+  """A run folder of version 0.1.0."""
+  folder = tmp_path_factory.mktemp("runs") / "older"
+  with tarfile.open(OLDER) as archive:
+    archive.extractall(folder, filter="data")
+  return folder
+
+
+@pytest.fixture
+def folder(older, tmp_path):
+  """A run folder whose small files a test may change."""
+  copy = shutil.copytree(older, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints"))
+  (copy / "checkpoints").mkdir()
+  return copy
+
+
+def log_of(folder):
+  return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def add_validation(folder, step, **values):
+  with open(folder / "metrics.jsonl", "a") as file:
+    file.write(json.dumps({"step": step, "split": "validation", **values}) + "\n")
+
+
+def sample(translation, source="a", reference="b"):
+  return {"source": source, "translation": translation, "reference": reference}
+
+
+def page_of(*folders, **options) -> Page:
+  return Page(report.render([runs.open(folder) for folder in folders], **options))
+
+
+def made(lines, pairs):
+  return Translations(Text("a text", pairs), lines, 7, "13a", False)
+
+
+def attend(source, target):
+  """Uniform weights over tokens that attack the page."""
+  return Attention((ATTACK, "b"), ("c",), (ATTACK,), {"cross": np.full((2, 3, 1, 2), 0.5, np.float32)})
+
+
+def assert_harmless(page: Page):
+  """No element that loads, no handler, no address, and no script but the page's own."""
+  assert not {tag for tag, _ in page.elements} & {"img", "iframe", "link", "object", "embed", "base", "form", "a"}
+  names = {name for _, attributes in page.elements for name in attributes}
+  assert not {name for name in names if name.startswith("on")} and not names & {"src", "href", "style", "action"}
+  policy = next(a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+  assert policy is not None and policy.startswith("default-src 'none'; ")
+  [style] = page.texts["style"]
+  script, data = sorted(page.texts["script"], key=lambda text: text.startswith("{"))
+  assert len([tag for tag, _ in page.elements if tag == "script"]) == 2 and json.loads(data)
+  for text in (style, script):
+    assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
+    assert "//" not in text.replace("// ", "") and "url(" not in text and "import" not in text
+
+
+def test_an_older_run_shows_its_log_and_its_config(older):
+  page = page_of(older)
+  assert_harmless(page)
+  lines = log_of(older)
+  assert page.data["runs"] == ["older"] and page.data["scored"] == []
+  for name, curve in page.data["curves"].items():
+    for line in curve["lines"]:
+      logged = [entry for entry in lines if entry["split"] == line["split"] and name in entry]
+      assert line["steps"] == [entry["step"] for entry in logged]
+      assert line["values"] == [entry[name] for entry in logged]
+  assert {"loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second"} <= page.data["curves"].keys()
+  config = json.loads((older / "config.json").read_text())
+  codes = page.texts["code"]
+  assert {f"{group}.{key}" for group in ("data", "train") for key in config[group]} <= {*codes}
+  assert codes[codes.index("train.steps") + 1] == str(config["train"]["steps"])
+  provenance = json.loads((older / "provenance.json").read_text())
+  assert all(f"{name} {version}" in page.text for name, version in provenance[-1]["versions"].items())
+  assert "not recorded" in page.text  # the counts of the text, which version 0.1.0 did not keep
+
+
+def test_counts_of_the_text_are_shown(folder):
+  packing = {
+    "rows": 7,
+    "tokens": 672,
+    "sides": 2,
+    "found": {"pairs": 40, "source tokens": 300, "target tokens": 372},
+    "left_out": {"pairs skipped, with an empty side": 3},
+  }
+  (folder / "provenance.json").write_text(json.dumps([{"data": "x", "packing": packing}]))
+  length = runs.open(folder).config.data.row_length
+  text = page_of(folder).text
+  assert f"40 pairs, 300 source tokens, 372 target tokens; 7 rows of {length}" in text
+  assert "on average 7.5 source tokens and 9.3 target tokens" in text
+  assert f"{1 - 672 / (2 * 7 * length):.1%} of the positions" in text
+  assert "3 pairs skipped, with an empty side" in text
+
+
+@pytest.mark.parametrize(
+  "packing", [7, {}, {"rows": "x"}, {"rows": 1, "tokens": 2, "sides": 1, "found": {"a": "b"}, "left_out": {}}]
+)
+def test_counts_of_another_form_are_not_shown(folder, packing):
+  (folder / "provenance.json").write_text(json.dumps([{"packing": packing, "time": 3, "machine": [], "versions": 0}]))
+  assert "not recorded" in page_of(folder).text
+
+
+def test_what_a_run_folder_or_a_model_writes_is_escaped(folder):
+  values = {"bleu": 3.0, "bleu_signature": ATTACK, "samples": [sample(ATTACK, ATTACK, ATTACK)]}
+  add_validation(folder, 900, **values)
+  (folder / "provenance.json").write_text(json.dumps([{"time": ATTACK, "machine": {ATTACK: ATTACK}}]))
+  config = json.loads((folder / "config.json").read_text())
+  config["data"]["train"] = ATTACK
+  (folder / "config.json").write_text(json.dumps(config))
+  pairs = [(ATTACK, ATTACK), ("one", "two"), ("three", "four")]
+  for page in (
+    page_of(folder),
+    page_of(folder, scored=scored([made([ATTACK, ATTACK, "vier"], pairs)._replace(attend=attend)]), notes=[ATTACK]),
+  ):
+    assert_harmless(page)
+    assert page.text.count("<img src=x onerror=alert(2)>") > 3  # as text
+
+
+def test_scores_are_those_that_were_computed(older):
+  pairs = [("one two three", "eins zwei drei"), ("four five", "vier fünf"), ("six", "sechs"), ("a b", "a b")]
+  [found] = scored([made(["eins zwei zwei", "vier fünf", "sieben", "a b"], pairs)])
+  page = page_of(older, scored=[found])
+  assert_harmless(page)
+  [data] = page.data["scored"]
+  assert data["scores"]["bleu"]["score"] == found.scores["bleu"].score
+  assert data["groups"] == [vars(group) for group in found.groups]
+  for value in found.scores.values():
+    assert f"{value.score:.2f}" in page.text and value.signature in page.text
+  for one in (*found.best, *found.worst):
+    assert one.translation in page.text and f"{one.chrf:.1f}" in page.text
+
+
+def test_several_runs_are_side_by_side(older, folder):
+  add_validation(folder, 901, loss=3.25)
+  pairs = [("one two", "eins zwei"), ("three", "drei"), ("four", "vier")]
+  both = scored([made(["eins", "drei", "vier"], pairs), made(["zwei", "drei", "fünf"], pairs)])
+  page = page_of(older, folder, older, scored=[*both, both[0]])
+  assert_harmless(page)
+  assert page.data["runs"] == ["older (1)", "run", "older (2)"]
+  loss = page.data["curves"]["loss"]["lines"]
+  assert [(line["run"], line["split"]) for line in loss] == [(n, s) for n in range(3) for s in ("train", "validation")]
+  assert loss[3]["steps"][-1] == 901 and loss[3]["values"][-1] == 3.25
+  p_value = both[1].scores["bleu"].p_value
+  assert p_value is not None and f"p = {p_value:.3f}" in page.text
+
+
+def test_names_tell_the_runs_apart():
+  assert report.names_of(["/a/runs/x", "/a/runs/y"]) == ["x", "y"]
+  assert report.names_of(["/a/one/x", "/a/two/x"]) == ["one/x", "two/x"]
+  assert report.names_of(["/a/x", "/a/x", "/a/y"]) == ["x (1)", "x (2)", "y"]
+
+
+def test_translations_over_time():
+  steps = [("x", 10), ("y", 20), ("y", 30), ("x", 40)]
+  [history] = report.histories_of([(step, [Sample("a", text, "b")]) for text, step in steps])
+  assert (history.source, history.reference, history.left_out) == ("a", "b", 0)
+  assert history.changes == [(10, 10, "x"), (20, 30, "y"), (40, 40, "x")]
+  [long] = report.histories_of([(step, [Sample("a", str(step), "b")]) for step in range(101)])
+  first = [change.first for change in long.changes]
+  assert first == sorted({*first}) and first[0] == 0 and first[-1] == 100 and len(first) + long.left_out == 101
+
+
+def test_samples_of_the_log_are_shown(folder):
+  for step, text in ((900, "zwischen"), (1000, "fertig")):
+    add_validation(folder, step, loss=1.0, samples=[sample(text, "source of it", "fertig")])
+  page = page_of(folder)
+  cells = page.texts["td"]
+  assert "zwischen" in cells and cells[cells.index("zwischen") - 1] == "900"
+  assert "equals the reference" in page.texts["span"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x00\xff{[\n" * 5, b'{"step": 1, "split": "train", "loss": NaN}\n'])
+def test_without_a_log_the_rest_is_shown(folder, content):
+  (folder / "metrics.jsonl").unlink()
+  if content is not None:
+    (folder / "metrics.jsonl").write_bytes(content)
+  page = page_of(folder)
+  assert_harmless(page)
+  assert page.data["curves"] == {} and "train.steps" in page.texts["code"]
+
+
+def test_a_damaged_provenance_is_a_note(folder):
+  (folder / "provenance.json").write_text("[{")
+  assert "provenance.json cannot be read" in page_of(folder).text
+
+
+def test_a_damaged_config_is_one_sentence(folder):
+  (folder / "config.json").write_text("{")
+  with pytest.raises(InputError, match=r"config\.json cannot be read"):
+    page_of(folder)
+
+
+def test_the_page_of_many_steps_is_small(folder):
+  lines = (f'{{"step": {n}, "split": "train", "loss": {3 + n % 7}}}\n' for n in range(1, 30_012))
+  (folder / "metrics.jsonl").write_text("".join(lines))
+  content = report.render([runs.open(folder)])
+  [line] = Page(content).data["curves"]["loss"]["lines"]
+  assert len(content) < 150_000 and line["steps"][-1] == 30_011 and {*line["values"]} >= {3, 9}
+
+
+def test_it_is_written_as_a_whole(older, tmp_path):
+  output = epath.Path(tmp_path) / "page.html"
+  report.write([runs.open(older)], output)
+  assert output.read_bytes() == report.render([runs.open(older)])
+  assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

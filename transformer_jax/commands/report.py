@@ -1,0 +1,118 @@
+"""`report`: writes a page about a run, or about several side by side."""
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING
+
+from transformer_jax.runtime.errors import InputError, RunError
+
+if TYPE_CHECKING:
+  from etils import epath
+
+  from transformer_jax.inside.scored import Text, Translations
+  from transformer_jax.runs.run import Run
+
+DESCRIPTION = """\
+Writes a report of a run: one HTML page that needs no network. It has the config, the text, curves, sample translations
+over time, and, if the run translates, scores with intervals, BLEU by source length, and the best and worst sentences.
+Several --workdir are put side by side. `train` writes the page at its end, without what takes translating.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add = parser.add_argument
+  add("--workdir", required=True, action="append", metavar="DIR", help="a run folder; give several to compare them")
+  add("--output", metavar="FILE", help="the page (default: report.html in the run folder; needed for several runs)")
+  add(
+    "--data",
+    metavar="PREFIX",
+    help="translate and score PREFIX.en and PREFIX.de, by the run's languages (default: the sentences of the "
+    "validation text that the run translates in each validation)",
+  )
+  add(
+    "--accept-edits",
+    action="store_true",
+    help="take config.json, tokenizer.model and provenance.json as they are, though they are not as they were written",
+  )
+
+
+def run(args: argparse.Namespace) -> None:
+  """`report`: writes a page about a run, or about several side by side."""
+  from etils import epath
+
+  from transformer_jax import runs
+  from transformer_jax.runtime.progress import doing
+
+  if len(args.workdir) > 1 and not args.output:
+    raise InputError("--output is missing: with several --workdir it names the file of the page")
+  opened = [runs.open(workdir, accept_edits=args.accept_edits) for workdir in args.workdir]
+  with doing("loading the libraries that translate"):
+    from transformer_jax.inside import report
+    from transformer_jax.inside.scored import scored
+
+  output = epath.Path(args.output).expanduser() if args.output else opened[0].path / report.FILE
+  _require_place(output)
+  translations, notes = _translations(opened, args.data)
+  report.write(opened, output, scored(translations) if translations else (), notes)
+  print(output)
+
+
+def _require_place(output: "epath.Path") -> None:
+  if output.is_dir() or not output.parent.is_dir():
+    raise InputError(f"--output {output} cannot be written: give a file in a folder that exists")
+
+
+def _translations(opened: "list[Run]", prefix: str | None) -> "tuple[list[Translations], list[str]]":
+  """The translations of every run, or none and the reason."""
+  from transformer_jax import registry
+  from transformer_jax.runtime.progress import say
+
+  commands = {run.path: registry.family(registry.name_of(run.config.model)).command for run in opened}
+  others = [path for path, command in commands.items() if command != "translate"]
+  if others and prefix:
+    raise InputError(f"--data is a text to translate, but the run in {others[0]} does not translate: leave it out")
+  if others:
+    return [], []
+  texts = []
+  try:
+    texts = [_text(run, prefix) for run in opened]
+    return [_translated(run, text) for run, text in zip(opened, texts, strict=True)], []
+  except (InputError, RunError) as error:
+    if prefix:
+      raise
+    note = f"nothing was translated for this report: {error}"
+    say(note)
+    return [], [f"{note[0].upper()}{note[1:]}."]
+
+
+def _text(run: "Run", prefix: str | None) -> "Text":
+  from transformer_jax.config import Corpus
+  from transformer_jax.data.pipeline import read_pairs
+  from transformer_jax.inside.scored import Text
+
+  data, most = run.config.data, run.config.evaluate.sentences or None
+  if prefix:
+    data, most = dataclasses.replace(data, corpus=Corpus.TEXT, validation=prefix), None
+  if not data.validation:
+    raise InputError("the run has no validation text: give --data PREFIX")
+  pairs = read_pairs(data, data.validation, most)
+  if not pairs:
+    raise InputError(f"{data.validation} has no sentences: give another --data PREFIX")
+  return Text(data.validation if prefix else f"the validation text ({data.validation})", pairs)
+
+
+def _translated(run: "Run", text: "Text") -> "Translations":
+  from transformer_jax.decoding.translator import Translator
+  from transformer_jax.evaluation.scores import check_tokenization
+  from transformer_jax.inside.scored import Translations
+  from transformer_jax.runtime.compilation_cache import use_compilation_cache
+  from transformer_jax.runtime.progress import Progress, say
+
+  evaluate = run.config.evaluate
+  check_tokenization(evaluate.tokenize)
+  use_compilation_cache()
+  translator = Translator.load(run, step="last")
+  with Progress("line", total=len(text.pairs)) as progress:
+    found = translator.translate_lines(text.sources, progress=progress.update, warn=say)
+    lines = [best[0].text for best in found]
+  return Translations(text, lines, translator.step, evaluate.tokenize, evaluate.lowercase, translator.attention)

@@ -1,0 +1,187 @@
+"""What a run folder says about the run: what was trained on what, in words that a page shows."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from transformer_jax import registry
+from transformer_jax.config import Config, Corpus, serialization
+from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.inside.log import Log, number
+from transformer_jax.runs import Run
+from transformer_jax.runtime.errors import InputError, RunError, one_line
+from transformer_jax.runtime.wording import counted
+
+_LONGEST = 600  # characters of a fact
+_UNKNOWN = "not recorded"
+
+
+class Key(NamedTuple):
+  """A key of the config.
+
+  Attributes:
+    value: as on the command line.
+    default: whether a config that does not set the key has this value.
+  """
+
+  value: str
+  default: bool
+
+
+def facts_of(run: Run, log: Log) -> tuple[dict[str, str], list[str]]:
+  """What is known of a run, by name, and sentences about what cannot be read."""
+  notes: list[str] = []
+
+  def known(read: Callable[[], Any], otherwise: Any) -> Any:
+    try:
+      return read()
+    except (InputError, RunError) as error:
+      notes.append(f"{one_line(error, _LONGEST)}.")
+      return otherwise
+
+  history = known(lambda: run.provenance, [])
+  last = history[-1] if history else {}
+  facts = {
+    "model": registry.name_of(run.config.model),
+    **_of_training(run.config, log),
+    "checkpoints": known(lambda: _checkpoints(run), "unreadable"),
+    **_of_data(run.config, history),
+    "vocabulary": _vocabulary(run.config),
+    "trained on": _in_words(last.get("machine")),
+    "versions": _in_words(last.get("versions")),
+    "started": _starts(history),
+  }
+  return {name: one_line(fact, _LONGEST) for name, fact in facts.items()}, notes
+
+
+def config_of(config: Config) -> dict[str, Key]:
+  """Every key of the config, such as `train.steps`."""
+  defaults = _defaults(config)
+  return {
+    name: Key(one_line("none" if value is None else value, _LONGEST), name in defaults and defaults[name] == value)
+    for name, value in {"model.family": registry.name_of(config.model), **serialization.flat(config)}.items()
+  }
+
+
+def _defaults(config: Config) -> dict[str, Any]:
+  """The default of each key that has one, as a JSON value."""
+  found: dict[str, Any] = {"debug": False}
+  for group in ("data", "model", "train", "decode", "evaluate"):
+    for field in dataclasses.fields(getattr(config, group)):
+      if field.default is not dataclasses.MISSING:
+        found[f"{group}.{field.name}"] = getattr(field.default, "value", field.default)
+  return found
+
+
+def _of_training(config: Config, log: Log) -> dict[str, str]:
+  lines = log.lines["train"]
+  updates, skipped, seconds, tokens = (
+    sum(number(line.get(name)) or 0 for line in lines) for name in ("updates", "skipped", "seconds", "target_tokens")
+  )
+  reached = lines[-1]["step"] if lines else 0
+  facts = {"updates": f"{reached:,} of {config.train.steps:,}"}
+  if skipped:
+    facts["updates"] += f", {skipped:,.0f} of {updates:,.0f} skipped"
+  if tokens:
+    facts["time"] = f"{duration(seconds)} of updates"
+    facts["tokens seen"] = f"{tokens:,.0f} target tokens"
+  return facts
+
+
+def _checkpoints(run: Run) -> str:
+  found = run.checkpoints
+  steps = ", ".join(f"{step:,}" for step in found.steps[-20:]) or "none"
+  return f"{steps}; the best by validation loss is {found.best:,}" if found.best is not None else steps
+
+
+def _of_data(config: Config, history: list[dict[str, Any]]) -> dict[str, str]:
+  data = config.data
+  corpus = "numbers in words" if data.corpus is Corpus.NUMBERS else f"{data.corpus.value} {data.dataset}".strip()
+  facts = {"corpus": corpus}
+  if config.model.translates:
+    facts["languages"] = f"{data.source_language} to {data.target_language}"
+  facts |= {
+    "training text": data.train,
+    "validation text": data.validation or "none",
+    "test text": data.test or "none",
+  }
+  averaged = history[-1].get("averaged") if history else None
+  if averaged:
+    facts["averaged from"] = f"steps {', '.join(map(str, averaged['steps']))} of {averaged['run']}"
+  packing = packing_of(history)
+  facts["text in rows"], facts["lengths"], facts["padding"], facts["left out"] = (
+    (_UNKNOWN,) * 4 if packing is None else _of_packing(packing, config)
+  )
+  return facts
+
+
+def _of_packing(packing: PackingReport, config: Config) -> tuple[str, str, str, str]:
+  found = ", ".join(counted(count, names) for names, count in packing.found.items())
+  examples, *sides = packing.found.items() or [("", 0)]
+  means = [f"{count / max(1, examples[1]):.1f} {names}" for names, count in sides]
+  lengths = [f"on average {' and '.join(means)}"] if means else []
+  lengths.append(f"at most {config.data.longest} tokens on a side")
+  rows = f"{counted(packing.rows, 'rows')} of {config.data.row_length}"
+  return (
+    f"{found}; {rows}" if found else rows,
+    ", ".join(lengths),
+    f"{packing.padding(config.data.row_length):.1%} of the positions",
+    ", ".join(packing.missing()) or "nothing",
+  )
+
+
+def packing_of(history: list[dict[str, Any]]) -> PackingReport | None:
+  """The counts of the last start that recorded them; None if there are none that make sense."""
+  values = next((entry["packing"] for entry in reversed(history) if "packing" in entry), None)
+  if not isinstance(values, dict):
+    return None
+  rows, tokens, sides = (_count(values.get(name)) for name in ("rows", "tokens", "sides"))
+  found, left_out = (_counts(values.get(name)) for name in ("found", "left_out"))
+  if rows is None or tokens is None or sides is None or found is None or left_out is None:
+    return None
+  return PackingReport(rows, tokens, sides, found, left_out)
+
+
+def _counts(values: object) -> dict[str, int] | None:
+  if not isinstance(values, dict):
+    return None
+  counts = {str(name): count for name, value in values.items() if (count := _count(value)) is not None}
+  return counts if len(counts) == len(values) else None
+
+
+def _count(value: object) -> int | None:
+  return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
+
+
+def _vocabulary(config: Config) -> str:
+  learned = f"taken from {config.data.tokenizer}" if config.data.tokenizer else "learned from the training text"
+  if config.train.init_from:
+    learned = f"that of the run {config.train.init_from}"
+  return f"{counted(config.model.vocab_size, 'pieces')}, {learned}"
+
+
+def _starts(history: list[dict[str, Any]]) -> str:
+  times = [str(entry["time"]) for entry in history if isinstance(entry.get("time"), str)]
+  if not times:
+    return _UNKNOWN
+  again = f", and {counted(len(times) - 1, 'times')} again, last {times[-1]}" if len(times) > 1 else ""
+  return f"{times[0]}{again}"
+
+
+def _in_words(values: object) -> str:
+  """The entries of a JSON object, each as `name value`."""
+  if not isinstance(values, Mapping):
+    return _UNKNOWN if values is None else str(values)
+  return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def duration(seconds: float) -> str:
+  """A time in its two largest units, such as `2 hours 5 minutes`."""
+  whole = round(seconds)
+  units = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
+  parts = []
+  for names, size in units:
+    count, whole = divmod(whole, size)
+    if count or parts:
+      parts.append((count, names))
+  return " ".join(counted(count, names) for count, names in parts[:2] if count) or "less than a second"
