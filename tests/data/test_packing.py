@@ -98,7 +98,7 @@ def test_what_is_left_out_is_counted(sentences):
     sides=2,
     found={"pairs": len(expected), "source tokens": source_tokens, "target tokens": target_tokens},
     left_out={
-      f"pairs skipped, longer than 7 tokens (longest: {longest_seen})": len(full) - len(expected),
+      f"pairs skipped, longer than 7 tokens (the longest has {longest_seen})": len(full) - len(expected),
       "pairs skipped, with an empty side": len(sentences) - len(full),
     },
   )
@@ -138,5 +138,5 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
   monkeypatch.setattr(packing, "AT_ONCE", 64 * 1024)
   report = PackingReport()
   assert list(packing.encode_pairs(pairs, Seen(), ROW_LENGTH, report)) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
-  assert report.missing() == [f"40 pairs skipped, longer than {ROW_LENGTH} tokens (longest: 65,537)"]
+  assert report.missing() == [f"40 pairs skipped, longer than {ROW_LENGTH} tokens (the longest has 65,537)"]
   assert (1 << 16) <= max(seen) < 2 << 16

@@ -67,7 +67,7 @@ def test_rows_hold_the_corpus_and_the_report_says_what_is_left_out(data):
   assert found == {(b"a bb" + end, b"c" + end), (b"dd" + end, b"ee ff" + end), (b"h" + end, b"i" + end)}
   report = packed.report
   assert report.found == {"pairs": 3, "source tokens": 10, "target tokens": 10} and report.tokens == 20
-  assert list(report.left_out.values()) == [1, 1] and "longest: 24" in report.missing()[0]
+  assert list(report.left_out.values()) == [1, 1] and "longest has 24" in report.missing()[0]
 
 
 SIDES = (SOURCE, SOURCE_SEGMENTS), (TARGET, TARGET_SEGMENTS)

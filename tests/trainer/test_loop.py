@@ -121,10 +121,10 @@ def test_what_a_run_says(prefix, tmp_path, monkeypatch, capfd):
 training on 128 pairs
   1,232 source tokens, 1,232 target tokens
   84 rows of 16, {number}% padding
-  83 pairs skipped, longer than 16 tokens \(longest: 26\)
+  83 pairs skipped, longer than 16 tokens \(the longest has 26\)
 the loss is that of 128 pairs of
   text
-  83 pairs skipped, longer than 16 tokens \(longest: 26\)
+  83 pairs skipped, longer than 16 tokens \(the longest has 26\)
 step 2: loss {number}, perplexity {number}, {number} target tokens/s
 step 3: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
   source:      .+

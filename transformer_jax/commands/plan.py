@@ -17,7 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
   add_config_arguments(parser, "the first example")
   add("--devices", type=int, default=1, metavar="N", help="devices that share a batch (default 1)")
-  add("--rate", type=float, metavar="R", help="operations per second of one device, such as 60e12; gives the time")
+  add(
+    "--rate",
+    type=float,
+    metavar="R",
+    help="operations per second of one device, such as 60e12, or 50e9 for a CPU core; gives the time",
+  )
   add(
     "--fit",
     metavar="MEMORY",

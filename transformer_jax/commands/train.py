@@ -11,7 +11,7 @@ from transformer_jax.commands.experiment import add_config_arguments, print_help
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import keep_beside
-from transformer_jax.runtime.progress import doing, say
+from transformer_jax.runtime.progress import doing, mute, say
 
 DESCRIPTION = """\
 Trains a model: without flags that of the first example, configs/numbers.py. The same command, or --workdir alone,
@@ -54,6 +54,8 @@ def run(args: argparse.Namespace) -> None:
     print_help(args)
     return
   cluster = _checked(Cluster(args.coordinator, args.hosts, args.host))
+  if cluster.host:
+    mute()  # host 0 prints the same
   keys = flags.read_keys(args.overrides)
   # The config of a run in --workdir is read later, as perhaps only the main host has that folder.
   config = None if args.workdir and not args.config else read_config(args)

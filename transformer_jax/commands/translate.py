@@ -23,7 +23,11 @@ waits for its translation gets it before the end of the input.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_search_arguments(parser)
   parser.add_argument("--n-best", type=int, default=1, metavar="N", help="translations of each line (default 1)")
-  parser.add_argument("--scores", action="store_true", help="write each translation's score and a tab before it")
+  parser.add_argument(
+    "--scores",
+    action="store_true",
+    help="write each translation's score and a tab before it: its log-probability over its length penalty",
+  )
   parser.add_argument(
     "--long",
     choices=("split", "refuse"),

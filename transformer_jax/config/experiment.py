@@ -141,8 +141,9 @@ class TrainConfig:
     max_skipped: the most updates in a row that may be skipped because their loss
       or gradients are not finite; more end the run.
     seed: the seed of the parameters, of dropout and of the order of rows.
-    init_from: a run folder; this run begins with its vocabulary, and with its
-      last parameters of the same names and shapes. Empty means random parameters.
+    init_from: a run folder; this run begins with its sizes, its vocabulary and
+      its last parameters, or their moving average. All other keys are those of
+      this run. Empty means random parameters.
     log_every: the steps between two lines of the log.
     save_every: the steps between two checkpoints; 0 saves only at the end.
     keep: the number of last checkpoints to keep; the best by validation loss is

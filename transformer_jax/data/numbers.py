@@ -38,7 +38,7 @@ class NumberPairs:
     if which not in PAIRS:
       raise InputError(
         f"the numbers corpus has no split {which!r}: set config.data.train, config.data.validation and "
-        "config.data.test to one of train, validation, test, or config.data.corpus to text to read files"
+        "config.data.test to one of train, validation, test; for files of your own start with --config=text"
       )
     for side, language in (("source", source_language), ("target", target_language)):
       if language not in CONVERTER_CLASSES:

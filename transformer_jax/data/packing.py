@@ -67,7 +67,7 @@ def encode_pairs(
       report.found["target tokens"] += len(target) + 1
       yield [*source, EOS], [*target, EOS]
   report.left_out = {
-    f"pairs skipped, longer than {counted(longest, 'tokens')} (longest: {longest_seen:,})": too_long,
+    f"pairs skipped, longer than {counted(longest, 'tokens')} (the longest has {longest_seen:,})": too_long,
     "pairs skipped, with an empty side": empty,
   }
 

@@ -19,15 +19,21 @@ from transformer_jax.runtime.errors import InputError
 
 @contextlib.contextmanager
 def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
-  """Keeps others from training in the same run folder meanwhile; makes the folder.
+  """Keeps others from training in the same run folder meanwhile; makes the folder, and removes it if it stays empty.
 
   Raises:
     InputError: another process trains there, or the folder cannot be written.
   """
   with hosts.collective_errors():
+    is_new = not workdir.exists()
     lock = _lock_to_train(workdir) if devices.is_main_host() else None
-  with _closed_at_the_end(lock):
-    yield
+  try:
+    with _closed_at_the_end(lock):
+      yield
+  finally:
+    if is_new and lock is not None:
+      with contextlib.suppress(OSError):  # it is not empty
+        os.rmdir(workdir)
 
 
 def _lock_to_train(workdir: epath.Path) -> int | None:

@@ -13,6 +13,7 @@ from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import devices, hosts, untrusted
 from transformer_jax.runtime.errors import InputError, require
+from transformer_jax.runtime.progress import say
 
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
@@ -133,9 +134,12 @@ def _require_same(run: Run, config: Config) -> None:
       f"the config is of a {another} model, but the run in {run.path} of a {family}: use another --workdir"
     )
   before = serialization.flat(run.config)
-  for key, value in serialization.flat(config).items():
-    if value != before[key] and not _FREE & {key, key.split(".")[0]}:
+  changed = {key: value for key, value in serialization.flat(config).items() if value != before[key]}
+  for key, value in changed.items():
+    if not _FREE & {key, key.split(".")[0]}:
       raise InputError(
         f"config.{key} is {value!r}, but the run in {run.path} was begun with {before[key]!r}: "
         "set it back, or use another --workdir"
       )
+  for key, value in changed.items():
+    say(f"config.{key} is now {value!r}, before {before[key]!r}")

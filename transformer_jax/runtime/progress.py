@@ -86,7 +86,8 @@ class Progress:
   def update(self, count: int) -> None:
     """Counts `count` more units as done."""
     self._count += count
-    self._first = self._first or (self._count, time.monotonic())
+    if count:
+      self._first = self._first or (self._count, time.monotonic())
     if self._bar is not None:
       if self._time_left() is not None:
         self._bar.bar_format = None  # tqdm's default, with the time left
