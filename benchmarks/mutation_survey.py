@@ -8,16 +8,19 @@ mutant at each place. Each mutant is put into a copy of the repository, where th
 until a test fails. The same command resumes after a stop. OUTPUT gets `mutants.json`, one line per mutant, and
 `table.md`, the counts by file; docs/mutants.md tells which survivors compute the same as the code.
 
-Type annotations, which have no effect, and lines that no test can execute (`if TYPE_CHECKING`) are not drawn.
+Type annotations, which have no effect, and lines that no test can execute (`if TYPE_CHECKING`) are not drawn, nor are
+mutants that are not Python. A line that runs when its module is imported has all tests that use the module.
 """
 
 import argparse
 import ast
 import collections
+import itertools
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -34,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_jax"
 ROOMS = ("model", "training", "decoding", "data", "evaluation", "recurrent", "language")
 TESTS = "not slow"
-SECONDS = 900  # for the tests of one mutant; an endless loop counts as caught
+SECONDS = 600  # for one test; an endless loop counts as caught
 
 
 class Mutant(NamedTuple):
@@ -47,13 +50,14 @@ class Mutant(NamedTuple):
 
 
 def main() -> None:
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # `tried` puts the original back
   args = parse()
   folder, output = Path(args.folder).resolve(), Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
   tree = copied(folder)
   files_of = covering(folder, tree)
   results = read(folder / "mutants.jsonl")
-  mutants = [mutant for room in args.rooms for mutant in drawn(room, args.each, args.seed)]
+  mutants = [mutant for room in args.rooms for mutant in drawn(tree, room, args.each, args.seed)]
   for number, mutant in enumerate(mutants, 1):
     if mutant not in results:
       results[mutant] = tried(tree, mutant, files_of.get((mutant.path, mutant.line), []))
@@ -104,12 +108,17 @@ def covering(folder: Path, tree: Path) -> dict[tuple[str, int], list[str]]:
     (folder / "coverage.new").rename(database)
   data = coverage.CoverageData(str(database))
   data.read()
-  found: dict[tuple[str, int], set[str]] = collections.defaultdict(set)
+  found: dict[tuple[str, int], set[str]] = {}
   for path in data.measured_files():
     name = Path(path).relative_to(tree).as_posix()
-    for line, contexts in data.contexts_by_lineno(path).items():
-      found[name, line] |= {context.partition("::")[0] for context in contexts if "::" in context}
+    lines = {line: _files(contexts) for line, contexts in data.contexts_by_lineno(path).items()}
+    every = set().union(*lines.values())
+    found |= {(name, line): files or every for line, files in lines.items()}
   return {place: sorted(files, key=lambda file: distance(place[0], file)) for place, files in found.items()}
+
+
+def _files(contexts: list[str]) -> set[str]:
+  return {context.partition("::")[0] for context in contexts if "::" in context}
 
 
 def distance(path: str, file: str) -> tuple[bool, bool, str]:
@@ -118,24 +127,40 @@ def distance(path: str, file: str) -> tuple[bool, bool, str]:
   return Path(file).name != f"test_{name}.py", f"tests/{room}/" not in file, file
 
 
-def drawn(room: str, each: int, seed: int) -> list[Mutant]:
-  """Random places of a room with one mutant each; a larger `each` only adds places at the end."""
-  places = [place for path in sorted((ROOT / PACKAGE / room).rglob("*.py")) for place in places_of(path)]
+def drawn(tree: Path, room: str, each: int, seed: int) -> list[Mutant]:
+  """Random places of a room with one mutant each; a larger `each` only adds mutants at the end."""
+  places = [place for path in sorted((tree / PACKAGE / room).rglob("*.py")) for place in places_of(tree, path)]
   generator = random.Random(f"{room} {seed}")
   generator.shuffle(places)
-  return [generator.choice(place) for place in places[:each]]
+  return list(
+    itertools.islice((mutant for place in places if is_python(tree, mutant := generator.choice(place))), each)
+  )
 
 
-def places_of(path: Path) -> list[list[Mutant]]:
+def is_python(tree: Path, mutant: Mutant) -> bool:
+  """Whether the mutated file compiles; an operator takes the `*` of keyword-only arguments for a product."""
+  try:
+    compile(mutated(tree / mutant.path, mutant), mutant.path, "exec")
+  except SyntaxError:
+    return False
+  return True
+
+
+def mutated(path: Path, mutant: Mutant) -> str:
+  operator = cosmic_ray.plugins.get_operator(mutant.operator)()
+  return mutate_code(path.read_text(), operator, mutant.occurrence) or ""
+
+
+def places_of(tree: Path, path: Path) -> list[list[Mutant]]:
   """The mutants of each place that can be changed; one place often has ten mutants, most of which raise an error."""
-  tree, silent = get_ast_from_path(path), silent_ranges(path)
-  name = path.relative_to(ROOT).as_posix()
+  syntax, silent = get_ast_from_path(path), silent_ranges(path)
+  name = path.relative_to(tree).as_posix()
   found: dict[tuple[int, int], list[Mutant]] = collections.defaultdict(list)
   for operator_name in sorted(cosmic_ray.plugins.operator_names()):
     operator_class, occurrence = cosmic_ray.plugins.get_operator(operator_name), 0
     if operator_class.arguments():
       continue
-    for node in ast_nodes(tree):
+    for node in ast_nodes(syntax):
       for start, _ in operator_class().mutation_positions(node):
         if not any(first <= start < last for first, last in silent):
           found[start].append(Mutant(name, operator_name, occurrence, start[0]))
@@ -161,12 +186,10 @@ def tried(tree: Path, mutant: Mutant, files: list[str]) -> dict[str, Any]:
   """The result of the tests of one mutant."""
   target, began = tree / mutant.path, time.monotonic()
   original = target.read_text()
-  operator = cosmic_ray.plugins.get_operator(mutant.operator)()
-  mutated = mutate_code(original, operator, mutant.occurrence)
-  assert mutated, mutant
-  changed = [line.strip() for line in mutated.splitlines() if line not in original.splitlines()]
+  text = mutated(target, mutant)
+  changed = [line.strip() for line in text.splitlines() if line not in original.splitlines()]
   try:
-    target.write_text(mutated)
+    target.write_text(text)
     outcome, by = run(tree, files)
   finally:
     target.write_text(original)
@@ -177,13 +200,9 @@ def run(tree: Path, files: list[str]) -> tuple[str, str]:
   """Whether a test of these files fails, and which one."""
   if not files:
     return "survived", "no test executes the line"
-  program = [sys.executable, "-m", "pytest", "-q", "-m", TESTS, "-x", "-n", "0", "-p", "no:cacheprovider", *files]
-  try:
-    done = subprocess.run(
-      program, cwd=tree, env=environment(tree.parent, tree), capture_output=True, text=True, timeout=SECONDS
-    )
-  except subprocess.TimeoutExpired:
-    return "caught", f"more than {SECONDS} seconds"
+  program = [sys.executable, "-m", "pytest", "-q", "-m", TESTS, "-x", "-n", "0", "-p", "no:cacheprovider"]
+  program += ["--timeout", str(SECONDS), *files]
+  done = subprocess.run(program, cwd=tree, env=environment(tree.parent, tree), capture_output=True, text=True)
   if done.returncode == 0:
     return "survived", ""
   failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
