@@ -8,10 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line, make_run
+from tests.example_commands import command_line
 from transformer_jax import runs
 from transformer_jax.decoding.attention import Attention
-from transformer_jax.decoding.translator import Translator
 from transformer_jax.inside import attention as inside
 from transformer_jax.inside.choice import Choice
 from transformer_jax.language.config import ELMoConfig
@@ -31,19 +30,8 @@ def found():
   return Attention(HOSTILE, ("<s>", *HOSTILE[1:5]), HOSTILE[2:7], weights)
 
 
-@pytest.fixture(scope="module")
-def workdir(tmp_path_factory):
-  return str(make_run(tmp_path_factory.mktemp("run")))
-
-
-@pytest.fixture(scope="module")
-def translator(workdir):
-  return Translator.load(workdir)
-
-
 @pytest.fixture
-def run(workdir, translator, monkeypatch, capfdbinary, tmp_path):
-  monkeypatch.setattr(Translator, "load", lambda run, *, step: translator)
+def run(workdir, monkeypatch, capfdbinary, tmp_path):
   command = command_line(monkeypatch, capfdbinary, tmp_path)
   return lambda *argv: command("attention", "--workdir", workdir, *argv)
 

@@ -6,6 +6,7 @@ Modules that need JAX are imported inside `run`, so that --help and a wrong flag
 from types import ModuleType
 
 from transformer_jax.commands import (
+  align,
   attention,
   average,
   classify,
@@ -29,6 +30,7 @@ COMMANDS: dict[str, ModuleType] = {
   "average": average,
   "attention": attention,
   "report": report,
+  "align": align,
   "generate": generate,
   "classify": classify,
   "serve": serve,

@@ -1,0 +1,79 @@
+"""Word alignments against sets and loops, and the command `align`."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+from tests.example_commands import command_line
+from transformer_jax.decoding.attention import Attention
+from transformer_jax.inside import alignment
+from transformer_jax.inside.alignment import Gold, error_rate, links, parse_gold, pharaoh, words_of
+from transformer_jax.runtime.errors import InputError
+
+SOURCE = (" a", "b", " ", "cd", " e", "</s>")  # ab cd e
+TARGET = (" x", " y", "z", " ", "</s>")  # x yz
+
+
+def looking(*best):
+  """Two layers; in the first, target token i looks most at source token best[i] in the mean of the heads alone."""
+  weights = np.full((2, 2, len(TARGET), len(SOURCE)), 0.1, np.float32)
+  for token, place in enumerate(best):
+    weights[0, :, token, place] = 0.5
+    weights[0, token % 2, token, (place + 1) % 5] = 0.8  # one head alone looks elsewhere
+    weights[0, 1 - token % 2, token, (place + 1) % 5] = 0.0
+  weights[..., -1] = 0.9  # the end of the sentence is no word
+  weights[..., 2] = 0.95  # nor is a space
+  return Attention(SOURCE, ("<s>", *TARGET[:-1]), TARGET, {"cross": weights})
+
+
+def test_words():
+  assert doctest.testmod(alignment).attempted and not doctest.testmod(alignment).failed
+  assert words_of(SOURCE[:-1]) == [0, 0, None, 1, 2] and words_of(TARGET[:-1]) == [0, 1, 1, None]
+  assert words_of((" a b", "  ", "c")) == [1, None, 2] and words_of(()) == []
+
+
+def test_links():
+  assert links(looking(3, 0, 1, 4), 0) == [(1, 0), (0, 1)]
+  assert links(looking(4, 1, 3, 4), 0) == [(2, 0), (0, 1), (1, 1)]
+  assert pharaoh([(1, 0), (0, 1)]) == "1-0 0-1"
+  nothing = Attention(("</s>",), ("<s>",), ("</s>",), {"cross": np.ones((1, 1, 1, 1), np.float32)})
+  assert links(nothing, 0) == []
+
+
+def test_the_error_rate_is_that_of_och_and_ney():
+  gold = [parse_gold("0-0 1p1 2?1", "line 1"), parse_gold("", "line 2"), parse_gold("3-0", "line 3")]
+  assert gold[0] == Gold(frozenset({(0, 0)}), frozenset({(0, 0), (1, 1), (2, 1)}))
+  found = [[(0, 0), (1, 1), (5, 5)], [(0, 0)], []]
+  rate = error_rate(found, gold)
+  # A and S: 1, A and P: 2, A: 4, S: 2.
+  np.testing.assert_allclose(rate[:1] + rate[3:], (1 - 3 / 6, 2 / 4, 1 / 2))
+  assert rate.low <= rate.error_rate <= rate.high <= 1
+  exact = error_rate([[(0, 0)]], [gold[0]])
+  assert exact == (0, 0, 0, 1, 1)
+  with pytest.raises(InputError, match="no link to compare"):
+    error_rate([[]], [gold[1]])
+  with pytest.raises(InputError, match=r"line 7, has '1_2', but a link is 0-1"):
+    parse_gold("0-0 1_2", "gold, line 7,")
+
+
+@pytest.fixture
+def run(workdir, monkeypatch, capfdbinary, tmp_path):
+  command = command_line(monkeypatch, capfdbinary, tmp_path)
+  return lambda *argv: command("align", "--workdir", workdir, *argv)
+
+
+def test_the_command(run, tmp_path):
+  (tmp_path / "text.en").write_text("ab cd\n\nde\n")
+  (tmp_path / "text.de").write_text("cd\nab\nab cd\n")
+  (tmp_path / "gold").write_text("0-0 1p0\n\n0-0 0-1\n")
+  argv = ["--data", tmp_path / "text"]
+  status, out, err = run(*argv, "--gold", tmp_path / "gold")
+  assert status == 0 and len(err) == 1 and "alignment error rate " in err[0] and err[0].endswith("3 pairs")
+  first, second, third, end = out.split("\n")
+  assert first in ("0-0", "1-0", "0-0 1-0") and (second, third, end) == ("", "0-0 0-1", "")
+  status, _, err = run(*argv, "--layer", 2)
+  assert status == 2 and "--layer is 2, but must be from 1 to 1" in err[-1]
+  (tmp_path / "gold").write_text("0-0\n")
+  status, out, err = run(*argv, "--gold", tmp_path / "gold")
+  assert (status, out) == (2, "") and "gold has 1 lines, but" in err[-1]

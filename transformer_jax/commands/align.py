@@ -1,0 +1,69 @@
+"""`align`: word alignments of sentence pairs."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
+from transformer_jax.runtime.errors import InputError, require_option
+
+if TYPE_CHECKING:
+  from transformer_jax.inside.alignment import Gold
+
+DESCRIPTION = """\
+Aligns the words of sentence pairs by a model's cross-attention: prints a line for each pair in Pharaoh's format, such
+as 0-0 2-1, where i-j links source word i and target word j, from 0. Words are what spaces separate. Each target token
+is linked to the source token with the largest mean weight over the heads of a layer (Garg et al. 2019). With --gold the
+alignment error rate (Och and Ney 2003) goes to standard error.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add_workdir_arguments(parser)
+  add = parser.add_argument
+  add("--data", required=True, metavar="PREFIX", help="the sentence pairs, as config.data.train names them")
+  add("--layer", type=int, metavar="L", help="the layer, from 1 (default: the last but one, if there are several)")
+  add("--gold", metavar="FILE", help="alignments by hand, a line for each pair: 0-1 is sure, 0p1 or 0?1 is possible")
+
+
+def run(args: argparse.Namespace) -> None:
+  """`align`: word alignments of sentence pairs."""
+  from transformer_jax.data.text import TextPairs
+  from transformer_jax.decoding.attention import CROSS
+  from transformer_jax.decoding.translator import Translator
+  from transformer_jax.inside import alignment
+  from transformer_jax.runtime.compilation_cache import use_compilation_cache
+  from transformer_jax.runtime.progress import say
+
+  gold = _read_gold(args.gold) if args.gold else None
+  use_compilation_cache()
+  opened = run_to_restore(args, "translate")
+  data = opened.config.data
+  pairs = list(TextPairs(args.data, data.source_language, data.target_language))
+  if gold is not None and len(gold) != len(pairs):
+    raise InputError(f"{args.gold} has {len(gold)} lines, but {args.data} has {len(pairs)} pairs: give one for each")
+  translator, found = Translator.load(opened, step=args.step), []
+  for number, (source, target) in enumerate(pairs, 1):
+    try:
+      attention = translator.attention(source, target)
+    except InputError as error:
+      raise InputError(f"pair {number} of {args.data}: {error}") from error
+    layers = len(attention.weights[CROSS])
+    require_option("--layer", args.layer, args.layer is None or 1 <= args.layer <= layers, f"from 1 to {layers}")
+    found.append(alignment.links(attention, (args.layer or max(1, layers - 1)) - 1))
+    print(alignment.pharaoh(found[-1]))
+  if gold is not None:
+    rate = alignment.error_rate(found, gold)
+    say(
+      f"alignment error rate {rate.error_rate:.3f} (95% interval {rate.low:.3f} to {rate.high:.3f}), "
+      f"precision {rate.precision:.3f}, recall {rate.recall:.3f}, {len(found)} pairs"
+    )
+
+
+def _read_gold(name: str) -> "list[Gold]":
+  from etils import epath
+
+  from transformer_jax.data.text import lines_of
+  from transformer_jax.inside.alignment import parse_gold
+
+  lines = lines_of(epath.Path(name).expanduser())
+  return [parse_gold(line, f"{name}, line {number},") for number, line in enumerate(lines, 1)]

@@ -1,0 +1,135 @@
+"""Word alignments from cross-attention (Garg et al. 2019), and their error rate (Och and Ney 2003)."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from transformer_jax.decoding.attention import CROSS, Attention
+from transformer_jax.runtime.errors import InputError
+
+Link = tuple[int, int]  # the numbers of a source word and of a target word, from 0
+
+_LINK = re.compile(r"(\d+)([-p?])(\d+)")
+_RESAMPLES = 1000
+
+
+class Gold(NamedTuple):
+  """The alignment of a sentence pair by hand.
+
+  Attributes:
+    sure: the links that must be there.
+    possible: the links that may be there, the sure ones among them.
+  """
+
+  sure: frozenset[Link]
+  possible: frozenset[Link]
+
+
+class ErrorRate(NamedTuple):
+  """How far alignments are from those by hand.
+
+  Attributes:
+    error_rate: 1 - (|A and S| + |A and P|) / (|A| + |S|), from 0 to 1.
+    low, high: the 95% interval of the error rate, by bootstrap over sentences.
+    precision: |A and P| / |A|.
+    recall: |A and S| / |S|.
+  """
+
+  error_rate: float
+  low: float
+  high: float
+  precision: float
+  recall: float
+
+
+def words_of(tokens: Sequence[str]) -> list[int | None]:
+  """The number of the word that each token belongs to; None for a token of spaces alone.
+
+  Words are what spaces separate, as in the text's `split(" ")` without empty parts.
+
+  >>> words_of((" th", "ree", " ", "se", "ven", "</s>")[:-1])
+  [0, 0, None, 1, 1]
+  """
+  words: list[int | None] = []
+  number, between = -1, True
+  for token in tokens:
+    own = None
+    for character in token:
+      if character != " ":
+        number += between
+        own = number
+      between = character == " "
+    words.append(own)
+  return words
+
+
+def links(attention: Attention, layer: int) -> list[Link]:
+  """The links of a sentence pair in the order of the target.
+
+  Each target token is linked to the source token with the largest mean weight over the heads of the layer, the end of
+  the sentence left out. Two words are linked if tokens of them are.
+
+  Args:
+    attention: the model's attention over the pair.
+    layer: the layer, from 0.
+  """
+  weights = attention.weights[CROSS][layer].mean(axis=0)[:-1, :-1]  # [target, source] without EOS
+  source, target = words_of(attention.source[:-1]), words_of(attention.target[:-1])
+  real = np.array([word is not None for word in source], bool)
+  found: set[Link] = set()
+  for row, word in zip(np.where(real, weights, -1), target, strict=True):
+    if word is not None and real.any():
+      best = source[int(np.argmax(row))]
+      assert best is not None
+      found.add((best, word))
+  return sorted(found, key=lambda link: (link[1], link[0]))
+
+
+def pharaoh(found: Sequence[Link]) -> str:
+  """The links in Pharaoh's format: `0-0 2-1`."""
+  return " ".join(f"{source}-{target}" for source, target in found)
+
+
+def parse_gold(line: str, place: str) -> Gold:
+  """The links of a line such as `0-0 2-1 3p2`: `-` for a sure link, `p` or `?` for a possible one.
+
+  Raises:
+    InputError: the line has something else; `place` says which line it is.
+  """
+  sure, possible = set(), set()
+  for text in line.split():
+    match = _LINK.fullmatch(text)
+    if match is None:
+      raise InputError(f"{place} has {text!r}, but a link is 0-1 if it is sure, 0p1 or 0?1 if it is possible")
+    link = int(match[1]), int(match[3])
+    possible.add(link)
+    if match[2] == "-":
+      sure.add(link)
+  return Gold(frozenset(sure), frozenset(possible))
+
+
+def error_rate(found: Sequence[Sequence[Link]], gold: Sequence[Gold]) -> ErrorRate:
+  """The alignment error rate of a corpus.
+
+  Raises:
+    InputError: neither side has a link.
+  """
+  counts = np.array(
+    [
+      (len(own & by_hand.sure), len(own & by_hand.possible), len(own), len(by_hand.sure))
+      for own, by_hand in zip(map(frozenset, found), gold, strict=True)
+    ]
+  )
+  if not counts.sum(axis=0)[2:].all():
+    raise InputError("there is no link to compare: the alignments, or the sure links of the gold file, are empty")
+  sample = np.random.default_rng(0).integers(len(counts), size=(_RESAMPLES, len(counts)))
+  low, high = np.quantile([_rate(counts[index].sum(axis=0)) for index in sample], [0.025, 0.975])
+  in_sure, in_possible, own, sure = counts.sum(axis=0)
+  return ErrorRate(_rate(counts.sum(axis=0)), float(low), float(high), in_possible / own, in_sure / sure)
+
+
+def _rate(counts: np.ndarray) -> float:
+  in_sure, in_possible, own, sure = counts
+  return float(1 - (in_sure + in_possible) / max(own + sure, 1))
