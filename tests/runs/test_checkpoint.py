@@ -419,7 +419,7 @@ def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
     resume.history_of(runs.open(tmp_path), "a digest")
 
 
-def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
+def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
   workdir = epath.Path(tmp_path)
   assert not resume.run_to_go_on_with(workdir, CONFIG)
   (workdir / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
@@ -428,6 +428,11 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path):
   values["train"]["steps"] = 7
   values["decode"]["beam_size"] = 2
   assert resume.run_to_go_on_with(workdir, serialization.from_dict(values))
+  steps, beams = CONFIG.train.steps, CONFIG.decode.beam_size
+  assert capfd.readouterr().err.splitlines() == [
+    f"config.train.steps is now 7, before {steps}",
+    f"config.decode.beam_size is now 2, before {beams}",
+  ]
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
     resume.run_to_go_on_with(workdir, serialization.from_dict(values))

@@ -78,3 +78,14 @@ def test_nothing_is_written_where_somebody_reads(tmp_path):
 def test_where_there_are_no_locks_nobody_is_kept_out(folder):
   with locks.reading(epath.Path(folder)):
     assert not locks.is_read(epath.Path(folder))
+
+
+def test_a_new_folder_that_stays_empty_is_removed(tmp_path):
+  old, new, used = (epath.Path(tmp_path / name) for name in ("old", "new", "used"))
+  old.mkdir()
+  for folder in (old, new, used):
+    with pytest.raises(InputError), locks.exclusive_lock(folder):
+      if folder == used:
+        (folder / "file").write_text("kept")
+      raise InputError("the text cannot be read")
+  assert old.exists() and not new.exists() and (used / "file").exists()

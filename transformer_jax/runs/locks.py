@@ -25,7 +25,7 @@ def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
     InputError: another process trains there, or the folder cannot be written.
   """
   with hosts.collective_errors():
-    is_new = not workdir.exists()
+    is_new = "://" not in os.fspath(workdir) and not workdir.exists()
     lock = _lock_to_train(workdir) if devices.is_main_host() else None
   try:
     with _closed_at_the_end(lock):
