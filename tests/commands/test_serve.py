@@ -3,6 +3,7 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from tests.commands.lines import LINES
@@ -58,13 +59,17 @@ def test_64_clients_get_what_translate_gives(run, workdir, translator, asked):
   ]
 
 
-def test_long_lines_and_languages(run, workdir, translator, asked):
+def test_long_lines_attention_and_languages(run, workdir, translator, asked):
   long = " ".join(["abc"] * 40)
 
   def ask(client):
     reply = client.translate(["a", long], source="ko", target="fr").json
     assert reply["translatedText"] == translator.translate(["a", long])
     assert reply["warnings"][0].startswith("text 2, line 1 has more than config.decode.max_source_length = 16 tokens")
+    found = client.post("/attention", {"source": "abc", "target": "cab"}).json
+    own = translator.attention("abc", "cab")
+    assert (tuple(found["queries"]), tuple(found["keys"])) == (own.target, own.source)
+    np.testing.assert_allclose(found["weights"], own.weights["cross"], atol=1e-4)
     assert [language["name"] for language in client.get("/languages").json] == ["Korean", "French"]
 
   asked(ask)

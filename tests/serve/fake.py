@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.long_lines import LineWarning, Translation
 from transformer_jax.serve import server
 from transformer_jax.serve.app import Served, application
-from transformer_jax.serve.decoder import Decoder, Options, Translate
+from transformer_jax.serve.decoder import Decoder
 from transformer_jax.serve.libretranslate import Languages
+from transformer_jax.serve.search import Options, Translate
 
 LANGUAGES = Languages("en", "de")
 
@@ -28,6 +32,26 @@ def shout(lines: Sequence[str], options: Options, warn: Callable[[LineWarning], 
     else [Translation("", 0.0, 0.0, 0)]
     for line in lines
   ]
+
+
+def look(source: str, target: str) -> Attention:
+  """Two layers with three heads: head h of layer l looks at the word l + h after its own, or else at the last."""
+  keys, queries = (tuple(f" {word}" for word in text.split()) for text in (source, target))
+  weights = {}
+  for kind, (rows, columns) in {
+    "encoder": (keys, keys),
+    "decoder": (queries, queries),
+    "cross": (queries, keys),
+  }.items():
+    weights[kind] = np.zeros((2, 3, len(rows), len(columns)), np.float32)
+    for layer, head, query in np.ndindex(2, 3, len(rows)):
+      weights[kind][layer, head, query, min(query + layer + head, len(columns) - 1)] = 1
+  return Attention(keys, queries, queries, weights)
+
+
+def fake(translate: Translate = shout, **options: int) -> Served:
+  """A model of which this function translates."""
+  return Served("fake", translate, look, Decoder(**options), LANGUAGES, 4, 0.6)
 
 
 class Reply(NamedTuple):
@@ -85,10 +109,10 @@ def served(app: Any, bound: Any = None) -> Iterator[Client]:
 @contextmanager
 def serving(translate: Translate = shout, most_waiting: int = 256, hosts: Sequence[str] = ()) -> Iterator[Client]:
   """A server with this function as its model."""
-  decoder = Decoder(translate, most_waiting=most_waiting)
-  with served(application(Served("fake", decoder, LANGUAGES, 4, 0.6), hosts)) as client:
+  model = fake(translate, most_waiting=most_waiting)
+  with served(application(model, hosts)) as client:
     yield client
-  decoder.close()
+  model.decoder.close()
 
 
 class Gate:

@@ -149,6 +149,21 @@ def test_hypotheses(client):
   assert len(client.post("/hypotheses", {"q": "a"}).json["lines"][0]) == 4
 
 
+def test_attention(client):
+  found = client.post("/attention", {"source": "a b", "target": "c d e"}).json
+  assert (found["kinds"], found["kind"]) == (["encoder", "decoder", "cross"], "cross")
+  assert (found["queries"], found["keys"]) == ([" c", " d", " e"], [" a", " b"])
+  assert found["weights"][0][0] == [[1, 0], [0, 1], [0, 1]] and len(found["weights"][1]) == 3
+  own = client.post("/attention", {"source": "a b", "target": "c", "kind": "encoder"}).json
+  assert own["queries"] == own["keys"] == [" a", " b"]
+  wrong = client.post("/attention", {"source": "a b", "target": "c", "kind": "x"})
+  assert (wrong.status, wrong.json["error"]) == (
+    400,
+    "kind is 'x', but this model's attention is encoder, decoder, cross",
+  )
+  assert client.post("/attention", {"source": "a b"}).status == 400
+
+
 def test_other_places_and_methods(client):
   assert client.get("/translate").status == 405 and client.get("/translate").headers["allow"] == "POST"
   assert (client.get("/nix").status, client.get("/nix").json["error"][:19]) == (404, "there is no /nix: t")
@@ -220,4 +235,4 @@ def test_texts_are_no_html_anywhere(client):
 def test_each_field_of_the_page_has_a_label(client):
   page = client.get("/").body.decode()
   fields = re.findall(r"<(?:textarea|select|input|output)[^>]* id=\"(\w+)\"", page)
-  assert len(fields) == 4 and set(fields) == set(re.findall(r'<label for="(\w+)"', page))
+  assert len(fields) == 7 and set(fields) == set(re.findall(r'<label for="(\w+)"', page))

@@ -8,10 +8,22 @@ import pytest
 
 from tests.serve.fake import Gate, shout
 from transformer_jax.serve import decoder as decoders
-from transformer_jax.serve.decoder import Busy, Decoder, Options
+from transformer_jax.serve.decoder import Busy, Decoder
+from transformer_jax.serve.search import Options, Search
 
 GREEDY, BEAM = Options(1, 0.6, 1), Options(3, 0.6, 3)
 NO_WARNING = []
+
+
+class Searching(Decoder):
+  """A decoder that translates with one function."""
+
+  def __init__(self, translate, **options):
+    super().__init__(**options)
+    self._translate = translate
+
+  def search(self, lines, options):
+    return self.submit(Search(self._translate, options), lines)
 
 
 @pytest.fixture
@@ -21,7 +33,7 @@ def gate():
 
 @pytest.fixture
 def decoder(gate):
-  decoder = Decoder(gate, most_waiting=7)
+  decoder = Searching(gate, most_waiting=7)
   yield decoder
   gate.open.set()
   decoder.close()
@@ -29,14 +41,14 @@ def decoder(gate):
 
 def occupied(decoder, gate):
   """The thread is in a call, so that further requests wait."""
-  first = decoder.submit(["first"], GREEDY)
+  first = decoder.search(["first"], GREEDY)
   gate.begun.acquire()
   return first
 
 
 def test_requests_that_wait_share_a_call_if_their_options_are_equal(decoder, gate):
   futures = [occupied(decoder, gate)]
-  futures += [decoder.submit(lines, options) for lines, options in ((["a", "b"], BEAM), (["c"], GREEDY), (["d"], BEAM))]
+  futures += [decoder.search(lines, options) for lines, options in ((["a", "b"], BEAM), (["c"], GREEDY), (["d"], BEAM))]
   gate.open.set()
   found = [[best[0].text for best in future.result().lines] for future in futures]
   assert found == [["FIRST"], ["A", "B"], ["C"], ["D"]]
@@ -45,7 +57,7 @@ def test_requests_that_wait_share_a_call_if_their_options_are_equal(decoder, gat
 
 def test_a_call_has_a_bounded_number_of_characters(decoder, gate, monkeypatch):
   monkeypatch.setattr(decoders, "_MOST_CHARACTERS", 5)
-  futures = [occupied(decoder, gate), *(decoder.submit([line], GREEDY) for line in ("aaaaaaa", "bbb", "ccc", "dd"))]
+  futures = [occupied(decoder, gate), *(decoder.search([line], GREEDY) for line in ("aaaaaaa", "bbb", "ccc", "dd"))]
   gate.open.set()
   assert [future.result().lines[0][0].text for future in futures[1:]] == ["AAAAAAA", "BBB", "CCC", "DD"]
   assert gate.calls[1:] == [["aaaaaaa"], ["bbb", "dd"], ["ccc"]]
@@ -53,24 +65,24 @@ def test_a_call_has_a_bounded_number_of_characters(decoder, gate, monkeypatch):
 
 def test_a_full_queue_refuses(decoder, gate):
   occupied(decoder, gate)
-  futures = [decoder.submit(["a"], GREEDY) for _ in range(7)]
+  futures = [decoder.search(["a"], GREEDY) for _ in range(7)]
   with pytest.raises(Busy):
-    decoder.submit(["b"], GREEDY)
+    decoder.search(["b"], GREEDY)
   gate.open.set()
   assert all(future.result() for future in futures)
 
 
 def test_a_cancelled_request_is_not_translated(decoder, gate):
   occupied(decoder, gate)
-  cancelled, other = decoder.submit(["a"], GREEDY), decoder.submit(["b"], GREEDY)
+  cancelled, other = decoder.search(["a"], GREEDY), decoder.search(["b"], GREEDY)
   assert cancelled.cancel()
   gate.open.set()
   assert other.result().lines[0][0].text == "B" and gate.calls[1:] == [["b"]]
 
 
 def test_closing_answers_what_waits(gate):
-  decoder = Decoder(gate)
-  futures = [occupied(decoder, gate), *(decoder.submit(["a"], options) for options in (BEAM, GREEDY))]
+  decoder = Searching(gate)
+  futures = [occupied(decoder, gate), *(decoder.search(["a"], options) for options in (BEAM, GREEDY))]
   closing = threading.Thread(target=decoder.close)
   closing.start()
   gate.open.set()
@@ -88,10 +100,10 @@ def test_a_request_that_fails_fails_alone():
       raise ValueError("bad")
     return shout(lines, options, warn)
 
-  decoder = Decoder(translate)
-  decoder.submit(["first"], GREEDY)
+  decoder = Searching(translate)
+  decoder.search(["first"], GREEDY)
   begun.wait()
-  futures = [decoder.submit([line], GREEDY) for line in ("a", "bad", "b")]
+  futures = [decoder.search([line], GREEDY) for line in ("a", "bad", "b")]
   go.set()
   decoder.close()
   assert [str(future.exception() or future.result().lines[0][0].text) for future in futures] == ["A", "bad", "B"]
@@ -99,7 +111,7 @@ def test_a_request_that_fails_fails_alone():
 
 def test_warnings_count_the_lines_of_their_request(decoder, gate):
   futures = [occupied(decoder, gate)]
-  futures += [decoder.submit(lines, GREEDY) for lines in (["a", "b" * 101], ["c"], ["d" * 101, "e", "f" * 101])]
+  futures += [decoder.search(lines, GREEDY) for lines in (["a", "b" * 101], ["c"], ["d" * 101, "e", "f" * 101])]
   gate.open.set()
   assert [future.result().warnings for future in futures] == [
     [],
@@ -110,13 +122,13 @@ def test_warnings_count_the_lines_of_their_request(decoder, gate):
 
 
 def test_many_threads_get_their_own_answers():
-  decoder = Decoder(shout)
+  decoder = Searching(shout)
 
   def ask(number):
     generator = random.Random(number)
     lines = [f"{number} {i}" for i in range(generator.randint(1, 5))]
     options = generator.choice([GREEDY, BEAM])
-    return decoder.submit(lines, options).result(60).lines == shout(lines, options, NO_WARNING.append)
+    return decoder.search(lines, options).result(60).lines == shout(lines, options, NO_WARNING.append)
 
   with ThreadPoolExecutor(64) as executor:
     assert all(executor.map(ask, range(250)))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
   from transformer_jax.decoding.long_lines import LineWarning
   from transformer_jax.decoding.translator import Translation, Translator
   from transformer_jax.serve.app import Served
-  from transformer_jax.serve.decoder import Options
+  from transformer_jax.serve.search import Options
 
 DESCRIPTION = """\
 Serves a translation model: a page to try it in a browser, and a JSON API that speaks LibreTranslate's protocol (POST
@@ -79,8 +79,9 @@ def _served(args: argparse.Namespace) -> "Served":
   length_penalty = decode.length_penalty if args.length_penalty is None else args.length_penalty
   rest = {name: value for name, value in search_options(args).items() if name in ("patience", "batch_size")}
   translator.translate([], beam_size=beam_size, length_penalty=length_penalty, **rest)  # checks the flags
-  decoder = Decoder(functools.partial(translate_together, translator, rest))
-  return Served(Path(str(run.path)).name, decoder, languages, beam_size, length_penalty)
+  translate = functools.partial(translate_together, translator, rest)
+  name = Path(str(run.path)).name
+  return Served(name, translate, translator.attention, Decoder(), languages, beam_size, length_penalty)
 
 
 def translate_together(

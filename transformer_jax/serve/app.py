@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -16,11 +16,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
+from transformer_jax.decoding.attention import Attention
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.serve import libretranslate
-from transformer_jax.serve.decoder import Answer, Busy, Decoder, Options
+from transformer_jax.serve.decoder import Answer, Busy, Decoder, Together
 from transformer_jax.serve.guard import Guard
 from transformer_jax.serve.libretranslate import Languages, TooLarge
+from transformer_jax.serve.search import Options, Search, Translate
 
 # Each pair of them is a program of its own, which is compiled when it is first used.
 MOST_BEAMS = 16
@@ -29,6 +31,7 @@ _PAGE = {
   "/": ("index.html", "text/html"),
   "/page.css": ("page.css", "text/css"),
   "/page.js": ("page.js", "text/javascript"),
+  "/attention.js": ("attention.js", "text/javascript"),
 }
 _OTHERS = "the routes are POST /translate, GET /languages, GET /health and the page at /"
 
@@ -39,12 +42,16 @@ class Served:
 
   Attributes:
     name: what the page calls the model.
-    decoder: the thread that translates.
+    translate: the function that translates lines.
+    attention: the function from a sentence and its translation to the attention.
+    decoder: the thread that calls both.
     languages: the model's languages.
     beam_size, length_penalty: the options of a request that does not give them.
   """
 
   name: str
+  translate: Translate
+  attention: Callable[[str, str], Attention]
   decoder: Decoder
   languages: Languages
   beam_size: int
@@ -67,6 +74,7 @@ def application(served: Served, hosts: Collection[str] = ()) -> Starlette:
       Route("/model", endpoints.model),
       Route("/translate", endpoints.translate, methods=["POST"]),
       Route("/hypotheses", endpoints.hypotheses, methods=["POST"]),
+      Route("/attention", endpoints.attention, methods=["POST"]),
     ],
     exception_handlers=_HANDLERS,
     middleware=[Middleware(Guard, hosts)],
@@ -109,7 +117,7 @@ class _Endpoints:
     asked = libretranslate.parse(await _fields(request), served.languages)
     # One program serves every number of alternatives: it finds as many as it can, and the answer has the first.
     options = Options(served.beam_size, served.length_penalty, served.beam_size if asked.alternatives else 1)
-    found = await self._answer(request, asked.lines, options)
+    found = await self._answer(request, Search(served.translate, options), asked.lines)
     return JSONResponse(libretranslate.answer(asked, found, served.languages))
 
   async def hypotheses(self, request: Request) -> Response:
@@ -117,10 +125,26 @@ class _Endpoints:
     fields = await _fields(request)
     lines = libretranslate.lines_of(fields.get("q"), "q")
     libretranslate.require_size([lines])
-    found = await self._answer(request, lines, self._options(fields))
+    found = await self._answer(request, Search(self._served.translate, self._options(fields)), lines)
     text, *_ = libretranslate.joined(found.lines)
     hypotheses = [[translation._asdict() for translation in line] for line in found.lines]
     return JSONResponse({"text": text, "lines": hypotheses, "warnings": list(found.warnings)})
+
+  async def attention(self, request: Request) -> Response:
+    """The attention of one kind, rounded, for the page: `[layers, heads, query, key]`, with the tokens."""
+    fields = await _fields(request)
+    pair = ["\n".join(libretranslate.lines_of(fields.get(side), side)) for side in ("source", "target")]
+    libretranslate.require_size([pair])
+    found = await self._answer(request, self._attend, pair)
+    kind = fields.get("kind") or [*found.weights][-1]
+    if not isinstance(kind, str) or kind not in found.weights:
+      raise InputError(f"kind is {kind!r}, but this model's attention is {', '.join(found.weights)}")
+    queries, keys = found.axes(kind)
+    weights = found.weights[kind].astype(float).round(4).tolist()
+    return JSONResponse({"kinds": [*found.weights], "kind": kind, "queries": queries, "keys": keys, "weights": weights})
+
+  def _attend(self, pairs: Sequence[Sequence[str]]) -> list[Attention]:
+    return [self._served.attention(source, target) for source, target in pairs]
 
   def _options(self, fields: dict[str, object]) -> Options:
     beam_size = fields.get("beam_size", self._served.beam_size)
@@ -131,9 +155,9 @@ class _Endpoints:
       raise InputError(f"length_penalty is {penalty!r}, but must be one of 0, 0.1, 0.2, ... to 2")
     return Options(beam_size, float(penalty), beam_size)  # pyright: ignore[reportArgumentType]  it is a number
 
-  async def _answer(self, request: Request, lines: list[str], options: Options) -> Answer:
+  async def _answer(self, request: Request, together: Together[Answer], texts: Sequence[str]) -> Answer:
     """The decoder's answer; a request whose client leaves before its turn is not translated."""
-    answer = asyncio.wrap_future(self._served.decoder.submit(lines, options))
+    answer = asyncio.wrap_future(self._served.decoder.submit(together, texts))
     gone = asyncio.ensure_future(_gone(request))
     await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
     if not answer.done():

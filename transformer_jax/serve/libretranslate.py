@@ -9,7 +9,7 @@ from typing import NamedTuple
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.windows import require_text
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.serve.decoder import Answer
+from transformer_jax.serve.search import Found
 
 AUTO = "auto"
 _MOST_CHARACTERS = 1 << 15  # of a request, over all its texts
@@ -88,7 +88,7 @@ def require_size(texts: Sequence[Sequence[str]]) -> None:
       raise TooLarge(f"the text has {count:,} {what}, but a request may have at most {most:,}: send it in parts")
 
 
-def answer(request: Request, found: Answer, languages: Languages) -> dict[str, object]:
+def answer(request: Request, found: Found, languages: Languages) -> dict[str, object]:
   """The answer to a request; `warnings` is there only if a line was too long and translated in parts."""
   lines, first = iter(found.lines), 0
   translations, warnings = [], []

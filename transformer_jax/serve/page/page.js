@@ -1,10 +1,12 @@
 // The page to try a model. Texts of the model go into the page by textContent alone, so none is read as HTML.
-"use strict";
+
+import * as attention from "./attention.js";
 
 const PAUSE = 400; // milliseconds after the last key until the text is translated
 const of = (id) => document.getElementById(id);
 let timer = 0;
 let request = null; // the request that is on its way
+let chosen = null; // the pair of sentences whose attention is shown
 
 async function answerOf(path, options) {
   const response = await fetch(path, options);
@@ -24,6 +26,8 @@ async function start() {
   document.title = `${source.name} to ${target.name}`;
   const beams = Array.from({ length: model.most_beams }, (_, i) => i + 1);
   const penalties = Array.from({ length: 21 }, (_, i) => i / 10);
+  attention.start();
+  of("kind").addEventListener("change", look);
   offer(of("beam"), beams, model.beam_size);
   offer(of("penalty"), penalties, model.length_penalty);
   of("source").addEventListener("input", () => later(PAUSE));
@@ -40,7 +44,7 @@ async function start() {
 
 function offer(select, numbers, chosen) {
   const all = numbers.includes(chosen) ? numbers : [...numbers, chosen].sort((a, b) => a - b);
-  for (const number of all) select.add(new Option(number, number, number === chosen, number === chosen));
+  attention.offer(select, all.map((number) => [number, number]), chosen);
 }
 
 function later(milliseconds) {
@@ -86,9 +90,27 @@ function show(answer, sources) {
     if (!sources[i].trim()) return;
     const body = table.createTBody();
     if (answer.lines.length > 1) heading(body.insertRow(), sources[i]);
-    hypotheses.forEach((hypothesis, rank) => fill(body.insertRow(), hypothesis, rank));
+    hypotheses.forEach((hypothesis, rank) => fill(body.insertRow(), sources[i], hypothesis, rank));
   });
-  of("found").hidden = !answer.lines.length;
+  of("found").hidden = of("attention").hidden = !answer.lines.length;
+  table.querySelector("input")?.click();
+}
+
+// Asks for the attention of the chosen hypothesis.
+async function look() {
+  const pair = chosen;
+  try {
+    const body = JSON.stringify({ ...pair, kind: of("kind").value || null });
+    const headers = { "Content-Type": "application/json" };
+    const answer = await answerOf("attention", { method: "POST", headers, body });
+    if (pair !== chosen) return;
+    of("matrix").hidden = false;
+    attention.show(answer);
+  } catch (error) {
+    if (pair !== chosen) return;
+    of("matrix").hidden = true;
+    of("weights").textContent = error.message;
+  }
 }
 
 function heading(row, source) {
@@ -100,12 +122,22 @@ function heading(row, source) {
   row.append(cell);
 }
 
-function fill(row, { text, score, log_probability, tokens }, rank) {
-  row.classList.toggle("best", rank === 0);
-  add(row, rank + 1, "number");
-  const cell = add(row, text, "text");
-  cell.dir = "auto";
-  cell.lang = of("translation").lang;
+function fill(row, source, { text, score, log_probability, tokens }, rank) {
+  const radio = document.createElement("input");
+  radio.type = "radio";
+  radio.name = "hypothesis";
+  radio.id = `hypothesis-${row.parentElement.parentElement.tBodies.length}-${rank + 1}`;
+  radio.addEventListener("change", () => {
+    chosen = { source, target: text };
+    look();
+  });
+  row.insertCell().append(radio);
+  const label = document.createElement("label");
+  label.htmlFor = radio.id;
+  label.textContent = text;
+  label.dir = "auto";
+  label.lang = of("translation").lang;
+  add(row, "", "text").append(label);
   add(row, score.toFixed(3), "number");
   add(row, log_probability.toFixed(3), "number");
   add(row, tokens, "number");

@@ -1,0 +1,155 @@
+"""The page of `serve` in a real browser: Chromium without a window, if it is installed."""
+
+import shutil
+
+import pytest
+
+from tests.serve.fake import Gate, serving
+
+pytest.importorskip("selenium")
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+BROWSER, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
+pytestmark = [
+  pytest.mark.long,
+  pytest.mark.skipif(not (BROWSER and DRIVER), reason="Chromium and its driver are not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+  options = ChromeOptions()
+  options.binary_location = BROWSER or ""
+  options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+  for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1100,1000"):
+    options.add_argument(flag)
+  browser = Chrome(options, Service(DRIVER))
+  yield browser
+  browser.quit()
+
+
+@pytest.fixture(scope="module")
+def client():
+  with serving() as client:
+    yield client
+
+
+@pytest.fixture
+def page(browser, client):
+  browser.get(client.url)
+  wait(browser, lambda: find(browser, "#model").text)
+  yield browser
+  # A file that the policy forbids, or an error of a script, would be here.
+  assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def wait(browser, condition):
+  """Waits until the condition is true; the page may replace what is looked at."""
+  return WebDriverWait(browser, 60, 0.05, [StaleElementReferenceException]).until(lambda _: condition())
+
+
+def find(browser, selector):
+  return browser.find_element(By.CSS_SELECTOR, selector)
+
+
+def texts(browser, selector):
+  return [element.text for element in browser.find_elements(By.CSS_SELECTOR, selector)]
+
+
+def type_sentence(page, text):
+  find(page, "#source").send_keys(text)
+  wait(page, lambda: find(page, "#translation").text == text.upper())
+
+
+def test_a_sentence_is_translated(page):
+  assert (find(page, "#model").text, page.title) == ("fake, English to German", "English to German")
+  type_sentence(page, "a small house")
+  assert texts(page, "tbody .text") == ["A SMALL HOUSE" + "!" * rank for rank in range(4)]
+  assert texts(page, "tbody tr:nth-child(2) .number") == ["-1.000", "-2.000", "3"]
+
+
+def test_a_word_that_is_pointed_at_shades_those_that_it_looks_at(page):
+  type_sentence(page, "one two three")
+  wait(page, lambda: texts(page, "#queries button") == ["ONE", "TWO", "THREE"])
+  ActionChains(page).move_to_element(find(page, "#queries button:nth-child(2)")).perform()
+  wait(page, lambda: find(page, "#weights").text == "TWO looks at three 1.00, one 0.00, two 0.00")
+  shaded = [button.get_attribute("title") for button in page.find_elements(By.CSS_SELECTOR, "#keys button")]
+  assert shaded == ["0.000", "0.000", "1.000"]
+  Select(find(page, "#layer")).select_by_visible_text("Layer 1")
+  Select(find(page, "#head")).select_by_visible_text("Head 1")
+  assert find(page, "#weights").text.startswith("TWO looks at two 1.00")
+  Select(find(page, "#kind")).select_by_visible_text("Source over source")
+  wait(page, lambda: texts(page, "#queries button") == ["one", "two", "three"])
+
+
+def test_the_keyboard_reaches_everything(page):
+  """From the text on, by Tab alone; the arrow keys move inside a group."""
+  type_sentence(page, "one two three")
+  wait(page, lambda: len(texts(page, "#keys button")) == 3)
+  reached = []
+  for _ in range(10):
+    page.switch_to.active_element.send_keys(Keys.TAB)
+    active = page.switch_to.active_element
+    reached.append(active.get_attribute("id") or active.text)
+  assert reached == [
+    "beam",
+    "penalty",
+    "Translate",
+    "table",
+    "hypothesis-1-1",
+    "kind",
+    "layer",
+    "head",
+    "ONE",
+    "one",
+  ]
+  find(page, "#queries button").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+  assert page.switch_to.active_element.text == "THREE"
+  assert find(page, "#weights").text.startswith("THREE looks at three")
+
+
+def test_another_hypothesis_shows_its_attention(page):
+  type_sentence(page, "one")
+  wait(page, lambda: texts(page, "#queries button") == ["ONE"])
+  find(page, "tbody tr:nth-child(3) label").click()
+  wait(page, lambda: texts(page, "#queries button") == ["ONE!!"])
+
+
+def test_options_are_used(page):
+  type_sentence(page, "one")
+  Select(find(page, "#beam")).select_by_visible_text("2")
+  wait(page, lambda: texts(page, "tbody .text") == ["ONE", "ONE!"])
+
+
+def test_a_text_of_html_is_shown_as_it_is(page):
+  text = "<img src=x onerror=alert(1)><b>bold</b>"
+  type_sentence(page, text)
+  wait(page, lambda: len(texts(page, "#queries button")) == 3)
+  assert texts(page, "tbody .text")[0] == text.upper()
+  assert not page.find_elements(By.CSS_SELECTOR, "main img, main b")
+
+
+def test_an_error_is_shown(page):
+  page.execute_script("document.getElementById('source').removeAttribute('maxlength')")
+  page.execute_script("document.getElementById('source').value = 'x'.repeat(40000)")
+  find(page, "#form button").click()
+  wait(page, lambda: "40,000 characters" in find(page, "#status").text)
+  page.get_log("browser")  # the browser notes the status 413
+
+
+def test_a_text_that_was_typed_over_is_not_shown(browser):
+  gate = Gate()
+  with serving(gate) as client:
+    browser.get(client.url)
+    wait(browser, lambda: find(browser, "#model").text)
+    find(browser, "#source").send_keys("first", Keys.CONTROL, Keys.ENTER)
+    gate.begun.acquire()
+    find(browser, "#source").send_keys(Keys.NULL, " second")
+    gate.open.set()
+    wait(browser, lambda: find(browser, "#translation").text == "FIRST SECOND")
