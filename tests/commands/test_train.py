@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,12 +12,14 @@ import pytest
 
 from transformer_jax import runs
 from transformer_jax.__main__ import main
+from transformer_jax.commands import train
 from transformer_jax.config import Config, Corpus, DataConfig, serialization
+from transformer_jax.inside import report
 from transformer_jax.language.config import BERTConfig
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import resume, run_folder
 from transformer_jax.runtime import files
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 
 ROOT = Path(__file__).parents[2]
 SHIM = str(ROOT / "train.py")
@@ -30,6 +33,7 @@ def run(monkeypatch, capfd, tmp_path):
     started = []
     loop = SimpleNamespace(train=lambda config, workdir, accept_edits: started.append((config, str(workdir))))
     monkeypatch.setitem(sys.modules, "transformer_jax.trainer.loop", loop)
+    monkeypatch.setattr(train, "_report", lambda folder: None)
     monkeypatch.chdir(tmp_path)
     status = main(["train", *argv])
     out, err = capfd.readouterr()
@@ -62,6 +66,45 @@ def test_a_config_file_and_overrides(run, tmp_path):
   assert (config.data.train, config.model.num_layers, config.model.d_k) == ("PREFIX", 3, 5)
   assert (config.model.dtype, config.model.pre_norm) == (Dtype.BFLOAT16, True)
   assert (config.train.label_smoothing, config.train.peak_learning_rate) == (0.2, 0.001)
+
+
+@pytest.fixture
+def end(monkeypatch, capfd, tmp_path):
+  """Calls `train` with a loop that leaves a run folder, or does what is given: (status, lines on stderr)."""
+
+  def leave(config, workdir, accept_edits):
+    with tarfile.open(ROOT / "tests" / "runs" / "older" / "run.tar.xz") as archive:
+      archive.extractall(workdir, filter="data")
+
+  def end(loop=leave):
+    monkeypatch.setitem(sys.modules, "transformer_jax.trainer.loop", SimpleNamespace(train=loop))
+    monkeypatch.chdir(tmp_path)
+    status = main(["train", "--config=numbers", "--workdir=here"])
+    return status, capfd.readouterr().err.splitlines()[2:]
+
+  return end
+
+
+def test_a_finished_run_has_a_report(end, tmp_path):
+  assert end() == (0, ["a report of the run is in", "  here/report.html"])
+  page = (tmp_path / "here" / "report.html").read_text()
+  assert "pieces, learned from the training text</td>" in page
+
+
+def test_a_report_that_fails_is_one_line_and_no_failure(end, monkeypatch):
+  def fail(*_):
+    raise ValueError("no page\nat all")
+
+  monkeypatch.setattr(report, "write", fail)
+  assert end() == (0, ["the report of the run could not be written: no page"])
+
+
+def test_a_run_that_fails_or_is_stopped_has_no_report(end, tmp_path):
+  def fail(config, workdir, accept_edits):
+    raise RunError("the disk is full")
+
+  assert end(fail)[0] == 1
+  assert not (tmp_path / "here" / "report.html").exists()
 
 
 def test_a_run_folder_may_be_in_the_cloud(run, monkeypatch):

@@ -23,6 +23,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import numbers, pipeline
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.evaluation.scores import score
 from transformer_jax.model.config import Dtype, ModelConfig
@@ -73,6 +74,13 @@ def test_a_run_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd, ema_decay):
   validation = [line for line in metrics_of(whole) if line["split"] == "validation"]
   assert [line["step"] for line in validation] == [3, 6]
   assert {"loss", "perplexity", "bleu", "bleu_signature"} <= validation[0].keys()
+  sources, references = ((Path(f"{prefix}.{language}").read_text().split("\n")[:2]) for language in ("en", "de"))
+  for line in validation:  # two sentences are translated
+    assert [sample["source"] for sample in line["samples"]] == sources
+    assert [sample["reference"] for sample in line["samples"]] == references
+  assert [line for line in metrics_of(parts) if line["split"] == "validation"][-1] == validation[-1]
+  packing = runs.open(whole).provenance[0]["packing"]
+  assert PackingReport(**packing) == TASK.packed_rows(tiny(prefix), prefix, runs.open(whole).tokenizer).report
 
 
 @pytest.mark.long

@@ -5,13 +5,16 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
 from transformer_jax.config import Config, flags, serialization
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import keep_beside
 from transformer_jax.runtime.progress import doing, mute, say
+
+if TYPE_CHECKING:  # --help must not wait for this import
+  from etils import epath
 
 DESCRIPTION = """\
 Trains a model: without flags that of the first example, configs/numbers.py. The same command, or --workdir alone,
@@ -91,6 +94,21 @@ def _train(
       config = serialization.changed(begun_with, keys) if begun_with else read_config(args)
     config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
     train(config, folder, accept_edits=args.accept_edits)
+    if devices.is_main_host():
+      _report(folder)
+
+
+def _report(folder: "epath.Path") -> None:
+  """Writes the report of a finished run; a failure is a line on standard error, as the run itself is good."""
+  try:
+    from transformer_jax import runs
+    from transformer_jax.inside import report
+    from transformer_jax.trainer.summary import short_path
+
+    report.write([runs.open(folder)], folder / report.FILE)
+    say(f"a report of the run is in\n  {short_path(folder / report.FILE)}")
+  except Exception as error:
+    say(f"the report of the run could not be written: {first_line(error)}")
 
 
 def _checked(cluster: Cluster) -> Cluster:
