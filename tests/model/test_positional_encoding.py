@@ -52,3 +52,4 @@ def test_learned_positions_are_rows_of_a_table_as_large_as_embeddings():
   (table,) = jax.tree.leaves(params)
   assert table.shape == (317, 22)
   np.testing.assert_allclose(result, np.asarray(table)[[0, 316, 5, 5]] * math.sqrt(22), rtol=1e-6)
+  assert abs(np.mean(table)) < 0.01 and np.std(table) == pytest.approx(1 / math.sqrt(22), rel=0.05)  # by 6,974 numbers

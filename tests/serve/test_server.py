@@ -113,7 +113,7 @@ def test_an_address_of_ipv6_is_written_in_brackets():
 
 
 PROGRAM = """
-import sys, threading, time
+import signal, sys, threading, time
 from tests.serve.fake import fake, shout
 from transformer_jax.serve import server
 from transformer_jax.serve.app import application
@@ -123,6 +123,7 @@ def slowly(lines, options, warn):
   time.sleep(0.4)
   return shout(lines, options, warn)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 bound = server.bind("127.0.0.1", 0)
 print(bound.getsockname()[1], flush=True)
 model = fake(slowly)
