@@ -73,6 +73,7 @@ def test_no_example_is_longer_than_fifteen_lines():
     assert len([line for line in source.splitlines() if line]) <= 15, source
 
 
+@pytest.mark.long
 def test_a_model_by_itself():
   found = {}
   exec(example("model = Transformer("), found)

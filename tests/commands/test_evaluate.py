@@ -143,6 +143,7 @@ def test_a_name_that_is_no_text_is_shown(run, files):
   assert status == 0 and "caf\\udce9.de" in out
 
 
+@pytest.mark.long
 def test_evaluate_reports(run, translator, workdir, files):
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de", "--report"]
   argv += ["--beam-size", 1, "--hypotheses", files / "out"]

@@ -22,6 +22,7 @@ def _without_page(workdir):
   (Path(workdir) / "report.html").unlink(missing_ok=True)
 
 
+@pytest.mark.long
 def test_scores_of_a_text_are_sacrebleus(run, workdir, translator, files):
   status, out, _ = run("report", "--workdir", workdir, "--data", files / "a")
   page = Path(workdir) / "report.html"

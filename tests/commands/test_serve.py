@@ -37,6 +37,7 @@ def asked(monkeypatch):
   return while_serving
 
 
+@pytest.mark.long
 def test_64_clients_get_what_translate_gives(run, workdir, translator, asked):
   lines = [line for line in LINES if "\n" not in line and "\r" not in line] * 4
   expected = translator.translate(lines, n_best=2, return_scores=True)

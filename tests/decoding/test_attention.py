@@ -92,7 +92,9 @@ def test_the_weights_give_the_model_s_logits(transformer, monkeypatch):
   np.testing.assert_allclose(logits, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["bahdanau", "luong-concat", "luong-not-fed"])
+@pytest.mark.parametrize(
+  "name", ["bahdanau", *(pytest.param(name, marks=pytest.mark.long) for name in ("luong-concat", "luong-not-fed"))]
+)
 def test_the_alignments_of_recurrent_models(name, monkeypatch):
   model, params = recurrent.example(name)
   found = attention_program(model)(params, row(SOURCE), row([BOS, *TARGET[:-1]]))
@@ -124,6 +126,7 @@ def test_the_weights_of_gpt(translator, monkeypatch):
     attention_of_text(program, params, translator._tokenizer, [5] * 19, language.GPT.max_positions)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["transformer", "bahdanau", "luong-not-fed"])
 def test_nothing_is_computed_where_nobody_asks(name, monkeypatch):
   """The program is that of modules which sow nothing, equation by equation."""

@@ -101,6 +101,7 @@ def test_probability_of_the_found_is_what_the_search_says(model, params, source,
   np.testing.assert_allclose(log_probs, found.log_probs[:7, 0], rtol=1e-5)
 
 
+@pytest.mark.long
 def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, found):
   """Each has the sentences in another order; the empty one stays behind."""
   eight = devices.over_devices(lambda params, source: search(model, OPTIONS, params, source, slots=slots), out_axes=0)

@@ -132,6 +132,7 @@ def test_first_tokens_are_as_frequent_as_they_are_probable(model):
     assert found[token] / 2000 == pytest.approx(probability, abs=5 * deviation)
 
 
+@pytest.mark.long
 def test_each_place_has_random_numbers_of_its_own(model):
   """Where all tokens are equally likely, one of 27 that do not end the text is followed by itself once in 28 times."""
   module, params = model

@@ -35,7 +35,8 @@ def test_windows_change_nothing(translator, lines, found):
   assert [best for [best] in translator.translate_lines(lines, window=5)] == found
 
 
-@pytest.mark.parametrize("batch_size", [1, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("batch_size", [1, 7])
 def test_batch_sizes_give_the_same_texts_and_almost_the_same_scores(translator, lines, found, batch_size):
   other = translator.translate(lines, return_scores=True, batch_size=batch_size)
   assert [translation.text for translation in other] == [translation.text for translation in found]

@@ -65,7 +65,9 @@ def test_json_and_npz_hold_the_same(found):
     np.testing.assert_allclose(data["weights"][kind], weights, atol=1e-6)
 
 
-@pytest.mark.parametrize("choice", [Choice("cross", 1, None, 2), Choice("encoder", 0, 1)])
+@pytest.mark.parametrize(
+  "choice", [pytest.param(Choice("cross", 1, None, 2), marks=pytest.mark.long), Choice("encoder", 0, 1)]
+)
 def test_pictures(found, choice):
   pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
   figures = pictures.pictures(found, choice)

@@ -43,7 +43,9 @@ def params():
   return random_params(CONFIG, TASK)
 
 
-@pytest.mark.parametrize(("pre_norm", "smoothing"), [(False, 0.0), (True, 0.0), (False, 0.3)])
+@pytest.mark.parametrize(
+  ("pre_norm", "smoothing"), [(False, 0.0), pytest.param(True, 0.0, marks=pytest.mark.long), (False, 0.3)]
+)
 def test_losses_are_those_of_numpy(pre_norm, smoothing):
   """That of the masked tokens is smoothed, that of the next sentence never is."""
   model = example.options(example.BERT, pre_norm=pre_norm)
@@ -111,6 +113,7 @@ def test_how_many_are_predicted(tokens):
   assert int(chosen.valid.sum()) == int(count)
 
 
+@pytest.mark.long
 def test_validation_masks_a_row_always_alike(params):
   rows = example_rows().astype(np.int32)
   assert len({tuple(jax.random.key_data(fixed_key(jnp.array(row))).tolist()) for row in rows[:-2]}) == len(rows) - 2
@@ -118,6 +121,7 @@ def test_validation_masks_a_row_always_alike(params):
   assert float(loss(rows)) == pytest.approx(float(loss(rows[::-1])), rel=1e-6)
 
 
+@pytest.mark.long
 def test_counts_are_known_before_the_losses(params):
   rows = example_rows()
   keys = jax.random.split(jax.random.key(3), ROWS)

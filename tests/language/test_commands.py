@@ -116,6 +116,7 @@ def command(monkeypatch, capfdbinary, tmp_path):
   return command_line(monkeypatch, capfdbinary, tmp_path)
 
 
+@pytest.mark.long
 def test_generate(gpt_run, command):
   argv = ["generate", "--workdir", gpt_run, "--max-tokens", 5, "--seed", 3]
   status, out, _ = command(*argv, "--prompt", "ein zwei", "--samples", 3, "--json")
@@ -131,6 +132,7 @@ def test_generate(gpt_run, command):
     assert out == expected[0].text + "\n"
 
 
+@pytest.mark.long
 def test_the_text_is_what_follows_the_prompt(gpt_run):
   """Greedily, against the logits of the whole text, of which the model knows nothing but its tokens."""
   generator, prompt = Generator.load(gpt_run), "fünf\nzwei"

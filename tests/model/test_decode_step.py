@@ -45,7 +45,7 @@ class Example:
 OPTIONS = {"pre_norm": True, "learned_positions": True, "attention_bias": True, "attention_window": 3}
 
 
-@pytest.fixture(scope="module", params=[{}, OPTIONS])
+@pytest.fixture(scope="module", params=[{}, pytest.param(OPTIONS, marks=pytest.mark.long)])
 def example(request):
   return Example(**request.param)
 

@@ -49,6 +49,7 @@ def steps_in(workdir):
   return sorted(int(path.name) for path in (workdir / "checkpoints").iterdir() if path.name.isdigit())
 
 
+@pytest.mark.long
 def test_the_last_and_the_best_are_kept_over_restarts(state, tmp_path):
   losses = {1: 3.0, 2: 1.0, 3: 2.0, 4: None, 5: 1.5}
   for part in ([1, 2, 3], [4, 5]):

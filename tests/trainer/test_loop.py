@@ -163,6 +163,7 @@ def test_a_text_that_is_not_there_is_said_before_a_vocabulary_is_learned(prefix,
   assert "learning" not in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypatch, capfd):
   split = {"train": range(20, 70), "validation": range(70, 75), "test": [7, 18, 640, 29]}
   monkeypatch.setattr(numbers, "numbers_of", lambda name: list(split[name]))
@@ -323,6 +324,7 @@ def packed_rows(config):
   return pipeline.packed_rows(config.data, config.data.train, tokenizer)
 
 
+@pytest.mark.long
 def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
   config = tiny(prefix, peak_learning_rate=1e38, steps=40, max_skipped=3)
   config = dataclasses.replace(config, evaluate=EvaluateConfig(every=0))

@@ -97,7 +97,8 @@ def test_packed_pairs_have_the_loss_that_they_have_alone(params):
     assert float(one) == pytest.approx(float(other), rel=1e-6)
 
 
-@pytest.mark.parametrize("smoothing", [0.1, pytest.param(0.3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("smoothing", [0.1, 0.3])
 def test_an_update_has_the_loss_of_the_configs_label_smoothing(params, smoothing):
   config = dataclasses.replace(
     CONFIG,
@@ -240,6 +241,7 @@ def test_dropout_is_keyed_by_a_row_s_place_in_the_whole_batch(loss_of):
   assert abs(loss_of(state, [0, 1]) - loss_of(state, [2, 3])) > 1e-3
 
 
+@pytest.mark.long
 def test_dropout_is_another_in_each_step(loss_of):
   state = init_state(CONFIG, TASK)
   assert abs(loss_of(state, [0, 1]) - loss_of(state.replace(step=state.step + 1), [0, 1])) > 1e-3

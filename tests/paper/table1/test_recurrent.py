@@ -22,6 +22,7 @@ def test_each_state_is_of_the_input_and_the_state_before():
   np.testing.assert_allclose(module.apply({"params": params}, x), expected, atol=1e-5)
 
 
+@pytest.mark.long
 def test_steps_side_by_side_come_to_the_same_states():
   module, params, x = example()
   whole = np.asarray(module.apply({"params": params}, x))

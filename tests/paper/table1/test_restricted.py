@@ -31,6 +31,7 @@ def test_equals_attention_with_a_window_mask(length, radius):
   jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), restricted, results(masked))
 
 
+@pytest.mark.long
 def test_the_module_has_the_parameters_of_multi_head_attention():
   length, radius = 17, 3
   x, mask = normal(0, length, CONFIG.d_model), window_mask(length, length, radius)
