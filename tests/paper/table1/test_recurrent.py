@@ -1,5 +1,6 @@
 import jax
 import numpy as np
+import pytest
 
 from tests.model.example import float64, normal, perturbed
 from transformer_jax.paper.table1.recurrent import Recurrent
