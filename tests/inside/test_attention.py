@@ -79,9 +79,11 @@ def test_pictures(found, choice):
     np.testing.assert_allclose(one, other[other >= 0.005])
   cells = figures["cross"].axes[0].collections[0].get_array()
   assert cells.shape == (5, 7)
-  files, _ = pictures.files(figures["lines"])
-  assert files["png"][:4] == b"\x89PNG" and b"</svg>" in files["svg"]
-  assert files == pictures.files(pictures.lines(found, choice))[0]
+  from transformer_jax.inside.figures import files
+
+  contents, _ = files(figures["lines"], ("png", "svg", "pdf"))
+  assert contents["png"][:4] == b"\x89PNG" and b"</svg>" in contents["svg"] and contents["pdf"][:4] == b"%PDF"
+  assert contents == files(pictures.lines(found, choice), ("png", "svg", "pdf"))[0]
 
 
 def test_the_command_writes_what_the_library_gives(run, translator, tmp_path):
@@ -113,8 +115,6 @@ def test_mistakes_are_one_sentence(run, tmp_path, argv, message):
 
 def test_without_matplotlib_the_data_and_the_page_are_there(run, tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, "matplotlib", None)
-  monkeypatch.delitem(sys.modules, "transformer_jax.inside.attention_pictures", raising=False)
-  monkeypatch.delattr("transformer_jax.inside.attention_pictures", raising=False)
   status, _, [err] = run("--sentence", "ab", "--target", "de", "--output", tmp_path / "out", "--format", "npz")
   assert status == 2 and "pip install 'transformer_jax[pictures]'" in err
   assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["attention.html", "attention.npz"]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.runtime.errors import InputError, one_line, require_option, writing
 from transformer_jax.runtime.files import write_atomically
@@ -92,23 +93,16 @@ def _pictures(found: "Attention", choice: "Choice", output: Path) -> Iterator[tu
   Raises:
     InputError: matplotlib is not installed.
   """
-  from transformer_jax.runtime.progress import say
+  require_matplotlib(f"; {output} has the data and the page")
+  from transformer_jax.inside import attention_pictures, figures
 
-  try:
-    from transformer_jax.inside import attention_pictures
-  except ModuleNotFoundError as error:
-    if error.name != "matplotlib":
-      raise
-    raise InputError(
-      f"the pictures need matplotlib: pip install 'transformer_jax[pictures]'; {output} has the data and the page"
-    ) from error
   missing = False
   for name, figure in attention_pictures.pictures(found, choice).items():
-    contents, some_missing = attention_pictures.files(figure)
-    missing |= some_missing
+    contents, lacking = figures.files(figure)
+    missing |= lacking
     yield from ((f"{name}.{ending}", content) for ending, content in contents.items())
   if missing:
-    say("the fonts of this machine lack some signs, which are boxes in the pictures; the page has them: install Noto")
+    warn_of_missing_characters("; the page has them")
 
 
 def _write(path: Path, content: bytes) -> None:

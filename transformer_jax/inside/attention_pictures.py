@@ -1,25 +1,18 @@
 """Pictures of attention by matplotlib: a grid of all heads, a matrix, and lines between tokens."""
 
-import io
-import warnings
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from matplotlib import font_manager, rc_context
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside.attention import visible
 from transformer_jax.inside.choice import Choice
 
 _MAP = "Greys"  # the darker, the larger: it reads the same on paper
-_SETTINGS: Any = {"svg.hashsalt": "transformer_jax", "svg.fonttype": "path"}  # the same file from the same numbers
-# Fonts with the signs of other scripts, if they are installed.
-_FONTS = ("Noto Sans CJK KR", "Noto Sans CJK JP", "Noto Sans KR", "NanumGothic", "Malgun Gothic", "AppleGothic")
 _FAINTEST = 0.005  # a line with a smaller weight could not be seen
 # The axes of each kind.
 _QUERIES = {"encoder": "source", "decoder": "read so far", "cross": "written"}
@@ -109,23 +102,6 @@ def _bars(axis: Axes, weights: np.ndarray, place: int, count: int, colour: str) 
   for k, weight in enumerate(weights):
     corner = k - 0.35, -0.02 - (place + 1) * size
     axis.add_patch(Rectangle(corner, 0.7, size, color=colour, alpha=float(np.clip(weight, 0, 1)), linewidth=0))
-
-
-def files(figure: Figure) -> tuple[dict[str, bytes], bool]:
-  """A figure as PNG and SVG, by the ending of the file's name; and whether a sign is missing in the fonts."""
-  there = set(font_manager.get_font_names())
-  family = ["DejaVu Sans", *(name for name in _FONTS if name in there)]
-  for text in figure.findobj(Text):
-    assert isinstance(text, Text)
-    text.set_fontfamily(family)
-  found = {}
-  with rc_context(_SETTINGS), warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    for ending, metadata in (("png", None), ("svg", {"Date": None})):
-      file = io.BytesIO()
-      figure.savefig(file, format=ending, dpi=160, metadata=metadata)
-      found[ending] = file.getvalue()
-  return found, any("missing from" in str(warning.message) for warning in caught)
 
 
 def _named(choice: Choice) -> str:

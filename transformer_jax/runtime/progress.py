@@ -36,6 +36,12 @@ def say(text: str) -> None:
   sys.stderr.flush()
 
 
+def print_above(text: str) -> None:
+  """Writes a line of the output to stdout at once, above the progress bar if there is one on the same terminal."""
+  tqdm.write(text, file=sys.stdout)
+  sys.stdout.flush()
+
+
 @contextmanager
 def doing(what: str) -> Iterator[None]:
   """Prints what the body does once it takes more than two seconds."""
