@@ -221,6 +221,14 @@ def test_samples_of_the_log_are_shown(folder):
   assert "equals the reference" in page.texts["span"]
 
 
+def test_a_log_with_ever_new_samples_makes_no_endless_page(folder):
+  for step in range(900, 911):
+    add_validation(folder, step, samples=[sample("x", f"source {step}")])
+  text = page_of(folder).text
+  assert "source 907" in text and "source 908" not in text
+  assert "Of 11 sample sentences the first 8 are shown." in text
+
+
 @pytest.mark.parametrize("content", [None, b"", b"\x00\xff{[\n" * 5, b'{"step": 1, "split": "train", "loss": NaN}\n'])
 def test_without_a_log_the_rest_is_shown(folder, content):
   (folder / "metrics.jsonl").unlink()

@@ -11,8 +11,9 @@ from transformer_jax.runs.metrics_file import FILE
 from transformer_jax.runtime.errors import one_line
 from transformer_jax.runtime.wording import counted
 
-# A line of the log has some hundred bytes, or some thousand with sample translations.
-_LONGEST_LINE, _LARGEST_FILE = 1 << 17, 1 << 29
+# A line of the log has some hundred bytes, or some thousand with sample translations. The lines take several times as
+# much memory as the file.
+_LONGEST_LINE, _LARGEST_FILE = 1 << 17, 1 << 27
 _MOST_SAMPLES, _LONGEST_SAMPLE = 8, 1000
 _LAST_STEP, _LARGEST_NUMBER = 1 << 53, 1e300
 

@@ -20,7 +20,7 @@ from transformer_jax.trainer.summary import next_command, short_path
 
 FILE = "report.html"
 
-_MOST_CHANGES = 8  # rows of a sample translation
+_MOST_HISTORIES, _MOST_CHANGES = 8, 8  # sample sentences, and rows of each
 _SCORES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
 
 
@@ -128,13 +128,16 @@ def _of_run(view: View, note: str, views: Sequence[View]) -> str:
 
 def _view(name: str, run: Run, found: Log) -> View:
   known, notes = facts_of(run, found)
+  histories = histories_of(found.samples())
+  if len(histories) > _MOST_HISTORIES:
+    notes.append(f"Of {len(histories):,} sample sentences the first {_MOST_HISTORIES} are shown.")
   return View(
     name,
     known,
     config_of(run.config),
     _headline(found),
     _validated(found.last("validation")),
-    histories_of(found.samples()),
+    histories[:_MOST_HISTORIES],
     _commands(run),
     [*found.notes, *notes],
   )
