@@ -1,10 +1,13 @@
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tests.model.example import CONFIG, float64, normal, options, perturbed
-from transformer_jax.model.config import Dtype
-from transformer_jax.model.feed_forward import FeedForward
+from transformer_jax.model.config import Activation, Dtype
+from transformer_jax.model.feed_forward import ACTIVATIONS, FeedForward
 from transformer_jax.paper import formulas
 
 LENGTH = 13
@@ -16,6 +19,19 @@ def test_equation_2():
   params = perturbed(module.init(jax.random.key(0), x)["params"])
   result = module.apply({"params": params}, x)
   np.testing.assert_allclose(result, formulas.feed_forward(float64(params), x), atol=3e-6)
+
+
+@pytest.mark.parametrize(
+  ("activation", "expected"),
+  [
+    (Activation.RELU, lambda x: max(0.0, x)),
+    (Activation.GELU, lambda x: x * 0.5 * (1 + math.erf(x / math.sqrt(2)))),
+    (Activation.GELU_TANH, lambda x: x * 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
+  ],
+)
+def test_activations(activation, expected):
+  x = np.linspace(-4, 4, 41, dtype=np.float32)
+  np.testing.assert_allclose(ACTIVATIONS[activation](x), list(map(expected, x.tolist())), atol=2e-6)
 
 
 def test_bfloat16_is_close_and_keeps_float32_parameters():
