@@ -1,49 +1,45 @@
 """The worked examples of teaching material on the Transformer, with the right values; `docs/lecture.md` lists them.
 
-Those on positions are in `test_lecture_positions.py`.
+Those on positions are in `test_lecture_positions.py`, and more on attention are in `test_lecture_attention.py`.
 """
 
 import functools
 import math
 import re
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model.example import CONFIG, SOURCE, normal, options, perturbed
-from tests.paper import test_lecture_positions
+from tests.model.example import CONFIG, SOURCE, TARGET, normal, options, perturbed
+from tests.paper import test_lecture_attention, test_lecture_positions
+from tests.paper.lecture import DOCS, assert_documented, one_head, weights_of_products
 from transformer_jax.analysis import operations
 from transformer_jax.config import Config
 from transformer_jax.model.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.embedding import Embedding, embed
 from transformer_jax.model.encoder import Encoder
+from transformer_jax.model.feed_forward import FeedForward
 from transformer_jax.model.masking import causal_mask
 from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.sublayer import layer_norm
+from transformer_jax.model.transformer import Transformer
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.schedule import inverse_square_root
 from transformer_jax.training.step import init_params
 
-DOCS = Path(__file__).parents[2] / "docs" / "lecture.md"
-
 
 def test_the_table_names_every_test():
-  ours = {"test_lecture": globals(), "test_lecture_positions": vars(test_lecture_positions)}
+  ours = {"test_lecture": globals()}
+  ours |= {module.__name__.split(".")[-1]: vars(module) for module in (test_lecture_attention, test_lecture_positions)}
   tests = {f"{file}.py::{name}" for file, names in ours.items() for name in names if name.startswith("test_")}
-  tests -= {"test_lecture.py::test_the_table_names_every_test", "test_lecture.py::test_lecture_positions"}
+  tests -= {f"test_lecture.py::{name}" for name in ("test_the_table_names_every_test", *ours)}
   assert set(re.findall(r"test_\w+\.py::test_\w+", DOCS.read_text())) == tests
 
 
 # Attention.
-
-
-def one_head(query, key, mask=None):
-  """Weights `[query, key]` of queries `[query, d_k]` and keys `[key, d_k]`."""
-  mask = np.ones((len(query), len(key)), bool) if mask is None else mask
-  return np.asarray(attention_weights(jnp.float32(query)[:, None], jnp.float32(key)[:, None], mask)[0])
 
 
 def test_scores_of_112_and_96():
@@ -58,15 +54,8 @@ def test_scores_of_112_and_96():
 FOUR_WORDS = np.array([[8, 4, 12, 0], [4, 8, 0, 12], [0, 4, 8, 16], [4, 4, 4, 4]])
 
 
-def weights_of_scores(scores, mask):
-  """Of queries and keys with d_k = 16 whose products are `scores`."""
-  query, key = np.pad(scores, ((0, 0), (0, 12))), np.eye(4, 16)
-  np.testing.assert_array_equal(query @ key.T, scores)
-  return one_head(query, key, mask)
-
-
 def test_causal_mask_of_four_words():
-  weights = weights_of_scores(FOUR_WORDS, causal_mask(4))
+  weights = weights_of_products(FOUR_WORDS, 16, causal_mask(4))
   written_out = [[1, 0, 0, 0], [0.2689, 0.7311, 0, 0], [0.0900, 0.2447, 0.6652, 0], [0.25, 0.25, 0.25, 0.25]]
   np.testing.assert_allclose(weights, written_out, atol=5e-5)
   exponentials = np.exp(np.where(np.tri(4, dtype=bool), FOUR_WORDS / 4, -np.inf))
@@ -77,9 +66,10 @@ def test_causal_mask_of_four_words():
 
 def test_scores_of_later_words_do_not_matter():
   later = FOUR_WORDS + np.triu(np.full((4, 4), 1000), 1)
-  np.testing.assert_array_equal(weights_of_scores(later, causal_mask(4)), weights_of_scores(FOUR_WORDS, causal_mask(4)))
-  free = np.ones((4, 4), bool)
-  assert not np.allclose(weights_of_scores(later, free), weights_of_scores(FOUR_WORDS, free))
+  masked, free = causal_mask(4), np.ones((4, 4), bool)
+  expected = weights_of_products(FOUR_WORDS, 16, masked)
+  np.testing.assert_array_equal(weights_of_products(later, 16, masked), expected)
+  assert not np.allclose(weights_of_products(later, 16, free), weights_of_products(FOUR_WORDS, 16, free))
 
 
 def test_the_output_is_the_weighted_mean_of_the_values():
@@ -246,6 +236,70 @@ def test_parameters_without_embeddings(base):
   left_out = 1_572_864 + 3_145_728 + 30_720 + 30_720
   assert size(base, "^(encoder|decoder)/") == counted + left_out == 44_101_632
   assert sum(base.values()) == 44_101_632 + 37_000 * 512
+
+
+def test_two_layers_whose_sum_is_near_65_million_by_chance(base):
+  counted, output, left_out = 39_321_600, 50_000 * 512, 4_780_032
+  layers, tokens = size(base, "^(encoder|decoder)/"), size(base, "^target_embedding/")
+  assert layers == counted + left_out and tokens == 37_000 * 512 and size(base, ".") == layers + tokens
+  sums = f"{counted + output:,} {output:,} {50_000:,} {layers + output:,} {37_000:,} {tokens:,} {layers + tokens:,}"
+  assert_documented(
+    test_two_layers_whose_sum_is_near_65_million_by_chance,
+    "does not hold",
+    f"{counted:,} {output:,} 65 {sums}",
+  )
+
+
+def test_the_matrices_of_the_feed_forward_layer_do_not_depend_on_the_length():
+  module = FeedForward(ModelConfig())
+
+  def shapes(length):
+    x = jax.ShapeDtypeStruct((length, 512), jnp.float32)
+    params = jax.eval_shape(lambda x: module.init(jax.random.key(0), x), x)["params"]
+    return params["inner"]["kernel"].shape + params["outer"]["kernel"].shape
+
+  d, hidden, *outer = shapes(7)
+  assert shapes(11) == (d, hidden, *outer) == (512, 4 * 512, 4 * 512, 512)
+  assert_documented(
+    test_the_matrices_of_the_feed_forward_layer_do_not_depend_on_the_length,
+    "does not hold",
+    f"{d:,} {hidden:,} {outer[0]:,} {outer[1]:,}",
+  )
+
+
+def test_shared_embeddings_save_parameters_and_no_operation():
+  shared, own = options(num_layers=1), options(num_layers=1, share_embeddings=False, share_logits=False)
+  source, target = np.arange(SOURCE), np.arange(TARGET)
+
+  def operations_of(config):
+    model = Transformer(config)
+
+    def forward(params):
+      return model.apply(params, model.apply(params, source, target), method="logits")
+
+    params = jax.eval_shape(lambda: {"params": init_params(Config(model=config), TASK)})
+    return operations.count(jax.make_jaxpr(forward)(params).jaxpr), sum(leaf.size for leaf in jax.tree.leaves(params))
+
+  (operations_shared, with_one), (operations_own, with_three) = operations_of(shared), operations_of(own)
+  assert operations_shared == operations_own
+  assert with_three - with_one == 2 * CONFIG.vocab_size * CONFIG.d_model
+  assert_documented(
+    test_shared_embeddings_save_parameters_and_no_operation, "does not hold", f"2 37,000 512 {2 * 37_000 * 512:,}"
+  )
+
+
+def test_embeddings_are_learned_from_random_numbers():
+  tokens, d, weights = np.array([3, 5, 3]), 22, normal(0, 3, 22)
+  embedding = Embedding(options(d_model=d))
+  init = jax.jit(embedding.init)
+  tables = [np.asarray(init(jax.random.key(seed), tokens)["params"]["table"]) for seed in (1, 2)]
+  assert np.max(np.abs(tables[0] - tables[1])) > 0.1
+  assert np.std(tables) == pytest.approx(d**-0.5, rel=0.1)
+  gradient = jax.grad(lambda table: jnp.sum(weights * embed(table, tokens)))(jnp.asarray(tables[0]))
+  expected = np.zeros_like(tables[0])
+  np.add.at(expected, tokens, math.sqrt(d) * weights)
+  np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+  assert_documented(test_embeddings_are_learned_from_random_numbers, "does not hold", "")
 
 
 # Training.

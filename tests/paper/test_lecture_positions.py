@@ -2,10 +2,14 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.model.example import options
+from tests.paper.lecture import assert_documented, decimals
+from transformer_jax.model.embedding import Embedding
 from transformer_jax.model.positional_encoding import sinusoids
 
 POSITIONS = np.arange(10)
@@ -98,3 +102,30 @@ def test_the_distance_does_not_always_grow_with_the_offset():
   assert found[6] < found[1]
   # At the base model's width it grows for longer, up to offset 43.
   assert np.argmax(np.diff(distances(0, np.arange(100), 512)) < 0) == 43
+
+
+def test_no_two_positions_are_alike():
+  offsets = np.arange(1, 5001)
+  smallest = {}
+  for d_model in (512, 10, 2):
+    # In float64, because float32 has angles of 5,000 to 3e-4 only.
+    frequencies = 10_000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    found = np.sqrt(np.sum(4 * np.sin(offsets[:, None] * frequencies / 2) ** 2, axis=1))
+    nearest = np.argmin(found)
+    smallest[d_model] = found[nearest]
+    np.testing.assert_allclose(distances(0, offsets[[nearest]], d_model), found[nearest], atol=2e-4)
+  numbers = f"1 5,000 {smallest[512]:.2f} 512 {decimals([smallest[10]], 3)} 10 {smallest[2]:.0e} 2"
+  assert_documented(test_no_two_positions_are_alike, "holds", numbers.replace("e-05", "e-5"))
+
+
+def test_embeddings_and_positions_are_of_one_size_at_the_start():
+  d_model, tokens = 512, np.arange(31)
+  embeddings, _ = Embedding(options(d_model=d_model)).init_with_output(jax.random.key(0), tokens)
+  rows, positions = (np.linalg.norm(x, axis=1).mean() for x in (embeddings, encoding(tokens, d_model)))
+  assert rows == pytest.approx(math.sqrt(d_model), rel=0.03)  # more than four standard errors
+  assert positions == pytest.approx(math.sqrt(d_model / 2), rel=1e-4)
+  assert_documented(
+    test_embeddings_and_positions_are_of_one_size_at_the_start,
+    "holds corrected",
+    f"{d_model} {math.sqrt(d_model):.1f} 2 {math.sqrt(d_model / 2):.1f} {rows / math.sqrt(d_model):.1f}",
+  )
