@@ -26,6 +26,7 @@ FLOORS = [
   ["decoding"],
   ["tasks"],
   ["trainer"],
+  ["interchange"],
   ["paper"],
   ["inside"],
   ["serve"],

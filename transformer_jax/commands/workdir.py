@@ -4,8 +4,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # orbax takes seconds to import
-  from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
+  from transformer_jax.runs.steps import Step
 
 
 def add_workdir_arguments(parser: argparse.ArgumentParser, step: str = "the checkpoint to use") -> None:

@@ -21,8 +21,8 @@ from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:  # orbax takes seconds to import
-  from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
+  from transformer_jax.runs.steps import Step
 
 _GRAIN = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default

@@ -27,8 +27,8 @@ from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError, require_option
 
 if TYPE_CHECKING:  # orbax takes seconds to import
-  from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
+  from transformer_jax.runs.steps import Step
 
 # All characters that some program takes for the end of a line; byte tokens can spell each of them.
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")

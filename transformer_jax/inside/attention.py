@@ -13,8 +13,8 @@ from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.language.config import BERTConfig
-from transformer_jax.runs.reading import Step
 from transformer_jax.runs.run import Run
+from transformer_jax.runs.steps import Step
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.encoder_attention import encoder_attention
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from etils import epath
 
+from transformer_jax.model.params import by_name
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runs import reading
 from transformer_jax.runs.run_folder import CHECKPOINTS
@@ -77,7 +78,7 @@ class Checkpoints:
 
     def read(step: int) -> Restored:
       for name, item in expected.items():
-        untrusted.require_arrays(files.by_name(item), *files.headers(self._workdir, step, name))
+        untrusted.require_arrays(by_name(item), *files.headers(self._workdir, step, name))
       found = {name: files.read_item(self._workdir, step, name, item) for name, item in expected.items()}
       optimizer = found[files.OPTIMIZER]
       state = TrainState(optimizer["step"], found[files.PARAMS], optimizer["moments"], found.get(files.AVERAGE))

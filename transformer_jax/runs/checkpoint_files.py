@@ -23,7 +23,7 @@ from absl import logging
 from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from transformer_jax.model.params import Params
+from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import locks
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runs.run_folder import CHECKPOINTS
@@ -64,14 +64,6 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
       return finished(workdir)
     reason = first_line(error)
     raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error
-
-
-def by_name(tree: Any) -> dict[str, Any]:
-  """The leaves, such as `decoder/layers_0/norm/scale`, for trees of dicts as for those of classes."""
-  return {
-    "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path): leaf
-    for path, leaf in jax.tree.leaves_with_path(tree)
-  }
 
 
 def headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, Any], int]:

@@ -5,37 +5,22 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from etils import epath
 
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runs import locks
 from transformer_jax.runs.run_folder import CHECKPOINTS
+from transformer_jax.runs.steps import BEST, LAST, Finished, Step
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, first_line, is_out_of_memory, require_option
 from transformer_jax.runtime.progress import say
 
 Item = TypeVar("Item")
 
-LAST, BEST = "last", "best"
-Step = int | Literal["last", "best"]
 # Training replaces a checkpoint in the time that it takes to write one.
 _SECONDS_BETWEEN_LOOKS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-
-
-class Finished(NamedTuple):
-  """The finished checkpoints of a run.
-
-  Attributes:
-    steps: oldest first.
-    last: the newest of them, or None where there is none.
-    best: the one of the lowest validation loss, or None where none has a validation loss.
-  """
-
-  steps: tuple[int, ...]
-  last: int | None
-  best: int | None
 
 
 class Look(NamedTuple, Generic[Item]):

@@ -4,7 +4,7 @@ import jax
 from etils import epath
 
 from transformer_jax.config import Config, serialization
-from transformer_jax.model.params import Params
+from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.training.step import init_params
@@ -58,5 +58,5 @@ def _params_like(workdir: epath.Path, step: int, item: str, config: Config) -> P
   headers, size = files.headers(workdir, step, item)
   untrusted.require_layers(serialization.to_dict(config.model), len(headers))
   abstract = jax.eval_shape(lambda: init_params(config, task_of(config.model)))
-  untrusted.require_arrays(files.by_name(abstract), headers, size)
+  untrusted.require_arrays(by_name(abstract), headers, size)
   return abstract

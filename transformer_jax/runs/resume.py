@@ -8,7 +8,7 @@ from etils import epath
 
 from transformer_jax import registry
 from transformer_jax.config import Config, serialization
-from transformer_jax.runs import run_folder
+from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import devices, hosts, untrusted
@@ -39,6 +39,11 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
   """
   run_folder.make_folder(workdir, "--workdir")
   untrusted.require_own_files(workdir)
+  if params_file.has_one(workdir):
+    raise InputError(
+      f"{workdir} holds exported parameters without an optimizer, for decoding only: use another --workdir; "
+      f"config.train.init_from={workdir} begins with these parameters"
+    )
   if not _has_checkpoint(workdir):
     _require_new(config)
     return None

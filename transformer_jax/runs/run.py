@@ -8,7 +8,8 @@ from transformer_jax import registry
 from transformer_jax.config import Config, serialization
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import Params
-from transformer_jax.runs import digests, metrics_file, reading, restore, run_folder
+from transformer_jax.runs import digests, metrics_file, params_file, run_folder
+from transformer_jax.runs.steps import LAST, Finished, Step
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import PROGRAM, InputError
 
@@ -87,12 +88,18 @@ class Run:
     return entries
 
   @property
-  def checkpoints(self) -> reading.Finished:
+  def checkpoints(self) -> Finished:
     """The finished checkpoints: their steps, the last and the best.
 
     Raises:
+      InputError: the file of the parameters is damaged.
       RunError: a checkpoint's description is damaged.
     """
+    if params_file.has_one(self.path):
+      step = params_file.step_of(self.path)
+      return Finished((step,), step, None)
+    from transformer_jax.runs import reading  # orbax takes seconds to import
+
     return reading.finished(self.path)
 
   @property
@@ -104,7 +111,7 @@ class Run:
     """
     return [entry for _, entry in metrics_file.read_lines(self.path / metrics_file.FILE)]
 
-  def model(self, command: str | None = None, step: reading.Step = reading.LAST) -> Model:
+  def model(self, command: str | None = None, step: Step = LAST) -> Model:
     """The trained model.
 
     Args:
@@ -120,13 +127,22 @@ class Run:
     if command is not None:
       registry.require_command(self.config.model, command, self.path)
     tokenizer = self.tokenizer
+    if params_file.has_one(self.path):
+      number, params = params_file.read(self.path, self.config, step)
+    else:
+      number, params = self._of_checkpoint(step)
+    return Model(self.config, params, tokenizer, number)
+
+  def _of_checkpoint(self, step: Step) -> tuple[int, Params]:
+    """The step and the parameters of a checkpoint."""
+    from transformer_jax.runs import reading, restore  # orbax takes seconds to import
+
     found = reading.newest_whole(
       self.path, lambda number: restore.params_to_decode_with(self.path, self.config, number), step
     )
     if found is None:
       raise InputError(f"{self.path} has no finished checkpoint yet: `{PROGRAM} train --workdir={self.path}` makes one")
-    number, params = found
-    return Model(self.config, params, tokenizer, number)
+    return found
 
   def _json(self, name: str) -> Any:
     return untrusted.json_of(self.path / name, lambda: self._bytes(name, untrusted.LARGEST_JSON))

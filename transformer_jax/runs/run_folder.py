@@ -4,7 +4,7 @@ config.json       the experiment
 tokenizer.model   SentencePiece
 provenance.json   data, versions and machines that the run has seen
 SHA256SUMS        digests of these three, see `digests`
-checkpoints/STEP  see `checkpoint_files`
+checkpoints/STEP  see `checkpoint_files`; in their place, where `export` wrote the folder, model.safetensors
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 report.html       a page about the run, for people
 """

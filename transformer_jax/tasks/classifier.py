@@ -21,8 +21,8 @@ from transformer_jax.tasks.classification import logits, sentence_rows
 from transformer_jax.tasks.encoder_attention import encoder_attention
 
 if TYPE_CHECKING:  # orbax takes seconds to import
-  from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
+  from transformer_jax.runs.steps import Step
 
 _ROWS = 32  # rows computed together; fewer are filled up with empty rows, so that there is one shape
 

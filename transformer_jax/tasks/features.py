@@ -19,8 +19,8 @@ from transformer_jax.runtime import devices
 from transformer_jax.tasks.bidirectional import layers
 
 if TYPE_CHECKING:  # orbax takes seconds to import
-  from transformer_jax.runs.reading import Step
   from transformer_jax.runs.run import Run
+  from transformer_jax.runs.steps import Step
 
 _GRAIN = 64  # programs are compiled for multiples of this length
 

@@ -1,0 +1,41 @@
+"""`export`: the model of a run in the format of another library."""
+
+import argparse
+
+from transformer_jax.commands.workdir import add_workdir_arguments, open_run
+from transformer_jax.interchange.formats import FORMATS
+from transformer_jax.runtime.errors import one_line
+
+DESCRIPTION = """\
+Writes the model of a run in another format: a folder with parameters, vocabulary and configuration. `safetensors` is a
+run folder of two or three small files and the parameters, which every command that decodes can use. If a format cannot
+express an option of the model, the command says so and writes nothing.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add_workdir_arguments(parser)
+  parser.add_argument("--to", required=True, choices=[*FORMATS], metavar="FORMAT", help=f"one of {', '.join(FORMATS)}")
+  parser.add_argument("--output", required=True, metavar="DIR", help="the folder to write, new or empty")
+  for name, kind in FORMATS.items():
+    if kind.option:
+      default, *others = kind.option.values
+      parser.add_argument(
+        f"--{kind.option.name}",
+        choices=kind.option.values,
+        metavar="TYPE",
+        help=f"of the numbers, for {name}: {default} (default), {', '.join(others)}",
+      )
+
+
+def run(args: argparse.Namespace) -> None:
+  """`export`: the model of a run in the format of another library."""
+  import jax
+
+  # Exporting needs no accelerator, which may be busy with the training of this very run.
+  jax.config.update("jax_platforms", "cpu")
+  from transformer_jax.interchange.export import export
+
+  options = {kind.option.name: getattr(args, kind.option.name) for kind in FORMATS.values() if kind.option}
+  step = export(open_run(args), args.output, args.to, step=args.step, **options)
+  print(one_line(f"{args.output} holds the model of step {step} in the format {args.to}"))

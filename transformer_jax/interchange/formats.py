@@ -1,0 +1,33 @@
+"""The formats by name, for the command line, which imports no module of a format before it is asked for."""
+
+from typing import NamedTuple
+
+
+class Option(NamedTuple):
+  """An option of a format.
+
+  Attributes:
+    name: the flag without its dashes.
+    values: what it may be; the first is the default.
+  """
+
+  name: str
+  values: tuple[str, ...]
+
+
+class Format(NamedTuple):
+  """A format.
+
+  Attributes:
+    module: its module, with `require(config)`, which raises InputError if the format cannot express the model, and
+      `write(folder, run, model)`, which also takes the value of the option.
+    option: its option, or None.
+  """
+
+  module: str
+  option: Option | None = None
+
+
+FORMATS = {
+  "safetensors": Format("transformer_jax.interchange.safetensors", Option("dtype", ("float32", "bfloat16"))),
+}

@@ -1,0 +1,35 @@
+"""The format `safetensors`: a run folder with its parameters in one file, and no checkpoints.
+
+The parameters have the project's own names, such as `encoder/layers_0/attention/query/kernel`. The folder decodes as
+every run folder does (`runs/params_file.py`), and cannot be trained on.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from etils import epath
+
+from transformer_jax.config import Config
+from transformer_jax.model.config import Dtype
+from transformer_jax.runs import params_file, run_folder
+from transformer_jax.runs.run import Model, Run
+
+
+def require(config: Config) -> None:
+  """Raises nothing: the format takes every model."""
+
+
+def write(folder: Path, run: Run, model: Model, dtype: str) -> None:
+  """Writes the folder.
+
+  Args:
+    folder: an empty folder.
+    run: the run.
+    model: the run's model.
+    dtype: what the parameters are rounded to.
+  """
+  params_file.write(folder, model.params, model.step, Dtype(dtype))
+  now = datetime.now(UTC).isoformat(timespec="seconds")
+  exported = {"run": str(run.path), "step": model.step, "dtype": dtype}
+  history = [*run.provenance, {"time": now, "exported": exported}]
+  run_folder.begin_run(epath.Path(folder), model.config, model.tokenizer, history)

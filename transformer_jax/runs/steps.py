@@ -1,0 +1,20 @@
+"""Which checkpoint of a run: how one is asked for, and what there is."""
+
+from typing import Literal, NamedTuple
+
+LAST, BEST = "last", "best"
+Step = int | Literal["last", "best"]
+
+
+class Finished(NamedTuple):
+  """The finished checkpoints of a run.
+
+  Attributes:
+    steps: oldest first.
+    last: the newest of them, or None where there is none.
+    best: the one of the lowest validation loss, or None where none has a validation loss.
+  """
+
+  steps: tuple[int, ...]
+  last: int | None
+  best: int | None
