@@ -11,7 +11,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.model.config import AnyModelConfig
-from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
+from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
 
@@ -19,6 +19,9 @@ SIZES: dict[str, Any] = {"vocab_size": 31, "d_model": 5, "hidden_size": 7, "drop
 CONFIGS: dict[str, AnyModelConfig] = {
   "plain": SequenceToSequenceConfig(**SIZES, num_layers=1, reverse_source=False),
   "reversed": SequenceToSequenceConfig(**SIZES, num_layers=2),
+  "gru": SequenceToSequenceConfig(**SIZES, num_layers=2, reverse_source=False, cell=Cell.GRU),
+  "rnn-context": SequenceToSequenceConfig(**SIZES, num_layers=1, cell=Cell.RNN, feed_context=True),
+  "lstm-context": SequenceToSequenceConfig(**SIZES, num_layers=2, reverse_source=False, feed_context=True),
   "bahdanau": BahdanauConfig(**SIZES, attention_size=11),
   "luong-dot": LuongConfig(**SIZES, num_layers=1, score=Score.DOT),
   "luong-general": LuongConfig(**SIZES, num_layers=2, score=Score.GENERAL, reverse_source=False),

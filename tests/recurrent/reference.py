@@ -15,6 +15,7 @@ from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score,
 
 Params = Any
 Array = np.ndarray
+State = tuple[Array, ...]  # of a layer; its first array is the output
 
 
 def sigmoid(x: Array) -> Array:
@@ -42,11 +43,25 @@ def gru_step(params: Params, x: Array, s: Array, more: Array | float = 0.0) -> A
   return (1 - z) * s + z * np.tanh(xs + (r * s) @ params["proposal"])
 
 
-def stack_step(params: Params, x: Array, states: list[tuple[Array, Array]]) -> list[tuple[Array, Array]]:
-  """Each layer of LSTMs, one token."""
+def rnn_step(params: Params, x: Array, h: Array) -> Array:
+  return np.tanh(x @ params["kernel"] + h @ params["recurrent"] + params["bias"])
+
+
+def layer_step(params: Params, x: Array, state: State) -> State:
+  """One layer, one token; the shape of U tells the kind of its cell."""
+  if params["recurrent"].shape[1] == 4 * len(state[0]):
+    return lstm_step(params, x, *state)
+  return ((gru_step if "proposal" in params else rnn_step)(params, x, state[0]),)
+
+
+def stack_step(params: Params, x: Array, states: list[State]) -> list[State]:
+  """Each layer, one token."""
+  cells = {name.rsplit("_")[0] for name in params}
+  assert len(cells) == 1
+  [cell] = cells
   result = []
-  for i, (h, c) in enumerate(states):
-    result.append(lstm_step(params[f"lstm_{i}"], x, h, c))
+  for i, state in enumerate(states):
+    result.append(layer_step(params[f"{cell}_{i}"], x, state))
     x = result[-1][0]
   return result
 
@@ -60,9 +75,9 @@ def shifted(target: Array) -> Array:
   return np.array([BOS, *target[:-1]])
 
 
-def read(config: Any, params: Params, source: Array) -> tuple[list[Array], list[tuple[Array, Array]]]:
+def read(config: Any, params: Params, source: Array) -> tuple[list[Array], list[State]]:
   """Top states in the order in which they were read, and the last states of each layer."""
-  states = [(np.zeros(config.hidden_size), np.zeros(config.hidden_size))] * config.num_layers
+  states: list[State] = [(np.zeros(config.hidden_size),) * 2] * config.num_layers
   tops = []
   for x in embedded(params, source[::-1] if config.reverse_source else source):
     states = stack_step(params["encoder"], x, states)
@@ -72,10 +87,10 @@ def read(config: Any, params: Params, source: Array) -> tuple[list[Array], list[
 
 def seq2seq(config: SequenceToSequenceConfig, params: Params, source: Array, target: Array) -> list[Array]:
   _, states = read(config, params, source)
-  outputs = []
-  for x in embedded(params, shifted(target)):
-    states = stack_step(params["decoder"], x, states)
-    outputs.append(states[-1][0] @ params["output"]["kernel"])
+  outputs, context = [], states[-1][0] if config.feed_context else np.zeros(0)
+  for y in embedded(params, shifted(target)):
+    states = stack_step(params["decoder"], np.concatenate([y, context]), states)
+    outputs.append(np.concatenate([states[-1][0], context]) @ params["output"]["kernel"])
   return outputs
 
 

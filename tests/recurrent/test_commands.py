@@ -13,27 +13,28 @@ from configs import multi30k, rnn
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
-from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
+from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop
 from transformer_jax.training.step import abstract_state
 
-KINDS = ("plain", "reversed", "bahdanau", "luong-dot", "luong-general", "luong-concat")
+KINDS = ("plain", "reversed", "rnn", "gru", "bahdanau", "luong-dot", "luong-general", "luong-concat")
 CONFIG = str(Path(rnn.__file__))
 
 
 def test_the_configs_are_what_their_names_say():
   models = {kind: rnn.get_config(kind).model for kind in KINDS}
   assert [type(model) for model in models.values()] == [
-    *[SequenceToSequenceConfig] * 2,
+    *[SequenceToSequenceConfig] * 4,
     BahdanauConfig,
     *[LuongConfig] * 3,
   ]
-  assert [models[kind].reverse_source for kind in KINDS[:2]] == [False, True]
-  assert [models[kind].score for kind in KINDS[3:]] == [Score.DOT, Score.GENERAL, Score.CONCAT]
-  with pytest.raises(InputError, match="'luong' is not a recurrent model; there are plain, reversed, bahdanau, luong-"):
+  assert [models[kind].reverse_source for kind in KINDS[:4]] == [False, True, False, False]
+  assert [models[kind].cell for kind in KINDS[:4]] == [Cell.LSTM, Cell.LSTM, Cell.RNN, Cell.GRU]
+  assert [models[kind].score for kind in KINDS[5:]] == [Score.DOT, Score.GENERAL, Score.CONCAT]
+  with pytest.raises(InputError, match="'luong' is not a recurrent model; there are rnn, gru, plain, reversed, bahdan"):
     rnn.get_config("luong")
 
 
@@ -98,6 +99,7 @@ def test_a_run_of_another_family_is_refused(prefix, tmp_path):
   [
     (["--config.model.num_heads=2"], "; config.model has attention_size, d_model"),
     (["--config.model.attention_size=0"], "config.model.attention_size is 0, but must be positive"),
+    (["--config.model.cell=lstm"], "cell"),
     (["--config.model.dropout=1"], "config.model.dropout is 1.0, but must be at least 0 and below 1"),
   ],
 )

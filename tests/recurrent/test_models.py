@@ -38,7 +38,7 @@ def logits_of_row(model, params, row):
   return model.apply({"params": params}, hidden, method="logits")
 
 
-@every("reversed", "bahdanau", "luong-general", "luong-concat")
+@every("reversed", "rnn-context", "bahdanau", "luong-general", "luong-concat")
 def test_each_pair_of_a_packed_row_has_the_logits_of_the_equations(name):
   model, params = example(name)
   row = packed(pairs(), rest=9)  # in the padding stands a token that would do harm if anything looked at it
@@ -113,7 +113,7 @@ class Sentence:
     return reference.logits(self.model.config, float64(self.params), self.source, np.array([*path[1:], 4]))
 
 
-@every("reversed", "bahdanau", "luong-concat")
+@every("reversed", "lstm-context", "bahdanau", "luong-concat")
 def test_beams_that_change_places_equal_the_whole_path_of_each(name):
   """Parents are random at every step, and the cache is one that another sentence has used."""
   sentence, generator = Sentence(name), np.random.default_rng(1)
@@ -147,6 +147,9 @@ def test_dropout_is_of_the_row_and_of_nothing_that_goes_on_in_time(name):
 DROPOUTS = {
   "plain": [(13, 5), (13, 5), (13, 7)],
   "reversed": [(13, 5), (13, 7), (13, 5), (13, 7), (13, 7)],
+  "gru": [(13, 5), (13, 7), (13, 5), (13, 7), (13, 7)],
+  "rnn-context": [(13, 5), (13, 5), (13, 7), (13, 7)],  # and of the context
+  "lstm-context": [(13, 5), (13, 7), (13, 5), (13, 7), (13, 7), (13, 7)],
   "bahdanau": [(13, 5), (13, 5), (13, 5)],
   "luong-dot": [(13, 5), (13, 5), (13, 0, 7), (13, 5)],
   "luong-general": [(13, 5), (13, 7), (13, 5), (13, 1, 7), (13, 5)],
@@ -227,15 +230,16 @@ def test_beam_search_finds_what_exhaustive_search_finds(name):
 
 
 @pytest.mark.long
-def test_initial_parameters():
+@pytest.mark.parametrize(("name", "cell", "inputs"), [("luong-dot", "lstm", 5), ("rnn-context", "rnn", 5 + 7)])
+def test_initial_parameters(name, cell, inputs):
   """Matrices of gates are drawn one by one, and only an LSTM's forget gates have a bias at first."""
-  config = CONFIGS["luong-dot"]
-  params = leaves(jax.jit(lambda: init_params(Config(model=config), TASK))())
+  params = leaves(jax.jit(lambda: init_params(Config(model=CONFIGS[name]), TASK))())
+  gates = {"lstm": 4, "rnn": 1}[cell]
   for place, x in params.items():
     if "bias" in place:
-      np.testing.assert_array_equal(x, [0] * 7 + [1] * 7 + [0] * 14)
+      np.testing.assert_array_equal(x, [0] * 7 + [1] * 7 + [0] * 14 if cell == "lstm" else [0] * 7)
     if "recurrent" in place:
-      for gate in np.split(x, 4, axis=1):
+      for gate in np.split(x, gates, axis=1):
         np.testing.assert_allclose(gate @ gate.T, np.eye(7), atol=1e-5)
-  kernel = params["['encoder']['lstm_0']['kernel']"]
-  assert np.abs(kernel).max() == pytest.approx(np.sqrt(6 / (5 + 7)), rel=0.1)
+  kernel = params[f"['decoder']['{cell}_0']['kernel']"]
+  assert np.abs(kernel).max() == pytest.approx(np.sqrt(6 / (inputs + 7)), rel=0.1)

@@ -1,4 +1,4 @@
-"""LSTM and GRU over a row of sentences, in both directions, against NumPy loops over each sentence."""
+"""LSTM, GRU and simple units over a row of sentences, in both directions, against NumPy loops over each sentence."""
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.gru import GRU
 from transformer_jax.recurrent.lstm import LSTM, State
 from transformer_jax.recurrent.recurrence import begins, last_read
+from transformer_jax.recurrent.rnn import RNN
 
 INPUT, HIDDEN = 5, 7
 SEGMENTS = np.array([1] * 4 + [2] + [3] * 6 + [0] * 2)
@@ -63,16 +64,25 @@ def test_lstm(reverse, begun):
       np.testing.assert_allclose(found.cell[place], c, atol=1e-5)
 
 
-@BOTH_WAYS
-def test_gru(reverse):
-  layer, x = GRU(INPUT, HIDDEN, Dtype.FLOAT32), normal(0, LENGTH, INPUT)
+@pytest.mark.parametrize(
+  ("cell", "step", "reverse", "begun"),
+  [
+    (GRU, reference.gru_step, False, True),
+    (GRU, reference.gru_step, True, False),
+    (RNN, reference.rnn_step, False, False),
+    (RNN, reference.rnn_step, True, True),
+  ],
+)
+def test_a_layer_with_one_array_as_its_state(cell, step, reverse, begun):
+  layer, x = cell(INPUT, HIDDEN, Dtype.FLOAT32), normal(0, LENGTH, INPUT)
   restarts = begins(POSITIONS, MASK, reverse=reverse)
+  initial = normal(1, LENGTH, HIDDEN) if begun else None
   params = perturbed(layer.init(jax.random.key(0), x, restarts)["params"])
-  found = layer.apply({"params": params}, x, restarts, reverse=reverse)
+  found = layer.apply({"params": params}, x, restarts, initial, reverse=reverse)
   for places in sentences(reverse):
-    s = np.zeros(HIDDEN)
+    s = np.zeros(HIDDEN) if initial is None else initial[places[0]]
     for place in places:
-      s = reference.gru_step(float64(params), x[place], s)
+      s = step(float64(params), x[place], s)
       np.testing.assert_allclose(found[place], s, atol=1e-5)
 
 

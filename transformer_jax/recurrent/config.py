@@ -6,9 +6,18 @@ models of equal size differ in their architecture alone.
 
 import enum
 from dataclasses import dataclass
+from typing import ClassVar
 
 from transformer_jax.model.config import AnyModelConfig, Dtype
 from transformer_jax.runtime.errors import require
+
+
+class Cell(enum.Enum):
+  """The recurrent unit of a stack: `lstm.py`, `gru.py` and `rnn.py`."""
+
+  LSTM = "lstm"
+  GRU = "gru"
+  RNN = "rnn"
 
 
 class Score(enum.Enum):
@@ -45,15 +54,20 @@ class RecurrentConfig(AnyModelConfig):
 
 @dataclass(unsafe_hash=True)
 class SequenceToSequenceConfig(RecurrentConfig):
-  """Sutskever et al. 2014.
+  """Sutskever et al. 2014; by option Cho et al. 2014 or a network of simple recurrent units.
 
   Attributes:
-    num_layers: LSTMs on top of one another, in the encoder and in the decoder.
+    num_layers: layers on top of one another, in the encoder and in the decoder.
     reverse_source: read the source from its last token to its first.
+    cell: the unit of all layers: `lstm`, `gru` or `rnn`.
+    feed_context: the encoder's last output is an input of each step of the decoder and of the output layer, as in
+      Cho et al. 2014; otherwise the decoder only begins with the encoder's last state.
   """
 
   num_layers: int = 4
   reverse_source: bool = True
+  cell: Cell = Cell.LSTM
+  feed_context: bool = False
 
   def __post_init__(self):
     super().__post_init__()
@@ -92,6 +106,8 @@ class LuongConfig(RecurrentConfig):
   reverse_source: bool = True
   score: Score = Score.GENERAL
   input_feeding: bool = True
+  cell: ClassVar[Cell] = Cell.LSTM
+  feed_context: ClassVar[bool] = False  # attention gives each step a context of its own
 
   def __post_init__(self):
     super().__post_init__()

@@ -36,18 +36,22 @@ class GRU(nn.Module):
     self.proposal = self.param("proposal", orthogonal, (hidden, hidden))
     self.bias = self.param("bias", nn.initializers.zeros, (3 * hidden,))
 
-  def __call__(self, x: jax.Array, restarts: jax.Array, *, reverse: bool = False) -> jax.Array:
-    """All positions of a row; each sentence begins with a state of zeros.
+  def __call__(
+    self, x: jax.Array, restarts: jax.Array, initial: jax.Array | None = None, *, reverse: bool = False
+  ) -> jax.Array:
+    """All positions of a row.
 
     Args:
       x: `[length, input]`.
       restarts: `[length]` booleans, true at each sentence's first token in the order of reading.
+      initial: the state before each sentence, at its first token, `[length, hidden]`; None is zeros.
       reverse: read from the last position to the first.
 
     Returns:
       The states after each position, `[length, hidden]` float32.
     """
-    return recurrence(GRU.advance, self, self.inputs(x), restarts, zeros(len(x), self.hidden_size), reverse=reverse)
+    initial = zeros(len(x), self.hidden_size) if initial is None else initial
+    return recurrence(GRU.advance, self, self.inputs(x), restarts, initial, reverse=reverse)
 
   def inputs(self, x: jax.Array) -> jax.Array:
     """x W_z, x W_r and x W with their biases, in one matmul for all positions: `[..., 3 hidden]`."""

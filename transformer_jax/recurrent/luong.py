@@ -13,7 +13,7 @@ from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
 from transformer_jax.recurrent.recurrence import last_read, over, recurrence, take, zeros
 from transformer_jax.recurrent.seq2seq import Stacks
-from transformer_jax.recurrent.stack import States
+from transformer_jax.recurrent.stack import States, output
 
 
 class Source(NamedTuple):
@@ -98,14 +98,14 @@ class Luong(Stacks):
     deterministic: bool = True,
   ) -> jax.Array:
     initial = take(memory, last_read(cross_mask, reverse=self.config.reverse_source))
-    source = self.attention.source(memory[-1].hidden)
+    source = self.attention.source(output(memory))
     x = self.embed(target, deterministic=deterministic)
     if self.config.input_feeding:
       attentional = self._token_by_token(x, positions == 0, initial, source, cross_mask, deterministic)
     else:
       states = self.decoder(x, positions == 0, initial, deterministic=deterministic)
       of_each = over(GlobalAttention.__call__, in_axes=(0, None, 0))
-      attentional = of_each(self.attention, states[-1].hidden, source, cross_mask)
+      attentional = of_each(self.attention, output(states), source, cross_mask)
     return self.dropout(attentional, deterministic=deterministic)
 
   def _token_by_token(
@@ -141,12 +141,12 @@ class Luong(Stacks):
     if self.config.input_feeding:
       inputs = inputs + self.input_feeding(state.attentional)
     layers = self.decoder.advance(state.layers, inputs, kept)
-    return DecoderState(layers, self.attention(layers[-1].hidden, source, mask))
+    return DecoderState(layers, self.attention(output(layers), source, mask))
 
   def precompute_cross_attention(self, memory: States, source_valid: jax.Array) -> Memory:
     [index] = last_read(source_valid[None], reverse=self.config.reverse_source)
     initial = DecoderState(take(memory, index), jnp.zeros(self.config.d_model))
-    return Memory(initial, self.attention.source(memory[-1].hidden), source_valid)
+    return Memory(initial, self.attention.source(output(memory)), source_valid)
 
   def step(self, state: DecoderState, embedded: jax.Array, memory: Memory) -> tuple[DecoderState, jax.Array]:
     state = self.advance(state, self.decoder.inputs(embedded), memory.source, memory.mask, None)

@@ -1,4 +1,6 @@
-"""A stack of LSTMs, with dropout between the layers but not between positions (Zaremba et al. 2014)."""
+"""A stack of recurrent layers, with dropout between the layers but not between positions (Zaremba et al. 2014)."""
+
+from typing import Any
 
 import flax.linen as nn
 import jax
@@ -6,10 +8,21 @@ import jax.numpy as jnp
 
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.dropout import Dropout
-from transformer_jax.recurrent.lstm import LSTM, State
+from transformer_jax.recurrent import lstm
+from transformer_jax.recurrent.config import Cell
+from transformer_jax.recurrent.gru import GRU
+from transformer_jax.recurrent.lstm import LSTM
+from transformer_jax.recurrent.rnn import RNN
 
-# The state of each layer, the lowest first.
-States = tuple[State, ...]
+LAYERS = {Cell.LSTM: LSTM, Cell.GRU: GRU, Cell.RNN: RNN}
+# The state of each layer, the lowest first: `lstm.State`, or one array `[..., hidden]` with another cell.
+States = tuple[Any, ...]
+
+
+def output(states: States) -> jax.Array:
+  """The output of the highest of these layers, h: `[..., hidden]`."""
+  top = states[-1]
+  return top.hidden if isinstance(top, lstm.State) else top
 
 
 class Stack(nn.Module):
@@ -21,6 +34,7 @@ class Stack(nn.Module):
     num_layers: the number of layers.
     dropout: applied between the layers. The caller applies it to the stack's input and output.
     dtype: the type of matmuls.
+    cell: the unit of all layers.
   """
 
   input_size: int
@@ -28,10 +42,12 @@ class Stack(nn.Module):
   num_layers: int
   dropout: float
   dtype: Dtype
+  cell: Cell = Cell.LSTM
 
   def setup(self):
     sizes = [self.input_size, *[self.hidden_size] * (self.num_layers - 1)]
-    self.lstm = [LSTM(size, self.hidden_size, self.dtype) for size in sizes]
+    layer, cell = LAYERS[self.cell], self.cell.value
+    self.layers = [layer(size, self.hidden_size, self.dtype, name=f"{cell}_{i}") for i, size in enumerate(sizes)]
     self.between = Dropout(self.dropout)
 
   def __call__(
@@ -44,16 +60,16 @@ class Stack(nn.Module):
     deterministic: bool,
   ) -> States:
     """All positions, layer by layer: `[length, input]` -> each layer's states `[length, hidden]`; see `LSTM`."""
-    states: list[State] = []
-    for i, layer in enumerate(self.lstm):
+    states: States = ()
+    for i, layer in enumerate(self.layers):
       if states:
-        x = self.between(states[-1].hidden, deterministic=deterministic)
-      states.append(layer(x, restarts, initial[i] if initial else None, reverse=reverse))
-    return tuple(states)
+        x = self.between(output(states), deterministic=deterministic)
+      states = (*states, layer(x, restarts, initial[i] if initial else None, reverse=reverse))
+    return states
 
   def inputs(self, x: jax.Array) -> jax.Array:
-    """The lowest layer's `LSTM.inputs` for all positions at once, which `advance` needs."""
-    return self.lstm[0].inputs(x)
+    """The lowest layer's `inputs` for all positions at once, which `advance` needs."""
+    return self.layers[0].inputs(x)
 
   def advance(self, states: States, inputs: jax.Array, kept: jax.Array | None = None) -> States:
     """One position.
@@ -63,11 +79,11 @@ class Stack(nn.Module):
       inputs: the method's result for the position.
       kept: `[layers - 1, hidden]`, the position's `dropout_factors`; None turns dropout off.
     """
-    new = [self.lstm[0].advance(states[0], inputs)]
-    for i, (layer, state) in enumerate(zip(self.lstm[1:], states[1:], strict=True)):
-      below = new[-1].hidden if kept is None else new[-1].hidden * kept[i]
-      new.append(layer.advance(state, layer.inputs(below)))
-    return tuple(new)
+    new: States = (self.layers[0].advance(states[0], inputs),)
+    for i, (layer, state) in enumerate(zip(self.layers[1:], states[1:], strict=True)):
+      below = output(new) if kept is None else output(new) * kept[i]
+      new = (*new, layer.advance(state, layer.inputs(below)))
+    return new
 
   def dropout_factors(self, length: int, *, deterministic: bool) -> jax.Array | None:
     """The factors of the outputs between layers: `[length, layers - 1, hidden]`; None without dropout."""
