@@ -16,6 +16,7 @@ from transformer_jax.commands import (
   fidelity,
   generate,
   heads,
+  paper,
   plan,
   report,
   score,
@@ -41,4 +42,5 @@ COMMANDS: dict[str, ModuleType] = {
   "classify": classify,
   "serve": serve,
   "fidelity": fidelity,
+  "paper": paper,
 }
