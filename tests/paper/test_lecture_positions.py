@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tests.model.example import options
-from tests.paper.documented import decimals
-from tests.paper.lecture import assert_documented
+from tests.paper.lecture import assert_documented, decimals
 from transformer_jax.model.embedding import Embedding
 from transformer_jax.model.positional_encoding import sinusoids
 
