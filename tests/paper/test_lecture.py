@@ -14,7 +14,8 @@ import pytest
 
 from tests.model.example import CONFIG, SOURCE, TARGET, normal, options, perturbed
 from tests.paper import test_lecture_attention, test_lecture_positions
-from tests.paper.lecture import DOCS, assert_documented, one_head, weights_of_products
+from tests.paper.documented import DOCS
+from tests.paper.lecture import PAGE, assert_documented, one_head, weights_of_products
 from transformer_jax.analysis import operations
 from transformer_jax.config import Config
 from transformer_jax.model.attention import MultiHeadAttention, attention_weights, scaled_dot_product_attention
@@ -36,7 +37,7 @@ def test_the_table_names_every_test():
   ours |= {module.__name__.split(".")[-1]: vars(module) for module in (test_lecture_attention, test_lecture_positions)}
   tests = {f"{file}.py::{name}" for file, names in ours.items() for name in names if name.startswith("test_")}
   tests -= {f"test_lecture.py::{name}" for name in ("test_the_table_names_every_test", *ours)}
-  assert set(re.findall(r"test_\w+\.py::test_\w+", DOCS.read_text())) == tests
+  assert set(re.findall(r"test_\w+\.py::test_\w+", (DOCS / PAGE).read_text())) == tests
 
 
 # Attention.

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests.model.example import normal, options
-from tests.paper.lecture import assert_documented, decimals, weights_of_products
+from tests.paper.documented import decimals
+from tests.paper.lecture import assert_documented, weights_of_products
 from transformer_jax.analysis import operations
 from transformer_jax.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_jax.model.masking import causal_mask

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.model.example import options
-from tests.paper.lecture import assert_documented, decimals
+from tests.paper.documented import decimals
+from tests.paper.lecture import assert_documented
 from transformer_jax.model.embedding import Embedding
 from transformer_jax.model.positional_encoding import sinusoids
 

@@ -73,7 +73,7 @@ class Flops:
 def parameters(config: Config) -> dict[str, int]:
   """The number of parameters of each part of the model; the last entry is "total"."""
   parts: collections.Counter[str] = collections.Counter()
-  for path, leaf in jax.tree_util.tree_leaves_with_path(_params(config.model)):
+  for path, leaf in jax.tree_util.tree_leaves_with_path(parameter_shapes(config.model)):
     parts[_part([key.key for key in path])] += leaf.size
   in_order = sorted(parts, key=lambda part: (":" in part, part.startswith("decoder"), part))
   return {**{part: parts[part] for part in in_order}, "total": sum(parts.values())}
@@ -111,7 +111,7 @@ def memory(config: Config, devices: int = 1) -> Memory:
 
 def _state(config: Config) -> Memory:
   """The memory that a step needs without any rows."""
-  params = _params(config.model)
+  params = parameter_shapes(config.model)
   size = _bytes(params)
   return Memory(
     parameters=size * (2 if config.train.ema_decay else 1),
@@ -145,7 +145,7 @@ def _kept(config: Config, rows: int) -> int:
   def backward_of(params: Any, rows: jax.Array, keys: jax.Array) -> Any:
     return jax.vjp(lambda params: task.batch_sums(config, params, rows, keys).loss, params)[1]
 
-  jaxpr = jax.make_jaxpr(backward_of)(_params(config.model), batch, keys).jaxpr
+  jaxpr = jax.make_jaxpr(backward_of)(parameter_shapes(config.model), batch, keys).jaxpr
   # An array and its reshaped form take the same memory.
   shaped = {equation.outvars[0]: equation.invars[0] for equation in jaxpr.eqns if equation.primitive.name == "reshape"}
 
@@ -177,7 +177,7 @@ def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   def loss(params: Any, rows: jax.Array) -> jax.Array:
     return joint_loss(task.batch_sums(config, params, rows, None), task.counts(config, rows))
 
-  return operations.matmuls(jax.make_jaxpr(jax.grad(loss))(_params(model), batch).jaxpr) // rows
+  return operations.matmuls(jax.make_jaxpr(jax.grad(loss))(parameter_shapes(model), batch).jaxpr) // rows
 
 
 def build_report(
@@ -307,7 +307,8 @@ def gigabytes(size: float) -> str:
 
 
 @functools.cache
-def _params(model: AnyModelConfig) -> Any:
+def parameter_shapes(model: AnyModelConfig) -> Any:
+  """The tree of a model's parameters, with shapes and types in the place of arrays."""
   return jax.eval_shape(lambda: init_params(_for_shapes(model), task_of(model)))
 
 

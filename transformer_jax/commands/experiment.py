@@ -1,4 +1,4 @@
-"""The flags --config and --config.KEY, which `train` and `plan` share, and their --help."""
+"""The flags --config and --config.KEY, which `train`, `plan` and `draw model` share, and their --help."""
 
 import argparse
 
@@ -39,4 +39,14 @@ def read_config(args: argparse.Namespace) -> Config:
     say(f"no --config is given; the first example is taken:\n  {path}")
   elif str(path) != args.config.partition(":")[0]:
     say(f"--config={args.config} comes with transformer_jax:\n  {path}")
+  return config
+
+
+def config_of_new_run(args: argparse.Namespace) -> Config:
+  """`read_config`, with the sizes of the run in `config.train.init_from` if there is one, as `train` would have it."""
+  from transformer_jax.runs import init_from
+
+  config = read_config(args)
+  if other := init_from.open_other(config):
+    return init_from.config_from(other.config, config, flags.read_keys(args.overrides))
   return config

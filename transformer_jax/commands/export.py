@@ -8,8 +8,8 @@ from transformer_jax.runtime.errors import one_line
 
 DESCRIPTION = """\
 Writes the model of a run in another format: a folder with parameters, vocabulary and configuration. `safetensors` is a
-run folder of two or three small files and the parameters, which every command that decodes can use. If a format cannot
-express an option of the model, the command says so and writes nothing.
+run folder with its parameters in one file, which every command that decodes can use. `ctranslate2` is for the engine
+CTranslate2. If a format cannot express an option of the model, the command says so and writes nothing.
 """
 
 

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
+from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run, print_help
 from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
@@ -37,15 +37,12 @@ def run(args: argparse.Namespace) -> None:
   if args.help:
     print_help(args)
     return
-  config = read_config(args)
   if args.devices < 1 or (args.rate is not None and not args.rate > 0):
     raise InputError("--devices and --rate must be positive")
   from transformer_jax.analysis import plan, plan_report
-  from transformer_jax.config import Corpus, flags
-  from transformer_jax.runs import init_from
+  from transformer_jax.config import Corpus
 
-  if other := init_from.open_other(config):
-    config = init_from.config_from(other.config, config, flags.read_keys(args.overrides))
+  config = config_of_new_run(args)
   found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
     try:

@@ -19,12 +19,21 @@ def load(run: "Run", args: argparse.Namespace) -> "Translator":
   return Translator.load(run, step=args.step)
 
 
+def beam_options(args: argparse.Namespace) -> dict[str, Any]:
+  return {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience")}
+
+
 def search_options(args: argparse.Namespace) -> dict[str, Any]:
-  return {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience", "batch_size")}
+  return beam_options(args) | {"batch_size": args.batch_size}
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:
   add_workdir_arguments(parser)
+  add_beam_arguments(parser)
+  parser.add_argument("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
+
+
+def add_beam_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--beam-size", type=int, metavar="N", help="hypotheses kept (default: the run's); 1 is greedy search"
   )
@@ -38,4 +47,3 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
     help="a search ends when P times the beam size of hypotheses have ended; 0: when nothing better is possible "
     "(default: the run's)",
   )
-  parser.add_argument("--batch-size", type=int, metavar="N", help="sentences computed together on a device")

@@ -49,7 +49,7 @@ def search(
     InputError: the search needs more memory than there is.
   """
   max_length = source.shape[1] + (extra_length if headroom is None else headroom)
-  memories, encoding = _encode_all(model, params, slots, source)
+  memories, encoding = _encoded(model, params, slots, source)
   step, cache, decoding = _decoder(model, params, jax.tree.map(lambda x: x[:slots], memories), max_length, options)
   _require_memory(
     _bytes((cache, memories)) + _COPIES * max(encoding, decoding),
@@ -71,11 +71,13 @@ def _limits(source: jax.Array, extra_length: int) -> jax.Array:
   return jnp.where(lengths > 0, lengths + extra_length, 0)
 
 
-def _encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[Any, int]:
-  """The decoder's memory of every sentence, computed for `slots` of them at a time; and its largest array in bytes.
+def encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) -> Any:
+  """The decoder's memory of every sentence `[sentences, length]`, computed for `slots` of them at a time."""
+  return _encoded(model, params, slots, source)[0]
 
-  Groups of padding cost nothing.
-  """
+
+def _encoded(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[Any, int]:
+  """The result of `encode_all`, and the bytes of the largest array. Groups of padding cost nothing."""
   variables = {"params": params}
 
   def encode(source: jax.Array) -> Any:
@@ -96,23 +98,37 @@ def _decoder(
   model: nn.Module, params: Params, memories: Any, max_length: int, options: SearchOptions
 ) -> tuple[Step, Any, int]:
   """The decoder's step and first cache, for slots with these memories; and the bytes of the step's largest array."""
-  variables = {"params": params}
-
-  def init_cache(memory: Any) -> Any:
-    return model.apply(variables, memory, max_length, options.beam_size, method="init_cache")
-
-  def decode_step(cache: Any, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
-    return model.apply(variables, cache, position, parents, tokens, method="decode_step")
 
   def step(cache: Any, positions: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, Any]:
-    hidden, cache = jax.vmap(decode_step)(cache, positions, parents, tokens)
-    return _log_probs(model, variables, hidden), cache  # [slots, beams, vocab]
+    return decode_step(model, params, cache, positions, parents, tokens)
 
-  cache = jax.vmap(init_cache)(memories)
+  cache = first_cache(model, params, memories, max_length, options.beam_size)
   slots = jax.tree.leaves(memories)[0].shape[0]
   beams = jnp.zeros((slots, options.beam_size), jnp.int32)
   traced_step, largest = _traced(step, cache, beams[:, 0], beams, beams)
   return traced_step, cache, largest
+
+
+def first_cache(model: nn.Module, params: Params, memories: Any, max_length: int, beams: int) -> Any:
+  """The decoder's cache before the first token, for sentences with these memories."""
+
+  def init_cache(memory: Any) -> Any:
+    return model.apply({"params": params}, memory, max_length, beams, method="init_cache")
+
+  return jax.vmap(init_cache)(memories)
+
+
+def decode_step(
+  model: nn.Module, params: Params, cache: Any, positions: jax.Array, parents: jax.Array, tokens: jax.Array
+) -> tuple[jax.Array, Any]:
+  """A step of all hypotheses: log P(next token) `[sentences, beams, vocab]`, and the new cache; see `beam_search`."""
+  variables = {"params": params}
+
+  def step(cache: Any, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
+    return model.apply(variables, cache, position, parents, tokens, method="decode_step")
+
+  hidden, cache = jax.vmap(step)(cache, positions, parents, tokens)
+  return _log_probs(model, variables, hidden), cache
 
 
 def _require_memory(size: int, what: str) -> None:

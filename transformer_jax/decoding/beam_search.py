@@ -163,7 +163,7 @@ def advance(search: Search, log_probs: jax.Array, limit: jax.Array, options: Sea
     options: the options of the search.
   """
   beam, position, length = search.beam, search.position, search.position + 1
-  ends, next_log_probs, parents, tokens = _extend(beam.log_probs, log_probs, only_eos=length >= limit)
+  ends, next_log_probs, parents, tokens = extend(beam.log_probs, log_probs, only_eos=length >= limit)
   # `[1]` and not a scalar, which XLA would raise to the power with other last bits.
   scores = ends / penalty(options.penalty, options.length_penalty, length[None].astype(jnp.float32))
   new = Hypotheses(_write(beam.tokens, position, EOS), jnp.full_like(parents, length), ends, scores)
@@ -195,7 +195,7 @@ def penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> Any
   return ((5 + length) / 6) ** alpha if kind is LengthPenalty.GNMT else length**alpha
 
 
-def _extend(
+def extend(
   beam: jax.Array, log_probs: jax.Array, only_eos: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
   """Extends every hypothesis of the beam by every token, and chooses.

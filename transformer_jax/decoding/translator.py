@@ -22,6 +22,7 @@ from transformer_jax.decoding.attention import Attention, Program, attention_of_
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
+from transformer_jax.decoding.search_tree import SearchTree, search_tree
 from transformer_jax.decoding.windows import require_text, windows
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError, require_option
@@ -229,6 +230,43 @@ class Translator:
     [sources], [targets] = self._encode_pairs([(source, target)])
     self._require_length("the sentence pair", max(len(sources), len(targets)))
     return attention_of_pair(self._attention, devices.on_first_device(self._params), self._tokenizer, sources, targets)
+
+  def search_tree(
+    self,
+    source: str,
+    *,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    patience: float | None = None,
+    n_best: int = 1,
+  ) -> SearchTree:
+    """The beam search that `translate` makes for a sentence, step by step.
+
+    Its numbers are those of `translate` up to the order of additions in float32. The other arguments are those of
+    `translate_lines`.
+
+    Raises:
+      InputError: the sentence is empty or too long, or an option cannot be used.
+      RunError: the model's probabilities are not finite.
+    """
+    options, decode = self._options(beam_size, length_penalty, patience, n_best), self._config.decode
+    require_text(source, "the sentence")
+    if not source.strip():
+      raise InputError("the sentence is empty, and an empty sentence is translated without a search: give another one")
+    [tokens] = self._encode([source])
+    if len(tokens) > decode.max_source_length:
+      raise InputError(
+        f"the sentence has {len(tokens)} tokens, but at most {decode.max_source_length} "
+        "(config.decode.max_source_length) are translated in one search: shorten it"
+      )
+    [batch] = buckets.batches([len(tokens)], decode.max_source_length, lambda length: 1)
+    slots = self._slots(batch.length, self._headroom(options, batch.length), None)
+    rows = buckets.pad([tokens] * slots, slots, batch.length, PAD)
+    params = devices.on_first_device(self._params)
+    found = search_tree(self._model, options, params, self._tokenizer, rows, decode.extra_length)
+    if not found.best:
+      raise RunError(_NOT_FINITE)
+    return found
 
   @functools.cached_property
   def _attention(self) -> Program:

@@ -26,7 +26,7 @@ def bleu_lost(heads: Sequence[Head]) -> Figure:
         grid[head.layer - 1, head.head - 1] = head.bleu_lost
     axis.imshow(grid, cmap="Greys", vmin=0, vmax=darkest, aspect="auto")
     for (row, column), value in np.ndenumerate(grid):
-      colour = "white" if value > darkest / 2 else "black"
+      colour = "white" if value > 0.62 * darkest else "black"  # the one with more contrast
       text = f"{round(value, 1) + 0.0:.1f}"  # 0.0 and not -0.0
       axis.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
     axis.set_xticks(range(most), range(1, most + 1), fontsize=8)

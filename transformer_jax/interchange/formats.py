@@ -30,4 +30,8 @@ class Format(NamedTuple):
 
 FORMATS = {
   "safetensors": Format("transformer_jax.interchange.safetensors", Option("dtype", ("float32", "bfloat16"))),
+  "ctranslate2": Format(
+    "transformer_jax.interchange.ctranslate2",
+    Option("quantization", ("float32", "int8", "int8_float32", "float16", "bfloat16")),
+  ),
 }

@@ -1,8 +1,9 @@
 """The statements as text, JSON values and Markdown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from transformer_jax.paper.markdown import table
 from transformer_jax.paper.statement import Statement
 
 _HEAD = """\
@@ -47,20 +48,10 @@ def markdown(statements: Sequence[Statement]) -> str:
   rows = [(f"§{s.section}", s.says, f"`{s.code}`", f"`{s.test}`") for s in statements]
   deviations = [(f"§{s.section}", s.says, s.deviation.here, s.deviation.why) for s in statements if s.deviation]
   lines = [
-    *_table(("section", "statement", "code", "test"), rows),
+    *table(("section", "statement", "code", "test"), rows),
     "",
     "## Departures, and decisions where the paper leaves a choice",
     "",
-    *_table(("section", "paper", "here", "why"), deviations),
+    *table(("section", "paper", "here", "why"), deviations),
   ]
   return _HEAD + "\n" + "\n".join(lines) + "\n"
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-  yield _row(head)
-  yield "|" + "---|" * len(head)
-  yield from map(_row, rows)
-
-
-def _row(cells: tuple[str, ...]) -> str:
-  return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"

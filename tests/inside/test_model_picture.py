@@ -1,0 +1,171 @@
+"""The model of Figure 1: its numbers against the parameters and arrays of the model itself."""
+
+import re
+import sys
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from configs import base
+from tests.example_commands import command_line
+from tests.model.example import SOURCE, TARGET, options
+from transformer_jax.analysis import plan
+from transformer_jax.config import Config
+from transformer_jax.inside.model_parts import model_parts
+from transformer_jax.language.config import GPTConfig
+from transformer_jax.model.config import Activation
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks.translation import TASK
+from transformer_jax.training.step import init_params
+
+OPTIONS = [
+  {},
+  {"pre_norm": True, "attention_bias": True, "learned_positions": True},
+  {"share_embeddings": False},
+  {"share_logits": False, "attention_window": 3, "activation": Activation.GELU, "dropout": 0.2},
+  {"share_embeddings": False, "share_logits": False, "pre_norm": True, "num_layers": 1, "attention_dropout": 0.1},
+]
+
+
+def boxes(stack):
+  return [*stack.inputs, *(box for sublayer in stack.sublayers for box in sublayer), *stack.outputs]
+
+
+@pytest.mark.parametrize("changes", OPTIONS)
+def test_parameters_are_those_of_the_model(changes):
+  model = options(**changes)
+  parts = model_parts(model)
+  tree = jax.eval_shape(lambda: init_params(Config(model=model), TASK))
+  total = sum(leaf.size for leaf in jax.tree.leaves(tree))
+  assert parts.encoder.parameters + parts.decoder.parameters == parts.parameters == total
+  assert total == plan.parameters(Config(model=model))["total"]
+  for stack in (parts.encoder, parts.decoder):
+    for layer in tree[stack.name].values():
+      size = sum(leaf.size for leaf in jax.tree.leaves(layer))
+      assert size == (stack.layer_parameters if len(layer) > 2 else stack.outputs[0].parameters)
+
+
+def test_parameters_of_base_by_hand():
+  parts = model_parts(base.get_config().model)
+  attention, feed_forward, norm = 4 * 512 * 512, 512 * 2048 + 2048 + 2048 * 512 + 512, 2 * 512
+  encoder = [37_000 * 512, 0, attention, norm, feed_forward, norm]
+  decoder = [0, 0, attention, norm, attention, norm, feed_forward, norm, 0, 0]
+  assert [box.parameters for box in boxes(parts.encoder)] == encoder
+  assert [box.parameters for box in boxes(parts.decoder)] == decoder
+  assert parts.parameters == 63_045_632
+
+
+@pytest.mark.parametrize("changes", OPTIONS[:2])
+def test_shapes_are_those_of_the_arrays(changes):
+  """Every shape in a box is one of an array that the model computes there, and the other way round."""
+  model = options(**changes)
+  module = Transformer(model)
+  source, target = jnp.ones(SOURCE, jnp.int32), jnp.ones(TARGET, jnp.int32)
+
+  def forward():
+    params = init_params(Config(model=model), TASK)
+    hidden, state = module.apply({"params": params}, source, target, capture_intermediates=True, mutable=True)
+    return state["intermediates"], module.apply({"params": params}, hidden, method="logits")
+
+  arrays, logits = jax.eval_shape(forward)
+
+  def shown(box):
+    text = " ".join(box.lines).replace("source", str(SOURCE)).replace("target", str(TARGET))
+    return [tuple(map(int, shape.split(", "))) for shape in re.findall(r"\[([\d, ]+)\]", text)]
+
+  def shapes(stack, *path):
+    found = arrays[stack]["layers_0"]
+    for name in path:
+      found = found[name]
+    return found["__call__"][0].shape
+
+  parts, offset = model_parts(model), int(model.pre_norm)
+  for stack, names in (
+    (parts.encoder, ("attention", "feed_forward")),
+    (parts.decoder, ("self_attention", "cross_attention", "feed_forward")),
+  ):
+    for name, sublayer in zip(names, stack.sublayers, strict=True):
+      box, found = sublayer[offset], arrays[stack.name]["layers_0"][name]
+      if name == "feed_forward":
+        expected = {found["inner"]["__call__"][0].shape, shapes(stack.name, name, "outer")}
+      else:
+        expected = {shapes(stack.name, name, part) for part in ("query", "key", "value")}
+        expected |= {found["attention_weights"][0].shape}
+      assert set(shown(box)) == expected, box
+      assert set(shown(sublayer[-1])) == {shapes(stack.name, f"{name.removesuffix('_attention')}_sublayer", "norm")}
+  linear, softmax = parts.decoder.outputs[-2:]
+  assert shown(linear)[-1] == shown(softmax)[0] == logits.shape
+
+
+@pytest.mark.parametrize("changes", [*OPTIONS, {"vocab_size": 1_234_567, "d_model": 12_288, "d_ff": 98_765}])
+def test_the_picture_is_readable(changes):
+  picture = pytest.importorskip("transformer_jax.inside.model_picture")
+  from tests.inside.drawn import require_texts_apart, texts
+
+  parts = model_parts(options(**changes))
+  figure = picture.draw(parts, "a model with a long name, " * 5)
+  require_texts_apart(figure)
+  shown = texts(figure)
+  for stack in (parts.encoder, parts.decoder):
+    for box in boxes(stack):
+      assert {box.name, *box.lines} <= set(shown)
+      assert not box.parameters or f"{box.parameters:,}" in shown
+  assert f"{parts.parameters:,}" in shown and {*parts.notes} <= set(shown)
+  assert max(figure.get_size_inches()) < 12
+
+
+def test_other_families_are_named():
+  with pytest.raises(InputError, match=r"config.model.family is gpt, but only the family transformer can be drawn"):
+    model_parts(GPTConfig(vocab_size=31))
+
+
+@pytest.fixture
+def command(monkeypatch, capfdbinary, tmp_path):
+  run = command_line(monkeypatch, capfdbinary, tmp_path)
+  return lambda *argv: run("draw", *argv)
+
+
+def test_the_command_draws_a_config_or_a_run(command, workdir, tmp_path):
+  pytest.importorskip("matplotlib")
+  output = tmp_path / "model.svg"
+  flags = ["--config=base", "--config.model.num_layers=3"]
+  status, out, [err, _] = command("model", *flags, "--output", output)
+  assert (status, out) == (0, f"{output}\n") and "comes with transformer_jax" in err
+  first = output.read_bytes()
+  assert b"</svg>" in first
+  assert command("model", *flags, "--output", output)[0] == 0 and output.read_bytes() == first
+  status, _, err = command("model", "--workdir", workdir, "--output", tmp_path / "run.pdf")
+  assert (status, err) == (0, []) and (tmp_path / "run.pdf").read_bytes()[:4] == b"%PDF"
+
+
+@pytest.mark.parametrize(
+  ("argv", "message"),
+  [
+    ([], "required: PICTURE"),
+    (["modle"], "invalid choice"),
+    (["model"], "--output is missing"),
+    (["model", "--output", "x.gif"], "--output is x.gif, but must end in .svg, .png, .pdf"),
+    (["model", "--output", "/nowhere/x.svg"], "--output /nowhere/x.svg cannot be written"),
+    (["model", "--workdir", "W", "--config=base", "--output", "x.svg"], "--workdir and --config exclude each other"),
+    (["model", "--config=gpt", "--output", "x.svg"], "config.model.family is gpt"),
+    (["model", "--config.model.heads=2", "--output", "x.svg"], "model.heads"),
+    (["search", "--config.model.num_heads=2", "--output", "x.svg"], "required: --workdir, --sentence"),
+    (["search", "--workdir", "W", "--sentence", "a"], "--output is missing"),
+  ],
+)
+def test_mistakes_are_one_sentence(command, argv, message):
+  status, out, err = command(*argv)
+  assert (status, out) == (2, "") and message in err[-1]
+
+
+def test_without_matplotlib(command, monkeypatch):
+  monkeypatch.setitem(sys.modules, "matplotlib", None)
+  status, out, [err] = command("model", "--output", "x.svg")
+  assert (status, out) == (2, "") and "pip install 'transformer_jax[pictures]'" in err
+
+
+def test_help_shows_the_keys(command):
+  status, out, _ = command("model", "--config=base", "--help")
+  assert status == 0 and "--workdir DIR" in out and "--config.model.d_ff=2048" in out

@@ -1,0 +1,110 @@
+"""A run of a tiny model with random weights, to export, and what the model computes."""
+
+import functools
+import random
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from etils import epath
+
+from tests.model.example import random_params
+from transformer_jax.config import Config, DecodeConfig, LengthPenalty
+from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
+from transformer_jax.interchange.export import export
+from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.model.params import Params
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.runs import params_file, run_folder
+from transformer_jax.tasks.translation import TASK
+
+VOCAB, EXTRA = 283, 7
+
+
+@functools.cache
+def lines() -> list[str]:
+  """Lines of a made-up language; some have letters and spaces that no other line has."""
+  generator = random.Random(0)
+  words = ["".join(generator.choices("abcdefgh", k=generator.randint(1, 5))) for _ in range(29)]
+  return [" ".join(generator.choices(words, k=generator.randint(1, 5))) for _ in range(11)] + ["  two  é ", "x"]
+
+
+@functools.cache
+def tokenizer() -> Tokenizer:
+  return Tokenizer.learn(lines()[:11], VOCAB)
+
+
+def config(**options: Any) -> Config:
+  """Two heads of 11, two layers, d_ff 29."""
+  return Config(
+    model=ModelConfig(vocab_size=VOCAB, num_layers=2, d_model=22, d_ff=29, num_heads=2, **options),
+    decode=DecodeConfig(
+      beam_size=3,
+      length_penalty=0.7,
+      penalty=LengthPenalty.FAIRSEQ,
+      patience=1.0,
+      extra_length=EXTRA,
+      max_source_length=61,
+    ),
+  )
+
+
+def params_of(config: Config) -> Params:
+  """Random weights; EOS is so probable that most translations end before their limit."""
+  params = jax.tree.map(np.array, random_params(config, TASK))
+  name = "target_embedding" if config.model.share_logits else "own_output"  # pyright: ignore
+  direction = params[name]["table"][EOS]
+  last = params["decoder"]["norm"] if "norm" in params["decoder"] else _last(params["decoder"])
+  last["bias"] += 2 * direction / np.linalg.norm(direction)
+  return params
+
+
+def _last(decoder: Params) -> Params:
+  return decoder["layers_1"]["feed_forward_sublayer"]["norm"]
+
+
+def export_of(config: Config, params: Params, folder: Path, to: str, **options: str) -> Path:
+  """The folder of a model in a format."""
+  run, output = folder / "run", folder / "model"
+  if not run.exists():
+    run.mkdir(parents=True)
+    params_file.write(run, params, 5, Dtype.FLOAT32)
+    run_folder.begin_run(epath.Path(run), config, tokenizer(), [{"time": "once", "data": "a text"}])
+  export(run, output, to, **options)
+  return output
+
+
+def pairs() -> tuple[list[list[int]], list[list[int]]]:
+  """Tokens of sources and of targets, each with its EOS."""
+  encoded = [[*tokens, EOS] for tokens in tokenizer().encode_batch(lines())]
+  return encoded, encoded[1:] + encoded[:1]
+
+
+def padded(rows: list[list[int]]) -> np.ndarray:
+  longest = max(map(len, rows))
+  return np.array([row + [PAD] * (longest - len(row)) for row in rows])
+
+
+def our_logits(config: Config, params: Params, sources: list[list[int]], targets: list[list[int]]) -> list[np.ndarray]:
+  """Of each pair, `[target, vocab]`."""
+  model = Transformer(config.model)  # pyright: ignore
+
+  @jax.jit
+  @functools.partial(jax.vmap, in_axes=(None, 0, 0))
+  def logits(params, source, target):
+    hidden = model.apply({"params": params}, source, target)
+    return model.apply({"params": params}, hidden, method="logits")
+
+  inputs = [[BOS, *target[:-1]] for target in targets]
+  found = logits(params, jnp.asarray(padded(sources)), jnp.asarray(padded(inputs)))
+  return [np.asarray(rows)[: len(target)] for rows, target in zip(found, targets, strict=True)]
+
+
+def log_probs(logits: list[np.ndarray], targets: list[list[int]]) -> list[np.ndarray]:
+  """Of each pair, the log-probability of each token of the target."""
+  return [
+    np.asarray(jax.nn.log_softmax(rows))[np.arange(len(target)), target]
+    for rows, target in zip(logits, targets, strict=True)
+  ]

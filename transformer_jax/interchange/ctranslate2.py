@@ -1,0 +1,169 @@
+"""The format `ctranslate2`, for the engine CTranslate2, through the library's own specification classes.
+
+CTranslate2 takes any table of positions, so that the paper's interleaved sinusoids need no other order of the width.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax.config import Config
+from transformer_jax.interchange import expressible, model_card, vocabulary
+from transformer_jax.model.config import Activation, ModelConfig
+from transformer_jax.model.params import by_name
+from transformer_jax.model.positional_encoding import sinusoids
+from transformer_jax.model.special_tokens import BOS, EOS, UNK
+from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime.errors import InputError
+
+SENTENCEPIECE = "sentencepiece.model"
+_ACTIVATIONS = {Activation.RELU: "RELU", Activation.GELU: "GELU", Activation.GELU_TANH: "GELUTanh"}
+# The library cuts longer inputs, unless it is told otherwise.
+_LONGEST_INPUT = 1024
+
+_Arrays = dict[str, np.ndarray]
+
+_USAGE = """\
+```python
+import ctranslate2, sentencepiece
+
+pieces = sentencepiece.SentencePieceProcessor(model_file="sentencepiece.model")
+translator = ctranslate2.Translator(".")
+found = translator.translate_batch(
+  [pieces.encode(line, out_type=str) for line in ["A sentence."]], beam_size={beam}, patience={patience:g},
+  length_penalty={penalty:g}, suppress_sequences=[[{pad}], [{bos}]]
+)
+print([pieces.decode(result.hypotheses[0]) for result in found])
+```"""
+
+
+def require(config: Config) -> None:
+  """Raises InputError if the format cannot express the model, or the library is not installed."""
+  expressible.transformer(config, "ctranslate2", {"attention_window": None})
+  try:
+    import_module("ctranslate2")
+  except ModuleNotFoundError as error:
+    if error.name != "ctranslate2":
+      raise
+    raise InputError(
+      "the format ctranslate2 needs the library: pip install 'transformer_jax[ctranslate2]', or choose another --to"
+    ) from error
+
+
+def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
+  """Writes the folder: the model, its vocabulary, the SentencePiece model, and a page about it.
+
+  Args:
+    folder: an empty folder.
+    run: the run.
+    model: the run's model.
+    quantization: the type of the numbers, as CTranslate2 names it.
+  """
+  config, names = model.config.model, vocabulary.pieces(model.tokenizer)
+  assert isinstance(config, ModelConfig)
+  dtype = jnp.bfloat16 if quantization == "bfloat16" else np.float32  # the library would need torch to round
+  arrays = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
+  spec = _spec(config, {name: x.astype(dtype) for name, x in (arrays | _positions(model, arrays)).items()})
+  spec.register_source_vocabulary(names)
+  spec.register_target_vocabulary(names)
+  settings = {
+    "layer_norm_epsilon": config.layer_norm_epsilon,
+    "add_source_eos": True,
+    **{"unk_token": names[UNK], "bos_token": names[BOS], "eos_token": names[EOS], "decoder_start_token": names[BOS]},
+  }
+  for name, value in settings.items():
+    setattr(spec.config, name, value)
+  spec.validate()
+  spec.optimize(quantization)
+  spec.save(str(folder))
+  (folder / SENTENCEPIECE).write_bytes(vocabulary.sentencepiece_model(model.tokenizer))
+  (folder / "README.md").write_bytes(_card(run, model, names))
+
+
+def _card(run: Run, model: Model, names: list[str]) -> bytes:
+  decode = model.config.decode
+  values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
+  usage = _USAGE.format(**values, pad=repr(names[0]), bos=repr(names[BOS]))
+  languages = [model.config.data.source_language, model.config.data.target_language]
+  header = {"language": languages, "library_name": "ctranslate2", "pipeline_tag": "translation"}
+  return model_card.card(run, model, usage, header)
+
+
+def _positions(model: Model, arrays: _Arrays) -> _Arrays:
+  """The encodings of the positions of both stacks, `[positions, model]`, under names of their own."""
+  config, decode = model.config.model, model.config.decode
+  assert isinstance(config, ModelConfig)
+  stacks = {"encoder": "source_positions", "decoder": "target_positions"}
+  if config.learned_positions:
+    scale = config.d_model**0.5
+    return {f"{stack}/positions": arrays[f"{name}/table"] * np.float32(scale) for stack, name in stacks.items()}
+  longest = max(_LONGEST_INPUT, decode.max_source_length + decode.extra_length) + 2  # BOS, and EOS of a cut input
+  table = np.asarray(sinusoids(jnp.arange(longest), config.d_model))
+  return {f"{stack}/positions": table for stack in stacks}
+
+
+def _spec(config: ModelConfig, arrays: _Arrays) -> Any:
+  """The library's description of a model with these arrays."""
+  common = import_module("ctranslate2.specs.common_spec")
+  activation = getattr(common.Activation, _ACTIVATIONS[config.activation])
+  made = import_module("ctranslate2.specs.transformer_spec").TransformerSpec
+  spec = made.from_config(config.num_layers, config.num_heads, pre_norm=config.pre_norm, activation=activation)
+  target = arrays["target_embedding/table"]
+  spec.encoder.embeddings[0].weight = arrays.get("own_source_embedding/table", target)
+  spec.decoder.embeddings.weight = target
+  spec.decoder.projection.weight = arrays.get("own_output/table", target)
+  attentions = {
+    "encoder": [("attention", "self_attention", 3)],
+    "decoder": [("self_attention", "self_attention", 3), ("cross_attention", "attention", 2)],
+  }
+  for stack, kinds in attentions.items():
+    theirs = getattr(spec, stack)
+    theirs.position_encodings.encodings = arrays[f"{stack}/positions"]
+    if config.pre_norm:
+      _layer_norm(theirs.layer_norm, arrays, f"{stack}/norm")
+    for number, layer in enumerate(theirs.layer):
+      ours = f"{stack}/layers_{number}"
+      for name, its_name, fused in kinds:
+        _attention(getattr(layer, its_name), arrays, f"{ours}/{name}", fused)
+      _feed_forward(layer.ffn, arrays, f"{ours}/feed_forward")
+  return spec
+
+
+def _attention(spec: Any, arrays: _Arrays, name: str, fused: int) -> None:
+  """Projections of queries, keys and values, of which the last `fused` are one matrix, and of the output."""
+  d_model = arrays[f"{name}/output/kernel"].shape[-1]
+  inputs = [_linear(arrays, f"{name}/{part}", (d_model, -1)) for part in ("query", "key", "value")]
+  outputs = _linear(arrays, f"{name}/output", (-1, d_model))
+  alone, together = inputs[: 3 - fused], inputs[3 - fused :]
+  weight = np.concatenate([weight for weight, _ in together])
+  biases = [bias for _, bias in together if bias is not None]
+  linears = [*alone, (weight, np.concatenate(biases) if biases else None), outputs]
+  for linear, (weight, bias) in zip(spec.linear, linears, strict=True):
+    _set(linear, weight, bias)
+  _layer_norm(spec.layer_norm, arrays, f"{name.removesuffix('_attention')}_sublayer/norm")
+
+
+def _linear(arrays: _Arrays, name: str, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray | None]:
+  """A kernel as a matrix `[out, in]`, and its bias `[out]` if it has one; `shape` is `[in, out]`."""
+  bias = arrays.get(f"{name}/bias")
+  return arrays[f"{name}/kernel"].reshape(shape).T, None if bias is None else bias.reshape(-1)
+
+
+def _feed_forward(spec: Any, arrays: _Arrays, name: str) -> None:
+  for linear, part in ((spec.linear_0, "inner"), (spec.linear_1, "outer")):
+    _set(linear, arrays[f"{name}/{part}/kernel"].T, arrays[f"{name}/{part}/bias"])
+  _layer_norm(spec.layer_norm, arrays, f"{name}_sublayer/norm")
+
+
+def _set(linear: Any, weight: np.ndarray, bias: np.ndarray | None) -> None:
+  linear.weight = np.ascontiguousarray(weight)
+  if bias is not None:
+    linear.bias = bias
+
+
+def _layer_norm(spec: Any, arrays: _Arrays, name: str) -> None:
+  spec.gamma, spec.beta = arrays[f"{name}/scale"], arrays[f"{name}/bias"]

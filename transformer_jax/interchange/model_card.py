@@ -1,0 +1,81 @@
+"""The page README.md of an exported model: how to use it, what it comes from, its scores."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from transformer_jax import registry
+from transformer_jax.config import LengthPenalty, serialization
+from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime.errors import InputError, one_line
+
+# Of a start of training, what a stranger may know: not where its files were.
+_PUBLIC = ("time", "data", "packing", "machine", "versions")
+
+
+def card(run: Run, model: Model, usage: str, header: Mapping[str, Any]) -> bytes:
+  """The page in Markdown.
+
+  Args:
+    run: the run.
+    model: the run's model.
+    usage: how to use the folder, in Markdown.
+    header: the values of the page's YAML header, JSON values.
+  """
+  data = model.config.data
+  languages = f"{_word(data.source_language)} to {_word(data.target_language)}"
+  parts = [
+    "---",
+    *(f"{key}: {json.dumps(value)}" for key, value in header.items()),
+    "---",
+    "",
+    f"# {registry.name_of(model.config.model).capitalize()}, {languages}",
+    "",
+    f"Trained by transformer_jax; the checkpoint of step {model.step:,}.",
+    "",
+    usage,
+    *(f"\n{note}" for note in search_notes(model)),
+    "\n## Scores\n",
+    _json(_scores(run)) if _scores(run) else "The run has no validation.",
+    "\n## Config\n",
+    _json({group: serialization.to_dict(getattr(model.config, group)) for group in ("model", "decode")}),
+    "\n## Provenance\n",
+    _json([{key: entry[key] for key in _PUBLIC if key in entry} for entry in run.provenance]),
+    "",
+  ]
+  return "\n".join(parts).encode()
+
+
+def search_notes(model: Model) -> list[str]:
+  """Sentences about what the searches of other libraries do otherwise than the run's own."""
+  decode, notes = model.config.decode, []
+  if decode.beam_size > 1 and decode.length_penalty and decode.penalty is LengthPenalty.GNMT:
+    notes.append(
+      f"With a beam the run's own search divides log P(Y) by ((5 + |Y|) / 6) ** {decode.length_penalty:g}. Other "
+      f"libraries divide by |Y| ** alpha, so that their translations with a beam may differ; greedy ones do not."
+    )
+  if decode.beam_size > 1 and decode.patience not in (0, 1):
+    notes.append(f"The run's own search has a patience of {decode.patience:g}; other libraries may stop elsewhere.")
+  return notes
+
+
+def _scores(run: Run) -> dict[str, Any]:
+  """The last scores on each text that is not trained on."""
+  try:
+    lines = run.metrics
+  except InputError:
+    return {}
+  return {
+    str(line["split"]): {key: value for key, value in line.items() if isinstance(value, int | float)}
+    for line in lines
+    if line.get("split") in ("validation", "test")
+  }
+
+
+def _json(values: Any) -> str:
+  """A block of JSON. Each of its lines begins with a space or a bracket, so that no value can end the block."""
+  return f"```json\n{json.dumps(values, indent=2)}\n```"
+
+
+def _word(text: str) -> str:
+  return "".join(letter for letter in one_line(text, 40) if letter.isalnum() or letter in "-_")
