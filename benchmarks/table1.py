@@ -35,7 +35,7 @@ import report
 from transformer_jax.analysis import operations
 from transformer_jax.model.attention import scaled_dot_product_attention
 from transformer_jax.paper.table1.table import ROWS, Layer, Sizes, path_lengths
-from transformer_jax.recurrent.attention import additive_score, attend
+from transformer_jax.recurrent.attention import additive_score, attention_weights, context
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.process import use_huge_pages
 
@@ -124,7 +124,11 @@ def scores(width: int) -> Iterator[dict[str, Any]]:
 
   def additive(query: jax.Array, key: jax.Array, value: jax.Array, weights: jax.Array) -> jax.Array:
     everything = jnp.ones(len(key), bool)
-    return jax.vmap(lambda one: attend(additive_score(one, key, weights), everything, value))(query)
+
+    def attend(one: jax.Array) -> jax.Array:
+      return context(attention_weights(additive_score(one, key, weights), everything), value)
+
+    return jax.vmap(attend)(query)
 
   kinds = {
     "dot-product": Layer(dot_product, (row, row, value)),
