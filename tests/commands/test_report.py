@@ -34,6 +34,7 @@ def test_scores_of_a_text_are_sacrebleus(run, workdir, translator, files):
   assert found["scores"]["chrf"]["score"] == sacrebleu.corpus_chrf(translations, [references]).score
 
 
+@pytest.mark.long
 def test_several_runs_are_one_page(run, workdir, translator, files):
   output = files / "both.html"
   argv = ["report", "--workdir", workdir, "--workdir", workdir, "--data", files / "a", "--output", output]

@@ -21,6 +21,7 @@ from transformer_jax.training.step import init_params
 LINE_BREAKS = set("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 
 
+@pytest.mark.long
 def test_nasty_lines_are_translated_line_by_line_and_change_no_other(translator):
   usual = ["abc de", "f ghij", "ab cd ef"]
   alone = translator.translate(usual, return_scores=True)

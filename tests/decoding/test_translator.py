@@ -190,6 +190,7 @@ def test_nothing_gives_nothing(translator):
   assert translator.score([]) == []
 
 
+@pytest.mark.long
 def test_n_best_differ_and_begin_with_the_best(translator, lines, found):
   for line, best, first in zip(lines, translator.translate(lines, n_best=3, return_scores=True), found, strict=True):
     texts = [translation.text for translation in best]

@@ -66,7 +66,7 @@ def plain():
   return compiled(CONFIG)
 
 
-@pytest.mark.parametrize("pre_norm", [False, True])
+@pytest.mark.parametrize("pre_norm", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_encoder_layer(pre_norm, inputs):
   layer, x, mask = EncoderLayer(options(pre_norm=pre_norm)), normal(0, SOURCE, CONFIG.d_model), inputs["source_mask"]
   params = perturbed(layer.init(jax.random.key(0), x, mask, deterministic=True)["params"])

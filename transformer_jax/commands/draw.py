@@ -57,11 +57,11 @@ def run(args: argparse.Namespace) -> None:
     print_help(args)
     return
   output = _output(args)
-  require_matplotlib()
+  figure = _PICTURES[args.picture].draw(args)
   from transformer_jax.inside import figures
 
   ending = output.suffix[1:]
-  found, lacking = figures.files(_PICTURES[args.picture].draw(args), [ending])
+  found, lacking = figures.files(figure, [ending])
   write_atomically(output, found[ending])
   print(one_line(output))
   if lacking:
@@ -91,10 +91,14 @@ def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _draw_model(args: argparse.Namespace) -> "Figure":
-  from transformer_jax.inside import model_parts, model_picture
-
   config, name = _config(args)
-  return model_picture.draw(model_parts.model_parts(config.model), name)
+  from transformer_jax.inside import model_parts
+
+  parts = model_parts.model_parts(config.model)
+  require_matplotlib()
+  from transformer_jax.inside import model_picture
+
+  return model_picture.draw(parts, name)
 
 
 def _config(args: argparse.Namespace) -> "tuple[Config, str]":
@@ -119,6 +123,7 @@ def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _draw_search(args: argparse.Namespace) -> "Figure":
+  require_matplotlib()
   from transformer_jax.inside import search_picture
 
   translator = load(run_to_restore(args, "translate"), args)

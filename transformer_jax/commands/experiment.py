@@ -44,9 +44,11 @@ def read_config(args: argparse.Namespace) -> Config:
 
 def config_of_new_run(args: argparse.Namespace) -> Config:
   """`read_config`, with the sizes of the run in `config.train.init_from` if there is one, as `train` would have it."""
+  config = read_config(args)
+  if not config.train.init_from:
+    return config
   from transformer_jax.runs import init_from
 
-  config = read_config(args)
-  if other := init_from.open_other(config):
-    return init_from.config_from(other.config, config, flags.read_keys(args.overrides))
-  return config
+  other = init_from.open_other(config)
+  assert other is not None
+  return init_from.config_from(other.config, config, flags.read_keys(args.overrides))

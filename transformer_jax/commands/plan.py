@@ -37,12 +37,12 @@ def run(args: argparse.Namespace) -> None:
   if args.help:
     print_help(args)
     return
+  config = config_of_new_run(args)
   if args.devices < 1 or (args.rate is not None and not args.rate > 0):
     raise InputError("--devices and --rate must be positive")
   from transformer_jax.analysis import plan, plan_report
   from transformer_jax.config import Corpus
 
-  config = config_of_new_run(args)
   found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
     try:
