@@ -162,8 +162,8 @@ def test_mistakes_are_one_sentence(command, argv, message):
 
 def test_without_matplotlib(command, monkeypatch):
   monkeypatch.setitem(sys.modules, "matplotlib", None)
-  status, out, [err] = command("model", "--output", "x.svg")
-  assert (status, out) == (2, "") and "pip install 'transformer_jax[pictures]'" in err
+  status, out, err = command("model", "--output", "x.svg")
+  assert (status, out) == (2, "") and "pip install 'transformer_jax[pictures]'" in err[-1]
 
 
 def test_help_shows_the_keys(command):
