@@ -195,7 +195,7 @@ HEAVY = ("one_update", "dropout_in_training", "search_with_the_model")
 
 @pytest.mark.parametrize(
   ("module", "name", "other", "statement"),
-  [pytest.param(*case, marks=pytest.mark.slow if case[-1] in HEAVY else ()) for case in CASES],
+  [pytest.param(*case, marks=pytest.mark.slow if case[-1] in HEAVY else pytest.mark.long) for case in CASES],
 )
 def test_a_check_fails_where_the_code_is_broken(module, name, other, statement, monkeypatch):
   monkeypatch.setattr(module, name, other)

@@ -45,7 +45,13 @@ def without_vocabulary(row):
   return model.num_layers * (encoder + decoder) + positions
 
 
-@pytest.mark.parametrize("row", table3.ROWS)
+# Other rows of the same kind run with the long tests.
+QUICK = ("base", "A-h1", "B-dk16", "C-N2", "C-dff1024", "E-learned", "big")
+
+
+@pytest.mark.parametrize(
+  "row", [pytest.param(row, marks=() if row in QUICK else pytest.mark.long) for row in table3.ROWS]
+)
 def test_parameters(row):
   config = table3.get_config(row)
   assert config.model.vocab_size == VOCABULARY
