@@ -94,6 +94,9 @@ def test_an_integer_is_a_float():
     *[("train", {name: 1.0}) for name in ("beta1", "beta2", "label_smoothing", "ema_decay")],
     ("train", {"epsilon": 0.0}),
     ("train", {"peak_learning_rate": 0.0}),
+    ("train", {"scheduled_sampling": "linear"}),  # the Transformer reads no tokens of its own
+    ("train", {"sampling_k": 0.5}),
+    ("train", {"sampling_least": 1.0}),
     ("decode", {"beam_size": 0}),
     ("decode", {"length_penalty": -0.1}),
     ("decode", {"patience": -0.5}),

@@ -12,7 +12,7 @@ from etils import epath
 from configs import multi30k, rnn
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
-from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, Decay, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime.errors import InputError
@@ -48,24 +48,34 @@ def test_they_differ_from_the_transformer_in_the_model_alone(kind):
   assert counts[0] == pytest.approx(counts[1], rel=0.01)
 
 
-def tiny(kind: str, prefix: str, steps: int = 4) -> Config:
+def tiny(kind: str, prefix: str, steps: int = 4, decay: Decay = Decay.NONE) -> Config:
   config = rnn.get_config(kind)
   return dataclasses.replace(
     config,
     data=DataConfig(corpus=Corpus.TEXT, train=prefix, validation=prefix, row_length=16),
     model=dataclasses.replace(config.model, vocab_size=290, d_model=8, hidden_size=7, dropout=0.1),
-    train=TrainConfig(steps=steps, batch_tokens=128, warmup_steps=3, ema_decay=0.9, log_every=2, save_every=2, keep=2),
+    train=TrainConfig(
+      steps=steps,
+      batch_tokens=128,
+      warmup_steps=3,
+      scheduled_sampling=decay,
+      sampling_k=3,
+      ema_decay=0.9,
+      log_every=2,
+      save_every=2,
+      keep=2,
+    ),
     evaluate=EvaluateConfig(every=0, sentences=2),
     decode=DecodeConfig(beam_size=2, max_source_length=16, extra_length=3),
   )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_trains_resumes_averages_translates_and_evaluates(kind, prefix, tmp_path, capfdbinary, monkeypatch):
-  config, whole, parts = tiny(kind, prefix), tmp_path / "whole", tmp_path / "parts"
+@pytest.mark.parametrize(("kind", "decay"), [*((kind, Decay.NONE) for kind in KINDS), ("luong-general", Decay.LINEAR)])
+def test_each_trains_resumes_averages_translates_and_evaluates(kind, decay, prefix, tmp_path, capfdbinary, monkeypatch):
+  config, whole, parts = tiny(kind, prefix, decay=decay), tmp_path / "whole", tmp_path / "parts"
   loop.train(config, epath.Path(whole))
-  loop.train(tiny(kind, prefix, steps=2), epath.Path(parts))
+  loop.train(tiny(kind, prefix, steps=2, decay=decay), epath.Path(parts))
   loop.train(config, epath.Path(parts))
   one, other = (
     checkpoint.Checkpoints(epath.Path(folder), 2).restore(abstract_state(config, TASK)) for folder in (whole, parts)

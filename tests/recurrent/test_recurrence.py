@@ -68,8 +68,8 @@ def test_lstm(reverse, begun):
   ("cell", "step", "reverse", "begun"),
   [
     (GRU, reference.gru_step, False, True),
-    (GRU, reference.gru_step, True, False),
-    (RNN, reference.rnn_step, False, False),
+    pytest.param(GRU, reference.gru_step, True, False, marks=pytest.mark.long),
+    pytest.param(RNN, reference.rnn_step, False, False, marks=pytest.mark.long),
     (RNN, reference.rnn_step, True, True),
   ],
 )

@@ -34,6 +34,14 @@ class Document(enum.Enum):
   LINE = "line"
 
 
+class Decay(enum.Enum):
+  """The decay of the probability of teacher forcing over the updates (see `training/scheduled_sampling.py`)."""
+
+  NONE = "none"
+  LINEAR = "linear"
+  INVERSE_SIGMOID = "inverse-sigmoid"
+
+
 class LengthPenalty(enum.Enum):
   """How a hypothesis' log-probability becomes its score (see `decoding/beam_search.py`)."""
 
@@ -135,6 +143,12 @@ class TrainConfig:
     beta2: Adam's decay of the mean of their squares.
     epsilon: the number that Adam adds to the denominator.
     label_smoothing: the probability epsilon_ls that is spread over all tokens (§5.4).
+    scheduled_sampling: the decay of the probability that the decoder reads a
+      token of the reference and not one of its own (Bengio et al. 2015):
+      `linear`, `inverse-sigmoid`, or `none`, which is teacher forcing. For the
+      recurrent models only.
+    sampling_k: k of that decay, in updates.
+    sampling_least: the smallest probability of the linear decay.
     ema_decay: the decay of an exponential moving average of the parameters,
       which validation, the test and decoding then use in place of the
       parameters; 0 means no average.
@@ -159,6 +173,9 @@ class TrainConfig:
   beta2: float = 0.98
   epsilon: float = 1e-9
   label_smoothing: float = 0.1
+  scheduled_sampling: Decay = Decay.NONE
+  sampling_k: float = 1000.0
+  sampling_least: float = 0.0
   ema_decay: float = 0.0
   max_skipped: int = 10
   seed: int = 0
@@ -172,9 +189,10 @@ class TrainConfig:
       require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
     for name in ("save_every", "max_skipped"):
       require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
-    for name in ("beta1", "beta2", "label_smoothing", "ema_decay"):
+    for name in ("beta1", "beta2", "label_smoothing", "sampling_least", "ema_decay"):
       require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
     require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
+    require(1 <= self.sampling_k < math.inf, "train.sampling_k", self.sampling_k, "at least 1")
     require(self.seed >= 0, "train.seed", self.seed, "0 or more")
     rate = self.peak_learning_rate
     require(rate is None or 0 < rate < math.inf, "train.peak_learning_rate", rate, "positive or None")
@@ -259,6 +277,13 @@ class Config:
       )
     size = self.model.vocab_size
     require(size < 1 << 31, "model.vocab_size", size, "below 2 ** 31, as tokens are 32-bit integers")
+    decay = self.train.scheduled_sampling
+    require(
+      decay is Decay.NONE or self.model.chooses_inputs,
+      "train.scheduled_sampling",
+      decay.value,
+      "none, except for the recurrent models that translate",
+    )
     even = self.data.row_length % 2 == 0
     require(
       even or not self.model.needs_cudnn,

@@ -18,6 +18,7 @@ from transformer_jax.runtime.wording import counted
 # The four arrays of a row in their order: `rows[row, SOURCE]` is `[row_length]`.
 SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS = range(4)
 PARTS = 4
+INPUTS = 4  # a fifth array, the decoder's input; an update adds it if it is not the target, shifted
 
 # Pairs that are placed together. Larger windows pack no better, smaller ones worse.
 WINDOW = 8192

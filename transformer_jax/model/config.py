@@ -40,12 +40,14 @@ class AnyModelConfig:
     d_model: the width that sets the learning rate in eq. 3.
     dtype: the type of matmuls.
     translates: whether the model reads a source and writes a target.
+    chooses_inputs: whether the module has `choose_inputs`, for scheduled sampling.
   """
 
   vocab_size: int
   d_model: int
   dtype: Dtype
   translates: ClassVar[bool] = True
+  chooses_inputs: ClassVar[bool] = False
 
   @property
   def most_positions(self) -> int | None:

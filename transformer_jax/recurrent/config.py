@@ -40,6 +40,8 @@ class RecurrentConfig(AnyModelConfig):
     dtype: the type of matmuls; states are float32.
   """
 
+  chooses_inputs: ClassVar[bool] = True
+
   vocab_size: int = 37_000
   d_model: int = 1000
   hidden_size: int = 1000

@@ -11,6 +11,7 @@ from transformer_jax.model import masking
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, output_logits
 from transformer_jax.model.positional_encoding import from_zero
+from transformer_jax.recurrent import scheduled_sampling
 from transformer_jax.recurrent.recurrence import over, take, where
 
 # Trees of arrays; each model has its own.
@@ -116,6 +117,38 @@ class EncoderDecoder(nn.Module):
   def output_table(self) -> jax.Array:
     """The output layer's table, which is the embedding's: `[vocab, model]`."""
     return self.embedding.table
+
+  def choose_inputs(
+    self,
+    source: jax.Array,
+    target: jax.Array,
+    source_positions: jax.Array,
+    target_positions: jax.Array,
+    source_mask: jax.Array,
+    cross_mask: jax.Array,
+    forced: jax.Array,
+    uniform: jax.Array,
+  ) -> jax.Array:
+    """The decoder's input of a packed row, in which tokens that are not `forced` are the model's own (`[target]`).
+
+    `forced` and `uniform` are as in `scheduled_sampling.choose_inputs`, the other arguments as in `__call__`. There is
+    no dropout, as there is none when the model translates.
+    """
+    encoded = self.encode(source, source_positions, source_mask)
+    attended = self.precompute_cross_attention(encoded, cross_mask[0]).source
+
+    def initial(model: "EncoderDecoder", mask: jax.Array) -> State:
+      return model.precompute_cross_attention(encoded, mask).initial
+
+    def step(model: "EncoderDecoder", state: State, token: jax.Array, at: tuple[State, jax.Array]) -> Any:
+      initial, mask = at
+      state, hidden = model.step(state, model.embed(token, deterministic=True), Memory(initial, attended, mask))
+      return state, model.logits(hidden)
+
+    initials = over(initial, in_axes=0)(self, cross_mask)
+    return scheduled_sampling.choose_inputs(
+      step, self, target, forced, uniform, target_positions == 0, initials, (initials, cross_mask)
+    )
 
   def init_cache(self, memory: Memory, max_length: int, beams: int) -> Cache:
     """The cache before the first token; a state does not grow with `max_length`."""

@@ -1,13 +1,19 @@
-"""The task of translation: the loss of packed sentence pairs, for any encoder-decoder model."""
+"""The task of translation: the loss of packed sentence pairs, for any encoder-decoder model.
+
+It is trained by teacher forcing: the decoder's input is the reference, shifted right behind BOS. With scheduled
+sampling (`config.train.scheduled_sampling`) some tokens of this input are the model's own.
+"""
+
+import functools
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
 from transformer_jax import registry
-from transformer_jax.config import Config
+from transformer_jax.config import Config, Decay
 from transformer_jax.data import pipeline
-from transformer_jax.data.packing import PARTS, TARGET, TARGET_SEGMENTS
+from transformer_jax.data.packing import INPUTS, PARTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.segments import decoder_input, segment_positions
 from transformer_jax.data.tokenizer import Tokenizer
@@ -15,6 +21,7 @@ from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.tasks.token_prediction import Prediction, apply, batch_sums_by
 from transformer_jax.tasks.translation_validation import TranslationValidation
+from transformer_jax.training.scheduled_sampling import forcing_probability
 from transformer_jax.training.task import Task
 
 
@@ -45,20 +52,21 @@ def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Ar
   Args:
     model: an encoder-decoder model.
     params: the model's parameters.
-    row: `[4, row_length]` integers, in the layout of `packing`.
+    row: `[4, row_length]` integers, in the layout of `packing`; a fifth array is the decoder's input.
     key: the key of dropout; None means no dropout.
 
   Returns:
     `[row_length, model]`.
   """
-  source, source_segments, target, target_segments = row.astype(jnp.int32)
+  source, source_segments, target, target_segments = row[:PARTS].astype(jnp.int32)
   source_positions, target_positions = segment_positions(source_segments), segment_positions(target_segments)
+  forced = len(row) == PARTS
   return apply(
     model,
     params,
     key,
     source,
-    decoder_input(target, target_positions),
+    decoder_input(target, target_positions) if forced else row[INPUTS].astype(jnp.int32),
     source_positions,
     target_positions,
     masking.segment_mask(source_segments, source_segments),
@@ -75,6 +83,42 @@ def predict(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | N
 
 batch_sums = batch_sums_by(predict)
 
+
+def chosen_rows(config: Config, params: Params, rows: jax.Array, keys: jax.Array, step: jax.Array) -> jax.Array:
+  """The rows with the decoder's inputs of scheduled sampling: `[rows, 5, row_length]`; without it the rows themselves.
+
+  What is drawn depends on the seed, the step and the row's place in the batch, as `keys` do.
+  """
+  if config.train.scheduled_sampling is Decay.NONE:
+    return rows
+  model = registry.module(config.model)
+  inputs = functools.partial(_chosen_inputs, model, params, forcing_probability(config.train, step))
+  return jnp.concatenate([rows, jax.vmap(inputs)(rows, keys)[:, None].astype(rows.dtype)], axis=1)
+
+
+def _chosen_inputs(
+  model: nn.Module, params: Params, probability: jax.Array, row: jax.Array, key: jax.Array
+) -> jax.Array:
+  """The decoder's input of one packed row, `[row_length]`; each token is the reference's with this probability."""
+  source, source_segments, target, target_segments = row.astype(jnp.int32)
+  source_positions, target_positions = segment_positions(source_segments), segment_positions(target_segments)
+  coins, uniform = jax.random.uniform(jax.random.fold_in(key, 1), (2, len(target)))  # dropout's keys are others
+  return jnp.asarray(
+    model.apply(
+      {"params": params},
+      source,
+      decoder_input(target, target_positions),
+      source_positions,
+      target_positions,
+      masking.segment_mask(source_segments, source_segments),
+      masking.segment_mask(target_segments, source_segments),
+      coins < probability,
+      uniform,
+      method="choose_inputs",
+    )
+  )
+
+
 TASK = Task(
   unit="target tokens",
   parts=PARTS,
@@ -83,4 +127,5 @@ TASK = Task(
   learn_tokenizer=learn_tokenizer,
   packed_rows=packed_rows,
   validation=TranslationValidation,
+  chosen_rows=chosen_rows,
 )

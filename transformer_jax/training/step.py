@@ -103,7 +103,8 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
 
   def loss(params: Params, batch: Batch[jax.Array]) -> tuple[jax.Array, Sums]:
     keys = jax.vmap(lambda place: jax.random.fold_in(step_key, place))(batch.places)
-    sums = task.batch_sums(config, params, batch.rows, keys)
+    rows = task.chosen_rows(config, jax.lax.stop_gradient(params), batch.rows, keys, state.step)
+    sums = task.batch_sums(config, params, rows, keys)
     return joint_loss(sums, counts), sums
 
   def of_micro_batch(batch: Batch[jax.Array]) -> tuple[Params, Sums]:

@@ -1,4 +1,8 @@
-"""The interface of a training task: `Task`, an argument of the training and validation steps."""
+"""The interface of a training task: `Task`, an argument of the training and validation steps.
+
+Tasks that predict tokens are trained by teacher forcing: each token is predicted from the reference before it, and
+never from the model's own tokens. `chosen_rows` can depart from this.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -43,6 +47,11 @@ def _one_loss(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
   return {}
 
 
+def _teacher_forcing(config: Config, params: Params, rows: jax.Array, keys: jax.Array, step: jax.Array) -> jax.Array:
+  """The rows as they are."""
+  return rows
+
+
 @dataclass(frozen=True)
 class Task:
   """The functions of one kind of training.
@@ -60,6 +69,8 @@ class Task:
     validation: (config, task, tokenizer) -> the `Validation`, which measures on held-out text.
     counts: (config, rows) -> the number of terms of each loss, before the losses are computed; empty if there is one
       loss. See `sums.joint_loss`.
+    chosen_rows: (config, params, rows, keys, step) -> the rows that `batch_sums` gets in an update. The default, which
+      is teacher forcing, is the rows themselves. No gradient goes through it.
   """
 
   unit: str
@@ -70,6 +81,7 @@ class Task:
   packed_rows: Callable[[Config, str, Tokenizer], PackedRows]
   validation: "Callable[[Config, Task, Tokenizer], Validation]"
   counts: Callable[[Config, jax.Array], dict[str, jax.Array]] = _one_loss
+  chosen_rows: Callable[[Config, Params, jax.Array, jax.Array, jax.Array], jax.Array] = _teacher_forcing
 
 
 def task_of(model: AnyModelConfig) -> Task:

@@ -1,0 +1,140 @@
+"""The decoder's inputs of scheduled sampling against NumPy, and updates on any number of devices."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.model.example import float64
+from tests.recurrent import reference
+from tests.recurrent.example import CONFIGS, ROW_LENGTH, example, packed, pairs
+from transformer_jax.config import Config, DataConfig, Decay, TrainConfig
+from transformer_jax.data.packing import INPUTS, TARGET, TARGET_SEGMENTS
+from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.segments import decoder_input, segment_positions
+from transformer_jax.data.tokenizer import BOS, PAD
+from transformer_jax.model import masking
+from transformer_jax.paper.formulas import softmax
+from transformer_jax.recurrent.scheduled_sampling import draw
+from transformer_jax.runtime import devices
+from transformer_jax.tasks.translation import TASK, chosen_rows
+from transformer_jax.training.step import init_state, train_step
+
+
+def test_tokens_are_drawn_with_their_probabilities_and_never_pad_or_bos():
+  logits = np.random.default_rng(0).standard_normal(31).astype(np.float32)
+  uniform = np.arange(20_000, dtype=np.float32) / 20_000
+  found = jax.jit(jax.vmap(draw, in_axes=(None, 0)))(jnp.asarray(logits), uniform)
+  expected = np.exp(logits)
+  expected[[PAD, BOS]] = 0
+  np.testing.assert_allclose(np.bincount(found, minlength=31) / 20_000, expected / expected.sum(), atol=1e-4)
+
+
+def drawn(logits, uniform):
+  """The token at whose cumulative probability the number lies, from above."""
+  p = softmax(np.where(np.isin(np.arange(len(logits)), (PAD, BOS)), -np.inf, logits))
+  return int(np.searchsorted(np.cumsum(p), 1 - uniform))
+
+
+@pytest.mark.parametrize(
+  "name",
+  ["rnn-context", *(pytest.param(name, marks=pytest.mark.long) for name in ("reversed", "bahdanau", "luong-general"))],
+)
+def test_the_inputs_are_the_reference_or_drawn_from_the_equations(name):
+  """In a packed row, sentence by sentence; each drawn token is an input of what is drawn after it."""
+  model, params = example(name)
+  row, generator = packed(pairs(), rest=9), np.random.default_rng(3)
+  forced, uniform = generator.random(ROW_LENGTH) < 0.4, generator.random(ROW_LENGTH).astype(np.float32)
+  source, source_segments, target, target_segments = jnp.asarray(row, jnp.int32)
+  positions = segment_positions(target_segments)
+
+  @jax.jit
+  def choose(params):
+    inputs = (source, decoder_input(target, positions), segment_positions(source_segments), positions)
+    masks = (
+      masking.segment_mask(source_segments, source_segments),
+      masking.segment_mask(target_segments, source_segments),
+    )
+    return model.apply({"params": params}, *inputs, *masks, forced, uniform, method="choose_inputs")
+
+  found, place = np.asarray(choose(params)), 0
+  for sentence, words in pairs():
+    inputs = [BOS]
+    for t in range(1, len(words)):
+      logits = reference.logits(model.config, float64(params), sentence, np.array([*inputs[1:], 4]))
+      inputs.append(int(words[t - 1]) if forced[place + t] else drawn(logits[-1], uniform[place + t - 1]))
+    assert found[place : place + len(words)].tolist() == inputs
+    place += len(words)
+
+
+def config_with(decay, k=1.0):
+  model = dataclasses.replace(CONFIGS["gru"], dropout=0.3)
+  return Config(
+    data=DataConfig(row_length=ROW_LENGTH),
+    model=model,
+    train=TrainConfig(
+      batch_tokens=8 * ROW_LENGTH, warmup_steps=2, peak_learning_rate=0.05, scheduled_sampling=decay, sampling_k=k
+    ),
+  )
+
+
+def rows_of_steps(config):
+  """The rows that updates 1 and 60 get of two rows that are equal."""
+  _, params = example("gru")
+  rows = np.stack([packed(pairs())] * 2)
+  keys = jax.random.split(jax.random.key(0), 2)
+  choose = jax.jit(functools.partial(chosen_rows, config))
+  return rows, [np.asarray(choose(params, rows, keys, jnp.int32(step))) for step in (1, 60)]
+
+
+@pytest.mark.long
+def test_the_models_own_tokens_become_more():
+  rows, [early, late] = rows_of_steps(config_with(Decay.LINEAR, k=100.0))
+  reference_inputs = np.asarray(
+    decoder_input(rows[0, TARGET], segment_positions(jnp.asarray(rows[0, TARGET_SEGMENTS])))
+  )
+  for found in (early, late):
+    np.testing.assert_array_equal(found[:, :INPUTS], rows)
+  own = [(found[:, INPUTS] != reference_inputs) & (rows[:, TARGET_SEGMENTS] > 0) for found in (early, late)]
+  assert np.sum(own[0]) <= 1 < 3 <= np.sum(own[1])
+  assert np.any(late[0, INPUTS] != late[1, INPUTS])  # another place in the batch is another draw
+
+
+def test_teacher_forcing_leaves_the_rows_as_they_are():
+  config, rows = config_with(Decay.NONE), np.stack([packed(pairs())])
+  assert chosen_rows(config, {}, rows, jax.random.split(jax.random.key(0), 1), jnp.int32(3)) is rows
+
+
+def trained(config, count, updates=4, state=None):
+  """The state after some updates on `count` devices."""
+  generator = np.random.default_rng(0)
+  state = state or init_state(config, TASK)
+  step = jax.pmap(
+    functools.partial(train_step, config, TASK),
+    axis_name=devices.AXIS,
+    in_axes=(None, 0),
+    out_axes=(None, None),
+    devices=jax.devices()[:count],
+  )
+  orders = [generator.permutation(3) for _ in range(8)]
+  rows = np.stack([packed([pairs()[i] for i in order[: 1 + n % 3]]) for n, order in enumerate(orders)])
+  batch = Batch(rows.reshape(count, -1, 4, ROW_LENGTH), np.arange(8, dtype=np.int32).reshape(count, -1))
+  for _ in range(updates):
+    state = jax.device_get(step(state, batch)[0])
+  return state
+
+
+@pytest.mark.long
+def test_devices_and_a_stop_change_nothing():
+  """With dropout and with half of the tokens drawn; another decay gives other parameters."""
+  config = config_with(Decay.INVERSE_SIGMOID)
+  one = trained(config, 1)
+  for other in (trained(config, 8), trained(config, 1, 2, state=trained(config, 1, 2))):
+    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=2e-6), one.params, other.params)
+  forced = trained(config_with(Decay.NONE), 1)
+  assert any(
+    np.any(np.abs(a - b) > 1e-4) for a, b in zip(*map(jax.tree.leaves, (one.params, forced.params)), strict=True)
+  )
