@@ -20,7 +20,7 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.tasks.translation import TASK
 
-VOCAB, EXTRA = 283, 7
+VOCAB, EXTRA = 283, 17
 
 
 @functools.cache
@@ -52,17 +52,23 @@ def config(**options: Any) -> Config:
 
 
 def params_of(config: Config) -> Params:
-  """Random weights; EOS is so probable that most translations end before their limit."""
-  params = jax.tree.map(np.array, random_params(config, TASK))
-  name = "target_embedding" if config.model.share_logits else "own_output"  # pyright: ignore
-  direction = params[name]["table"][EOS]
-  last = params["decoder"]["norm"] if "norm" in params["decoder"] else _last(params["decoder"])
-  last["bias"] += 2 * direction / np.linalg.norm(direction)
+  """Random weights, with which translations end after 2 to 10 tokens.
+
+  The position is left in the decoder's output, as what sub-layers add is small, and EOS is like a late position. PAD
+  and BOS, which other libraries allow, are improbable.
+  """
+  factors = {"table": 0.4, "output/kernel": 0.3, "outer/kernel": 0.3}
+
+  def scaled(path: Any, array: jax.Array) -> np.ndarray:
+    name = "/".join(key.key for key in path)
+    return np.array(array) * np.float32(next((factors[end] for end in factors if name.endswith(end)), 1))
+
+  params = jax.tree_util.tree_map_with_path(scaled, random_params(config, TASK))
+  table = params["own_output" if "own_output" in params else "target_embedding"]["table"]
+  table[[PAD, BOS]] *= 0.2
+  table[EOS] = 0
+  table[EOS, 4:6] = 2, -2  # the sine and cosine of a wave of 33 positions
   return params
-
-
-def _last(decoder: Params) -> Params:
-  return decoder["layers_1"]["feed_forward_sublayer"]["norm"]
 
 
 def export_of(config: Config, params: Params, folder: Path, to: str, **options: str) -> Path:

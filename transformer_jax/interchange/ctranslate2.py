@@ -35,7 +35,7 @@ pieces = sentencepiece.SentencePieceProcessor(model_file="sentencepiece.model")
 translator = ctranslate2.Translator(".")
 found = translator.translate_batch(
   [pieces.encode(line, out_type=str) for line in ["A sentence."]], beam_size={beam}, patience={patience:g},
-  length_penalty={penalty:g}, suppress_sequences=[[{pad}], [{bos}]]
+  length_penalty={penalty:g},
 )
 print([pieces.decode(result.hypotheses[0]) for result in found])
 ```"""
@@ -81,13 +81,13 @@ def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
   spec.optimize(quantization)
   spec.save(str(folder))
   (folder / SENTENCEPIECE).write_bytes(vocabulary.sentencepiece_model(model.tokenizer))
-  (folder / "README.md").write_bytes(_card(run, model, names))
+  (folder / "README.md").write_bytes(_card(run, model))
 
 
-def _card(run: Run, model: Model, names: list[str]) -> bytes:
+def _card(run: Run, model: Model) -> bytes:
   decode = model.config.decode
   values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
-  usage = _USAGE.format(**values, pad=repr(names[0]), bos=repr(names[BOS]))
+  usage = _USAGE.format(**values)
   languages = [model.config.data.source_language, model.config.data.target_language]
   header = {"language": languages, "library_name": "ctranslate2", "pipeline_tag": "translation"}
   return model_card.card(run, model, usage, header)

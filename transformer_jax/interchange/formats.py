@@ -34,4 +34,5 @@ FORMATS = {
     "transformer_jax.interchange.ctranslate2",
     Option("quantization", ("float32", "int8", "int8_float32", "float16", "bfloat16")),
   ),
+  "marian-hf": Format("transformer_jax.interchange.marian_hf"),
 }

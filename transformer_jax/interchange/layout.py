@@ -1,0 +1,83 @@
+"""The layouts of a parameter here and in another library's file, and the way from one to the other and back.
+
+A projection here is an array `[in, out]` in which `in` or `out` may be two axes, heads and head_dim. Other libraries
+have a matrix `[out, in]`. The model's width can have another order there (`sinusoids.py`). Both ways only move numbers,
+so that the way there and back gives the same bits.
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Layout(enum.Enum):
+  """What the axes of a parameter are.
+
+  Each value is the number of our leading axes that are inputs, and which side is the model's width.
+  """
+
+  VECTOR = (0, None)  # [out], or [heads, head_dim]
+  MODEL_VECTOR = (0, "out")  # [model]
+  TABLE = (1, "out")  # [vocab, model] on both sides
+  FROM_MODEL = (1, "in")  # [model, ...] here, [..., model] there
+  TO_MODEL = (-1, "out")  # [..., model] here, [model, ...] there
+
+
+class Name(NamedTuple):
+  """A parameter in two libraries; `{}` in a name is the number of the layer.
+
+  Attributes:
+    ours: the name here, such as `encoder/layers_{}/attention/query/kernel`.
+    theirs: the name there.
+    layout: its axes.
+  """
+
+  ours: str
+  theirs: str
+  layout: Layout
+
+
+def to_theirs(array: np.ndarray, layout: Layout, order: np.ndarray) -> np.ndarray:
+  """A parameter of ours in the layout of the other library.
+
+  Args:
+    array: ours.
+    layout: its axes.
+    order: `[model]`, which of our dimensions is each of theirs.
+  """
+  leading, side = layout.value
+  if not leading:
+    vector = array.reshape(-1)
+    return vector[order] if side else vector
+  rows = int(np.prod(array.shape[:leading]))
+  matrix = array.reshape(rows, -1)
+  matrix = matrix[order] if side == "in" else matrix[:, order]
+  return matrix if layout is Layout.TABLE else matrix.T
+
+
+def to_ours(array: np.ndarray, layout: Layout, order: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+  """The inverse of `to_theirs`, for a parameter that has `shape` here."""
+  leading, side = layout.value
+  back = np.argsort(order)
+  if not leading:
+    return (array[back] if side else array).reshape(shape)
+  matrix = array if layout is Layout.TABLE else array.T
+  return (matrix[back] if side == "in" else matrix[:, back]).reshape(shape)
+
+
+def of_layers(names: tuple[Name, ...], layers: int) -> list[Name]:
+  """The names with the number of each layer in the places of `{}`."""
+  return [
+    Name(name.ours.format(layer), name.theirs.format(layer), name.layout) for layer in range(layers) for name in names
+  ]
+
+
+def renamed(arrays: Mapping[str, np.ndarray], names: list[Name], order: np.ndarray) -> dict[str, np.ndarray]:
+  """Our arrays that are there, under the names and in the layouts of the other library."""
+  return {
+    theirs: np.ascontiguousarray(to_theirs(arrays[ours], layout, order))
+    for ours, theirs, layout in names
+    if ours in arrays
+  }

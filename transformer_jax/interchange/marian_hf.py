@@ -1,0 +1,217 @@
+"""The format `marian-hf`: a folder for `MarianMTModel` and `MarianTokenizer` of Hugging Face transformers.
+
+Their projections in attention always have biases, which are 0 for a model without them. Their sinusoids are in halves
+(`sinusoids.py`). The epsilon of their LayerNorm is always 1e-5. With the 1e-6 of this project a LayerNorm gives nearly
+the same: (x - mean) / sqrt(var + epsilon) differs by the factor 1 + 4.5e-6 / var.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from transformer_jax.config import Config
+from transformer_jax.interchange import expressible, model_card, sinusoids, vocabulary
+from transformer_jax.interchange.layout import Layout, Name, of_layers, renamed
+from transformer_jax.model.config import Activation, ModelConfig
+from transformer_jax.model.params import by_name
+from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
+from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime import tensor_file
+
+_ACTIVATIONS = {Activation.RELU: "relu", Activation.GELU: "gelu", Activation.GELU_TANH: "gelu_pytorch_tanh"}
+# The positions that a model of OPUS-MT has; ours has more if it decodes longer texts.
+_POSITIONS = 512
+_EPSILON, _MOST_EPSILON = 1e-5, 2e-5
+
+
+def _attention(ours: str, theirs: str) -> list[Name]:
+  parts = [("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")]
+  return [
+    *(Name(f"{ours}/{a}/kernel", f"{theirs}.{b}.weight", Layout.FROM_MODEL) for a, b in parts),
+    *(Name(f"{ours}/{a}/bias", f"{theirs}.{b}.bias", Layout.VECTOR) for a, b in parts),
+    Name(f"{ours}/output/kernel", f"{theirs}.out_proj.weight", Layout.TO_MODEL),
+    Name(f"{ours}/output/bias", f"{theirs}.out_proj.bias", Layout.MODEL_VECTOR),
+  ]
+
+
+def _layer_norm(ours: str, theirs: str) -> list[Name]:
+  return [
+    Name(f"{ours}/norm/scale", f"{theirs}.weight", Layout.MODEL_VECTOR),
+    Name(f"{ours}/norm/bias", f"{theirs}.bias", Layout.MODEL_VECTOR),
+  ]
+
+
+def _feed_forward(ours: str, theirs: str) -> list[Name]:
+  return [
+    Name(f"{ours}/feed_forward/inner/kernel", f"{theirs}.fc1.weight", Layout.FROM_MODEL),
+    Name(f"{ours}/feed_forward/inner/bias", f"{theirs}.fc1.bias", Layout.VECTOR),
+    Name(f"{ours}/feed_forward/outer/kernel", f"{theirs}.fc2.weight", Layout.TO_MODEL),
+    Name(f"{ours}/feed_forward/outer/bias", f"{theirs}.fc2.bias", Layout.MODEL_VECTOR),
+    *_layer_norm(f"{ours}/feed_forward_sublayer", f"{theirs}.final_layer_norm"),
+  ]
+
+
+_ENCODER, _DECODER = ("encoder/layers_{}", "model.encoder.layers.{}"), ("decoder/layers_{}", "model.decoder.layers.{}")
+_ENCODER_LAYER = (
+  *_attention(f"{_ENCODER[0]}/attention", f"{_ENCODER[1]}.self_attn"),
+  *_layer_norm(f"{_ENCODER[0]}/attention_sublayer", f"{_ENCODER[1]}.self_attn_layer_norm"),
+  *_feed_forward(*_ENCODER),
+)
+_DECODER_LAYER = (
+  *_attention(f"{_DECODER[0]}/self_attention", f"{_DECODER[1]}.self_attn"),
+  *_layer_norm(f"{_DECODER[0]}/self_sublayer", f"{_DECODER[1]}.self_attn_layer_norm"),
+  *_attention(f"{_DECODER[0]}/cross_attention", f"{_DECODER[1]}.encoder_attn"),
+  *_layer_norm(f"{_DECODER[0]}/cross_sublayer", f"{_DECODER[1]}.encoder_attn_layer_norm"),
+  *_feed_forward(*_DECODER),
+)
+
+
+def names(config: ModelConfig) -> list[Name]:
+  """Every parameter of the model in both libraries; those that one of them does not have are among them."""
+  if config.share_embeddings:
+    tables = [("target_embedding", "model.shared")]
+  else:
+    tables = [
+      ("target_embedding", "model.decoder.embed_tokens"),
+      ("own_source_embedding", "model.encoder.embed_tokens"),
+    ]
+  return [
+    *(Name(f"{ours}/table", f"{theirs}.weight", Layout.TABLE) for ours, theirs in tables),
+    *of_layers(_ENCODER_LAYER, config.num_layers),
+    *of_layers(_DECODER_LAYER, config.num_layers),
+  ]
+
+
+def require(config: Config) -> None:
+  """Raises InputError if the format cannot express the model."""
+  only = {"pre_norm": False, "learned_positions": False, "attention_window": None, "share_logits": True}
+  model = expressible.transformer(config, "marian-hf", only)
+  if model.layer_norm_epsilon > _MOST_EPSILON:
+    expressible.transformer(config, "marian-hf", {"layer_norm_epsilon": _EPSILON})
+
+
+def write(folder: Path, run: Run, model: Model) -> None:
+  """Writes the folder: parameters, configurations, vocabulary, and a page about the model.
+
+  Args:
+    folder: an empty folder.
+    run: the run.
+    model: the run's model.
+  """
+  config = model.config.model
+  assert isinstance(config, ModelConfig)
+  ours = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
+  theirs = _with_biases(renamed(ours, names(config), sinusoids.halves(config.d_model)))
+  theirs["final_logits_bias"] = np.zeros((1, config.vocab_size), np.float32)
+  tensor_file.write(folder / "model.safetensors", theirs, {"format": "pt"})
+  pieces, spelling = vocabulary.pieces(model.tokenizer), vocabulary.sentencepiece_model(model.tokenizer)
+  for name in ("source.spm", "target.spm"):
+    (folder / name).write_bytes(spelling)
+  for name, values in {
+    "config.json": _config(model.config, config),
+    "generation_config.json": _generation_config(model.config),
+    "tokenizer_config.json": _tokenizer_config(model.config, pieces),
+    "vocab.json": {piece: number for number, piece in enumerate(pieces)},
+  }.items():
+    (folder / name).write_text(json.dumps(values, indent=2) + "\n")
+  (folder / "README.md").write_bytes(_card(run, model))
+
+
+def _with_biases(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+  """The arrays, and for each projection of attention that has no bias a bias of 0."""
+  weights = [name.removesuffix(".weight") for name in arrays if name.endswith("_proj.weight")]
+  return {f"{name}.bias": np.zeros(len(arrays[f"{name}.weight"]), np.float32) for name in weights} | arrays
+
+
+def _config(config: Config, model: ModelConfig) -> dict[str, Any]:
+  stacks = ("encoder", "decoder")
+  return {
+    "architectures": ["MarianMTModel"],
+    "model_type": "marian",
+    "vocab_size": model.vocab_size,
+    "decoder_vocab_size": model.vocab_size,
+    "d_model": model.d_model,
+    **{f"{stack}_layers": model.num_layers for stack in stacks},
+    **{f"{stack}_ffn_dim": model.d_ff for stack in stacks},
+    **{f"{stack}_attention_heads": model.num_heads for stack in stacks},
+    "activation_function": _ACTIVATIONS[model.activation],
+    "dropout": model.dropout,
+    "attention_dropout": model.attention_dropout,
+    "activation_dropout": 0.0,
+    "scale_embedding": True,
+    "static_position_embeddings": True,
+    "max_position_embeddings": _positions(config),
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "is_encoder_decoder": True,
+    "share_encoder_decoder_embeddings": model.share_embeddings,
+    "tie_word_embeddings": True,
+    "pad_token_id": PAD,
+    "bos_token_id": BOS,
+    "eos_token_id": EOS,
+    "decoder_start_token_id": BOS,
+    "forced_eos_token_id": None,  # that of generation_config.json counts
+    "torch_dtype": "float32",
+  }
+
+
+def _positions(config: Config) -> int:
+  return max(_POSITIONS, config.decode.max_source_length + config.decode.extra_length + 1)
+
+
+def _generation_config(config: Config) -> dict[str, Any]:
+  """The search of the run, as far as transformers have it."""
+  decode = config.decode
+  beam = {
+    "length_penalty": decode.length_penalty,
+    "early_stopping": True if decode.patience else "never",  # as many ended as there are beams; or none can be better
+  }
+  return {
+    "num_beams": decode.beam_size,
+    **(beam if decode.beam_size > 1 else {}),
+    "max_length": _positions(config),
+    "pad_token_id": PAD,
+    "bos_token_id": BOS,
+    "eos_token_id": EOS,
+    "decoder_start_token_id": BOS,
+    "forced_eos_token_id": EOS,  # at the limit, as here
+    "suppress_tokens": [PAD, BOS],  # they are never emitted here
+  }
+
+
+def _tokenizer_config(config: Config, pieces: list[str]) -> dict[str, Any]:
+  return {
+    "tokenizer_class": "MarianTokenizer",
+    "source_lang": config.data.source_language,
+    "target_lang": config.data.target_language,
+    "unk_token": pieces[UNK],
+    "eos_token": pieces[EOS],
+    "pad_token": pieces[PAD],
+    "model_max_length": config.decode.max_source_length,
+    "separate_vocabs": False,
+    "clean_up_tokenization_spaces": False,  # it would take the space before a full stop away
+  }
+
+
+_USAGE = """\
+```python
+from transformers import MarianMTModel, MarianTokenizer
+
+tokenizer, model = MarianTokenizer.from_pretrained("."), MarianMTModel.from_pretrained(".")
+found = model.generate(**tokenizer(["A sentence."], return_tensors="pt", padding=True))
+print(tokenizer.batch_decode(found, skip_special_tokens=True))
+```"""
+
+
+def _card(run: Run, model: Model) -> bytes:
+  data = model.config.data
+  header = {
+    "language": [data.source_language, data.target_language],
+    "library_name": "transformers",
+    "pipeline_tag": "translation",
+    "tags": ["marian", "transformer_jax"],
+  }
+  return model_card.card(run, model, _USAGE, header)
