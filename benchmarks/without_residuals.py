@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax import registry
-from transformer_jax.config import Config
+from transformer_jax.config import Config, flags
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.model.transformer import Transformer
@@ -61,7 +61,5 @@ registry.register(
 def get_config() -> Config:
   from without_residuals import WithoutResidualsConfig  # the registry's; as a config file this module is another one
 
-  from configs import multi30k
-
-  config = multi30k.get_config()
+  config = flags.read_config("multi30k", {})  # `configs.multi30k` would be the file of this name beside this one
   return dataclasses.replace(config, model=WithoutResidualsConfig(**vars(config.model)))

@@ -6,11 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from configs import multi30k
 from tests.benchmarks.state_reference import rnn_gradients
 from tests.model.example import float64, options, random_params
 from tests.recurrent.example import CONFIGS, SIZES, example
 from transformer_jax import registry
-from transformer_jax.config import Config
+from transformer_jax.config import Config, flags
 from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.recurrent.config import Cell, SequenceToSequenceConfig
@@ -103,6 +104,13 @@ def test_without_residuals_a_sublayer_normalises_f_alone(program):
     found = sublayer.apply(params, x, lambda _: y, deterministic=True)
   centred = y - y.mean(axis=1, keepdims=True)
   np.testing.assert_allclose(found, centred / centred.std(axis=1, keepdims=True), atol=1e-5)
+
+
+def test_the_config_without_residuals_is_of_its_own_family(program):
+  family = program("without_residuals")
+  config = flags.read_config(family.__file__, {})
+  assert type(registry.module(config.model)) is family.WithoutResiduals
+  assert {**vars(config.model)} == vars(multi30k.get_config().model)
 
 
 def test_means_are_over_the_pairs_of_tokens_with_one_distance(program):
