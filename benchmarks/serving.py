@@ -209,9 +209,9 @@ def serve_ctranslate2(args: argparse.Namespace) -> None:
   from transformer_jax.serve.libretranslate import Languages
 
   folder = Path(args.folder)
-  exported = argparse.Namespace(data=args.data, sentences=sys.maxsize, device="cpu")
-  tokenizer, job = decoding_speed.export(args.workdir, exported, folder)
-  side = Side(CT2, args.python, "decoders/ct2.py", folder)
+  exported = argparse.Namespace(data=args.data, sentences=sys.maxsize, device="cpu", sides=["CTranslate2"])
+  tokenizer, job = decoding_speed.prepare(args.workdir, exported, folder)
+  side = Side(CT2, args.python, "decoders/ct2.py", folder, ["CTranslate2"])
   numbers = {line: i for i, line in enumerate(job["lines"])}
 
   def translate(lines: Sequence[str], options: Any, warn: object) -> list[list[Translation]]:

@@ -1,4 +1,4 @@
-"""This project's weights, for the programs that write them into another library's model; it needs only NumPy."""
+"""This project's weights, for a program that writes them into another library's model; it needs only NumPy."""
 
 from pathlib import Path
 
@@ -22,9 +22,3 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 def layers(params: dict[str, np.ndarray]) -> int:
   """The number of layers of the encoder, which equals that of the decoder."""
   return len({name.split("/")[1] for name in params if name.startswith("encoder/layers_")})
-
-
-def sinusoids(positions: int, d_model: int) -> np.ndarray:
-  """The paper's positional encoding, sine and cosine interleaved: float32 `[positions, model]`."""
-  angles = np.arange(positions)[:, None] * 10_000.0 ** -(np.arange(0, d_model, 2) / d_model)[None, :]
-  return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(positions, d_model).astype(np.float32)
