@@ -59,7 +59,7 @@ def test_safetensors_load_as_they_were(workdir, model, original):
   assert {path.name for path in original.iterdir()} == {
     *("config.json", "tokenizer.model", "provenance.json", "SHA256SUMS", "model.safetensors")
   }
-  exported = {"run": workdir, "step": model.step, "dtype": "float32"}
+  exported = {"run": Path(workdir).name, "step": model.step, "dtype": "float32"}
   assert runs.open(original).provenance[-1]["exported"] == exported
   assert runs.open(original).checkpoints == (((model.step,), model.step, None))
   assert (original / "model.safetensors").stat().st_mode == (original / "config.json").stat().st_mode

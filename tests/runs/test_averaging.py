@@ -116,18 +116,6 @@ def test_the_folder_says_what_was_averaged(average_of_three, folder):
   assert [path.name for path in (average_of_three / "checkpoints").iterdir()] == ["13"]
 
 
-def test_rounded_to_bfloat16(folder, params_at, tmp_path):
-  assert averaging.average(folder, tmp_path / "rounded", 3, bfloat16=True) == [13, 11, 7]
-  run = runs.open(tmp_path / "rounded")
-
-  def rounded(x):  # to the nearest, of two alike to the even one
-    bits = x.view(np.uint32)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16).view(np.float32)
-
-  assert_equal(restore.read_params(run.path, CONFIG, 13), jax.tree.map(rounded, mean_of(params_at, (7, 11, 13))))
-  assert run.provenance[-1]["averaged"]["rounded"] == "bfloat16"
-
-
 def test_the_command_says_which_steps(folder, tmp_path, capfd):
   assert main(["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "two")]) == 0
   assert capfd.readouterr().out == f"{tmp_path / 'two'} holds the mean of the checkpoints of steps 13, 11\n"

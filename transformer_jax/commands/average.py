@@ -19,9 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--minutes", type=float, metavar="M", help="take only checkpoints at least M minutes apart, from the newest back"
   )
-  parser.add_argument(
-    "--bfloat16", action="store_true", help="round the mean to bfloat16: the folder takes about half the space"
-  )
   parser.add_argument("--output", required=True, metavar="DIR", help="the run folder to write, new or empty")
 
 
@@ -33,5 +30,5 @@ def run(args: argparse.Namespace) -> None:
   jax.config.update("jax_platforms", "cpu")
   from transformer_jax.runs.averaging import average
 
-  steps = average(open_run(args), args.output, args.last, args.minutes, step=args.step, bfloat16=args.bfloat16)
+  steps = average(open_run(args), args.output, args.last, args.minutes, step=args.step)
   print(one_line(f"{args.output} holds the mean of the checkpoints of steps {', '.join(map(str, steps))}"))

@@ -6,6 +6,7 @@ every run folder does (`runs/params_file.py`), and cannot be trained on.
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from etils import epath
 
@@ -31,5 +32,11 @@ def write(folder: Path, run: Run, model: Model, dtype: str) -> None:
   params_file.write(folder, model.params, model.step, Dtype(dtype))
   now = datetime.now(UTC).isoformat(timespec="seconds")
   exported = {"run": str(run.path), "step": model.step, "dtype": dtype}
-  history = [*run.provenance, {"time": now, "exported": exported}]
+  history = [_public(entry) for entry in [*run.provenance, {"time": now, "exported": exported}]]
   run_folder.begin_run(epath.Path(folder), model.config, model.tokenizer, history)
+
+
+def _public(entry: dict[str, Any]) -> dict[str, Any]:
+  """An entry with the names of run folders in place of their paths, as the folder is made to be shared."""
+  named = {key: value for key, value in entry.items() if isinstance(value, dict) and "run" in value}
+  return entry | {key: value | {"run": Path(str(value["run"])).name} for key, value in named.items()}

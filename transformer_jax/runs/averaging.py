@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from etils import epath
 
@@ -29,7 +28,6 @@ def average(
   minutes: float | None = None,
   *,
   step: reading.Step = reading.LAST,
-  bfloat16: bool = False,
 ) -> list[int]:
   """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
 
@@ -43,8 +41,6 @@ def average(
     last: how many checkpoints.
     minutes: if given, only checkpoints at least so far apart in time are taken, from the newest backwards.
     step: the newest of them: a step's number, `last`, or `best`, by validation loss.
-    bfloat16: whether the mean is rounded to bfloat16. It is still saved as float32, of which the other 16 bits are
-      zero, so the compressed files have about half the size.
 
   Returns:
     The steps of the checkpoints, newest first.
@@ -60,11 +56,9 @@ def average(
   _enough(run, last, minutes, step)
   _make_new(target)
   steps, params = _mean_of_last(run, last, minutes, step)
-  if bfloat16:
-    params = jax.tree.map(lambda x: np.float32(x.astype(jnp.bfloat16)), params)
   files.write_params(target, steps[0], params)
   now = datetime.now(UTC).isoformat(timespec="seconds")
-  averaged = {"run": str(run.path), "steps": steps} | ({"rounded": "bfloat16"} if bfloat16 else {})
+  averaged = {"run": str(run.path), "steps": steps}
   run_folder.begin_run(target, run.config, tokenizer, [*history, {"time": now, "averaged": averaged}])
   return steps
 
