@@ -9,8 +9,9 @@ from transformer_jax.runtime.errors import one_line
 DESCRIPTION = """\
 Writes the model of a run in another format: a folder with parameters, vocabulary and configuration. `safetensors` is a
 run folder with its parameters in one file, which every command that decodes can use. `ctranslate2` is for the engine
-CTranslate2, `marian-hf` a folder for MarianMTModel and MarianTokenizer of Hugging Face transformers. If a format cannot
-express an option of the model, the command says so and writes nothing.
+CTranslate2, `marian-hf` a folder for MarianMTModel and MarianTokenizer of Hugging Face transformers, `bert` and `gpt2`
+folders for their BertModel and GPT2LMHeadModel. If a format cannot express an option of the model, the command says so
+and writes nothing.
 """
 
 

@@ -1,11 +1,14 @@
 """What a format cannot express: one sentence and no model, rather than another model."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from transformer_jax import registry
 from transformer_jax.config import Config
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import AnyModelConfig, ModelConfig
 from transformer_jax.runtime.errors import InputError
+
+Kind = TypeVar("Kind", bound=AnyModelConfig)
 
 _TAKES_ALL = "choose --to safetensors, which takes every model"
 
@@ -21,17 +24,33 @@ def transformer(config: Config, to: str, only: Mapping[str, object]) -> ModelCon
   Raises:
     InputError: the model is of another family, or has another value, or heads that do not fill the model's width.
   """
-  model = config.model
-  if not isinstance(model, ModelConfig):
-    raise InputError(f"the format {to} has no {registry.name_of(model)} model: {_TAKES_ALL}")
-  for name, value in only.items():
-    found = getattr(model, name)
-    if found != value:
-      raise InputError(f"config.model.{name} is {found}, but the format {to} has only {value}: {_TAKES_ALL}")
+  model = of_kind(config, ModelConfig, to, only)
   for name, width in (("d_k", model.head_dim_k), ("d_v", model.head_dim_v)):
     if width * model.num_heads != model.d_model:
       raise InputError(
         f"config.model.{name} is {width}, but in the format {to} it is d_model / num_heads = "
         f"{model.d_model / model.num_heads:g}: {_TAKES_ALL}"
       )
+  return model
+
+
+def of_kind(config: Config, kind: type[Kind], to: str, only: Mapping[str, object]) -> Kind:
+  """The model's config, if a format can express it.
+
+  Args:
+    config: the run's.
+    kind: the model's dataclass.
+    to: the format.
+    only: the options of the model of which the format has one value, and that value.
+
+  Raises:
+    InputError: the model is of another family, or has another value.
+  """
+  model = config.model
+  if not isinstance(model, kind):
+    raise InputError(f"the format {to} has no {registry.name_of(model)} model: {_TAKES_ALL}")
+  for name, value in only.items():
+    found = getattr(model, name)
+    if found != value:
+      raise InputError(f"config.model.{name} is {found}, but the format {to} has only {value}: {_TAKES_ALL}")
   return model

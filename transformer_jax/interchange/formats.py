@@ -35,4 +35,6 @@ FORMATS = {
     Option("quantization", ("float32", "int8", "int8_float32", "float16", "bfloat16")),
   ),
   "marian-hf": Format("transformer_jax.interchange.marian_hf"),
+  "bert": Format("transformer_jax.interchange.bert"),
+  "gpt2": Format("transformer_jax.interchange.gpt2"),
 }

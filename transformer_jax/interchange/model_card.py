@@ -22,14 +22,12 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any]) -> bytes
     usage: how to use the folder, in Markdown.
     header: the values of the page's YAML header, JSON values.
   """
-  data = model.config.data
-  languages = f"{_word(data.source_language)} to {_word(data.target_language)}"
   parts = [
     "---",
     *(f"{key}: {json.dumps(value)}" for key, value in header.items()),
     "---",
     "",
-    f"# {registry.name_of(model.config.model).capitalize()}, {languages}",
+    f"# {_title(model)}",
     "",
     f"Trained by transformer_jax; the checkpoint of step {model.step:,}.",
     "",
@@ -38,7 +36,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any]) -> bytes
     "\n## Scores\n",
     _json(_scores(run)) if _scores(run) else "The run has no validation.",
     "\n## Config\n",
-    _json({group: serialization.to_dict(getattr(model.config, group)) for group in ("model", "decode")}),
+    _json({group: serialization.to_dict(getattr(model.config, group)) for group in _groups(model)}),
     "\n## Provenance\n",
     _json([{key: entry[key] for key in _PUBLIC if key in entry} for entry in run.provenance]),
     "",
@@ -49,6 +47,8 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any]) -> bytes
 def search_notes(model: Model) -> list[str]:
   """Sentences about what the searches of other libraries do otherwise than the run's own."""
   decode, notes = model.config.decode, []
+  if not model.config.model.translates:
+    return []
   if decode.beam_size > 1 and decode.length_penalty and decode.penalty is LengthPenalty.GNMT:
     notes.append(
       f"With a beam the run's own search divides log P(Y) by ((5 + |Y|) / 6) ** {decode.length_penalty:g}. Other "
@@ -57,6 +57,17 @@ def search_notes(model: Model) -> list[str]:
   if decode.beam_size > 1 and decode.patience not in (0, 1):
     notes.append(f"The run's own search has a patience of {decode.patience:g}; other libraries may stop elsewhere.")
   return notes
+
+
+def _title(model: Model) -> str:
+  name, data = registry.name_of(model.config.model), model.config.data
+  if not model.config.model.translates:
+    return name
+  return f"{name.capitalize()}, {_word(data.source_language)} to {_word(data.target_language)}"
+
+
+def _groups(model: Model) -> tuple[str, ...]:
+  return ("model", "decode") if model.config.model.translates else ("model",)
 
 
 def _scores(run: Run) -> dict[str, Any]:

@@ -8,6 +8,7 @@ U+2581 itself, which SentencePiece reads as a space.
 import sentencepiece
 
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.special_tokens import FIRST_PIECE
 
 # `normalizer_spec { add_dummy_prefix: true }` as a protocol buffer. Where a message follows another, the fields of both
 # are merged, and the last value of a field counts.
@@ -23,6 +24,22 @@ def pieces(tokenizer: Tokenizer) -> list[str]:
 def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
   """A SentencePiece model that by itself gives each text the pieces that the tokenizer gives it."""
   return tokenizer.to_bytes() + _ADD_DUMMY_PREFIX
+
+
+def spelled(tokenizer: Tokenizer) -> list[str]:
+  """The names of the pieces in the order of their numbers, with a space in place of U+2581."""
+  return [name.replace("\u2581", " ") for name in pieces(tokenizer)]
+
+
+def merged(tokenizer: Tokenizer) -> list[str] | None:
+  """The pieces that byte-pair encoding makes, the first one first, with real spaces; None for another kind of model.
+
+  SentencePiece has their ranks as scores 0, -1, -2, ....
+  """
+  processor, names = _processor(tokenizer.to_bytes()), spelled(tokenizer)
+  made = [i for i in range(FIRST_PIECE, tokenizer.vocab_size) if not processor.is_byte(i)]
+  ranks = [-processor.get_score(i) for i in made]
+  return [names[i] for i in made] if ranks == list(range(len(made))) else None
 
 
 def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:

@@ -1,6 +1,6 @@
 """Sizes and options of the language models, and the config of the Transformer layers that each consists of."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype, ModelConfig
 from transformer_jax.runtime.errors import InputError, require
@@ -19,6 +19,9 @@ class BlocksConfig(AnyModelConfig):
     pre_norm: LayerNorm before each sub-layer and after the last one, as in GPT-2 (Radford et al. 2019). Both papers
       have it after each sub-layer.
     dtype: the type of matmuls.
+    activation: the function between the two matmuls of a feed-forward layer. The authors of GPT have `gelu-tanh`, those
+      of BERT `gelu`.
+    layer_norm_epsilon: is added to the variance; the default is that of the authors' code.
   """
 
   num_layers: int = 12
@@ -30,6 +33,8 @@ class BlocksConfig(AnyModelConfig):
   attention_dropout: float = 0.1
   pre_norm: bool = False
   dtype: Dtype = Dtype.FLOAT32
+  activation: Activation = Activation.GELU
+  layer_norm_epsilon: float = 1e-12
 
   translates = False
 
@@ -39,7 +44,7 @@ class BlocksConfig(AnyModelConfig):
 
   @property
   def blocks(self) -> ModelConfig:
-    """The config of the Transformer layers, with biases and the model's own activation and epsilon."""
+    """The config of the Transformer layers, with biases."""
     return ModelConfig(
       vocab_size=self.vocab_size,
       num_layers=self.num_layers,
@@ -51,6 +56,8 @@ class BlocksConfig(AnyModelConfig):
       attention_bias=True,
       pre_norm=self.pre_norm,
       dtype=self.dtype,
+      activation=self.activation,
+      layer_norm_epsilon=self.layer_norm_epsilon,
     )
 
   @property
@@ -67,11 +74,8 @@ class GPTConfig(BlocksConfig):
   """
 
   vocab_size: int = 40_000
-
-  @property
-  def blocks(self) -> ModelConfig:
-    blocks = super().blocks
-    return replace(blocks, activation=Activation.GELU_TANH, layer_norm_epsilon=1e-5)
+  activation: Activation = Activation.GELU_TANH
+  layer_norm_epsilon: float = 1e-5
 
 
 @dataclass(unsafe_hash=True)
@@ -83,10 +87,6 @@ class BERTConfig(BlocksConfig):
   """
 
   vocab_size: int = 30_000
-
-  @property
-  def blocks(self) -> ModelConfig:
-    return replace(super().blocks, activation=Activation.GELU, layer_norm_epsilon=1e-12)
 
 
 @dataclass(unsafe_hash=True)
