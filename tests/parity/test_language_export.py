@@ -90,13 +90,11 @@ def gpt_logits(config, params):
   return np.asarray(logits(tokens))
 
 
-OPTIONS = {
-  "usual": {},
-  "other options": {"activation": Activation.RELU, "layer_norm_epsilon": 1e-3, "num_heads": 11, "num_layers": 3},
-}
+OTHERS = {"activation": Activation.RELU, "layer_norm_epsilon": 1e-3, "num_heads": 11, "num_layers": 3}
+VARIANTS = [pytest.param({}, id="usual"), pytest.param(OTHERS, id="other options", marks=pytest.mark.long)]
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("options", VARIANTS)
 def test_gpt2_logits(tmp_path, options):
   config = dataclasses.replace(GPT2, **options)
   peer = load("GPT2LMHeadModel", export(config, tmp_path, "gpt2"))
@@ -105,6 +103,7 @@ def test_gpt2_logits(tmp_path, options):
   assert_close(found.numpy(), gpt_logits(config, params_of(config)))
 
 
+@pytest.mark.long
 def test_greedy_texts(gpt2_folder):
   """The library's own settings and tokenizer give the run's greedy texts."""
   peer, tokenizer = load("GPT2LMHeadModel", gpt2_folder), transformers.AutoTokenizer.from_pretrained(gpt2_folder)
@@ -150,7 +149,7 @@ def sides_of_batch():
   return (np.arange(max(LENGTHS))[None, :] >= np.array([[4], [3], [9]])).astype(np.int64)
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("options", VARIANTS)
 def test_bert_logits(tmp_path, options):
   config, sides, (_, valid) = dataclasses.replace(BERT_CONFIG, **options), sides_of_batch(), batch()
   folder = export(config, tmp_path, "bert")
