@@ -126,7 +126,7 @@ def _draw_search(args: argparse.Namespace) -> "Figure":
   require_matplotlib()
   from transformer_jax.inside import search_picture
 
-  translator = load(run_to_restore(args, "translate"), args)
+  translator = load([run_to_restore(args, "translate")], args)
   tree = translator.search_tree(args.sentence, n_best=args.n_best, **beam_options(args))
   return search_picture.draw(tree, args.sentence)
 

@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands.score import (
@@ -16,7 +17,7 @@ from transformer_jax.commands.score import (
   read_texts,
 )
 from transformer_jax.commands.search import add_search_arguments, load, search_options
-from transformer_jax.commands.workdir import run_to_restore
+from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError, writing
 from transformer_jax.runtime.files import write_atomically
 
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU, as the run's
-config.evaluate says.
+config.evaluate says. Several --workdir are an ensemble, as in `translate`; the first one's config counts.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  add_search_arguments(parser)
+  add_search_arguments(parser, ensemble=True)
   parser.add_argument("--source", required=True, metavar="FILE", help="sentences to translate, one per line")
   add_score_arguments(parser, "the run's config.evaluate.tokenize", "the run's config.evaluate.lowercase")
   parser.add_argument("--hypotheses", metavar="FILE", help="write the translations there")
@@ -51,10 +52,10 @@ def run(args: argparse.Namespace) -> None:
   _check_writable(args)
   source, reference = read_texts(args.source, args.reference)
   other = read_as_many(args.compare, args.reference, reference)
-  run = run_to_restore(args, "translate")
-  _score_as(run, args)
-  translator = load(run, args)
-  facts = _run_facts(args, run, translator) if args.report or other else {}
+  runs = runs_to_restore(args, "translate")
+  _score_as(runs[0], args)
+  translator = load(runs, args)
+  facts = _run_facts(args, runs, translator) if args.report or other else {}
   start = time.monotonic()
   with Progress("line", total=len(source.lines)) as progress:
     found = translator.translate_lines(source.lines, **search_options(args), progress=progress.update, warn=say)
@@ -101,15 +102,17 @@ def _print_scores(args: argparse.Namespace, reference: "Text", translations: lis
     print(f"{result}, translated in {seconds:.1f} seconds")
 
 
-def _run_facts(args: argparse.Namespace, run: "Run", translator: "Translator") -> dict[str, Any]:
-  """The parameters and the search options that made the translations."""
+def _run_facts(args: argparse.Namespace, runs: "Sequence[Run]", translator: "Translator") -> dict[str, Any]:
+  """The parameters and the search options that made the translations; of an ensemble a list of each model's."""
   decode = translator.config.decode
-  averaged = [entry["averaged"]["steps"] for entry in run.provenance[-1:] if "averaged" in entry]
+  averaged = [
+    next((entry["averaged"]["steps"] for entry in run.provenance[-1:] if "averaged" in entry), None) for run in runs
+  ]
+  of_models = {"seed": [run.config.train.seed for run in runs], "step": list(translator.steps)}
+  of_models["averaged_steps"] = averaged if any(averaged) else [None]
   chosen = {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience")}
   return {
-    "seed": translator.config.train.seed,
-    "step": translator.step,
-    "averaged_steps": averaged[0] if averaged else None,
+    **{name: values if len(values) > 1 else values[0] for name, values in of_models.items()},
     "penalty": decode.penalty.value,
     **{name: getattr(decode, name) if value is None else value for name, value in chosen.items()},
   }

@@ -1,6 +1,7 @@
 """The flags and functions of commands that translate: the run and the search."""
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands.workdir import add_workdir_arguments
@@ -11,12 +12,12 @@ if TYPE_CHECKING:
   from transformer_jax.runs.run import Run
 
 
-def load(run: "Run", args: argparse.Namespace) -> "Translator":
-  """The translator of a run, with the checkpoint of --step."""
+def load(runs: "Sequence[Run]", args: argparse.Namespace) -> "Translator":
+  """The translator of a run, or the ensemble of several, with the checkpoint of --step."""
   from transformer_jax.decoding.translator import Translator
 
   use_compilation_cache()
-  return Translator.load(run, step=args.step)
+  return Translator.load(runs if len(runs) > 1 else runs[0], step=args.step)
 
 
 def beam_options(args: argparse.Namespace) -> dict[str, Any]:
@@ -27,8 +28,9 @@ def search_options(args: argparse.Namespace) -> dict[str, Any]:
   return beam_options(args) | {"batch_size": args.batch_size}
 
 
-def add_search_arguments(parser: argparse.ArgumentParser) -> None:
-  add_workdir_arguments(parser)
+def add_search_arguments(parser: argparse.ArgumentParser, *, ensemble: bool = False) -> None:
+  """Adds the flags of the run and of the search; `ensemble`: --workdir may be repeated."""
+  add_workdir_arguments(parser, ensemble=ensemble)
   add_beam_arguments(parser)
   parser.add_argument("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
 

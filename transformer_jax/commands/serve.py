@@ -70,7 +70,7 @@ def _served(args: argparse.Namespace) -> "Served":
   from transformer_jax.serve.libretranslate import Languages
 
   run = run_to_restore(args, "translate")
-  translator = load(run, args)
+  translator = load([run], args)
   data, decode = run.config.data, run.config.decode
   languages = Languages(args.source_language or data.source_language, args.target_language or data.target_language)
   if languages.source.lower() == languages.target.lower():

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.search import add_search_arguments, load, search_options
-from transformer_jax.commands.workdir import run_to_restore
+from transformer_jax.commands.workdir import runs_to_restore
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translation
@@ -16,12 +16,13 @@ DESCRIPTION = """\
 Translates standard input, one sentence per line, to standard output: line i of the output is the translation of line i
 of the input; an empty line stays empty. With --n-best N each line has N lines of output, best first; the last ones are
 empty if there are fewer different translations. Lines are translated as they come: a program that writes a line and
-waits for its translation gets it before the end of the input.
+waits for its translation gets it before the end of the input. Several --workdir are an ensemble: their models, which
+need one vocabulary, translate together, by the mean of their log-probabilities of each token.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  add_search_arguments(parser)
+  add_search_arguments(parser, ensemble=True)
   parser.add_argument("--n-best", type=int, default=1, metavar="N", help="translations of each line (default 1)")
   parser.add_argument(
     "--scores",
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
 
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
-  translator = load(run_to_restore(args, "translate"), args)
+  translator = load(runs_to_restore(args, "translate"), args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for translations in translator.translate_lines(
       read_lines(source, "standard input"),

@@ -8,9 +8,17 @@ if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.steps import Step
 
 
-def add_workdir_arguments(parser: argparse.ArgumentParser, step: str = "the checkpoint to use") -> None:
-  """Adds --workdir, --step and --accept-edits; `step` describes the flag --step."""
-  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder that `train` made")
+def add_workdir_arguments(
+  parser: argparse.ArgumentParser, step: str = "the checkpoint to use", *, ensemble: bool = False
+) -> None:
+  """Adds --workdir, --step and --accept-edits; `step` describes the flag --step, `ensemble`: several --workdir."""
+  parser.add_argument(
+    "--workdir",
+    required=True,
+    action="append" if ensemble else "store",
+    metavar="DIR",
+    help="the run folder that `train` made" + ("; several are an ensemble" if ensemble else ""),
+  )
   parser.add_argument(
     "--step",
     type=_step,
@@ -42,16 +50,23 @@ def open_run(args: argparse.Namespace) -> "Run":
 
 def run_to_restore(args: argparse.Namespace, command: str) -> "Run":
   """The run in --workdir, whose model must be one for this command; prints which checkpoint is restored."""
-  from transformer_jax import registry
+  [run] = runs_to_restore(argparse.Namespace(**vars(args) | {"workdir": [args.workdir]}), command)
+  return run
+
+
+def runs_to_restore(args: argparse.Namespace, command: str) -> "list[Run]":
+  """The run in each --workdir; otherwise as `run_to_restore`."""
+  from transformer_jax import registry, runs
   from transformer_jax.runtime import devices
   from transformer_jax.runtime.progress import say
 
   devices.require_devices()
-  run = open_run(args)
-  registry.require_command(run.config.model, command, run.path)
-  there = run.checkpoints
-  step = {"last": there.last, "best": there.best}.get(args.step, args.step)
+  opened = [runs.open(workdir, accept_edits=args.accept_edits) for workdir in args.workdir]
   which = {"last": ", the last", "best": ", the best by validation loss"}.get(args.step, "")
-  if step in there.steps:  # otherwise the error of restoring names the steps
-    say(f"restoring the checkpoint of step {step}{which}")
-  return run
+  for run in opened:
+    registry.require_command(run.config.model, command, run.path)
+    there = run.checkpoints
+    step = {"last": there.last, "best": there.best}.get(args.step, args.step)
+    if step in there.steps:  # otherwise the error of restoring names the steps
+      say(f"restoring the checkpoint of step {step}{which}" + (f", of {run.path}" if len(opened) > 1 else ""))
+  return opened

@@ -13,6 +13,7 @@ from transformer_jax.analysis import operations
 from transformer_jax.data.tokenizer import BOS, PAD
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step
+from transformer_jax.decoding.ensemble import Ensemble
 from transformer_jax.model import masking
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
@@ -166,17 +167,16 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
   """
   variables = {"params": params}
 
-  def decode(source: jax.Array, target: jax.Array) -> jax.Array:
+  def decode(source: jax.Array, target: jax.Array) -> Any:
     memory = _encode(model, variables, source)
     length = len(target)
     shifted = jnp.roll(target, 1).at[0].set(BOS)
     cross_mask = masking.padding_mask(target != PAD, source != PAD)
-    hidden = model.apply(
+    return model.apply(
       variables, shifted, jnp.arange(length), memory, masking.causal_mask(length), cross_mask, method="decode"
     )
-    return jnp.asarray(hidden)
 
-  def log_prob(pair: tuple[jax.Array, jax.Array]) -> jax.Array:
+  def log_prob(pair: tuple[Any, jax.Array]) -> jax.Array:
     hidden, target = pair
     log_probs = _log_probs(model, variables, hidden)  # [target, vocab]
     chosen = jnp.take_along_axis(log_probs, target[:, None], axis=1)[:, 0]
@@ -189,9 +189,14 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
 def _encode(model: nn.Module, variables: Any, source: jax.Array) -> Any:
   """One sentence `[length]` -> memory `[length, model]`."""
   valid = source != PAD
-  return model.apply(variables, source, jnp.arange(len(source)), masking.padding_mask(valid, valid), method="encode")
+  return model.apply(
+    variables, source, jnp.arange(len(source)), masking.padding_mask(valid, valid), method="encode"
+  )
 
 
-def _log_probs(model: nn.Module, variables: Any, hidden: jax.Array) -> jax.Array:
+def _log_probs(model: nn.Module, variables: Any, hidden: Any) -> jax.Array:
+  """The decoder's output, `[..., model]` -> log P(next token), float32 `[..., vocab]`."""
+  if isinstance(model, Ensemble):
+    return jnp.asarray(model.apply(variables, hidden, method="log_probs"))
   logits: Any = model.apply(variables, hidden, method="logits")
   return jax.nn.log_softmax(logits)

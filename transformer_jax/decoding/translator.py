@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import flax.linen as nn
 import jax
 
 from transformer_jax import registry
@@ -21,6 +22,7 @@ from transformer_jax.decoding import buckets, long_lines
 from transformer_jax.decoding.attention import Attention, Program, attention_of_pair, attention_program
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.continuous_batching import TRUNCATED
+from transformer_jax.decoding.ensemble import Ensemble, ensemble, require_one_vocabulary
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
 from transformer_jax.decoding.search_tree import SearchTree, search_tree
 from transformer_jax.decoding.windows import require_text, windows
@@ -69,36 +71,60 @@ class Translator:
     params: the model's parameters.
     tokenizer: the run's tokenizer.
     step: the update at which the checkpoint was written, if the parameters come from one.
+    model: what the parameters are of, if not the model of `config.model`: an ensemble.
   """
 
-  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
+  def __init__(
+    self,
+    config: Config,
+    params: Any,
+    tokenizer: Tokenizer,
+    step: int | None = None,
+    *,
+    model: nn.Module | None = None,
+  ):
     self._config = config
     self.step = step
-    self._model = registry.module(config.model)
+    self.steps = (step,)  # of an ensemble, each model's
+    self._model = model or registry.module(config.model)
     self._tokenizer = tokenizer
     self._searches: dict[tuple[SearchOptions, int, int], Callable] = {}
     self._score = devices.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)
     self.params = params
 
   @classmethod
-  def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Translator":
-    """The translator of a run.
+  def load(
+    cls, workdir: "Run | str | os.PathLike | Sequence[Run | str | os.PathLike]", *, step: "Step" = "last"
+  ) -> "Translator":
+    """The translator of a run, or of several as an ensemble (`decoding/ensemble.py`).
 
     Args:
-      workdir: the run folder, or the run that `runs.open` made of it.
-      step: which checkpoint: its number, `last`, or `best`, by validation loss.
+      workdir: the run folder, or the run that `runs.open` made of it; a list of them for an ensemble. An ensemble has
+        the config of the first, with the least `max_source_length` and `extra_length` of all.
+      step: which checkpoint of each: its number, `last`, or `best`, by validation loss.
 
     Raises:
-      InputError: not a run folder, or no such checkpoint in it.
+      InputError: not a run folder, no such checkpoint in it, or runs with different vocabularies.
       RunError: the checkpoint is damaged; of `last`, every one is.
     """
     from transformer_jax import runs  # imports orbax, which takes seconds
 
-    return cls(*runs.open(workdir).model("translate", step))
+    one = isinstance(workdir, runs.Run | str | os.PathLike)
+    opened = [runs.open(each) for each in ([workdir] if one else workdir)]
+    if not opened:
+      raise InputError("load was given an empty list: give it at least one run folder")
+    require_one_vocabulary(opened)
+    models = [run.model("translate", step) for run in opened]
+    if len(models) == 1:
+      return cls(*models[0])
+    config, params, model = ensemble(models)
+    translator = cls(config, params, models[0].tokenizer, model=model)
+    translator.steps = tuple(model.step for model in models)
+    return translator
 
   @property
   def config(self) -> Config:
-    """The run's configuration; do not change it."""
+    """The run's configuration, of an ensemble that of the first with the least lengths; do not change it."""
     return self._config
 
   @property
@@ -224,6 +250,8 @@ class Translator:
     Raises:
       InputError: a text is too long, or the model has no attention.
     """
+    if isinstance(self._model, Ensemble):
+      raise InputError("an ensemble has the attention of each of its models, and none of its own: load one model alone")
     if target is None:
       [[best]] = self.translate_lines([source], long=Long.REFUSE.value)
       target = best.text

@@ -1,0 +1,104 @@
+"""An ensemble: several models that translate as one, by the mean of their log-probabilities of the next token."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import flax.linen as nn
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from transformer_jax import registry
+from transformer_jax.config import Config
+from transformer_jax.model.params import Params
+from transformer_jax.runtime.errors import InputError
+
+if TYPE_CHECKING:  # orbax takes seconds to import
+  from transformer_jax.runs.run import Model, Run
+
+
+@flax.struct.dataclass
+class Cache:
+  """The decoding cache of one sentence.
+
+  Attributes:
+    own: each model's cache, without its memory.
+    memory: each model's view of the source.
+  """
+
+  own: tuple[Any, ...]
+  memory: tuple[Any, ...]
+
+
+class Ensemble(nn.Module):
+  """Encoder-decoders with one vocabulary, as one model to decode with.
+
+  The next token y after the tokens Y of an output to X has 1/M sum_m log P_m(y | Y, X) over the M models. This is not
+  normalised, so that an output's log-probability is the mean of those that the models give it.
+
+  The methods are those of `model.transformer.Transformer`, which documents them. What is an array there is a tuple
+  here, with one entry for each model.
+  """
+
+  models: tuple[Any, ...]  # encoder-decoders of the registry
+
+  def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array) -> tuple[Any, ...]:
+    return tuple(model.encode(source, positions, mask) for model in self.models)
+
+  def decode(
+    self, target: jax.Array, positions: jax.Array, memory: tuple[Any, ...], self_mask: jax.Array, cross_mask: jax.Array
+  ) -> tuple[jax.Array, ...]:
+    return tuple(
+      model.decode(target, positions, own, self_mask, cross_mask)
+      for model, own in zip(self.models, memory, strict=True)
+    )
+
+  def precompute_cross_attention(self, memory: tuple[Any, ...], source_valid: jax.Array) -> tuple[Any, ...]:
+    return tuple(
+      model.precompute_cross_attention(own, source_valid) for model, own in zip(self.models, memory, strict=True)
+    )
+
+  def init_cache(self, memory: tuple[Any, ...], max_length: int, beams: int) -> Cache:
+    caches = [model.init_cache(own, max_length, beams) for model, own in zip(self.models, memory, strict=True)]
+    return _joined(caches)
+
+  def decode_step(
+    self, cache: Cache, position: jax.Array, parents: jax.Array, tokens: jax.Array
+  ) -> tuple[tuple[jax.Array, ...], Cache]:
+    caches = [dataclasses.replace(own, memory=memory) for own, memory in zip(cache.own, cache.memory, strict=True)]
+    steps = [model.decode_step(own, position, parents, tokens) for model, own in zip(self.models, caches, strict=True)]
+    return tuple(hidden for hidden, _ in steps), _joined([own for _, own in steps])
+
+  def log_probs(self, hidden: tuple[jax.Array, ...]) -> jax.Array:
+    """The mean log-probability of each next token: `[..., model]` of each model -> float32 `[..., vocab]`."""
+    found = [jax.nn.log_softmax(model.logits(own)) for model, own in zip(self.models, hidden, strict=True)]
+    return jnp.mean(jnp.stack(found), axis=0)
+
+
+def _joined(caches: Sequence[Any]) -> Cache:
+  own = tuple(dataclasses.replace(cache, memory=None) for cache in caches)
+  return Cache(own, tuple(cache.memory for cache in caches))
+
+
+def require_one_vocabulary(runs: "Sequence[Run]") -> None:
+  """Raises InputError unless all runs have the tokenizer of the first."""
+  first, *others = runs
+  for run in others:
+    if run.tokenizer.to_bytes() != first.tokenizer.to_bytes():
+      raise InputError(
+        f"{first.path} and {run.path} have different vocabularies, but the models of an ensemble need the same: train "
+        "one of them with the other's tokenizer.model as config.data.tokenizer"
+      )
+
+
+def ensemble(models: "Sequence[Model]") -> tuple[Config, Params, Ensemble]:
+  """Config, parameters and module of an ensemble.
+
+  The config is the first model's. Its lengths are the least of all models', so that each can decode them.
+  """
+  decode = [model.config.decode for model in models]
+  least = {name: min(getattr(each, name) for each in decode) for name in ("max_source_length", "extra_length")}
+  config = dataclasses.replace(models[0].config, decode=dataclasses.replace(decode[0], **least))
+  params = {f"models_{number}": model.params for number, model in enumerate(models)}
+  return config, params, Ensemble(tuple(registry.module(model.config.model) for model in models))
