@@ -20,8 +20,10 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.untrusted import read_bytes
 
+# The name of a model's file in a run folder.
+FILE = "tokenizer.model"
 # The most bytes of a model's file: several times the size of the largest vocabularies.
-_LARGEST = 1 << 24
+LARGEST = 1 << 24
 # SentencePiece writes a space as this sign, and reads the sign as a space.
 _SPACE = "\u2581"
 # Characters for which SentencePiece drops a line when it learns: NUL, and the sign that marks unknown pieces. (The
@@ -134,7 +136,7 @@ class Tokenizer:
       InputError: the file is missing, or not a model that the class accepts.
     """
     try:
-      model = read(_LARGEST) if read else read_bytes(epath.Path(path).expanduser(), _LARGEST)
+      model = read(LARGEST) if read else read_bytes(epath.Path(path).expanduser(), LARGEST)
     except OSError as error:
       raise InputError(f"cannot read the SentencePiece model {path}: {error.strerror}; check the path") from error
     return cls(model, str(path))
@@ -147,9 +149,23 @@ class Tokenizer:
     """The serialised model; `Tokenizer(model)` is the same tokenizer."""
     return self._model
 
+  def files(self) -> dict[str, bytes]:
+    """The files of a run folder that hold the tokenizer, by name; `tokenizers.load` reads them."""
+    return {FILE: self._model}
+
   def fingerprint(self) -> str:
     """A digest of the model."""
     return hashlib.blake2b(self._model, digest_size=16).hexdigest()
+
+  @property
+  def source(self) -> "Tokenizer":
+    """The tokenizer of sources."""
+    return self
+
+  @property
+  def target(self) -> "Tokenizer":
+    """The tokenizer of targets."""
+    return self
 
   def encode(self, text: str) -> list[int]:
     """The numbers of the text's pieces, without BOS and EOS; none for an empty text."""

@@ -1,18 +1,14 @@
 """The export of a run's model into another format."""
 
 import os
-import shutil
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 
+from transformer_jax.interchange import new_folder
 from transformer_jax.interchange.formats import FORMATS
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runs.steps import LAST, Step
-from transformer_jax.runtime.errors import InputError, require_option, writing
+from transformer_jax.runtime.errors import InputError, require_option
 
 
 def export(
@@ -37,11 +33,11 @@ def export(
   """
   require_option("to", to, to in FORMATS, f"one of {', '.join(FORMATS)}")
   values = _options(to, options)
-  run, target = open_run(workdir), _new(output)
+  run, target = open_run(workdir), new_folder.new(output, "--output")
   module = import_module(FORMATS[to].module)
   module.require(run.config)
   model = run.model(step=step)
-  with _folder(target) as folder:
+  with new_folder.complete(target, "--output") as folder:
     module.write(folder, run, model, **values)
   return model.step
 
@@ -57,32 +53,3 @@ def _options(to: str, given: dict[str, str | None]) -> dict[str, str]:
   value = given.get(own.name) or own.values[0]
   require_option(own.name, value, value in own.values, f"one of {', '.join(own.values)}")
   return {own.name: value}
-
-
-def _new(output: str | os.PathLike) -> Path:
-  """The absolute path of a folder that is new or empty."""
-  if "://" in os.fspath(output):
-    raise InputError(f"{output} is not on this machine: choose another --output, and copy the folder there")
-  target = Path(os.path.abspath(os.path.expanduser(output)))
-  if target.is_dir() and any(target.iterdir()):
-    raise InputError(f"{target} holds files already: choose another --output")
-  if os.path.lexists(target) and not target.is_dir():
-    raise InputError(f"{target} is a file: choose another --output")
-  return target
-
-
-@contextmanager
-def _folder(target: Path) -> Iterator[Path]:
-  """A folder to write into, which becomes `target` at the end of the body, or is deleted if the body fails."""
-  folder = target.parent / f".{target.name}.{uuid.uuid4().hex}.tmp"
-  try:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder.mkdir()
-  except OSError as error:
-    raise InputError(f"{target} cannot be written: {error.strerror}; choose another --output") from error
-  try:
-    with writing(target):
-      yield folder
-      folder.replace(target)
-  finally:
-    shutil.rmtree(folder, ignore_errors=True)

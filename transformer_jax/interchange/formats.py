@@ -38,3 +38,6 @@ FORMATS = {
   "bert": Format("transformer_jax.interchange.bert"),
   "gpt2": Format("transformer_jax.interchange.gpt2"),
 }
+
+# The module of each format that `import` reads, with `read(folder)`, which gives an `import_.Imported`.
+IMPORTS: dict[str, str] = {}

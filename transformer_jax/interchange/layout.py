@@ -6,7 +6,9 @@ have a matrix `[out, in]`, GPT-2's `Conv1D` has `[in, out]`. The model's width c
 there and back gives the same bits.
 """
 
+import collections
 import enum
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -101,3 +103,37 @@ def renamed(arrays: Mapping[str, np.ndarray], names: list[Name], order: np.ndarr
     if ours in arrays:
       parts.setdefault(theirs, []).append(to_theirs(arrays[ours], layout, order))
   return {name: np.ascontiguousarray(np.concatenate(found, axis=-1)) for name, found in parts.items()}
+
+
+def shapes_there(shapes: Mapping[str, tuple[int, ...]], names: list[Name]) -> dict[str, tuple[int, ...]]:
+  """The shape in the other library of each of our parameters, by its name there."""
+  parts: dict[str, list[tuple[int, ...]]] = {}
+  for ours, theirs, layout in names:
+    if ours in shapes:
+      parts.setdefault(theirs, []).append(_shape_there(shapes[ours], layout))
+  return {name: (*found[0][:-1], sum(shape[-1] for shape in found)) for name, found in parts.items()}
+
+
+def _shape_there(shape: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
+  leading, _, transposed = layout.value
+  if not leading:
+    return (math.prod(shape),)
+  matrix = math.prod(shape[:leading]), math.prod(shape[leading:])
+  return matrix[::-1] if transposed else matrix
+
+
+def renamed_back(
+  arrays: Mapping[str, np.ndarray], names: list[Name], order: np.ndarray, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, np.ndarray]:
+  """The inverse of `renamed`, for our parameters of these shapes."""
+  mine = [name for name in names if name.ours in shapes]
+  parts = collections.Counter(name.theirs for name in mine)
+  seen: collections.Counter[str] = collections.Counter()
+  found = {}
+  for ours, theirs, layout in mine:
+    whole = arrays[theirs]
+    width = whole.shape[-1] // parts[theirs]
+    part = whole[..., seen[theirs] * width : (seen[theirs] + 1) * width]
+    seen[theirs] += 1
+    found[ours] = np.ascontiguousarray(to_ours(part, layout, order, shapes[ours]))
+  return found

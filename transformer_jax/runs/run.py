@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from transformer_jax import registry
 from transformer_jax.config import Config, serialization
+from transformer_jax.data import tokenizers
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import Params
 from transformer_jax.runs import digests, metrics_file, params_file, run_folder
@@ -61,11 +62,11 @@ class Run:
     Raises:
       InputError: there is none, it is damaged, or its size is not that of the config.
     """
-    path = self.path / run_folder.TOKENIZER
-    tokenizer = Tokenizer.load(path, lambda most: self._bytes(run_folder.TOKENIZER, most))
+    tokenizer = tokenizers.load(self.path, self._bytes)
     if tokenizer.vocab_size != self.config.model.vocab_size:
       raise InputError(
-        f"{path} has {tokenizer.vocab_size} pieces, but {self.path / run_folder.CONFIG} says "
+        f"{self.path / next(iter(tokenizer.files()))} has {tokenizer.vocab_size} pieces, but "
+        f"{self.path / run_folder.CONFIG} says "
         f"{self.config.model.vocab_size}: take both from one run"
       )
     return tokenizer

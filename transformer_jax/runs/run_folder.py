@@ -1,9 +1,9 @@
 """The run folder, which has everything needed to go on training or to decode: where it may be, and how it is written.
 
 config.json       the experiment
-tokenizer.model   SentencePiece
+tokenizer.model   SentencePiece; other files in its place, see `data/tokenizers.py`
 provenance.json   data, versions and machines that the run has seen
-SHA256SUMS        digests of these three, see `digests`
+SHA256SUMS        digests of these, see `digests`
 checkpoints/STEP  see `checkpoint_files`; in their place, where `export` wrote the folder, model.safetensors
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 report.html       a page about the run, for people
@@ -24,7 +24,7 @@ from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import is_text, remove_left_behind, write_new
 
-CONFIG, TOKENIZER, PROVENANCE = "config.json", "tokenizer.model", "provenance.json"
+CONFIG, PROVENANCE = "config.json", "provenance.json"
 CHECKPOINTS = "checkpoints"
 
 
@@ -48,7 +48,7 @@ def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history
   if devices.is_main_host():
     remove_left_behind(workdir)
     contents = {
-      TOKENIZER: tokenizer.to_bytes(),
+      **tokenizer.files(),
       PROVENANCE: f"{json.dumps(history, indent=2)}\n".encode(),
       CONFIG: serialization.to_json(config).encode(),
     }

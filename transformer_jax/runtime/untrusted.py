@@ -91,14 +91,35 @@ def require_own_files(folder: epath.Path) -> None:
   root = os.path.realpath(folder)
   for where, folders, files in os.walk(folder):
     for path in (os.path.join(where, name) for name in (*folders, *files)):
-      try:
-        mode = os.lstat(path).st_mode
-      except FileNotFoundError:
-        continue  # a training run in this folder moves files
-      if stat.S_ISLNK(mode) and os.path.commonpath([root, os.path.realpath(path)]) != root:
-        raise InputError(f"{path} is a link that leads out of the run folder: put a copy in its place")
-      if not (stat.S_ISLNK(mode) or stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise InputError(f"{path} is neither a file nor a folder: remove it")
+      _mode(path, root, "run folder")
+
+
+def own_file(folder: epath.Path, name: str) -> epath.Path | None:
+  """A file of a folder whose other content does not matter; None if it is not there.
+
+  Raises:
+    InputError: it is a link that leads out of the folder, or no file.
+  """
+  path = folder / name
+  mode = _mode(os.fspath(path), os.path.realpath(folder), "folder")
+  if mode is None:
+    return None
+  if not path.is_file():
+    raise InputError(f"{path} is not a file: remove it")
+  return path
+
+
+def _mode(path: str, root: str, what: str) -> int | None:
+  """What a file is, of `lstat`; None if it is not there; raises InputError for the two that no folder should have."""
+  try:
+    mode = os.lstat(path).st_mode
+  except FileNotFoundError:
+    return None  # a training run moves files
+  if stat.S_ISLNK(mode) and os.path.commonpath([root, os.path.realpath(path)]) != root:
+    raise InputError(f"{path} is a link that leads out of the {what}: put a copy in its place")
+  if not (stat.S_ISLNK(mode) or stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+    raise InputError(f"{path} is neither a file nor a folder: remove it")
+  return mode
 
 
 def require_layers(model: Mapping[str, Any], arrays: int) -> None:

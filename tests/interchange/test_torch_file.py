@@ -1,0 +1,129 @@
+"""PyTorch's files: what is read of them, and that nothing in them is run."""
+
+import os
+import pickle
+import random
+import resource
+import time
+import zipfile
+
+import numpy as np
+import pytest
+from etils import epath
+
+from tests.fuzz_run_folder import mutated
+from tests.interchange import torch_bytes as made
+from transformer_jax.interchange import torch_file
+from transformer_jax.runtime.errors import InputError
+
+FORMS = {"archive": made.archive, "older": made.older}
+
+
+def arrays():
+  generator = np.random.default_rng(0)
+  return {
+    "a.weight": generator.standard_normal((5, 7)).astype(np.float32),
+    "a.bias": generator.standard_normal(3).astype(np.float16),
+    "steps": np.array(11),
+    "turned": generator.standard_normal((2, 3)).astype(np.float32).T,
+  }
+
+
+def read(path):
+  with torch_file.opened(epath.Path(path)) as file:
+    return {name: np.array(file.array(name)) for name in file.shapes}, file.types
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_arrays(form, tmp_path):
+  whole = {name: array for name, array in arrays().items() if name != "turned"}
+  (tmp_path / "a.bin").write_bytes(form(whole))
+  found, types = read(tmp_path / "a.bin")
+  assert types == {"a.weight": "F32", "a.bias": "F16", "steps": "I64"}
+  for name, array in whole.items():
+    np.testing.assert_array_equal(found[name], array, strict=True)
+
+
+def test_an_array_that_is_turned_in_memory(tmp_path):
+  array = arrays()["turned"]
+  pickle = made.pickled({"turned": array})
+  (tmp_path / "a.bin").write_bytes(made.archive({"turned": array.T}, pickle))
+  np.testing.assert_array_equal(read(tmp_path / "a.bin")[0]["turned"], array)
+
+
+class Bomb:
+  def __reduce__(self):
+    return os.system, ("touch bomb",)
+
+
+def refused(path, content, message):
+  path.write_bytes(content)
+  with pytest.raises(InputError, match=message) as caught:
+    read(path)
+  assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_no_program_is_run(form, protocol, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  refused(tmp_path / "a.bin", form({}, pickle.dumps({"a": Bomb()}, protocol)), "which no file of arrays needs")
+  assert not (tmp_path / "bomb").exists()
+
+
+ONE = np.zeros(6, np.float32)
+
+
+@pytest.mark.parametrize(
+  ("shape", "strides", "size", "message"),
+  [
+    ((2, 4), (2, 1), 6, r"an array of shape \(2, 4\) is larger than its storage"),
+    ((2, 2), (5, 1), 6, r"an array of shape \(2, 2\) is larger than its storage"),
+    ((7,), (1,), 6, r"an array of shape \(7,\) is larger than its storage"),
+    ((1 << 30,), (0,), 6, "is larger than its storage"),
+    ((1 << 30,), (0,), 1 << 30, "its arrays would have 4,294,967,296 bytes"),
+    ((7,), (1,), 7, "the numbers of 0 are missing"),
+  ],
+)
+def test_sizes_that_are_not_there(shape, strides, size, message, tmp_path):
+  array = np.lib.stride_tricks.as_strided(ONE, shape, [4 * stride for stride in strides])
+  for form in FORMS.values():
+    refused(tmp_path / "a.bin", form({"a": ONE}, made.pickled({"a": array}, size)), message)
+
+
+def test_parts_that_are_missing_or_other(tmp_path):
+  whole = made.archive(arrays())
+  refused(tmp_path / "a.bin", whole[:-9], "is damaged")
+  refused(tmp_path / "a.bin", b"", "it is empty")
+  refused(tmp_path / "a.bin", b"hello", "is damaged")
+  refused(tmp_path / "a.bin", made.archive({}, b"\x80\x02]."), "it holds no dict of arrays")
+  refused(
+    tmp_path / "a.bin", made.archive({}, made.PROTO + b"}" + made.text("a") + b"Ns."), "something that is no array"
+  )
+  place = whole.index(arrays()["a.weight"].tobytes())
+  refused(tmp_path / "a.bin", whole[:place] + b"\xff" + whole[place + 1 :], "Bad CRC-32")
+  with zipfile.ZipFile(tmp_path / "b.bin", "w", zipfile.ZIP_DEFLATED) as packed:
+    packed.writestr("archive/data.pkl", b"\0" * (1 << 24))
+  refused(tmp_path / "a.bin", (tmp_path / "b.bin").read_bytes(), "it is compressed")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_damage_at_random(form, tmp_path):
+  """10,000 damaged files: each is read, or ends in one sentence, soon and in little memory."""
+  content, generator, path = form(arrays()), random.Random(0), tmp_path / "a.bin"
+  before, outcomes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, [0, 0]
+  for _ in range(10_000):
+    damaged = mutated(content, generator)
+    path.write_bytes(damaged)
+    begun = time.monotonic()
+    try:
+      found, _ = read(path)
+      assert sum(array.nbytes for array in found.values()) <= 4 * len(damaged)
+      outcomes[0] += 1
+    except InputError as error:
+      assert "\n" not in str(error) and len(str(error)) < 1000, damaged
+      outcomes[1] += 1
+    assert time.monotonic() - begun < 5, damaged
+  assert min(outcomes) > 100
+  assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes

@@ -1,0 +1,37 @@
+"""`import`: a run folder with a model of another library."""
+
+import argparse
+
+from transformer_jax.interchange.formats import IMPORTS
+from transformer_jax.runtime.errors import one_line
+
+DESCRIPTION = """\
+Makes a run folder of a model of another library: `marian-hf` is a folder for MarianMTModel of Hugging Face
+transformers, as OPUS-MT has them. Every command that decodes takes the run folder, `export` writes the model again, and
+`train` fine-tunes it with --config.train.init_from. The folder may come from a stranger: nothing in it is run. If it
+has what the model here cannot express, the command says so and writes nothing.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument("path", metavar="PATH", help="the folder of the other library")
+  parser.add_argument(
+    "--from",
+    dest="format",
+    required=True,
+    choices=[*IMPORTS],
+    metavar="FORMAT",
+    help=f"its format: one of {', '.join(IMPORTS)}",
+  )
+  parser.add_argument("--workdir", required=True, metavar="DIR", help="the run folder to write, new or empty")
+
+
+def run(args: argparse.Namespace) -> None:
+  """`import`: a run folder with a model of another library."""
+  import jax
+
+  jax.config.update("jax_platforms", "cpu")  # an accelerator may be busy
+  from transformer_jax.interchange.import_ import import_model
+
+  import_model(args.path, args.workdir, args.format)
+  print(one_line(f"{args.workdir} holds the model of {args.path}"))

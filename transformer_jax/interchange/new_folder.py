@@ -1,0 +1,43 @@
+"""A folder that is written whole or not at all."""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from transformer_jax.runtime.errors import InputError, writing
+
+
+def new(path: str | os.PathLike, flag: str) -> Path:
+  """The absolute path of a folder that is new or empty; `flag` is the option that names it.
+
+  Raises:
+    InputError: there are files in it, or it is not on this machine.
+  """
+  if "://" in os.fspath(path):
+    raise InputError(f"{path} is not on this machine: choose another {flag}, and copy the folder there")
+  target = Path(os.path.abspath(os.path.expanduser(path)))
+  if target.is_dir() and any(target.iterdir()):
+    raise InputError(f"{target} holds files already: choose another {flag}")
+  if os.path.lexists(target) and not target.is_dir():
+    raise InputError(f"{target} is a file: choose another {flag}")
+  return target
+
+
+@contextmanager
+def complete(target: Path, flag: str) -> Iterator[Path]:
+  """A folder to write into, which becomes `target` at the end of the body, or is deleted if the body fails."""
+  folder = target.parent / f".{target.name}.{uuid.uuid4().hex}.tmp"
+  try:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
+  except OSError as error:
+    raise InputError(f"{target} cannot be written: {error.strerror}; choose another {flag}") from error
+  try:
+    with writing(target):
+      yield folder
+      folder.replace(target)
+  finally:
+    shutil.rmtree(folder, ignore_errors=True)
