@@ -23,27 +23,37 @@ STEPS = 20
 
 
 def measured(arguments: Mapping[str, list[str]], keys: list[str], file: Path) -> dict[str, float]:
-  """The seconds of an update of each config, from an earlier call or else measured now.
+  """The seconds of an update of each config, from earlier calls or else measured now.
 
   Args:
     arguments: name -> the flags of train.py.
     keys: the keys that were changed in all configs.
-    file: the JSON file of the measurements.
+    file: the JSON file of the measurements. Configs that it does not have are
+      measured now, in turns with the first one, and added.
 
   Returns:
-    name -> seconds: the median time of the first config, times the median of
-    the ratios to the first config's time in the same round.
+    name -> seconds, for all configs of the file: the median time of the first
+    config, times the median of the ratios to the first config's time in the
+    same round.
   """
-  if not file.exists():
-    with tempfile.TemporaryDirectory() as scratch:
-      rounds = measure({name: config_of(given) for name, given in arguments.items()}, Path(scratch))
-    file.write_text(json.dumps({**report.context(), "keys": keys, "seconds_of_an_update": rounds}, indent=1) + "\n")
-  found = json.loads(file.read_text())
-  if found.get("keys", []) != keys:
+  found = json.loads(file.read_text()) if file.exists() else {}
+  if found and found.get("keys", []) != keys:
     sys.exit(f"{file} is of {found.get('keys')}, not of {keys}: choose another folder")
-  rounds = found["seconds_of_an_update"]
-  first = rounds[next(iter(arguments))]
-  return {name: report.median(first) * report.ratio(rounds[name], first) for name in arguments}
+  first = next(iter(arguments))
+  known = [group["seconds_of_an_update"] for group in (found, *found.get("later", [])) if group]
+  if missing := [name for name in arguments if not any(name in rounds for rounds in known)]:
+    configs = {name: config_of(arguments[name]) for name in dict.fromkeys([first, *missing])}
+    with tempfile.TemporaryDirectory() as scratch:
+      known.append(measure(configs, Path(scratch)))
+    group = {**report.context(), "keys": keys, "seconds_of_an_update": known[-1]}
+    found = {**found, "later": [*found.get("later", []), group]} if found else group
+    file.write_text(json.dumps(found, indent=1) + "\n")
+  # A name of an earlier group keeps its rate: the first of each group alone is measured again.
+  seconds: dict[str, float] = {}
+  for rounds in known:
+    for name, times in rounds.items():
+      seconds.setdefault(name, report.median(known[0][first]) * report.ratio(times, rounds[first]))
+  return seconds
 
 
 def config_of(arguments: list[str]) -> Config:

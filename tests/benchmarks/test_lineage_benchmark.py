@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,27 +14,32 @@ def lineage(program):
   return program("lineage")
 
 
-def test_seeds_take_turns(lineage):
+@pytest.fixture
+def timed_runs(lineage):
+  return sys.modules["timed_runs"]
+
+
+def test_seeds_take_turns(lineage, timed_runs):
   chosen = ["plain", "luong-dot", "transformer"]
-  assert [f"{model}-{seed}" for model, seed in lineage.runs(chosen)] == [
+  assert [f"{model}-{seed}" for model, seed in timed_runs.order(lineage.MODELS, chosen)] == [
     "plain-1", "luong-dot-1", "transformer-1", "plain-2", "transformer-2", "plain-3", "transformer-3"
   ]  # fmt: skip
 
 
-def test_each_sentence_is_in_the_group_of_its_length(lineage):
+def test_each_sentence_is_in_the_group_of_its_length(timed_runs):
   lengths = [1, 7, 8, 10, 11, 13, 14, 16, 17, 90]
   sources = [" ".join(["a"] * n) for n in lengths]
   references = [f"b c d e f g{n}" for n in lengths]
   hypotheses = [text if n % 2 else "b c d x y z" for n, text in zip(lengths, references, strict=True)]
-  groups = lineage.by_length([sources, references, hypotheses])
+  groups = timed_runs.by_length([sources, references, hypotheses])
   assert [group["sentences"] for group in groups] == [2] * 5
-  assert lineage.group_names() == ["up to 7", "8 to 10", "11 to 13", "14 to 16", "from 17"]
+  assert timed_runs.group_names() == ["up to 7", "8 to 10", "11 to 13", "14 to 16", "from 17"]
   for i, group in enumerate(groups):
     part = slice(2 * i, 2 * i + 2)
     assert group["bleu"] == score(hypotheses[part], references[part], tokenize="none", lowercase=True).bleu
 
 
-def test_results_of_other_settings_or_rates_are_refused(lineage, tmp_path):
+def test_results_of_other_settings_or_rates_are_refused(lineage, timed_runs, tmp_path):
   result = {
     "model": "plain",
     "seed": 1,
@@ -42,10 +48,15 @@ def test_results_of_other_settings_or_rates_are_refused(lineage, tmp_path):
     "seconds_of_an_update": 0.5,
   }
   (tmp_path / "plain-1.json").write_text(json.dumps(result))
-  assert lineage.finished(tmp_path, 24.0, ["a.b=1"], {"plain": 0.5}) == [result]
+
+  def finished(minutes, keys, seconds):
+    sweep = timed_runs.Sweep(lineage.MODELS, "data", Path("runs"), tmp_path, minutes, keys)
+    return timed_runs.finished(sweep, seconds)
+
+  assert finished(24.0, ["a.b=1"], {"plain": 0.5}) == [result]
   for minutes, keys, seconds in ((23.0, ["a.b=1"], 0.5), (24.0, [], 0.5), (24.0, ["a.b=1"], 0.6)):
-    with pytest.raises(SystemExit, match="choose another --output"):
-      lineage.finished(tmp_path, minutes, keys, {"plain": seconds})
+    with pytest.raises(SystemExit, match="choose another folder"):
+      finished(minutes, keys, {"plain": seconds})
 
 
 def test_an_update_takes_the_first_ones_time_times_the_median_ratio(lineage, tmp_path):
@@ -56,3 +67,24 @@ def test_an_update_takes_the_first_ones_time_times_the_median_ratio(lineage, tmp
   assert rates.measured({"plain": [], "transformer": []}, [], file) == {"plain": 2.0, "transformer": 3.0}
   with pytest.raises(SystemExit, match="choose another folder"):
     rates.measured({"plain": []}, ["a.b=1"], file)
+
+
+def test_a_model_that_was_not_timed_is_timed_beside_the_first(lineage, tmp_path, monkeypatch):
+  """Now the machine is a third as quick; what was timed before keeps its rate."""
+  rates, file = sys.modules["rates"], tmp_path / "rates.json"
+  before = {"keys": [], "seconds_of_an_update": {"plain": [1.0, 2.0, 4.0], "transformer": [1.5, 2.0, 8.0]}}
+  file.write_text(json.dumps(before))
+  timed = []
+
+  def measure(configs, folder):
+    timed.append(list(configs))
+    return {"plain": [6.0, 6.0, 6.0], "rnn": [3.0, 12.0, 3.0]}
+
+  monkeypatch.setattr(rates, "measure", measure)
+  monkeypatch.setattr(rates, "config_of", lambda arguments: None)
+  expected = {"plain": 2.0, "transformer": 3.0, "rnn": 1.0}
+  for _ in range(2):  # the second time nothing is timed
+    assert rates.measured({"plain": [], "rnn": [], "transformer": []}, [], file) == expected
+  assert timed == [["plain", "rnn"]]
+  written = json.loads(file.read_text())
+  assert {key: written[key] for key in before} == before and len(written["later"]) == 1
