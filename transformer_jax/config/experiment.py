@@ -158,6 +158,12 @@ class TrainConfig:
     init_from: a run folder; this run begins with its sizes, its vocabulary and
       its last parameters, or their moving average. All other keys are those of
       this run. Empty means random parameters.
+    embeddings: a file of word vectors in the text format of word2vec, GloVe and
+      fastText. The embeddings of pieces that are whole words begin with them,
+      multiplied by one number so that they are as large as random ones. Empty
+      means random embeddings.
+    freeze_embeddings: whether the tables of the tokens' embeddings stay as they
+      are at the start, those of `embeddings` or of `init_from`.
     log_every: the steps between two lines of the log.
     save_every: the steps between two checkpoints; 0 saves only at the end.
     keep: the number of last checkpoints to keep; the best by validation loss is
@@ -180,6 +186,8 @@ class TrainConfig:
   max_skipped: int = 10
   seed: int = 0
   init_from: str = ""
+  embeddings: str = ""
+  freeze_embeddings: bool = False
   log_every: int = 100
   save_every: int = 1000
   keep: int = 3
@@ -196,6 +204,18 @@ class TrainConfig:
     require(self.seed >= 0, "train.seed", self.seed, "0 or more")
     rate = self.peak_learning_rate
     require(rate is None or 0 < rate < math.inf, "train.peak_learning_rate", rate, "positive or None")
+    require(
+      not (self.embeddings and self.init_from),
+      "train.embeddings",
+      self.embeddings,
+      "empty with config.train.init_from, whose run has trained embeddings",
+    )
+    require(
+      not self.freeze_embeddings or bool(self.embeddings or self.init_from),
+      "train.freeze_embeddings",
+      self.freeze_embeddings,
+      "false without config.train.embeddings and config.train.init_from, as random embeddings say nothing",
+    )
 
 
 @dataclass

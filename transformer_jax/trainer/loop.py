@@ -17,7 +17,9 @@ from etils import epath
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.text import require_readable
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.word_vectors import WordVectors, read_vectors
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import RunError, writing
@@ -26,6 +28,7 @@ from transformer_jax.runtime.wording import counted
 from transformer_jax.trainer import checks
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
 from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
+from transformer_jax.training.embeddings import with_vectors
 from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
 from transformer_jax.training.task import Task, task_of
 
@@ -45,13 +48,13 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   jax.config.update("jax_debug_nans", config.debug)
   task = task_of(config.model)
   checks.require_trainable(config, task)
-  tokenizer, begun, content = None, None, b""
+  tokenizer, begun, content, vectors = None, None, b"", None
   with hosts.collective_errors():
     workdir = run_folder.folder_of(workdir)
     checks.require_text(config)
     if devices.is_main_host():
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
-      tokenizer = begun.tokenizer if begun else _new_tokenizer(config, accept_edits)
+      tokenizer, vectors = (begun.tokenizer, None) if begun else _new_vocabulary(config, accept_edits)
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
@@ -66,15 +69,26 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
     say(f"another machine: equal to rounding, not to the last bit\n  before {before}\n  now    {now['machine']}")
-  trainer = Trainer(config, task, workdir, tokenizer, packed, accept_edits)
+  trainer = Trainer(config, task, workdir, tokenizer, packed, vectors, accept_edits)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(trainer):
     trainer.run()
   say(f"try it:\n  {next_command(config, workdir)}")
 
 
-def _new_tokenizer(config: Config, accept_edits: bool) -> Tokenizer:
-  return init_from.tokenizer_to_begin_with(config, init_from.open_other(config, accept_edits=accept_edits))
+def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, WordVectors | None]:
+  """The vocabulary of a new run, and the vectors of `config.train.embeddings`; None if that is empty."""
+  file = config.train.embeddings
+  if file:  # a vocabulary may take long to learn
+    require_readable(epath.Path(file).expanduser())
+  other = init_from.open_other(config, accept_edits=accept_edits)
+  tokenizer = init_from.tokenizer_to_begin_with(config, other)
+  if not file:
+    return tokenizer, None
+  with doing(f"reading the vectors in {file}"):
+    found = read_vectors(file, tokenizer, config.model.d_model)
+  say(f"{len(found.pieces):,} of {tokenizer.vocab_size:,} pieces have a vector in {file}")
+  return tokenizer, found
 
 
 class Trainer:
@@ -87,6 +101,7 @@ class Trainer:
     workdir: epath.Path,
     tokenizer: Tokenizer,
     packed: PackedRows,
+    vectors: WordVectors | None = None,
     accept_edits: bool = False,
   ):
     self._config, self._task, self._accept_edits = config, task, accept_edits
@@ -113,7 +128,9 @@ class Trainer:
     with doing("compiling the update"), devices.compile_async(self._step, abstract, first):
       with doing("restoring the last checkpoint"):
         restored = self._checkpoints.restore(abstract)
-      self._state, interval = self._resumed(restored) if restored else (self._begun(init()), MetricsAccumulator())
+      self._state, interval = (
+        self._resumed(restored) if restored else (self._begun(init(), vectors), MetricsAccumulator())
+      )
     with hosts.collective_errors():
       self._metrics = MetricsLog(workdir, int(self._state.step), interval)
     self._workdir, self._updates, self._seconds = workdir, 0, 0.0
@@ -123,16 +140,20 @@ class Trainer:
     say(f"resuming after step {int(restored.state.step)}")
     return restored.state, MetricsAccumulator.from_dict(restored.log) if restored.log else MetricsAccumulator()
 
-  def _begun(self, state: TrainState) -> TrainState:
-    """The first state of a new run: `state`, or with the parameters of the run in `config.train.init_from`."""
-    if not self._config.train.init_from:
+  def _begun(self, state: TrainState, vectors: WordVectors | None) -> TrainState:
+    """The first state of a new run: `state`, or with parameters that do not begin at random.
+
+    Those are of the run in `config.train.init_from`, or the tables of embeddings with `vectors`. Only the main host has
+    either.
+    """
+    if not (self._config.train.init_from or self._config.train.embeddings):
       return state
     params = state.params
     with hosts.collective_errors():
       if devices.is_main_host():
         other = init_from.open_other(self._config, accept_edits=self._accept_edits)
-        assert other is not None
-        params = init_from.params_from(other, self._config, params)
+        params = init_from.params_from(other, self._config, params) if other else params
+        params = with_vectors(params, vectors) if vectors else params
     return begin_with(state, devices.replicate(hosts.from_main(params)))
 
   def run(self) -> None:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import optax
 
 from transformer_jax.config import Config
+from transformer_jax.training import embeddings
 from transformer_jax.training.schedule import inverse_square_root
 
 
@@ -15,9 +16,15 @@ def learning_rate(config: Config) -> optax.Schedule:
 
 
 def optimizer(config: Config) -> optax.GradientTransformation:
-  """The optimizer of the config, as an optax chain."""
+  """The optimizer of the config, as an optax chain.
+
+  With `config.train.freeze_embeddings` the gradients of the tables of embeddings become 0 before Adam sees them. So
+  Adam's moments of a table stay 0, and the table stays as it is to the last bit.
+  """
   train = config.train
+  frozen = [optax.masked(optax.set_to_zero(), embeddings.tables)] if train.freeze_embeddings else []
   return optax.chain(
+    *frozen,
     optax.scale_by_adam(train.beta1, train.beta2, train.epsilon),
     optax.scale_by_learning_rate(learning_rate(config)),
   )

@@ -1,0 +1,67 @@
+"""The tables of embeddings: word vectors in their rows at the start, and tables that training does not change."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax.data.word_vectors import WordVectors
+from transformer_jax.model.params import Params
+from transformer_jax.runtime.errors import InputError
+
+
+def is_table(path: tuple[Any, ...]) -> bool:
+  """Whether a parameter is a table of the tokens' embeddings, by its names.
+
+  These are `target_embedding/table`, `own_source_embedding/table` and `embedding/table`. A separate output layer and
+  learned positions are none.
+  """
+  names = [getattr(key, "key", "") for key in path[-2:]]
+  return len(names) == 2 and names[0].endswith("embedding") and names[1] == "table"
+
+
+def tables(params: Params) -> Params:
+  """The tree of `params` with True for each table of embeddings and False elsewhere, as `optax.masked` takes it.
+
+  Raises:
+    InputError: there is none, as the model is of another package and names it otherwise.
+  """
+  found = jax.tree_util.tree_map_with_path(lambda path, leaf: is_table(path), params)
+  if not any(jax.tree.leaves(found)):
+    raise InputError(
+      "config.train.embeddings and config.train.freeze_embeddings need a model with a parameter `embedding/table`, and "
+      "this model has none: leave both out"
+    )
+  return found
+
+
+def with_vectors(params: Params, found: WordVectors) -> Params:
+  """`params` with word vectors in the rows of their pieces, in each table of embeddings.
+
+  Both languages share one vocabulary. So separate tables for source and target get the same vectors. All vectors are
+  multiplied by one number, so that the mean root-mean-square of a vector is that of a random row of the table:
+
+      E[p] = s w_p,    s = mean over rows i of rms(E[i]) / mean over pieces p of rms(w_p)
+
+  Args:
+    params: random parameters.
+    found: the vectors w_p, as many numbers each as a row of the tables.
+
+  Raises:
+    InputError: the model has no such table, or all vectors are 0.
+  """
+  size = mean_rms(found.vectors)
+  if size == 0:
+    raise InputError("config.train.embeddings: all vectors of the vocabulary's pieces are 0; choose other vectors")
+
+  def put(leaf: jax.Array, is_table: bool) -> jax.Array:
+    scaled = (mean_rms(leaf) / size * found.vectors).astype(np.float32) if is_table else None
+    return leaf if scaled is None else jnp.asarray(leaf).at[found.pieces].set(scaled)
+
+  return jax.tree.map(put, params, tables(params))
+
+
+def mean_rms(rows: jax.Array | np.ndarray) -> float:
+  """The mean over the rows of the root of the mean square: `[rows, model]` -> a number."""
+  return float(np.mean(np.sqrt(np.mean(np.square(np.asarray(rows, np.float64)), axis=1))))
