@@ -10,6 +10,7 @@ Another family needs no change here. If an installed package has in its `pyproje
 where FAMILY is a `Family`, every command finds the family. `register` adds a family for one process.
 """
 
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -92,7 +93,13 @@ def register(name: str, family: Family) -> None:
 
 def names() -> list[str]:
   """The names of all families: those of this file, those registered, and those of installed packages."""
-  return [*_FAMILIES, *(name for name in plugins.names(GROUP) if name not in _FAMILIES)]
+  return list(_names())
+
+
+def _names() -> Iterator[str]:
+  """As `names`. To look through the installed packages takes a while, so those come last."""
+  yield from tuple(_FAMILIES)
+  yield from (name for name in plugins.names(GROUP) if name not in _FAMILIES)
 
 
 def family(name: object) -> Family:
@@ -120,7 +127,7 @@ def name_of(model: AnyModelConfig) -> str:
     InputError: no family has such a config.
   """
   here = f"{type(model).__module__}:{type(model).__qualname__}"
-  for name in names():
+  for name in _names():
     if family(name).config == here:
       return name
   raise InputError(f"{here} is the config of no model family: add one with transformer_jax.registry.register")
