@@ -1,13 +1,12 @@
 """The parameters of a checkpoint, to decode with or to average."""
 
-import jax
 from etils import epath
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runtime import devices, untrusted
-from transformer_jax.training.step import init_params
+from transformer_jax.training.step import abstract_params
 from transformer_jax.training.task import task_of
 
 
@@ -57,6 +56,6 @@ def _params_like(workdir: epath.Path, step: int, item: str, config: Config) -> P
   """
   headers, size = files.headers(workdir, step, item)
   untrusted.require_layers(serialization.to_dict(config.model), len(headers))
-  abstract = jax.eval_shape(lambda: init_params(config, task_of(config.model)))
+  abstract = abstract_params(config, task_of(config.model))
   untrusted.require_arrays(by_name(abstract), headers, size)
   return abstract

@@ -1,5 +1,6 @@
 """One training or validation step: pure functions of the state and a batch."""
 
+import functools
 from collections.abc import Callable
 from typing import TypedDict, TypeVar
 
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from transformer_jax.config import Config
+from transformer_jax.config import Config, serialization
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
@@ -68,9 +69,26 @@ def init_params(config: Config, task: Task) -> Params:
   return task.init_params(config, params_key)
 
 
+_SHAPES: dict[tuple[Task, type, str], Params] = {}
+
+
+def abstract_params(config: Config, task: Task) -> Params:
+  """The shapes and types of the parameters; do not change the tree.
+
+  Tracing a model takes longer than reading a small checkpoint, so it is traced once for each config.
+  """
+  key = task, type(config.model), serialization.to_json(config)
+  if key not in _SHAPES:
+    _SHAPES[key] = jax.eval_shape(lambda: init_params(config, task))
+  return _SHAPES[key]
+
+
 def init_state(config: Config, task: Task) -> TrainState:
   """The state before the first update."""
-  params = init_params(config, task)
+  return _state_of(config, init_params(config, task))
+
+
+def _state_of(config: Config, params: Params) -> TrainState:
   # The average is a copy, because the step reuses the memory of each array of the state.
   average = jax.tree.map(jnp.copy, params) if config.train.ema_decay else None
   return TrainState(jnp.zeros((), jnp.int32), params, optimizer(config).init(params), average)
@@ -78,7 +96,7 @@ def init_state(config: Config, task: Task) -> TrainState:
 
 def abstract_state(config: Config, task: Task) -> TrainState:
   """The shapes and types of the state."""
-  return jax.eval_shape(lambda: init_state(config, task))
+  return jax.eval_shape(functools.partial(_state_of, config), abstract_params(config, task))
 
 
 def begin_with(state: TrainState, params: Params) -> TrainState:
