@@ -2,19 +2,20 @@
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from etils import epath
 
+from tests.model.example import random_state
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint, run_folder
-from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_state
+from transformer_jax.training.task import task_of
 
 RESTORING = "restoring the checkpoint of step "
 
@@ -27,12 +28,19 @@ def make_run(folder: Path) -> Path:
   )
   generator = random.Random(0)
   tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
-  run_folder.begin_run(epath.Path(folder), config, tokenizer, [])
-  checkpoints = checkpoint.Checkpoints(epath.Path(folder), keep=1)
-  checkpoints.save(init_state(config, TASK), 1.0)
-  checkpoints.wait()
-  checkpoints.close()
+  save_run(folder, config, tokenizer, steps=[0])
   return folder
+
+
+def save_run(folder: Path, config: Config, tokenizer: Tokenizer, steps: Iterable[int]) -> None:
+  """Writes a run folder with checkpoints of these steps, of random weights."""
+  run_folder.make_folder(epath.Path(folder), "--workdir")
+  run_folder.begin_run(epath.Path(folder), config, tokenizer, [])
+  checkpoints = checkpoint.Checkpoints(epath.Path(folder), config.train.keep)
+  for step in steps:
+    checkpoints.save(random_state(config, task_of(config.model), seed=step).replace(step=np.int32(step)), 1.0)
+    checkpoints.wait()
+  checkpoints.close()
 
 
 def command_line(

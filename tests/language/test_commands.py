@@ -13,7 +13,7 @@ import pytest
 from etils import epath
 
 from benchmarks.tiny import WORDS
-from tests.example_commands import command_line
+from tests.example_commands import command_line, save_run
 from tests.language import example
 from transformer_jax import runs
 from transformer_jax.analysis import plan
@@ -86,9 +86,9 @@ def run(request, folder):
 
 @pytest.fixture(scope="module")
 def gpt_run(folder):
-  config, workdir = config_of(folder, models()["gpt"]), folder / "gpt-run"
-  if not workdir.exists():
-    loop.train(config, epath.Path(workdir))
+  """A run of random weights, with what it would have learned from the text as its vocabulary."""
+  config, workdir = config_of(folder, models()["gpt"]), folder / "random-gpt-run"
+  save_run(workdir, config, task_of(config.model).learn_tokenizer(config), steps=[2, 4])
   return str(workdir)
 
 

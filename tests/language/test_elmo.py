@@ -113,11 +113,11 @@ def test_mixed_layers():
   h, s = generator.normal(size=(3, 5, 7)), generator.normal(size=3)
   weights = np.exp(s) / np.exp(s).sum()
   expected = 1.7 * sum(weight * layer for weight, layer in zip(weights, h, strict=True))
-  np.testing.assert_allclose(mix(jnp.array(h), jnp.array(s), 1.7), expected, rtol=1e-5)
+  np.testing.assert_allclose(jax.jit(mix)(h, s, 1.7), expected, rtol=1e-5)
   module = Mix()
   variables = module.init(jax.random.key(0), jnp.array(h))
   np.testing.assert_allclose(module.apply(variables, jnp.array(h)), h.mean(axis=0), rtol=1e-5)
-  gradient = jax.grad(lambda v: jnp.sum(module.apply(v, jnp.array(h))))(variables)["params"]
+  gradient = jax.jit(jax.grad(lambda v: jnp.sum(module.apply(v, jnp.array(h)))))(variables)["params"]
   assert np.all(gradient["weights"] != 0) and float(gradient["gamma"]) == pytest.approx(h.mean(axis=0).sum(), rel=1e-4)
 
 

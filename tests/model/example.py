@@ -13,7 +13,7 @@ from transformer_jax.config import Config
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.params import Params
-from transformer_jax.training.step import init_params
+from transformer_jax.training.step import TrainState, abstract_params, abstract_state
 from transformer_jax.training.task import Task
 
 # d_model is even, so it is twice a prime.
@@ -39,13 +39,30 @@ def perturbed(params: Any, seed: int = 0) -> Any:
 
 def random_params(config: Config, task: Task, seed: int = 0) -> Params:
   """Parameters of a model, of the size of new ones; to draw them as training does would take longer to compile."""
+  return _drawn(abstract_params(config, task), seed)
+
+
+def random_state(config: Config, task: Task, seed: int = 0) -> TrainState:
+  """A state as NumPy arrays: the parameters of `random_params`, if there is an average another one, and zeros."""
+  shapes = abstract_state(config, task)
+  state = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes).replace(params=_drawn(shapes.params, seed))
+  return jax.device_get(state if state.average is None else state.replace(average=_drawn(shapes.params, seed + 1000)))
+
+
+def module_params(module: nn.Module, *args: Any, seed: int = 0, **kwargs: Any) -> Any:
+  """As `random_params`, of a module that is called with these arguments."""
+  shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), *args, **kwargs))
+  return _drawn(shapes["params"], seed)
+
+
+def _drawn(shapes: Any, seed: int) -> Any:
   generator = np.random.default_rng(seed)
 
   def drawn(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
     noise = generator.standard_normal(leaf.shape)
     return jnp.asarray(1 + 0.1 * noise if path[-1].key == "scale" else 0.25 * noise, leaf.dtype)
 
-  return jax.tree_util.tree_map_with_path(drawn, jax.eval_shape(lambda: init_params(config, task)))
+  return jax.tree_util.tree_map_with_path(drawn, shapes)
 
 
 def float64(params: Any) -> Any:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model.example import CONFIG, float64, normal, options, perturbed
+from tests.model.example import CONFIG, float64, module_params, normal, options
 from transformer_jax.model import attention
 from transformer_jax.model.attention import (
   MultiHeadAttention,
@@ -57,7 +57,7 @@ def test_weights_are_a_distribution_over_what_the_mask_allows(qkv, mask):
 def test_a_query_that_may_look_at_nothing_gives_0_and_finite_gradients(qkv, mask):
   result = scaled_dot_product_attention(*qkv, mask)
   assert not np.any(result[LONELY])
-  gradients = jax.grad(lambda qkv: jnp.sum(scaled_dot_product_attention(*qkv, mask) ** 2))(qkv)
+  gradients = jax.jit(jax.grad(lambda qkv: jnp.sum(scaled_dot_product_attention(*qkv, mask) ** 2)))(qkv)
   assert all(np.all(np.isfinite(g)) for g in gradients)
   assert not np.any(gradients[0][LONELY])
 
@@ -72,9 +72,9 @@ def test_large_scores_do_not_overflow(qkv, mask):
 def test_multi_head(bias, mask):
   module = MultiHeadAttention(options(attention_bias=bias))
   x, source = normal(4, QUERY, CONFIG.d_model), normal(5, KEY, CONFIG.d_model)
-  params = perturbed(module.init(jax.random.key(0), x, source, mask, deterministic=True)["params"])
+  params = module_params(module, x, source, mask, deterministic=True)
   assert ("bias" in params["query"]) == ("bias" in params["output"]) == bias
-  result = module.apply({"params": params}, x, source, mask, deterministic=True)
+  result = jax.jit(lambda: module.apply({"params": params}, x, source, mask, deterministic=True))()
   np.testing.assert_allclose(result, formulas.multi_head(float64(params), x, source, mask), atol=3e-6)
 
 
@@ -82,7 +82,7 @@ def test_projections_have_the_sizes_of_the_paper_and_glorot_uniform_values(mask)
   config = options(d_model=62)
   module = MultiHeadAttention(config)
   x = normal(4, QUERY, config.d_model)
-  params = module.init(jax.random.key(0), x, x, mask[:, :QUERY], deterministic=True)["params"]
+  params = jax.jit(lambda: module.init(jax.random.key(0), x, x, mask[:, :QUERY], deterministic=True))()["params"]
   for name, shape in {"query": (62, 3, 5), "key": (62, 3, 5), "value": (62, 3, 7), "output": (3, 7, 62)}.items():
     kernel = params[name]["kernel"]
     assert kernel.shape == shape
@@ -96,15 +96,16 @@ def test_in_bfloat16_the_parameters_and_the_softmax_stay_float32(qkv, mask):
   assert attention_weights(*low[:2], mask).dtype == jnp.float32
   module = MultiHeadAttention(options(dtype=Dtype.BFLOAT16))
   x = jnp.asarray(normal(4, QUERY, CONFIG.d_model), jnp.bfloat16)
-  params = module.init(jax.random.key(0), x, x, mask[:, :QUERY], deterministic=True)["params"]
+  params = jax.eval_shape(lambda: module.init(jax.random.key(0), x, x, mask[:, :QUERY], deterministic=True))["params"]
   assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
-  assert module.apply({"params": params}, x, x, mask[:, :QUERY], deterministic=True).dtype == jnp.bfloat16
+  apply = functools.partial(module.apply, deterministic=True)
+  assert jax.eval_shape(apply, {"params": params}, x, x, mask[:, :QUERY]).dtype == jnp.bfloat16
 
 
 def test_weights_are_dropped_only_by_option(mask):
   x, source = normal(4, QUERY, CONFIG.d_model), normal(5, KEY, CONFIG.d_model)
   plain = MultiHeadAttention(options(dropout=0.5))
-  params = plain.init(jax.random.key(0), x, source, mask, deterministic=True)
+  params = {"params": module_params(plain, x, source, mask, deterministic=True)}
   exact = plain.apply(params, x, source, mask, deterministic=True)
   rngs = {"dropout": jax.random.key(1)}
   np.testing.assert_array_equal(plain.apply(params, x, source, mask, deterministic=False, rngs=rngs), exact)
@@ -145,7 +146,7 @@ def test_fused_attention_is_of_training_alone(mask, monkeypatch):
   plain = MultiHeadAttention(options(d_k=8, d_v=8, dtype=Dtype.BFLOAT16))
   module = MultiHeadAttention(dataclasses.replace(plain.config, fused_attention=True))
   x, source = normal(4, QUERY, CONFIG.d_model), normal(5, KEY, CONFIG.d_model)
-  params = module.init(jax.random.key(0), x, source, mask, deterministic=True)
+  params = {"params": module_params(module, x, source, mask, deterministic=True)}
   expected = plain.apply(params, x, source, mask, deterministic=True)
   np.testing.assert_array_equal(module.apply(params, x, source, mask, deterministic=True), expected)
   assert not called

@@ -24,14 +24,15 @@ class Example:
     self.params = random_params(Config(model=self.model.config), TASK)
     source = np.random.default_rng(0).integers(CONFIG.vocab_size, size=SOURCE)
     mask = masking.padding_mask(VALID, VALID)
-    self.memory = self.apply(source, np.arange(SOURCE), mask, method="encode")
+    self.memory = jax.jit(lambda: self.apply(source, np.arange(SOURCE), mask, method="encode"))()
     self.step = jax.jit(lambda *args: self.apply(*args, method="decode_step"))
     self.whole = jax.jit(jax.vmap(self._whole))
+    self.start = jax.jit(self._start)
 
   def apply(self, *args, method):
     return self.model.apply({"params": self.params}, *args, method=method)
 
-  def start(self, valid=VALID):
+  def _start(self, valid):
     memory = self.apply(self.memory, valid, method="precompute_cross_attention")
     return self.apply(memory, LENGTH, BEAMS, method="init_cache")
 
@@ -53,7 +54,7 @@ def example(request):
 def test_beams_that_change_places_equal_the_whole_path_of_each(example):
   """Parents are random at every step: hypotheses are doubled, dropped and re-ordered."""
   generator = np.random.default_rng(1)
-  cache, paths = example.start(), np.zeros((BEAMS, LENGTH), np.int64)
+  cache, paths = example.start(VALID), np.zeros((BEAMS, LENGTH), np.int64)
   for position in range(LENGTH):
     parents = generator.integers(BEAMS, size=BEAMS)
     tokens = generator.integers(CONFIG.vocab_size, size=BEAMS)
@@ -64,7 +65,7 @@ def test_beams_that_change_places_equal_the_whole_path_of_each(example):
 
 
 def test_what_is_not_yet_written_is_not_read(example):
-  clean = example.start()
+  clean = example.start(VALID)
   dirty = clean.replace(past=jax.tree.map(lambda x: x + 1e3, clean.past), ancestors=clean.ancestors + 3)
   tokens, parents = np.arange(BEAMS), np.array([0, 0, 3, 1, 2])
   for position in range(3):
@@ -75,7 +76,7 @@ def test_what_is_not_yet_written_is_not_read(example):
 
 def test_cross_attention_keys_and_values_are_computed_once(example):
   """The beams share them, and a step hands them on as they are."""
-  config, cache = example.model.config, example.start()
+  config, cache = example.model.config, example.start(VALID)
   assert [(k.shape, v.shape) for k, v in cache.memory.keys_values] == [
     ((config.num_heads, config.d_k, SOURCE), (config.num_heads, SOURCE, config.d_v))
   ] * config.num_layers
@@ -87,13 +88,13 @@ def test_cross_attention_keys_and_values_are_computed_once(example):
 def test_sentences_at_different_positions_equal_each_alone(example):
   """The second of the three enters later, and its cache is one that was used."""
   generator = np.random.default_rng(2)
-  caches = [example.start(), example.start(np.arange(SOURCE) < 2), example.start()]
+  caches = [example.start(VALID), example.start(np.arange(SOURCE) < 2), example.start(VALID)]
   together, parents = jax.tree.map(lambda *x: jnp.stack(x), *caches), generator.integers(BEAMS, size=(LENGTH, 3, BEAMS))
   tokens, positions = generator.integers(CONFIG.vocab_size, size=(LENGTH, 3, BEAMS)), np.arange(3)[::-1].copy()
   step = jax.jit(jax.vmap(lambda *args: example.apply(*args, method="decode_step")))
   for time in range(LENGTH - 2):
     if time == 5:
-      caches[1], positions[1] = example.start(), 0
+      caches[1], positions[1] = example.start(VALID), 0
       memory = jax.tree.map(lambda old, new: old.at[1].set(new), together.memory, caches[1].memory)
       together = together.replace(memory=memory)
     hidden, together = step(together, positions, parents[time], tokens[time])

@@ -1,3 +1,4 @@
+import functools
 import math
 
 import jax
@@ -12,9 +13,9 @@ from tests.model.example import (
   TARGET,
   dropout_shapes,
   float64,
+  module_params,
   normal,
   options,
-  perturbed,
   random_params,
   recorded_dropout,
 )
@@ -54,6 +55,7 @@ def logits_of(model: Transformer, **inputs):
   return model.logits(model(**inputs))
 
 
+@functools.cache
 def compiled(config: ModelConfig):
   """A function (params, inputs) -> logits, and parameters."""
   model = Transformer(config)
@@ -69,8 +71,8 @@ def plain():
 @pytest.mark.parametrize("pre_norm", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_encoder_layer(pre_norm, inputs):
   layer, x, mask = EncoderLayer(options(pre_norm=pre_norm)), normal(0, SOURCE, CONFIG.d_model), inputs["source_mask"]
-  params = perturbed(layer.init(jax.random.key(0), x, mask, deterministic=True)["params"])
-  result = layer.apply({"params": params}, x, mask, deterministic=True)
+  params = module_params(layer, x, mask, deterministic=True)
+  result = jax.jit(lambda: layer.apply({"params": params}, x, mask, deterministic=True))()
   np.testing.assert_allclose(result, formulas.encoder_layer(float64(params), x, mask, pre_norm=pre_norm), atol=2e-5)
 
 
@@ -78,8 +80,8 @@ def test_decoder_layer(inputs):
   decoder = Decoder(options(num_layers=1))
   x, memory = normal(0, TARGET, CONFIG.d_model), normal(1, SOURCE, CONFIG.d_model)
   masks = inputs["target_mask"], inputs["cross_mask"]
-  params = perturbed(decoder.init(jax.random.key(0), x, memory, *masks, deterministic=True)["params"])
-  result = decoder.apply({"params": params}, x, memory, *masks, deterministic=True)
+  params = module_params(decoder, x, memory, *masks, deterministic=True)
+  result = jax.jit(lambda: decoder.apply({"params": params}, x, memory, *masks, deterministic=True))()
   expected = formulas.decoder_layer(float64(params)["layers_0"], x, memory, *masks)
   np.testing.assert_allclose(result, expected, atol=2e-5)
 
@@ -93,7 +95,7 @@ def test_decoder_layer(inputs):
     {"num_layers": 1, "share_logits": False, "d_k": None, "num_heads": 2},
     {"num_layers": 1, "share_embeddings": False, "d_v": None, "num_heads": 11},
     {"num_layers": 1, "pre_norm": True, "learned_positions": True, "share_embeddings": False, "share_logits": False},
-    {"attention_window": 2},
+    {"num_layers": 1, "attention_window": 2},
   ],
   ids=["paper", "pre_norm-bias", "learned_positions", "own_logits", "own_source", "all", "window"],
 )
@@ -228,7 +230,7 @@ def test_attention_dropout_is_an_option(inputs):
   [
     ({}, 63_045_632),
     ({"d_model": 1024, "d_ff": 4096, "num_heads": 16}, 214_171_648),
-    ({"d_k": 16, "d_v": 32}, None),
+    ({"d_k": 16, "d_v": 32, "num_layers": 1}, None),
   ],
   ids=["base", "big", "B-dk16"],
 )
@@ -248,7 +250,7 @@ def test_number_of_parameters(sizes, expected):
 
 def test_tokens_are_enough_for_a_padded_sentence_pair():
   """Without positions and masks: PAD is hidden, and the target sees its past."""
-  function, params = compiled(CONFIG)
+  function, params = compiled(options(num_layers=1))
   generator = np.random.default_rng(0)
   source, target = (generator.integers(4, CONFIG.vocab_size, size=n) for n in (SOURCE, TARGET))
   source[-3:], target[-5:] = PAD, PAD

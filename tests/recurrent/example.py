@@ -1,6 +1,7 @@
 """Tiny models of each kind whose axes all have different lengths, and a packed row."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -36,10 +37,14 @@ ROW_LENGTH = 13
 def example(name: str, **changes: Any) -> tuple[Any, Any]:
   """A model, and random parameters of the right shapes; to draw them as in training would take longer to compile."""
   config = dataclasses.replace(CONFIGS[name], **changes)
+  return registry.module(config), _params(dataclasses.replace(config, dropout=0.0))
+
+
+@functools.cache
+def _params(config: AnyModelConfig) -> Any:
   generator = np.random.default_rng(0)
   shapes = jax.eval_shape(lambda: init_params(Config(model=config), TASK))
-  params = jax.tree.map(lambda x: jnp.asarray(0.4 * generator.standard_normal(x.shape), x.dtype), shapes)
-  return registry.module(config), params
+  return jax.tree.map(lambda x: jnp.asarray(0.4 * generator.standard_normal(x.shape), x.dtype), shapes)
 
 
 def pairs() -> list[tuple[np.ndarray, np.ndarray]]:

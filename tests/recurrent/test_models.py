@@ -190,7 +190,8 @@ def test_dropout_scales_what_goes_up_and_nothing_that_goes_on():
 
 def test_dropout_factors_are_of_each_position_and_layer():
   stack = Stack(input_size=5, hidden_size=7, num_layers=3, dropout=0.5, dtype=Dtype.FLOAT32)
-  factors = stack.apply({}, 97, deterministic=False, method="dropout_factors", rngs={"dropout": jax.random.key(0)})
+  rngs = {"dropout": jax.random.key(0)}
+  factors = jax.jit(lambda: stack.apply({}, 97, deterministic=False, method="dropout_factors", rngs=rngs))()
   assert factors.shape == (97, 2, 7) and set(np.unique(factors)) == {0.0, 2.0}
   assert np.any(factors[:, 0] != factors[:, 1]) and np.any(factors[0] != factors[1])
   assert np.mean(factors) == pytest.approx(1, abs=0.15)
@@ -220,9 +221,9 @@ def test_beam_search_finds_what_exhaustive_search_finds(name):
   assert not {PAD, BOS, EOS} & set(words)
   targets = [(*path, EOS) for length in range(3) for path in itertools.product(words, repeat=length)]
   padded = np.array([[*target, *[PAD] * (3 - len(target))] for target in targets])
+  score = jax.jit(functools.partial(programs.score, model))
   for i in range(2):
-    sources = np.broadcast_to(source[i], (len(padded), 3))
-    log_probs = jax.jit(functools.partial(programs.score, model))(params, (sources, padded))
+    log_probs = score(params, (np.broadcast_to(source[i], (len(padded), 3)), padded))
     scores = np.asarray(log_probs) / ((5 + np.array([len(target) for target in targets])) / 6) ** 0.6
     order = np.argsort(-scores)
     np.testing.assert_allclose(found.scores[i], scores[order], atol=1e-5)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model.example import float64, normal, perturbed
+from tests.model.example import float64, module_params, normal
 from tests.recurrent import reference
 from transformer_jax.model import masking
 from transformer_jax.model.config import Dtype
@@ -54,8 +54,8 @@ def test_lstm(reverse, begun):
   layer, x = LSTM(INPUT, HIDDEN, Dtype.FLOAT32), normal(0, LENGTH, INPUT)
   restarts = begins(POSITIONS, MASK, reverse=reverse)
   initial = State(normal(1, LENGTH, HIDDEN), normal(2, LENGTH, HIDDEN)) if begun else None
-  params = perturbed(layer.init(jax.random.key(0), x, restarts)["params"])
-  found = layer.apply({"params": params}, x, restarts, initial, reverse=reverse)
+  params = module_params(layer, x, restarts)
+  found = jax.jit(lambda: layer.apply({"params": params}, x, restarts, initial, reverse=reverse))()
   for places in sentences(reverse):
     h, c = (part[places[0]] for part in initial) if initial else (np.zeros(HIDDEN), np.zeros(HIDDEN))
     for place in places:
@@ -77,8 +77,8 @@ def test_a_layer_with_one_array_as_its_state(cell, step, reverse, begun):
   layer, x = cell(INPUT, HIDDEN, Dtype.FLOAT32), normal(0, LENGTH, INPUT)
   restarts = begins(POSITIONS, MASK, reverse=reverse)
   initial = normal(1, LENGTH, HIDDEN) if begun else None
-  params = perturbed(layer.init(jax.random.key(0), x, restarts)["params"])
-  found = layer.apply({"params": params}, x, restarts, initial, reverse=reverse)
+  params = module_params(layer, x, restarts)
+  found = jax.jit(lambda: layer.apply({"params": params}, x, restarts, initial, reverse=reverse))()
   for places in sentences(reverse):
     s = np.zeros(HIDDEN) if initial is None else initial[places[0]]
     for place in places:
@@ -91,6 +91,7 @@ def test_a_gate_of_zeros_is_half_open():
   layer = LSTM(INPUT, HIDDEN, Dtype.FLOAT32)
   params = {"kernel": jnp.zeros((INPUT, 28)), "recurrent": jnp.zeros((HIDDEN, 28)), "bias": jnp.zeros(28)}
   initial = State(jnp.ones((2, HIDDEN)), jnp.full((2, HIDDEN), 4.0))
-  found = layer.apply({"params": params}, jnp.ones((2, INPUT)), jnp.array([True, False]), initial)
+  restarts = jnp.array([True, False])
+  found = jax.jit(lambda: layer.apply({"params": params}, jnp.ones((2, INPUT)), restarts, initial))()
   np.testing.assert_allclose(found.cell[:, 0], [2, 1])
   np.testing.assert_allclose(found.hidden[:, 0], 0.5 * np.tanh([2, 1]), rtol=1e-6)

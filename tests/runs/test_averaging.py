@@ -16,6 +16,7 @@ import pytest
 from etils import epath
 
 import train
+from tests.model.example import random_state
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, TrainConfig, serialization
@@ -26,7 +27,6 @@ from transformer_jax.runs import averaging, checkpoint, checkpoint_files, restor
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop
-from transformer_jax.training.step import init_state
 
 CONFIG = Config(
   model=ModelConfig(vocab_size=277, num_layers=1, d_model=8, d_ff=13, num_heads=2),
@@ -40,14 +40,19 @@ LINES = ["abc de", "f ghij ab", "de de"]
 
 
 @pytest.fixture(scope="module")
-def params_at():
+def state():
+  return random_state(CONFIG, TASK)
+
+
+@pytest.fixture(scope="module")
+def params_at(state):
   """By step, parameters that have nothing to do with each other."""
-  params, generator = init_state(CONFIG, TASK).params, np.random.default_rng(0)
+  generator = np.random.default_rng(0)
 
   def different(x):
     return np.float32(x + generator.standard_normal(x.shape) / 2)
 
-  return {step: jax.tree.map(different, params) for step in STEPS}
+  return {step: jax.tree.map(different, state.params) for step in STEPS}
 
 
 def learned_tokenizer():
@@ -56,11 +61,11 @@ def learned_tokenizer():
 
 
 @pytest.fixture(scope="module")
-def folder(params_at, tmp_path_factory):
+def folder(state, params_at, tmp_path_factory):
   """A run that keeps its last five checkpoints and the best one, which is older."""
   folder = epath.Path(tmp_path_factory.mktemp("run"))
   run_folder.begin_run(folder, CONFIG, learned_tokenizer(), [{"data": "a text"}])
-  checkpoints, state = checkpoint.Checkpoints(folder, CONFIG.train.keep), init_state(CONFIG, TASK)
+  checkpoints = checkpoint.Checkpoints(folder, CONFIG.train.keep)
   for step, params in params_at.items():
     checkpoints.save(state.replace(step=np.int32(step), params=params), 1.0 if step == BEST else 2.0)
     checkpoints.wait()
@@ -121,12 +126,11 @@ def test_the_command_says_which_steps(folder, tmp_path, capfd):
   assert capfd.readouterr().out == f"{tmp_path / 'two'} holds the mean of the checkpoints of steps 13, 11\n"
 
 
-def saved(folder, params_at, keeps, best):
+def saved(folder, state, keeps, best):
   """A run folder in which checkpoints were saved with these `keep`, as a run that is resumed may change it."""
   config = dataclasses.replace(CONFIG, train=TrainConfig(keep=keeps[-1][0], save_every=1))
   run_folder.make_folder(folder, "--workdir")
   run_folder.begin_run(folder, config, learned_tokenizer(), [])
-  state = init_state(CONFIG, TASK)
   for keep, steps in keeps:
     checkpoints = checkpoint.Checkpoints(folder, keep)
     for step in steps:
@@ -139,9 +143,9 @@ def saved(folder, params_at, keeps, best):
 @pytest.mark.parametrize(
   "older", [False, pytest.param(True, marks=pytest.mark.long)], ids=["as it is saved", "as it was saved before"]
 )
-def test_the_best_one_is_not_one_of_the_last_when_more_are_kept_later(params_at, tmp_path, older):
+def test_the_best_one_is_not_one_of_the_last_when_more_are_kept_later(state, tmp_path, older):
   folder = epath.Path(tmp_path / "run")
-  assert saved(folder, params_at, [(1, range(1, 6)), (5, (6, 7))], best=2) == [2, 5, 6, 7]
+  assert saved(folder, state, [(1, range(1, 6)), (5, (6, 7))], best=2) == [2, 5, 6, 7]
   for path in (folder / "checkpoints").glob("*/previous") if older else []:
     path.rmtree()
   with pytest.raises(InputError, match=r"--last is 4, but .* has fewer checkpoints \(steps: 7, 6, 5\)"):
@@ -149,9 +153,9 @@ def test_the_best_one_is_not_one_of_the_last_when_more_are_kept_later(params_at,
   assert averaging.average(folder, tmp_path / "three", 3) == [7, 6, 5]
 
 
-def test_the_last_are_those_that_are_there_when_fewer_are_kept_later(params_at, tmp_path):
+def test_the_last_are_those_that_are_there_when_fewer_are_kept_later(state, tmp_path):
   folder = epath.Path(tmp_path / "run")
-  assert saved(folder, params_at, [(3, (2, 4, 5, 9)), (1, ())], best=9) == [4, 5, 9]
+  assert saved(folder, state, [(3, (2, 4, 5, 9)), (1, ())], best=9) == [4, 5, 9]
   assert averaging.average(folder, tmp_path / "three", 3) == [9, 5, 4]
 
 
@@ -197,8 +201,8 @@ def test_a_checkpoint_that_training_deletes_meanwhile_is_no_mistake(folder, tmp_
   assert averaging.average(run, tmp_path / "average", 3) == [17, 13, 11]
 
 
-def test_a_checkpoint_knows_when_it_was_finished(params_at, tmp_path):
-  checkpoints, state = checkpoint.Checkpoints(epath.Path(tmp_path), 5), init_state(CONFIG, TASK)
+def test_a_checkpoint_knows_when_it_was_finished(state, tmp_path):
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), 5)
   times = [datetime.datetime.now(datetime.UTC)]
   for step in LAST[:2]:
     checkpoints.save(state.replace(step=np.int32(step)), None)

@@ -14,6 +14,7 @@ import pytest
 import tensorstore
 from etils import epath
 
+from tests.model.example import random_state
 from transformer_jax import runs
 from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
@@ -22,7 +23,7 @@ from transformer_jax.runs import averaging, checkpoint, locks, reading, restore,
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import abstract_state, init_state
+from transformer_jax.training.step import abstract_state
 
 CONFIG = Config(
   data=DataConfig(row_length=16),
@@ -38,7 +39,7 @@ def abstract():
 
 @pytest.fixture(scope="module")
 def state():
-  return jax.device_get(init_state(CONFIG, TASK))
+  return random_state(CONFIG, TASK)
 
 
 def at_step(state, step):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from etils import epath
 
+from tests.model.example import random_state
 from tests.runs.test_checkpoint import CONFIG, at_step
 from transformer_jax import runs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runs import checkpoint, reading, run_folder
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_state
 
 LOSSES = {2: 1.5, 3: 1.0, 5: 1.0, 7: 2.0, 11: None}
 HISTORY = [{"data": "a text", "machine": {"kind": "cpu"}}]
@@ -22,7 +22,7 @@ HISTORY = [{"data": "a text", "machine": {"kind": "cpu"}}]
 
 @pytest.fixture(scope="module")
 def state():
-  return jax.device_get(init_state(CONFIG, TASK))
+  return random_state(CONFIG, TASK)
 
 
 def params_at(state, step):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from etils import epath
 
+from tests.model.example import random_state
 from tests.runs.test_checkpoint import CONFIG
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, TrainConfig, serialization
@@ -16,7 +17,7 @@ from transformer_jax.runs import checkpoint, restore, resume, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically, write_new
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import abstract_state, init_state
+from transformer_jax.training.step import abstract_state
 
 
 def test_checkpoints_of_a_run_without_its_config_are_not_taken_over(tmp_path):
@@ -100,7 +101,7 @@ ODD = "a*b?c{d}%20%#e]f[g 'h'\"i\"$HOME~&;|:@,=+!^`(j)<k>\n\x01\xfc\u65e5 "
 
 @pytest.fixture(scope="module")
 def state():
-  return jax.device_get(init_state(CONFIG, TASK))
+  return random_state(CONFIG, TASK)
 
 
 def saved_and_found(folder, state):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from etils import epath
 
 from benchmarks.curves import read_points
-from tests.example_run import TIMING, metrics_of
+from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
@@ -58,29 +59,57 @@ def assert_same_bits(a, b) -> None:
   jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-@pytest.mark.parametrize("ema_decay", [0.0, pytest.param(0.9, marks=pytest.mark.long)])
-def test_a_run_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd, ema_decay):
-  whole, parts = tmp_path / "whole", tmp_path / "parts"
-  loop.train(tiny(prefix, ema_decay=ema_decay), epath.Path(whole))
-  loop.train(tiny(prefix, ema_decay=ema_decay, steps=4), epath.Path(parts))
-  loop.train(tiny(prefix, ema_decay=ema_decay), epath.Path(parts))
+class Whole(NamedTuple):
+  """A run of six steps that nothing interrupted."""
+
+  folder: Path  # the run is in `folder / "runs" / "tiny"`, its text is "text" there
+  config: Config
+  said: tuple[str, str]  # on stdout and stderr
+
+
+@pytest.fixture(scope="module")
+def wholes():
+  return {}
+
+
+@pytest.fixture
+def whole(request, wholes, tmp_path_factory, monkeypatch, capfd):
+  """With this decay of the moving average; each is trained once."""
+  ema_decay = getattr(request, "param", 0.0)
+  folder = wholes[ema_decay].folder if ema_decay in wholes else tmp_path_factory.mktemp("whole")
+  monkeypatch.chdir(folder)
+  if ema_decay not in wholes:
+    write_corpus(folder)
+    config = tiny("text", ema_decay=ema_decay)
+    config.decode.max_source_length = 32
+    capfd.readouterr()
+    loop.train(config, epath.Path(folder / "runs" / "tiny"))
+    wholes[ema_decay] = Whole(folder, config, capfd.readouterr())
+  return wholes[ema_decay]
+
+
+@pytest.mark.parametrize("whole", [0.0, pytest.param(0.9, marks=pytest.mark.long)], indirect=True)
+def test_a_run_in_parts_equals_a_run_in_one(whole, tmp_path, capfd):
+  config, parts, whole = whole.config, tmp_path / "parts", whole.folder / "runs" / "tiny"
+  loop.train(dataclasses.replace(config, train=dataclasses.replace(config.train, steps=4)), epath.Path(parts))
+  loop.train(config, epath.Path(parts))
   assert "resuming after step 4" in capfd.readouterr().err
-  expected = state_of(whole, tiny(prefix, ema_decay=ema_decay))
+  expected = state_of(whole, config)
   assert int(expected.step) == 6
-  assert_same_bits(state_of(parts, tiny(prefix, ema_decay=ema_decay)), expected)
+  assert_same_bits(state_of(parts, config), expected)
   train = [line for line in metrics_of(whole) if line["split"] == "train"]
   assert [line["step"] for line in train] == [2, 4, 6]
   assert [line for line in metrics_of(parts) if line["split"] == "train"] == train
   validation = [line for line in metrics_of(whole) if line["split"] == "validation"]
   assert [line["step"] for line in validation] == [3, 6]
   assert {"loss", "perplexity", "bleu", "bleu_signature"} <= validation[0].keys()
-  sources, references = ((Path(f"{prefix}.{language}").read_text().split("\n")[:2]) for language in ("en", "de"))
+  sources, references = ((Path(f"text.{language}").read_text().split("\n")[:2]) for language in ("en", "de"))
   for line in validation:  # two sentences are translated
     assert [sample["source"] for sample in line["samples"]] == sources
     assert [sample["reference"] for sample in line["samples"]] == references
   assert [line for line in metrics_of(parts) if line["split"] == "validation"][-1] == validation[-1]
   packing = runs.open(whole).provenance[0]["packing"]
-  assert PackingReport(**packing) == TASK.packed_rows(tiny(prefix), prefix, runs.open(whole).tokenizer).report
+  assert PackingReport(**packing) == TASK.packed_rows(config, "text", runs.open(whole).tokenizer).report
 
 
 @pytest.mark.long
@@ -116,12 +145,8 @@ def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
   assert "planned: " not in capfd.readouterr().err
 
 
-def test_what_a_run_says(prefix, tmp_path, monkeypatch, capfd):
-  monkeypatch.chdir(tmp_path)
-  config = tiny("text")
-  config.data.validation, config.decode.max_source_length = "text", 32
-  loop.train(config, epath.Path(tmp_path / "runs" / "tiny"))
-  out, err = capfd.readouterr()
+def test_what_a_run_says(whole):
+  out, err = whole.said
   lines = err.splitlines()
   assert max(map(len, lines)) <= 80 and out == ""
   number = r"[\d.,e+]+"

@@ -14,7 +14,10 @@ def logits_of(table, hidden):
   return hidden @ table.T
 
 
-@pytest.fixture
+sums_of = jax.jit(token_sums, static_argnums=3)
+
+
+@pytest.fixture(scope="module")
 def example():
   generator = np.random.default_rng(0)
   logits = (3 * generator.standard_normal((TOKENS, VOCAB))).astype(np.float32)
@@ -26,7 +29,7 @@ def test_cross_entropy_against_the_smoothed_distribution(smoothing, example):
   """§5.4: -sum q log p with q = 1 - eps + eps / V on the target and eps / V elsewhere."""
   logits, targets, valid = example
   exact = logits[valid].astype(np.float64), targets[valid]
-  sums = token_sums(logits, targets, valid, smoothing)
+  sums = sums_of(logits, targets, valid, smoothing)
   assert float(sums.loss) == pytest.approx(formulas.cross_entropy(*exact, smoothing), rel=1e-6)
   assert float(sums.negative_log_likelihood) == pytest.approx(formulas.cross_entropy(*exact, 0.0), rel=1e-6)
   assert float(sums.correct) == np.sum(np.argmax(logits, axis=1)[valid] == targets[valid])
@@ -36,21 +39,22 @@ def test_cross_entropy_against_the_smoothed_distribution(smoothing, example):
 
 def test_padding_counts_for_nothing(example):
   logits, targets, valid = example
-  sums = token_sums(logits, targets, valid, 0.1)
+  sums = sums_of(logits, targets, valid, 0.1)
   other = np.where(valid[:, None], logits, 1e4 * logits)
-  assert token_sums(other, np.where(valid, targets, 0), valid, 0.1) == sums
-  nothing = token_sums(logits, targets, np.zeros(TOKENS, bool), 0.1)
+  assert sums_of(other, np.where(valid, targets, 0), valid, 0.1) == sums
+  nothing = sums_of(logits, targets, np.zeros(TOKENS, bool), 0.1)
   assert [float(value) for value in jax.tree.leaves(nothing)] == [0.0] * 4
 
 
 def test_large_logits_do_not_overflow():
   logits = np.array([[1e4, 0, -1e4], [-1e4, 0, 1e4]], np.float32)
-  sums = token_sums(logits, np.array([0, 0]), np.ones(2, bool), 0.0)
+  sums = sums_of(logits, np.array([0, 0]), np.ones(2, bool), 0.0)
   assert float(sums.loss) == pytest.approx(2e4)
 
 
-@pytest.mark.parametrize("chunk", [1, 5, 16, 17, 256])
-def test_chunks_change_neither_values_nor_gradients(chunk, example):
+@pytest.fixture(scope="module")
+def whole(example):
+  """A table and vectors, and the gradients and the sums of their logits as a whole."""
   _, targets, valid = example
   generator = np.random.default_rng(1)
   hidden = generator.standard_normal((TOKENS, MODEL)).astype(np.float32)
@@ -60,13 +64,19 @@ def test_chunks_change_neither_values_nor_gradients(chunk, example):
     sums = token_sums(hidden @ table.T, targets, valid, 0.1)
     return sums.loss, sums
 
+  return table, hidden, jax.jit(jax.grad(plain, (0, 1), has_aux=True))(table, hidden)
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 16, 17, 256])
+def test_chunks_change_neither_values_nor_gradients(chunk, example, whole):
+  (_, targets, valid), (table, hidden, expected) = example, whole
+
   def chunked(table, hidden):
     sums = chunked_sums(logits_of, table, hidden, jnp.asarray(targets), jnp.asarray(valid), 0.1, chunk)
     return sums.loss, sums
 
-  expected, sums = jax.grad(plain, (0, 1), has_aux=True)(table, hidden)
-  gradients, found = jax.jit(jax.grad(chunked, (0, 1), has_aux=True))(table, hidden)
-  for one, other in zip(jax.tree.leaves((gradients, found)), jax.tree.leaves((expected, sums)), strict=True):
+  found = jax.jit(jax.grad(chunked, (0, 1), has_aux=True))(table, hidden)
+  for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
