@@ -2,7 +2,9 @@
 
 `jax.pmap` spreads the work over the axis "data". The state goes in and comes out
 whole (`in_axes=None`, `out_axes=None`): each leaf is one array without a device
-axis, the same on every device.
+axis, the same on every device. JAX only maintains `pmap`: its successor,
+`jax.shard_map`, gives the same bits behind the functions of this file
+(`tests/runtime/test_shard_map.py`).
 """
 
 import os
