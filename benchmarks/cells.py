@@ -44,7 +44,7 @@ QUICK = (
   "decode.max_source_length=32",
   "decode.extra_length=3",
 )
-QUICK_PARAMETERS = 60_000
+QUICK_PARAMETERS = 200_000
 
 
 def main() -> None:
