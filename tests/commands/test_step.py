@@ -7,6 +7,7 @@ from etils import epath
 
 from tests.commands.lines import LINES, text
 from tests.example_commands import RESTORING, command_line, make_run
+from tests.model.example import random_state
 from transformer_jax import runs
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.translator import Translator
@@ -15,7 +16,6 @@ from transformer_jax.runs import checkpoint
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.classifier import Classifier
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_state
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def steps(tmp_path_factory):
   """A run with the checkpoints of steps 0, 3 and 5, of which that of step 3 is the best."""
   workdir = epath.Path(make_run(tmp_path_factory.mktemp("run")))
   checkpoints = checkpoint.Checkpoints(workdir, keep=3)
-  state = init_state(runs.open(workdir).config, TASK)
+  state = random_state(runs.open(workdir).config, TASK)
   generator = np.random.default_rng(0)
   for step, loss in ((3, 0.5), (5, 0.7)):
     params = jax.tree.map(lambda x: np.float32(x + generator.standard_normal(x.shape)), state.params)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model.example import CONFIG, float64, normal, options, perturbed
+from tests.model.example import CONFIG, float64, module_params, normal, options
 from transformer_jax.model.config import Activation, Dtype
 from transformer_jax.model.feed_forward import ACTIVATIONS, FeedForward
 from transformer_jax.paper import formulas
@@ -16,8 +16,8 @@ LENGTH = 13
 def test_equation_2():
   module = FeedForward(CONFIG)
   x = normal(0, LENGTH, CONFIG.d_model)
-  params = perturbed(module.init(jax.random.key(0), x)["params"])
-  result = module.apply({"params": params}, x)
+  params = module_params(module, x)
+  result = jax.jit(module.apply)({"params": params}, x)
   np.testing.assert_allclose(result, formulas.feed_forward(float64(params), x), atol=3e-6)
 
 
@@ -37,9 +37,9 @@ def test_activations(activation, expected):
 def test_bfloat16_is_close_and_keeps_float32_parameters():
   x = normal(0, LENGTH, CONFIG.d_model)
   module = FeedForward(options(dtype=Dtype.BFLOAT16))
-  params = perturbed(module.init(jax.random.key(0), x)["params"])
+  params = module_params(module, x)
   assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
-  result = module.apply({"params": params}, x)
+  result = jax.jit(module.apply)({"params": params}, x)
   assert result.dtype == jnp.bfloat16
   expected = formulas.feed_forward(float64(params), x)
   # A few roundings of 2^-9 relative to values of the size of the largest.

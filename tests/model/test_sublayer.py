@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.model.example import float64, normal, options, perturbed
+from tests.model.example import float64, module_params, normal, options
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.sublayer import Sublayer, layer_norm
 from transformer_jax.paper import formulas
@@ -19,10 +19,16 @@ def test_residual_and_layer_norm(pre_norm):
   def f(x):
     return x @ matrix
 
-  params = perturbed(module.init(jax.random.key(0), x, f, deterministic=True)["params"])
-  result = module.apply({"params": params}, x, f, deterministic=True)
+  params = module_params(module, x, f, deterministic=True)
+  result = jax.jit(lambda: module.apply({"params": params}, x, f, deterministic=True))()
   expected = formulas.sublayer(float64(params), x.astype(np.float64), f, pre_norm=pre_norm)
   np.testing.assert_allclose(result, expected, atol=2e-5)
+
+
+@jax.jit
+def value_and_gradient(params, x, factors):
+  found, gradient_of = jax.vjp(lambda x: layer_norm(options(layer_norm_epsilon=1e-6)).apply({"params": params}, x), x)
+  return found, *gradient_of(factors)
 
 
 @pytest.mark.parametrize("mean", [0, 1, 10, 100, 1000, 3000, -3000])
@@ -33,8 +39,7 @@ def test_layer_norm_and_its_gradients_are_exact_for_a_mean_of_many_spreads(width
   x = (mean + generator.standard_normal((LENGTH, width))).astype(np.float32)
   factors = generator.standard_normal((LENGTH, width)).astype(np.float32)
   scale, bias = generator.standard_normal((2, width)).astype(np.float32)
-  module = layer_norm(options(layer_norm_epsilon=1e-6))
-  found, gradient_of = jax.vjp(lambda x: module.apply({"params": {"scale": scale, "bias": bias}}, x), jnp.asarray(x))
+  found, gradient = value_and_gradient({"scale": scale, "bias": bias}, x, factors)
 
   centred = x.astype(np.float64) - np.mean(x, axis=-1, keepdims=True, dtype=np.float64)
   deviation = np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + 1e-6)
@@ -42,7 +47,7 @@ def test_layer_norm_and_its_gradients_are_exact_for_a_mean_of_many_spreads(width
   np.testing.assert_allclose(found, normal_x * scale + bias, atol=3e-6)
   # Behind the mean and the deviation, a gradient has no part along 1 and along the output.
   along = np.mean(g, axis=-1, keepdims=True) + normal_x * np.mean(g * normal_x, axis=-1, keepdims=True)
-  np.testing.assert_allclose(gradient_of(jnp.asarray(factors))[0], (g - along) / deviation, atol=1e-5)
+  np.testing.assert_allclose(gradient, (g - along) / deviation, atol=1e-5)
 
 
 def test_constant_input_is_not_divided_by_zero():

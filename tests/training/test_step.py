@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.model.example import float64, random_params
+from tests.model.example import float64, random_params, random_state
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, pack
 from transformer_jax.data.packing_report import PackingReport
@@ -18,7 +18,7 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK, batch_sums, decoder_input, decoder_output, segment_positions
-from transformer_jax.training.step import eval_step, init_params, init_state, train_step
+from transformer_jax.training.step import abstract_state, eval_step, init_params, init_state, train_step
 
 ROW_LENGTH, VOCAB, ROWS, STEPS = 13, 31, 5, 10
 CONFIG = Config(
@@ -154,31 +154,45 @@ def test_a_task_with_another_loss_is_trained_with_it():
   assert float(other["gradient_norm"]) == pytest.approx(2 * float(usual["gradient_norm"]), rel=1e-5)
 
 
-def train(devices: int, accumulation: int):
+def accumulating(accumulation: int) -> Config:
+  return dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, accumulation=accumulation))
+
+
+@functools.cache
+def update(count: int = 1, accumulation: int = 1):
+  """The training step on so many devices, traced and compiled once for all tests."""
+  return over(count, functools.partial(train_step, accumulating(accumulation), TASK), out_axes=(None, None))
+
+
+def placed(state, count: int = 1):
+  """The state on so many devices, as an update returns it: for another placement the update is compiled again."""
+  mesh = jax.sharding.Mesh(np.array(jax.devices()[:count]), (devices.AXIS,))
+  return jax.device_put(state, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec()))
+
+
+def train(count: int, accumulation: int):
   """Ten steps with dropout; the state and the metrics.
 
   A batch is five rows with different numbers of tokens, filled up with empty
   rows where five cannot be shared out.
   """
-  rows = packed(copying_pairs(60))
-  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, accumulation=accumulation))
-  batches = Batches(PackedRows(rows, PackingReport(), ""), ROWS, config.train.seed, multiple=devices * accumulation)
-  step = over(devices, functools.partial(train_step, config, TASK), out_axes=(None, None))
-  state, history = init_state(config, TASK), []
+  rows, config = packed(copying_pairs(60)), accumulating(accumulation)
+  batches = Batches(PackedRows(rows, PackingReport(), ""), ROWS, config.train.seed, multiple=count * accumulation)
+  state, history = placed(random_state(config, TASK), count), []
   for i in range(STEPS):
-    state, metrics = step(state, shares(batches[i], devices))
+    state, metrics = update(count, accumulation)(state, shares(batches[i], count))
     history.append(jax.device_get(metrics))  # waits, as queued steps of several CPU devices can deadlock
   return jax.device_get(state), history
 
 
 @pytest.fixture(scope="module")
 def one_device():
-  return train(devices=1, accumulation=1)
+  return train(1, accumulation=1)
 
 
-@pytest.mark.parametrize(("devices", "accumulation"), [pytest.param(8, 1, marks=pytest.mark.long), (2, 4)])
-def test_devices_and_accumulation_change_nothing(one_device, devices, accumulation):
-  state, history = train(devices, accumulation)
+@pytest.mark.parametrize(("count", "accumulation"), [pytest.param(8, 1, marks=pytest.mark.long), (2, 4)])
+def test_devices_and_accumulation_change_nothing(one_device, count, accumulation):
+  state, history = train(count, accumulation)
   for one, other in zip(history, one_device[1], strict=True):
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=2e-5), one, other)
   jax.tree.map(functools.partial(np.testing.assert_allclose, atol=2e-6), state.params, one_device[0].params)
@@ -202,25 +216,24 @@ def test_metrics(one_device):
 
 
 def test_a_batch_without_a_finite_loss_changes_only_the_number_of_the_step(one_device):
-  step = over(1, functools.partial(train_step, CONFIG, TASK), out_axes=(None, None))
-  batches = Batches(PackedRows(packed(copying_pairs(60)), PackingReport(), ""), ROWS, CONFIG.train.seed)
+  step, batches = update(), Batches(PackedRows(packed(copying_pairs(60)), PackingReport(), ""), ROWS, CONFIG.train.seed)
   good = jax.device_get(one_device[0])
   broken = jax.tree.map(np.array, good)
   table = broken.params["target_embedding"]["table"]
   table[batches[0].rows[0, TARGET, 0]] = np.inf
-  new, metrics = jax.device_get(step(broken, shares(batches[0], 1)))
+  new, metrics = jax.device_get(step(placed(broken), shares(batches[0], 1)))
   assert metrics["skipped"] and new.step == broken.step + 1
   assert all(value == 0 for value in jax.tree.leaves(metrics["sums"]))
   jax.tree.map(np.testing.assert_array_equal, new.replace(step=broken.step), broken)
   # The next update has the learning rate that this one would have had.
-  after, metrics = jax.device_get(step(good.replace(step=good.step + 1), shares(batches[STEPS], 1)))
-  without, expected = jax.device_get(step(good, shares(batches[STEPS], 1)))
+  after, metrics = jax.device_get(step(placed(good.replace(step=good.step + 1)), shares(batches[STEPS], 1)))
+  without, expected = jax.device_get(step(placed(good), shares(batches[STEPS], 1)))
   assert not metrics["skipped"] and metrics["learning_rate"] == expected["learning_rate"]
   assert after.step == without.step + 1
 
 
 def test_every_parameter_is_trained(one_device):
-  before = jax.device_get(init_params(CONFIG, TASK))
+  before = random_state(CONFIG, TASK).params  # as in `train`
   for new, old in zip(jax.tree.leaves(one_device[0].params), jax.tree.leaves(before), strict=True):
     assert np.any(new != old) and np.all(np.isfinite(new))
 
@@ -229,8 +242,7 @@ def test_every_parameter_is_trained(one_device):
 def loss_of():
   """(state, places of two equal rows in the batch) -> the loss with dropout."""
   rows = np.repeat(packed(copying_pairs(60))[:1], 2, axis=0)
-  step = over(1, functools.partial(train_step, CONFIG, TASK), out_axes=(None, None))
-  return lambda state, index: float(step(state, shares(Batch(rows, np.int32(index)), 1))[1]["sums"].loss)
+  return lambda state, index: float(update()(placed(state), shares(Batch(rows, np.int32(index)), 1))[1]["sums"].loss)
 
 
 @pytest.mark.long
@@ -256,32 +268,37 @@ def test_evaluation_sums_over_devices_without_dropout(params):
 
 
 def test_the_gradient_is_of_the_mean_over_all_tokens_of_all_devices():
-  """Adam would hide a wrong scale, and a mean of the devices' means is another gradient: their tokens differ."""
-  config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, dropout=0.0))
-  rows, state = packed(copying_pairs(60))[:8], init_state(config, TASK)
+  """Adam would hide a wrong scale, and a mean of means is another gradient: the tokens of devices and parts differ."""
+  rows, state = packed(copying_pairs(60))[:8], random_state(CONFIG, TASK)
   rows[5:, TARGET_SEGMENTS, 2:] = 0
-  batch = shares(Batch(rows, np.arange(8, dtype=np.int32)), 8)
-  after, metrics = over(8, functools.partial(train_step, config, TASK), out_axes=(None, None))(state, batch)
+  batch = Batch(rows, np.arange(8, dtype=np.int32))
+  after, metrics = update(2, accumulation=4)(placed(state, 2), shares(batch, 2))
+  _, dropout_key = jax.random.split(jax.random.key(CONFIG.train.seed, impl="threefry2x32"))
 
   @jax.jit
   @jax.grad
   def gradient_of(params):
-    sums = batch_sums(config, params, rows, None)
+    keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.fold_in(dropout_key, 0)))(batch.places)
+    sums = batch_sums(CONFIG, params, rows, keys)
     return sums.loss / sums.tokens
 
   expected = gradient_of(state.params)
   norm = np.sqrt(sum(np.sum(np.square(g)) for g in jax.tree.leaves(expected)))
   assert float(metrics["gradient_norm"]) == pytest.approx(float(norm), rel=1e-5)
   first_moment = after.optimizer[0].mu
-  found = jax.tree.map(lambda m: m / (1 - config.train.beta1), first_moment)
+  found = jax.tree.map(lambda m: m / (1 - CONFIG.train.beta1), first_moment)
   jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-6), found, expected)
 
 
 def test_the_seed_decides_the_first_parameters():
-  params = init_params(CONFIG, TASK)
-  jax.tree.map(np.testing.assert_array_equal, params, init_params(CONFIG, TASK))
-  other = init_params(dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, seed=8)), TASK)
-  assert np.any(params["target_embedding"]["table"] != other["target_embedding"]["table"])
+  def tables(seed):
+    config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, seed=seed))
+    params = init_params(config, TASK)
+    return params["target_embedding"]["table"], params["encoder"]["layers_0"]["attention"]["query"]["kernel"]
+
+  found, again, others = (jax.jit(functools.partial(tables, seed))() for seed in (7, 7, 8))
+  jax.tree.map(np.testing.assert_array_equal, found, again)
+  assert all(np.any(one != other) for one, other in zip(found, others, strict=True))
 
 
 def with_moving_average(decay):
@@ -292,13 +309,12 @@ def with_moving_average(decay):
 def test_the_moving_average_follows_the_parameters():
   config, rows = with_moving_average(0.25), packed(copying_pairs(60))[:ROWS]
   step = over(1, functools.partial(train_step, config, TASK), out_axes=(None, None))
-  state, plain = init_state(config, TASK), init_state(CONFIG, TASK)
-  plain_step = over(1, functools.partial(train_step, CONFIG, TASK), out_axes=(None, None))
+  state, plain = placed(init_state(config, TASK)), placed(init_state(CONFIG, TASK))
   jax.tree.map(np.testing.assert_array_equal, state.average, state.params)
   average = float64(state.params)
   batch = shares(Batch(rows, np.arange(ROWS, dtype=np.int32)), 1)
   for t in range(1, 6):
-    (state, _), (plain, _) = step(state, batch), plain_step(plain, batch)
+    (state, _), (plain, _) = step(state, batch), update()(plain, batch)
     d = min(0.25, (1 + t) / (10 + t))
     average = jax.tree.map(lambda a, p, d=d: d * a + (1 - d) * p, average, float64(state.params))
     jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-6), state.average, average)
@@ -307,7 +323,7 @@ def test_the_moving_average_follows_the_parameters():
 
 
 def test_without_a_moving_average_the_state_has_no_more_arrays(one_device):
-  for state in (init_state(CONFIG, TASK), one_device[0]):
+  for state in (abstract_state(CONFIG, TASK), one_device[0]):
     assert state.average is None and state.params_for_decoding is state.params
     assert len(jax.tree.leaves(state)) == len(jax.tree.leaves([state.step, state.params, state.optimizer]))
 
