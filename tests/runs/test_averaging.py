@@ -22,14 +22,14 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, checkpoint_files, restore, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop
 
 CONFIG = Config(
-  model=ModelConfig(vocab_size=277, num_layers=1, d_model=8, d_ff=13, num_heads=2),
+  model=SequenceToSequenceConfig(vocab_size=277, num_layers=1, d_model=5, hidden_size=7),  # of few arrays
   train=TrainConfig(keep=5),
   decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
 )

@@ -18,7 +18,7 @@ from tests.model.example import random_state
 from transformer_jax import runs
 from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, locks, reading, restore, resume, run_folder
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
@@ -27,7 +27,7 @@ from transformer_jax.training.step import abstract_state
 
 CONFIG = Config(
   data=DataConfig(row_length=16),
-  model=ModelConfig(vocab_size=265, num_layers=1, d_model=6, d_ff=7, num_heads=2),
+  model=SequenceToSequenceConfig(vocab_size=265, num_layers=1, d_model=5, hidden_size=7),  # of few arrays
   train=TrainConfig(batch_tokens=64),
 )
 
@@ -253,7 +253,7 @@ def params_read(folder):
 
 def test_a_negated_matrix_is_damage(state, two_steps, tmp_path, capfd):
   folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
-  negate(folder / "checkpoints" / "5", "params", "target_embedding/table")
+  negate(folder / "checkpoints" / "5", "params", "embedding/table")
   step, params = params_read(folder)
   assert step == 3
   jax.tree.map(np.testing.assert_array_equal, params, state.params)
@@ -269,7 +269,7 @@ def test_the_sums_of_older_checkpoints_are_read(state, two_steps, tmp_path, capf
   assert json.loads(path.read_text())["params"].keys() == sums.keys()
   path.write_text(json.dumps({"params": sums}))
   assert params_read(folder)[0] == 5
-  path.write_text(json.dumps({"params": sums | {"target_embedding/table": 1}}))
+  path.write_text(json.dumps({"params": sums | {"embedding/table": 1}}))
   assert params_read(folder)[0] == 3
   assert "step 5 is damaged and not used: params holds other numbers than were saved" in capfd.readouterr().err
 
