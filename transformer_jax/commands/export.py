@@ -10,8 +10,8 @@ DESCRIPTION = """\
 Writes the model of a run in another format: a folder with parameters, vocabulary and configuration. `safetensors` is a
 run folder with its parameters in one file, which every command that decodes can use. `ctranslate2` is for the engine
 CTranslate2, `marian-hf` a folder for MarianMTModel and MarianTokenizer of Hugging Face transformers, `bert` and `gpt2`
-folders for their BertModel and GPT2LMHeadModel. If a format cannot express an option of the model, the command says so
-and writes nothing.
+folders for their BertModel and GPT2LMHeadModel. `stablehlo` has the run's greedy and beam search as programs that JAX
+runs without this project. If a format cannot express an option of the model, the command says so and writes nothing.
 """
 
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"--{kind.option.name}",
         choices=kind.option.values,
         metavar="TYPE",
-        help=f"of the numbers, for {name}: {default} (default), {', '.join(others)}",
+        help=f"{kind.option.what}, for {name}: {default} (default), {', '.join(others)}",
       )
 
 

@@ -1,6 +1,7 @@
 """The programs for one batch of sentences: the search for translations, and the probability of given translations."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from jax.extend.core import jaxpr_as_fun
 from transformer_jax.analysis import operations
 from transformer_jax.data.tokenizer import BOS, PAD
 from transformer_jax.decoding import continuous_batching
-from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step
+from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search
 from transformer_jax.decoding.ensemble import Ensemble
 from transformer_jax.model import masking
 from transformer_jax.runtime import devices
@@ -67,6 +68,20 @@ def search(
   return continuous_batching.search(step, admit, cache, limits, slots, max_length, options)
 
 
+def search_together(
+  model: nn.Module, options: SearchOptions, params: Params, source: jax.Array, *, extra_length: int
+) -> Hypotheses:
+  """`search` without a queue: all sentences start together, each has room for its output, and the last one ends it.
+
+  The two dimensions of `source` may be symbolic, as `jax.export` has them.
+  """
+  max_length = source.shape[1] + extra_length
+  memories = jax.vmap(functools.partial(_memory, model, params))(source)
+  cache = first_cache(model, params, memories, max_length, options.beam_size)
+  step = functools.partial(decode_step, model, params)
+  return beam_search(step, cache, _limits(source, extra_length), max_length, options)
+
+
 def _limits(source: jax.Array, extra_length: int) -> jax.Array:
   lengths = jnp.sum(source != PAD, axis=1, dtype=jnp.int32)
   return jnp.where(lengths > 0, lengths + extra_length, 0)
@@ -79,20 +94,21 @@ def encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) 
 
 def _encoded(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[Any, int]:
   """The result of `encode_all`, and the bytes of the largest array. Groups of padding cost nothing."""
-  variables = {"params": params}
-
-  def encode(source: jax.Array) -> Any:
-    memory = _encode(model, variables, source)
-    return model.apply(variables, memory, source != PAD, method="precompute_cross_attention")
-
   groups = source.reshape(-1, slots, source.shape[1])
-  encode_group, largest = _traced(jax.vmap(encode), groups[0])
+  encode_group, largest = _traced(jax.vmap(functools.partial(_memory, model, params)), groups[0])
 
   def encode_unless_padding(group: jax.Array) -> Any:
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(encode_group, group))
     return jax.lax.cond(jnp.any(group != PAD), encode_group, lambda _: nothing, group)
 
   return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(encode_unless_padding, groups)), largest
+
+
+def _memory(model: nn.Module, params: Params, source: jax.Array) -> Any:
+  """The decoder's memory of one sentence `[length]`."""
+  variables = {"params": params}
+  memory = _encode(model, variables, source)
+  return model.apply(variables, memory, source != PAD, method="precompute_cross_attention")
 
 
 def _decoder(
@@ -190,7 +206,7 @@ def _encode(model: nn.Module, variables: Any, source: jax.Array) -> Any:
   """One sentence `[length]` -> memory `[length, model]`."""
   valid = source != PAD
   return model.apply(
-    variables, source, jnp.arange(len(source)), masking.padding_mask(valid, valid), method="encode"
+    variables, source, jnp.arange(source.shape[0]), masking.padding_mask(valid, valid), method="encode"
   )
 
 

@@ -130,7 +130,7 @@ def beam_search(step: Step, cache: Any, limits: jax.Array, max_length: int, opti
     return jax.vmap(one_step)(search, log_probs, limits), cache
 
   new = new_search(max_length, options)
-  start = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(limits), *x.shape)), new), cache
+  start = jax.tree.map(lambda x: jnp.broadcast_to(x, (*limits.shape, *x.shape)), new), cache
   search, _ = jax.lax.while_loop(lambda state: ~jnp.all(done(state[0], limits)), body, start)
   return search.finished
 

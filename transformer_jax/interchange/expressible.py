@@ -1,7 +1,7 @@
 """What a format cannot express: one sentence and no model, rather than another model."""
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from transformer_jax import registry
 from transformer_jax.config import Config
@@ -10,7 +10,7 @@ from transformer_jax.runtime.errors import InputError
 
 Kind = TypeVar("Kind", bound=AnyModelConfig)
 
-_TAKES_ALL = "choose --to safetensors, which takes every model"
+TAKES_ALL = "choose --to safetensors, which takes every model"
 
 
 def transformer(config: Config, to: str, only: Mapping[str, object]) -> ModelConfig:
@@ -29,7 +29,7 @@ def transformer(config: Config, to: str, only: Mapping[str, object]) -> ModelCon
     if width * model.num_heads != model.d_model:
       raise InputError(
         f"config.model.{name} is {width}, but in the format {to} it is d_model / num_heads = "
-        f"{model.d_model / model.num_heads:g}: {_TAKES_ALL}"
+        f"{model.d_model / model.num_heads:g}: {TAKES_ALL}"
       )
   return model
 
@@ -48,9 +48,14 @@ def of_kind(config: Config, kind: type[Kind], to: str, only: Mapping[str, object
   """
   model = config.model
   if not isinstance(model, kind):
-    raise InputError(f"the format {to} has no {registry.name_of(model)} model: {_TAKES_ALL}")
+    refuse(config, to)
   for name, value in only.items():
     found = getattr(model, name)
     if found != value:
-      raise InputError(f"config.model.{name} is {found}, but the format {to} has only {value}: {_TAKES_ALL}")
+      raise InputError(f"config.model.{name} is {found}, but the format {to} has only {value}: {TAKES_ALL}")
   return model
+
+
+def refuse(config: Config, to: str) -> NoReturn:
+  """Raises InputError, as the format has no model of this family."""
+  raise InputError(f"the format {to} has no {registry.name_of(config.model)} model: {TAKES_ALL}")

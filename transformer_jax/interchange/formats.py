@@ -9,10 +9,12 @@ class Option(NamedTuple):
   Attributes:
     name: the flag without its dashes.
     values: what it may be; the first is the default.
+    what: what it chooses, for the flag's help.
   """
 
   name: str
   values: tuple[str, ...]
+  what: str = "of the numbers"
 
 
 class Format(NamedTuple):
@@ -35,6 +37,9 @@ FORMATS = {
     Option("quantization", ("float32", "int8", "int8_float32", "float16", "bfloat16")),
   ),
   "marian-hf": Format("transformer_jax.interchange.marian_hf"),
+  "stablehlo": Format(
+    "transformer_jax.interchange.stablehlo", Option("parameters", ("inside", "beside"), "where the parameters are")
+  ),
   "bert": Format("transformer_jax.interchange.bert"),
   "gpt2": Format("transformer_jax.interchange.gpt2"),
 }

@@ -13,7 +13,7 @@ from transformer_jax.runtime.errors import InputError, one_line
 _PUBLIC = ("time", "data", "packing", "machine", "versions")
 
 
-def card(run: Run, model: Model, usage: str, header: Mapping[str, Any]) -> bytes:
+def card(run: Run, model: Model, usage: str, header: Mapping[str, Any], *, own_search: bool = False) -> bytes:
   """The page in Markdown.
 
   Args:
@@ -21,6 +21,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any]) -> bytes
     model: the run's model.
     usage: how to use the folder, in Markdown.
     header: the values of the page's YAML header, JSON values.
+    own_search: the folder has the run's own search, and not that of another library.
   """
   parts = [
     "---",
@@ -32,7 +33,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any]) -> bytes
     f"Trained by transformer_jax; the checkpoint of step {model.step:,}.",
     "",
     usage,
-    *(f"\n{note}" for note in search_notes(model)),
+    *(f"\n{note}" for note in ([] if own_search else search_notes(model))),
     "\n## Scores\n",
     _json(_scores(run)) if _scores(run) else "The run has no validation.",
     "\n## Config\n",

@@ -140,7 +140,7 @@ class Bahdanau(EncoderDecoder):
   def initial_state(self, annotations: jax.Array, mask: jax.Array) -> DecoderState:
     """s_0 = tanh(W_s h_1), with h_1 read from the right: mask `[query, source]` -> a state for each query."""
     backward = annotations[last_read(mask, reverse=True), self.config.hidden_size :]
-    return DecoderState(jnp.tanh(self.initial(backward)), zeros(len(mask), annotations.shape[1]))
+    return DecoderState(jnp.tanh(self.initial(backward)), zeros(mask.shape[0], annotations.shape[1]))
 
   def precompute_cross_attention(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
     initial = take(self.initial_state(memory, source_valid[None]), jnp.int32(0))

@@ -79,7 +79,7 @@ class LSTM(nn.Module):
       The states after each position, `[length, hidden]` each.
     """
     if initial is None:
-      initial = State(*(zeros(len(x), self.hidden_size) for _ in State._fields))
+      initial = State(*(zeros(x.shape[0], self.hidden_size) for _ in State._fields))
     return recurrence(LSTM.advance, self, self.inputs(x), restarts, initial, reverse=reverse)
 
   def inputs(self, x: jax.Array) -> jax.Array:

@@ -130,7 +130,7 @@ class Luong(Stacks):
       self,
       (self.decoder.inputs(x), kept, mask),
       restarts,
-      DecoderState(initial, zeros(len(x), config.d_model)),
+      DecoderState(initial, zeros(x.shape[0], config.d_model)),
     )
     return states.attentional
 

@@ -36,7 +36,7 @@ class RNN(nn.Module):
     Returns:
       The states after each position, `[length, hidden]` float32.
     """
-    initial = zeros(len(x), self.hidden_size) if initial is None else initial
+    initial = zeros(x.shape[0], self.hidden_size) if initial is None else initial
     return recurrence(RNN.advance, self, self.inputs(x), restarts, initial, reverse=reverse)
 
   def inputs(self, x: jax.Array) -> jax.Array:

@@ -1,0 +1,115 @@
+"""The programs of `export --to stablehlo`, run by a process that has no transformer_jax, against `translate`."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+from jax import export as jax_export
+
+from tests.parity import exported
+from tests.recurrent.example import CONFIGS
+from transformer_jax.config import Config
+from transformer_jax.decoding.translator import Translator
+from transformer_jax.interchange import stablehlo
+from transformer_jax.interchange.export import export
+from transformer_jax.language.config import GPTConfig
+from transformer_jax.model.config import Dtype
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.runs import params_file, run_folder
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks.translation import TASK
+from transformer_jax.training.step import init_params
+
+pytest.importorskip("flatbuffers")
+
+# Runs the program of the page on the lines of standard input, with each of the files.
+RUNNER = """\
+import json, pathlib, sys
+sys.modules["transformer_jax"] = None
+code = pathlib.Path("README.md").read_text().split("```python\\n")[1].split("```")[0].split("\\nfor text,")[0]
+lines, results = json.load(sys.stdin), []
+for program in sys.argv[1:]:
+  names = {}
+  exec(code.replace("beam.jax", program), names)
+  results.append(list(names["translate"](lines)))
+print(json.dumps(results))
+"""
+
+
+def random_run(config, folder):
+  """A run folder of random weights."""
+  generator = np.random.default_rng(0)
+  shapes = jax.eval_shape(lambda: init_params(config, TASK))
+  params = jax.tree.map(lambda x: np.float32(0.4 * generator.standard_normal(x.shape)), shapes)
+  folder.mkdir()
+  params_file.write(folder, params, 5, Dtype.FLOAT32)
+  run_folder.begin_run(epath.Path(folder), config, exported.tokenizer(), [])
+  return folder
+
+
+def transformer_run(folder):
+  config = exported.config()
+  return exported.export_of(config, exported.params_of(config), folder, "stablehlo"), folder / "run"
+
+
+def recurrent_run(name, folder):
+  config = exported.config()
+  config = dataclasses.replace(config, model=dataclasses.replace(CONFIGS[name], vocab_size=exported.VOCAB))
+  run = random_run(config, folder / "run")
+  export(run, folder / "model", "stablehlo", parameters="beside")
+  return folder / "model", run
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("rnn-context", "gru", "reversed", "luong-concat")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["transformer", "bahdanau", *SLOW])
+def test_translations_and_scores_are_those_of_translate(tmp_path, name):
+  folder, run = transformer_run(tmp_path) if name == "transformer" else recurrent_run(name, tmp_path)
+  programs = {"beam.jax": 3} | ({"greedy.jax": 1} if name == "transformer" else {})
+  command = [sys.executable, "-W", "error", "-c", RUNNER, *programs]
+  given = json.dumps(exported.lines())
+  done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, cwd=folder)
+  assert (done.returncode, done.stderr) == (0, "")
+  translator = Translator.load(run)
+  for (program, beam_size), found in zip(programs.items(), json.loads(done.stdout), strict=True):
+    expected = translator.translate(exported.lines(), beam_size=beam_size, return_scores=True)
+    assert [text for text, _ in found] == [translation.text for translation in expected], program
+    np.testing.assert_allclose([score for _, score in found], [each.score for each in expected], rtol=2e-5)
+    written = jax_export.deserialize(bytearray((folder / program).read_bytes()))
+    assert written.platforms == ("cpu", "cuda", "tpu")
+    assert [str(size) for size in written.in_avals[-1].shape] == ["sentences", "length"]
+
+
+def refuses(tmp_path, config, message, **options):
+  run = random_run(config, tmp_path / "run")
+  with pytest.raises(InputError, match=message):
+    export(run, tmp_path / "model", "stablehlo", **options)
+  assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_only_models_that_translate():
+  model = GPTConfig(vocab_size=exported.VOCAB, num_layers=1, d_model=8, d_ff=13, num_heads=2)
+  with pytest.raises(InputError, match="the format stablehlo has no gpt model: choose --to safetensors"):
+    stablehlo.require(Config(model=model))
+
+
+@pytest.mark.long
+def test_a_model_that_needs_to_know_the_length_is_refused(tmp_path, monkeypatch):
+  def encode(self, source, *arguments, **options):
+    return np.zeros(len(source))
+
+  monkeypatch.setattr(Transformer, "encode", encode)
+  refuses(tmp_path, exported.config(), "^the format stablehlo cannot express the transformer model: .*; choose --to")
+
+
+@pytest.mark.long
+def test_parameters_that_fill_a_file_are_beside(tmp_path, monkeypatch):
+  monkeypatch.setattr(stablehlo, "_MOST_BYTES", 1000)
+  refuses(tmp_path, exported.config(), "0.0 GB of parameters are too many for a program: choose --parameters beside")
