@@ -36,12 +36,10 @@ PARAMETERS = 2_560_512  # of configs/multi30k.py
 TOLERANCE = 0.02
 QUICK = (
   "model.d_model=16",
-  "model.vocab_size=330",
-  "data.row_length=32",
-  "train.batch_tokens=128",
+  "model.vocab_size=1000",
+  "train.batch_tokens=256",
   "train.warmup_steps=20",
   "decode.beam_size=1",
-  "decode.max_source_length=32",
   "decode.extra_length=3",
 )
 QUICK_PARAMETERS = 200_000
