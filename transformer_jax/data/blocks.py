@@ -14,7 +14,7 @@ from transformer_jax.data import fingerprint, pipeline
 from transformer_jax.data.documents import Chunk, encode_documents, open_text
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.runtime.errors import InputError
 
 TOKENS, SEGMENTS = range(2)
@@ -38,11 +38,13 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   """
   data = config.data
   text = open_text(data, which)
-  content = fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
+  end = config.model.end_token
+  values = (_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
+  content = fingerprint.of_values(*values, *([] if end == EOS else [end]))  # old caches stay valid
   report, dtype = PackingReport(), pipeline.row_type(tokenizer.vocab_size)
 
   def pack() -> Iterator[np.ndarray]:
-    yield from pack_blocks(encode_documents(text, tokenizer), data.row_length, report, dtype)
+    yield from pack_blocks(encode_documents(text, tokenizer, end), data.row_length, report, dtype)
     if not report.rows:
       raise InputError(f"{which} is empty: there is nothing to read")
 

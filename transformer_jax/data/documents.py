@@ -86,18 +86,22 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[Iterator[str]]:
   return (paragraph for blank, paragraph in itertools.groupby(lines, lambda line: not line.strip()) if not blank)
 
 
-def line_feed(tokenizer: Tokenizer) -> int:
-  """The token that stands for a line feed."""
-  return tokenizer.encode("\n")[-1]
+def line_feed(tokenizer: Tokenizer) -> int | None:
+  """The token that stands for a line feed; None for a vocabulary that has none."""
+  return next(iter(tokenizer.encode("\n")[::-1]), None)
 
 
 def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
   """A text's tokens, without BOS and EOS; `decode_text` is the inverse."""
+  if not tokenizer.lines_apart:
+    return tokenizer.encode(text)
   return join_lines(tokenizer.encode_batch(text.split("\n")), line_feed(tokenizer))
 
 
 def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
   """The inverse of `encode_text`; any token numbers give a text."""
+  if not tokenizer.lines_apart:
+    return tokenizer.decode(ids)
   lines: list[list[int]] = [[]]
   separator = line_feed(tokenizer)
   for token in ids:
@@ -108,11 +112,11 @@ def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
   return "\n".join(map(tokenizer.decode, lines))
 
 
-def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer) -> Iterator[Chunk]:
+def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer, end: int = EOS) -> Iterator[Chunk]:
   """The tokens of documents with an EOS after each; at most some millions of characters are encoded at once."""
   separator = line_feed(tokenizer)
   for lines in gathered(_marked(documents), AT_ONCE, lambda line: 1024 + len(line[0])):
-    yield from _encoded(lines, tokenizer, separator)
+    yield from _encoded(lines, tokenizer, separator, end)
 
 
 def _marked(documents: Iterable[Iterable[str]]) -> Iterator[tuple[str, bool, bool]]:
@@ -128,22 +132,24 @@ def _marked(documents: Iterable[Iterable[str]]) -> Iterator[tuple[str, bool, boo
       yield previous, first, True
 
 
-def _encoded(lines: list[tuple[str, bool, bool]], tokenizer: Tokenizer, separator: int) -> Iterator[Chunk]:
+def _encoded(
+  lines: list[tuple[str, bool, bool]], tokenizer: Tokenizer, separator: int | None, end: int
+) -> Iterator[Chunk]:
   tokens: list[int] = []
   for (_, first, last), encoded in zip(lines, tokenizer.encode_batch([line for line, _, _ in lines]), strict=True):
-    if not first:
+    if not first and separator is not None:
       tokens.append(separator)
     tokens += encoded
     if last:
-      yield np.array([*tokens, EOS]), True
+      yield np.array([*tokens, end]), True
       tokens = []
   if tokens:
     yield np.array(tokens), False
 
 
-def join_lines(lines: Iterable[Sequence[int] | np.ndarray], separator: int) -> list[int]:
+def join_lines(lines: Iterable[Sequence[int] | np.ndarray], separator: int | None) -> list[int]:
   """The tokens of a text, given the tokens of its lines."""
   joined: list[int] = []
   for number, line in enumerate(lines):
-    joined.extend(line if number == 0 else [separator, *line])
+    joined.extend(line if number == 0 or separator is None else [separator, *line])
   return joined

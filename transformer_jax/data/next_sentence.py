@@ -75,7 +75,7 @@ class Lines(Sequence[np.ndarray]):
     tokens, ends = [np.zeros(0, dtype)], [0]
     not_blank = (line for line in lines if line.strip())
     for texts in gathered(not_blank, AT_ONCE, lambda line: 1024 + len(line)):
-      encoded = tokenizer.encode_batch(texts)
+      encoded = [line for line in tokenizer.encode_batch(texts) if line]  # an imported vocabulary may drop all of it
       tokens.append(np.fromiter(itertools.chain.from_iterable(encoded), dtype))
       ends += map(len, encoded)
     self._tokens, self._ends = np.concatenate(tokens), np.cumsum(ends)
@@ -95,7 +95,9 @@ class Lines(Sequence[np.ndarray]):
     return self._tokens[self._ends[index] : self._ends[index + 1]]
 
 
-def next_sentence_rows(documents: Sequence[Text], row_length: int, separator: int) -> Iterator[tuple[np.ndarray, int]]:
+def next_sentence_rows(
+  documents: Sequence[Text], row_length: int, separator: int | None
+) -> Iterator[tuple[np.ndarray, int]]:
   """Rows of pairs, `[3, row_length]` each, and the number of tokens that were cut off each.
 
   A row takes lines of a document until it is full, and at least two. The lines
@@ -107,7 +109,7 @@ def next_sentence_rows(documents: Sequence[Text], row_length: int, separator: in
   Args:
     documents: the tokens of each line of each document; no line is empty.
     row_length: the tokens of a row.
-    separator: the token between two lines of a text.
+    separator: the token between two lines of a text; None is none.
   """
   generator = np.random.default_rng(0)
   room = row_length - 3

@@ -13,6 +13,6 @@ def segment_positions(segments: jax.Array) -> jax.Array:
   return index - jax.lax.cummax(jnp.where(first, index, 0))
 
 
-def decoder_input(target: jax.Array, positions: jax.Array) -> jax.Array:
-  """The target shifted right by one, with BOS first, in each segment: `[length]` -> `[length]`."""
-  return jnp.where(positions == 0, BOS, jnp.roll(target, 1))
+def decoder_input(target: jax.Array, positions: jax.Array, start: int = BOS) -> jax.Array:
+  """The target shifted right by one, with `start` first, in each segment: `[length]` -> `[length]`."""
+  return jnp.where(positions == 0, start, jnp.roll(target, 1))

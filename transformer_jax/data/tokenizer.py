@@ -47,6 +47,8 @@ class Tokenizer:
   Attributes:
     vocab_size: the number of pieces; PAD, UNK, BOS, EOS and 256 bytes are included.
     longest_piece: the most bytes that one piece spells.
+    silent: special pieces that a language model never writes.
+    lines_apart: whether each line of a text is encoded by itself, with a line feed between two lines.
 
   Raises:
     InputError: `model` is no SentencePiece model, or one without these properties.
@@ -56,6 +58,9 @@ class Tokenizer:
     >>> tokenizer.decode(tokenizer.encode("a small  mouse"))
     'a small  mouse'
   """
+
+  silent: tuple[int, ...] = (PAD, UNK, BOS)
+  lines_apart = True
 
   def __init__(self, model: bytes, name: str = "the SentencePiece model"):
     try:

@@ -110,7 +110,12 @@ def attention_of_pair(
 
 
 def attention_of_text(
-  program: Program, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None
+  program: Program,
+  params: Params,
+  tokenizer: Tokenizer,
+  tokens: Sequence[int],
+  most: int | None,
+  signs: tuple[int, int] = (BOS, EOS),
 ) -> Attention:
   """The attention of a language model that predicts each token of a text from those before it.
 
@@ -120,18 +125,20 @@ def attention_of_text(
     tokenizer: the model's tokenizer.
     tokens: the text's tokens, without BOS and EOS.
     most: the most positions of the model; None is no limit.
+    signs: the tokens in front of a text and behind it.
 
   Raises:
     InputError: the text is too long, or the model has no attention.
   """
-  read = [BOS, *tokens]
+  read = [signs[0], *tokens]
   if most is not None and len(read) > most:
     raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
   length = padded(len(read)) if most is None else min(padded(len(read)), most)
   [row] = buckets.pad([read], 1, length, PAD)
-  mask = masking.combine(masking.causal_mask(length), masking.padding_mask(row != PAD, row != PAD))
+  valid = jnp.arange(length) < len(read)
+  mask = masking.combine(masking.causal_mask(length), masking.padding_mask(valid, valid))
   weights = program(params, row, jnp.arange(length), mask)
-  pieces = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, EOS])]
+  pieces = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, signs[1]])]
   return Attention((), pieces[0], pieces[1], cut(weights, 0, len(read)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.documents import decode_text, encode_text
-from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
+from transformer_jax.data.tokenizer import PAD, Tokenizer
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
 from transformer_jax.decoding.buckets import pad
 from transformer_jax.decoding.sampling import SamplingOptions, sample
@@ -103,7 +103,7 @@ class Generator:
     """
     require_option("samples", samples, samples > 0, "positive")
     require_option("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
-    options, tokens = _options(temperature, top_k, top_p), self._encode(prompt)
+    options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt)
     whole, most = self._whole(len(tokens), max_tokens, warn), self.config.model.most_positions
     length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
     function, [padded] = self._function(options, length), pad([tokens], 1, length, PAD)
@@ -113,7 +113,7 @@ class Generator:
       found, count = jax.device_get(function(self._params, padded, size, jax.random.fold_in(key, number)))
       written = found[:count].tolist()
       text = decode_text(self._tokenizer, written)[len(prompt) :]
-      return Sample(text, int(count) - len(tokens), written[-1] == EOS)
+      return Sample(text, int(count) - len(tokens), written[-1] == options.end)
 
     return list(devices.at_once(write, range(samples)))
 
@@ -123,12 +123,22 @@ class Generator:
     Raises:
       InputError: the text is too long, or no text.
     """
-    most = self.config.model.most_positions
-    return attention_of_text(self._attention, self._params, self._tokenizer, self._encode(text), most)
+    model, tokens = self.config.model, self._encode(text)
+    signs = model.start_token, model.end_token
+    return attention_of_text(self._attention, self._params, self._tokenizer, tokens, model.most_positions, signs)
 
   @functools.cached_property
   def _attention(self) -> Program:
     return attention_program(self._model)
+
+  def _options(self, temperature: float, top_k: int, top_p: float) -> SamplingOptions:
+    require_option("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
+    require_option("top_k", top_k, top_k >= 0, "0 or more")
+    require_option("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
+    model = self.config.model
+    return SamplingOptions(
+      temperature, top_k, top_p, start=model.start_token, end=model.end_token, silent=self._tokenizer.silent
+    )
 
   def _encode(self, prompt: str) -> list[int]:
     try:
@@ -164,10 +174,3 @@ class Generator:
     if (options, length) not in self._functions:
       self._functions[options, length] = jax.jit(functools.partial(sample, self._model, options, length))
     return self._functions[options, length]
-
-
-def _options(temperature: float, top_k: int, top_p: float) -> SamplingOptions:
-  require_option("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
-  require_option("top_k", top_k, top_k >= 0, "0 or more")
-  require_option("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
-  return SamplingOptions(temperature, top_k, top_p)

@@ -19,17 +19,22 @@ class SamplingOptions:
     temperature: divides the logits; 0 always takes the most probable token.
     top_k: sample from this many most probable tokens; 0 is all.
     top_p: sample from the fewest most probable tokens whose total probability reaches this; 1 is all.
+    start, end: the tokens in front of a text and behind it.
+    silent: tokens that are never chosen.
   """
 
   temperature: float = 1.0
   top_k: int = 0
   top_p: float = 1.0
+  start: int = BOS
+  end: int = EOS
+  silent: tuple[int, ...] = (PAD, UNK, BOS)
 
 
 def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   """The logits to sample from: divided by the temperature, and -inf where a token may not be chosen.
 
-  PAD, UNK and BOS may never be chosen. The `top_k` largest logits are kept, and of
+  PAD, UNK and BOS (`silent`) may never be chosen. The `top_k` largest logits are kept, and of
   these the fewest that reach `top_p` (Holtzman et al. 2020). One is always kept. Of
   equal logits the first counts as the larger.
 
@@ -40,7 +45,7 @@ def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   Returns:
     `[vocab]` float32.
   """
-  logits = logits.at[jnp.array([PAD, UNK, BOS])].set(-jnp.inf)
+  logits = logits.at[jnp.array(options.silent, jnp.int32)].set(-jnp.inf)
   keep = 1 if options.temperature == 0 else min(options.top_k or len(logits), len(logits))
   # With the largest at 0 no temperature overflows it. A temperature below 1e-30 could be 0 in float32.
   logits = (logits - jnp.max(logits)) / max(options.temperature or 1.0, 1e-30)
@@ -75,7 +80,7 @@ def sample(
 
   def unfinished(state: Any) -> jax.Array:
     _, tokens, position, _ = state
-    ended = (position > prompt_size) & (tokens[position - 1] == EOS)
+    ended = (position > prompt_size) & (tokens[position - 1] == options.end)
     return (position < most) & ~ended
 
   def advance(state: Any) -> Any:
@@ -87,6 +92,6 @@ def sample(
     return cache, tokens.at[position].set(token), position + 1, token[None]
 
   cache = model.apply(variables, length, 1, method="init_cache")
-  start = cache, jnp.full(length, PAD, jnp.int32), jnp.int32(0), jnp.full(1, BOS, jnp.int32)
+  start = cache, jnp.full(length, PAD, jnp.int32), jnp.int32(0), jnp.full(1, options.start, jnp.int32)
   _, tokens, count, _ = jax.lax.while_loop(unfinished, advance, start)
   return tokens, count

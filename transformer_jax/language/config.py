@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype, ModelConfig
+from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.runtime.errors import InputError, require
 
 
@@ -71,11 +72,28 @@ class GPTConfig(BlocksConfig):
 
   Attributes:
     vocab_size: entries of the vocabulary; the tokenizer learns exactly that many.
+    begin, end: the numbers of the tokens in front of a text and behind it. Only an imported vocabulary has others.
   """
 
   vocab_size: int = 40_000
   activation: Activation = Activation.GELU_TANH
   layer_norm_epsilon: float = 1e-5
+  begin: int = BOS
+  end: int = EOS
+
+  def __post_init__(self):
+    super().__post_init__()
+    for name in ("begin", "end"):
+      value = getattr(self, name)
+      require(0 <= value < self.vocab_size, f"model.{name}", value, f"0 or more, and below {self.vocab_size}")
+
+  @property
+  def start_token(self) -> int:
+    return self.begin
+
+  @property
+  def end_token(self) -> int:
+    return self.end
 
 
 @dataclass(unsafe_hash=True)

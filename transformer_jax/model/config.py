@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.runtime.errors import InputError, require
 
 _WIDEST_FUSED_HEAD = 128  # every GPU that has the kernel supports it
@@ -26,6 +27,7 @@ class Activation(enum.Enum):
   RELU = "relu"
   GELU = "gelu"
   GELU_TANH = "gelu-tanh"
+  SWISH = "swish"
 
 
 @dataclass(unsafe_hash=True)
@@ -55,6 +57,16 @@ class AnyModelConfig:
     return None
 
   @property
+  def start_token(self) -> int:
+    """The number of the token that a decoder reads first."""
+    return BOS
+
+  @property
+  def end_token(self) -> int:
+    """The number of the token behind a text."""
+    return EOS
+
+  @property
   def needs_cudnn(self) -> bool:
     """Whether training needs an NVIDIA GPU."""
     return False
@@ -80,7 +92,7 @@ class ModelConfig(AnyModelConfig):
       distance of at most r; in the decoder only the past ones. Attention over the encoder's output is not
       restricted. None, as in the paper's models, is no limit. The window is a mask and saves no computation.
     activation: the function between the two matmuls of a feed-forward layer: the paper's `relu`; `gelu`, which is
-      x P(N(0, 1) < x); or `gelu-tanh`, its approximation with a hyperbolic tangent.
+      x P(N(0, 1) < x); `gelu-tanh`, its approximation with a hyperbolic tangent; or `swish`, x / (1 + exp(-x)).
     layer_norm_epsilon: is added to the variance. The paper does not tell its value; the default is that of its
       authors' code.
     pre_norm: x + f(LayerNorm(x)) in place of the paper's LayerNorm(x + f(x)).

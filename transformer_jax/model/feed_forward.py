@@ -12,6 +12,7 @@ ACTIVATIONS = {
   Activation.RELU: nn.relu,
   Activation.GELU: functools.partial(nn.gelu, approximate=False),
   Activation.GELU_TANH: functools.partial(nn.gelu, approximate=True),
+  Activation.SWISH: nn.swish,
 }
 
 

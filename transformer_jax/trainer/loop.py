@@ -15,6 +15,7 @@ import jax
 from etils import epath
 
 from transformer_jax.config import Config
+from transformer_jax.data import tokenizers
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.text import require_readable
@@ -58,7 +59,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
       content = tokenizer.to_bytes()
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
-    tokenizer = tokenizer or Tokenizer(content)
+    tokenizer = tokenizer or tokenizers.of_bytes(content)
     with doing("packing the training text"):
       packed = task.packed_rows(config, config.data.train, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
