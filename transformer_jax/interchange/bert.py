@@ -4,6 +4,8 @@ A classifier becomes one for `BertForSequenceClassification`. Of a pair of texts
 follows the first, and class 1 a random one; here it is the other way round.
 """
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,50 @@ import jax
 import numpy as np
 
 from transformer_jax.config import Config
-from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, model_card
-from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear, of_layers, renamed
+from transformer_jax.data.subwords import SubwordTokenizer
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, model_card
+from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
+from transformer_jax.interchange.imported import Imported, shapes_of
+from transformer_jax.interchange.layout import (
+  Layout,
+  Name,
+  layer_norm,
+  linear,
+  of_layers,
+  renamed,
+  renamed_back,
+  shapes_there,
+)
+from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
 from transformer_jax.model.config import Activation
 from transformer_jax.model.params import by_name
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runs.run import Model, Run
 
-ACTIVATIONS = {Activation.RELU: "relu", Activation.GELU: "gelu", Activation.GELU_TANH: "gelu_pytorch_tanh"}
+_ACTIVATIONS = {
+  **{Activation.RELU: "relu", Activation.GELU: "gelu"},
+  **{Activation.GELU_TANH: "gelu_pytorch_tanh", Activation.SWISH: "silu"},
+}
+_SIZES = {
+  "vocab_size": ("vocab_size", 30522),
+  "num_layers": ("num_hidden_layers", 12),
+  "d_model": ("hidden_size", 768),
+  "num_heads": ("num_attention_heads", 12),
+  "d_ff": ("intermediate_size", 3072),
+  "max_positions": ("max_position_embeddings", 512),
+}
+_DROPOUTS = {"dropout": "hidden_dropout_prob", "attention_dropout": "attention_probs_dropout_prob"}
+# What the model here has one value of.
+_ONLY = {
+  "model_type": "bert",
+  "position_embedding_type": "absolute",
+  "type_vocab_size": 2,
+  "is_decoder": False,
+  "add_cross_attention": False,
+  "tie_word_embeddings": True,
+}
 
 _OURS, _THEIRS = "trunk/encoder/layers_{}", "bert.encoder.layer.{}"
 _LAYER = (
@@ -48,6 +85,11 @@ _PRE_TRAINING = (
   *linear("next", "cls.seq_relationship", Layout.FROM_MODEL),
 )
 _CLASSIFIER = (*linear("classifier", "classifier", Layout.FROM_MODEL),)
+_ROWS = ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias")  # a row for each piece
+_TWICE = {
+  "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+  "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
 _NEXT_FIRST = "cls.seq_relationship."  # the two classes have the other order there
 
 
@@ -82,20 +124,108 @@ def write(folder: Path, run: Run, model: Model) -> None:
   """
   config = model.config.model
   assert isinstance(config, BERTConfig)
-  hf_tokenizer.require(model.tokenizer)
+  hf_tokenizer.require(model.tokenizer, "bert")
   ours = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
   theirs = with_classes_swapped(renamed(ours, names(config), np.arange(config.d_model)))
+  rows = np.argsort(_order(model.tokenizer, config))
+  theirs |= {name: np.ascontiguousarray(theirs[name][rows]) for name in _ROWS if name in theirs}
   classifies = isinstance(config, BERTClassifierConfig)
   header = {"pipeline_tag": "text-classification" if classifies else "fill-mask", **_HEADER}
   card = model_card.card(run, model, _USAGE.format(kind=_kind(config)), header)
-  hf_folder.write(folder, theirs, {"config.json": _config(config)}, card)
-  special = {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<unk>", "pad_token": "<pad>"}
+  padding = {"pad_token_id": _order(model.tokenizer, config)[PAD]}
+  hf_folder.write(folder, theirs, {"config.json": _config(config) | padding}, card)
   settings = {
-    **special,
     "model_max_length": config.max_positions,
     "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
   }
-  hf_tokenizer.write(folder, model.tokenizer, "<s> $A </s>", "<s> $A </s> $B:1 </s>:1", settings)
+  if isinstance(model.tokenizer, SubwordTokenizer):
+    hf_tokenizer.write_subwords(folder, model.tokenizer.vocabulary, settings)
+    return
+  special = {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<unk>", "pad_token": "<pad>"}
+  hf_tokenizer.write(folder, model.tokenizer, "<s> $A </s>", "<s> $A </s> $B:1 </s>:1", special | settings)
+
+
+def _order(tokenizer: Tokenizer, config: BERTConfig) -> list[int]:
+  """The number there of each of our pieces."""
+  return tokenizer.vocabulary.order if isinstance(tokenizer, SubwordTokenizer) else [*range(config.vocab_size)]
+
+
+def read(folder: ForeignFolder) -> Imported:
+  """The model of a folder; layers of pre-training that it does not have are new.
+
+  Raises:
+    InputError: the folder is damaged, or the model is one that cannot be had here.
+  """
+  settings = folder.settings("config.json")
+  for name, value in _ONLY.items():
+    settings.require(name, [value])
+  with folder.weights() as file:
+    weights = hf_folder.with_usual_names(file, _usual)
+    model = _model(settings, weights)
+    config = hf_folder.config(model)
+    shapes, table = shapes_of(config), names(model)
+    wanted = shapes_there(shapes, table)
+    new = _missing(wanted, weights, isinstance(model, BERTClassifierConfig))
+    there = {name: shape for name, shape in wanted.items() if name not in new}
+    weights.require(there, _TWICE)
+    arrays = {name: weights.array(name) for name in there} | _random(new, wanted)
+  tokenizer = hf_vocabulary.exported(folder) or hf_vocabulary.wordpiece(folder, model.vocab_size)
+  rows = _order(tokenizer, model)
+  arrays = with_classes_swapped(arrays) | {name: arrays[name][rows] for name in _ROWS if name in arrays}
+  arrays = renamed_back(arrays, table, np.arange(model.d_model), shapes)
+  note = f"{folder.path} has no {', '.join(sorted(new))}: they are new, and say nothing before they are trained"
+  return Imported(config, arrays, tokenizer, (note,) if new else ())
+
+
+def _usual(name: str) -> str | None:
+  """The name of today: of the whole model, and of a LayerNorm by its present words."""
+  name = re.sub(r"LayerNorm\.(gamma|beta)$", lambda found: _WORDS[found[1]], name)
+  name = name if name.startswith(("bert.", "cls.", "classifier.")) else f"bert.{name}"
+  return None if name == "bert.embeddings.position_ids" else name
+
+
+_WORDS = {"gamma": "LayerNorm.weight", "beta": "LayerNorm.bias"}
+
+
+def _model(settings: Settings, weights: Weights) -> BERTConfig:
+  kind: type[BERTConfig] = BERTConfig
+  options: dict[str, Any] = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
+  if "classifier.weight" in weights.shapes:
+    kind, options["labels"] = BERTClassifierConfig, _labels(settings, *weights.shapes["classifier.weight"][:1])
+  return kind(
+    **hf_folder.sizes(settings, _SIZES, weights),
+    activation=hf_folder.activation(settings, "hidden_act", "gelu"),
+    layer_norm_epsilon=settings.number("layer_norm_eps", 1e-12),
+    **options,
+  )
+
+
+def _labels(settings: Settings, count: int = 0) -> str:
+  """The names of the classes, separated by commas."""
+  names = settings.value("id2label", {str(number): f"LABEL_{number}" for number in range(2)})
+  fits = isinstance(names, dict) and len(names) == count
+  found = [names.get(str(number)) for number in range(count)] if fits else []
+  labels = [label for label in found if isinstance(label, str) and "," not in label and label == label.strip()]
+  if not fits or len(labels) != count:
+    raise settings.wrong("id2label", f"the names of {count} classes, without commas")
+  return ",".join(labels)
+
+
+def _missing(wanted: Mapping[str, object], weights: Weights, classifies: bool) -> list[str]:
+  """The parameters of pre-training alone that are not there; a classifier has none of them."""
+  if classifies:
+    return []
+  later = {name.theirs for name in (*_POOLER, *_PRE_TRAINING)}
+  return [name for name in wanted if name in later and name not in weights.shapes]
+
+
+def _random(names: list[str], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+  """New parameters, as `train` draws them: N(0, 0.02^2), 0 for biases and 1 for scales."""
+  generator, found = np.random.default_rng(0), {}
+  for name in names:
+    matrix = 0.02 * generator.standard_normal(shapes[name]) if len(shapes[name]) > 1 else np.zeros(shapes[name])
+    found[name] = (matrix + name.endswith("LayerNorm.weight")).astype(np.float32)
+  return found
 
 
 def _kind(config: BERTConfig) -> str:
@@ -116,7 +246,7 @@ def _config(config: BERTConfig) -> dict[str, Any]:
     "num_hidden_layers": config.num_layers,
     "num_attention_heads": config.num_heads,
     "intermediate_size": config.d_ff,
-    "hidden_act": ACTIVATIONS[config.activation],
+    "hidden_act": _ACTIVATIONS[config.activation],
     "hidden_dropout_prob": config.dropout,
     "attention_probs_dropout_prob": config.attention_dropout,
     "max_position_embeddings": config.max_positions,

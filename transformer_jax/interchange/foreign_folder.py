@@ -30,9 +30,14 @@ class Weights:
     shapes: the shape of each array by its name.
   """
 
-  def __init__(self, path: epath.Path, file: TensorFile | TorchFile):
+  def __init__(self, path: epath.Path, file: TensorFile | TorchFile, names: Mapping[str, str] | None = None):
     self.path, self._file = path, file
-    self.shapes: Mapping[str, tuple[int, ...]] = file.shapes
+    self._names = {name: name for name in file.shapes} if names is None else names
+    self.shapes: Mapping[str, tuple[int, ...]] = {name: file.shapes[there] for name, there in self._names.items()}
+
+  def under(self, names: Mapping[str, str]) -> "Weights":
+    """The arrays under other names; `names` has the present name of each."""
+    return Weights(self.path, self._file, {name: self._names[there] for name, there in names.items()})
 
   def array(self, name: str) -> np.ndarray:
     """An array of float32.
@@ -40,9 +45,10 @@ class Weights:
     Raises:
       InputError: the file has numbers of another type.
     """
-    if self._file.types[name] not in _FLOATS:
-      raise InputError(f"{self.path}: {name} has numbers of the type {self._file.types[name]}, which is not {_FLOATS}")
-    return np.array(self._file.array(name), np.float32)  # a copy, as its memory is the file's
+    there = self._names[name]
+    if self._file.types[there] not in _FLOATS:
+      raise InputError(f"{self.path}: {name} has numbers of the type {self._file.types[there]}, which is not {_FLOATS}")
+    return np.array(self._file.array(there), np.float32)  # a copy, as its memory is the file's
 
   def require(self, shapes: Mapping[str, tuple[int, ...]], others: Mapping[str, str] | None = None) -> None:
     """Checks the arrays' names and shapes, before one is read.
@@ -118,7 +124,8 @@ class ForeignFolder:
     path = self.path / name
     if optional and not self.has(name):
       return Settings(os.fspath(path), {})
-    values = untrusted.json_of(path, lambda: self.bytes(name, untrusted.LARGEST_JSON))
+    # `tokenizer_config.json` of many models has 10 ** 30 for a length without limit.
+    values = untrusted.json_of(path, lambda: self.bytes(name, untrusted.LARGEST_JSON), digits=31)
     if not isinstance(values, dict):
       raise InputError(f"{path} is no object of settings: copy it again")
     return Settings(os.fspath(path), values)

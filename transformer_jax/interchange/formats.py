@@ -45,4 +45,7 @@ FORMATS = {
 }
 
 # The module of each format that `import` reads, with `read(folder)`, which gives an `import_.Imported`.
-IMPORTS: dict[str, str] = {}
+IMPORTS: dict[str, str] = {
+  "bert": "transformer_jax.interchange.bert",
+  "gpt2": "transformer_jax.interchange.gpt2",
+}

@@ -3,6 +3,7 @@
 It has the projections of queries, keys and values in one matrix, and matrices `[in, out]`, as here.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,49 @@ import jax
 import numpy as np
 
 from transformer_jax.config import Config
-from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, model_card
-from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear, of_layers, renamed
+from transformer_jax.data.subwords import SubwordTokenizer
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, model_card
+from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
+from transformer_jax.interchange.imported import Imported, shapes_of
+from transformer_jax.interchange.layout import (
+  Layout,
+  Name,
+  layer_norm,
+  linear,
+  of_layers,
+  renamed,
+  renamed_back,
+  shapes_there,
+)
+from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.model.config import Activation
 from transformer_jax.model.params import by_name
-from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runs.run import Model, Run
 
-ACTIVATIONS = {Activation.RELU: "relu", Activation.GELU: "gelu", Activation.GELU_TANH: "gelu_new"}
+_ACTIVATIONS = {
+  **{Activation.RELU: "relu", Activation.GELU: "gelu", Activation.GELU_TANH: "gelu_new", Activation.SWISH: "silu"}
+}
+_SIZES = {
+  "vocab_size": ("vocab_size", 50257),
+  "num_layers": ("n_layer", 12),
+  "d_model": ("n_embd", 768),
+  "num_heads": ("n_head", 12),
+  "max_positions": ("n_positions", 1024),
+}
+_DROPOUTS = {"dropout": "resid_pdrop", "attention_dropout": "attn_pdrop"}
+# What the model here has one value of.
+_ONLY = {
+  "model_type": "gpt2",
+  "scale_attn_weights": True,
+  "scale_attn_by_inverse_layer_idx": False,
+  "add_cross_attention": False,
+  "tie_word_embeddings": True,
+}
+_MASK = re.compile(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias")  # older versions saved constants of theirs
+_OUTPUT = {"lm_head.weight": "transformer.wte.weight"}
 
 _OURS, _THEIRS = "decoder/layers_{}", "transformer.h.{}"
 _LAYER = (
@@ -63,25 +98,82 @@ def write(folder: Path, run: Run, model: Model) -> None:
   """
   config = model.config.model
   assert isinstance(config, GPTConfig)
-  hf_tokenizer.require(model.tokenizer)
+  hf_tokenizer.require(model.tokenizer, "gpt2")
   ours = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
   hf_folder.write(
     folder,
     renamed(ours, names(config), np.arange(config.d_model)),
-    {"config.json": _config(config), "generation_config.json": _generation_config(config)},
+    {
+      "config.json": _config(config, model.tokenizer),
+      "generation_config.json": _generation_config(config, model.tokenizer),
+    },
     model_card.card(run, model, _USAGE, _HEADER),
   )
-  special = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
   settings = {
-    **special,
     "model_max_length": config.max_positions,
     "model_input_names": ["input_ids", "attention_mask"],
     "split_special_tokens": True,  # a text with `</s>` in it has these letters
   }
-  hf_tokenizer.write(folder, model.tokenizer, "<s> $A", "<s> $A $B", settings)
+  if isinstance(model.tokenizer, SubwordTokenizer):
+    hf_tokenizer.write_subwords(folder, model.tokenizer.vocabulary, _signs(config, model.tokenizer) | settings)
+    return
+  special = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+  hf_tokenizer.write(folder, model.tokenizer, "<s> $A", "<s> $A $B", special | settings)
 
 
-def _config(config: GPTConfig) -> dict[str, Any]:
+def _signs(config: GPTConfig, tokenizer: SubwordTokenizer) -> dict[str, str]:
+  pieces = tokenizer.vocabulary.pieces
+  return {"bos_token": pieces[config.begin], "eos_token": pieces[config.end], "unk_token": pieces[config.end]}
+
+
+def read(folder: ForeignFolder) -> Imported:
+  """The model of a folder.
+
+  Raises:
+    InputError: the folder is damaged, or the model is one that cannot be had here.
+  """
+  settings = folder.settings("config.json")
+  for name, value in _ONLY.items():
+    settings.require(name, [value])
+  with folder.weights() as file:
+    weights = hf_folder.with_usual_names(file, _usual)
+    model = _model(settings, weights)
+    config = hf_folder.config(model)
+    shapes, table = shapes_of(config), names(model)
+    wanted = shapes_there(shapes, table)
+    weights.require(wanted, _OUTPUT)
+    arrays = {name: weights.array(name) for name in wanted}
+    arrays = renamed_back(arrays, table, np.arange(model.d_model), shapes)
+  tokenizer = hf_vocabulary.exported(folder)
+  if tokenizer is None:
+    tokenizer = hf_vocabulary.byte_level(folder, model.vocab_size, (model.end, model.begin))
+  return Imported(config, arrays, tokenizer)
+
+
+def _usual(name: str) -> str | None:
+  if _MASK.fullmatch(name):
+    return None
+  return name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}"
+
+
+def _model(settings: Settings, weights: Weights) -> GPTConfig:
+  sizes = hf_folder.sizes(settings, _SIZES, weights)
+  options: dict[str, Any] = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
+  last = sizes["vocab_size"] - 1
+  end = settings.whole("eos_token_id", 50256, most=last)
+  return GPTConfig(
+    **sizes,
+    d_ff=hf_folder.sizes(settings, {"d_ff": ("n_inner", 4 * sizes["d_model"])}, weights)["d_ff"],
+    pre_norm=True,
+    activation=hf_folder.activation(settings, "activation_function", "gelu_new"),
+    layer_norm_epsilon=settings.number("layer_norm_epsilon", 1e-5),
+    begin=settings.whole("bos_token_id", end, most=last),
+    end=end,
+    **options,
+  )
+
+
+def _config(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, Any]:
   return {
     "architectures": ["GPT2LMHeadModel"],
     "model_type": "gpt2",
@@ -91,27 +183,25 @@ def _config(config: GPTConfig) -> dict[str, Any]:
     "n_layer": config.num_layers,
     "n_head": config.num_heads,
     "n_inner": config.d_ff,
-    "activation_function": ACTIVATIONS[config.activation],
+    "activation_function": _ACTIVATIONS[config.activation],
     "layer_norm_epsilon": config.layer_norm_epsilon,
     "resid_pdrop": config.dropout,
     "embd_pdrop": config.dropout,
     "attn_pdrop": config.attention_dropout,
     "tie_word_embeddings": True,
-    "pad_token_id": PAD,
-    "bos_token_id": BOS,
-    "eos_token_id": EOS,
+    **_numbers(config, tokenizer),
     "torch_dtype": "float32",
   }
 
 
-def _generation_config(config: GPTConfig) -> dict[str, Any]:
-  return {
-    "max_length": config.max_positions,
-    "pad_token_id": PAD,
-    "bos_token_id": BOS,
-    "eos_token_id": EOS,
-    "suppress_tokens": [PAD, UNK, BOS],  # they are never emitted here
-  }
+def _generation_config(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, Any]:
+  silent = {"suppress_tokens": [*tokenizer.silent]} if tokenizer.silent else {}  # they are never emitted here
+  return {"max_length": config.max_positions, **_numbers(config, tokenizer), **silent}
+
+
+def _numbers(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, int]:
+  padding = {"pad_token_id": PAD} if PAD in tokenizer.silent else {}
+  return {**padding, "bos_token_id": config.begin, "eos_token_id": config.end}
 
 
 _HEADER = {"library_name": "transformers", "pipeline_tag": "text-generation", "tags": ["gpt2", "transformer_jax"]}

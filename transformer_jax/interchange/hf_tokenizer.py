@@ -11,23 +11,102 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.interchange import vocabulary
+from transformer_jax.interchange import hf_vocabulary, vocabulary
 from transformer_jax.model.special_tokens import FIRST_PIECE
 from transformer_jax.runtime.errors import InputError
 
 # Where a line begins that is not empty. In these patterns `^` is the beginning of any line.
 _LINE_STARTS = (r"\A(?=[^\n])", r"(?<=\n)(?=[^\n])")
+_KINDS = {"bert": Kind.WORDPIECE, "gpt2": Kind.BYTES}
+_BPE = {
+  "type": "BPE",
+  **dict.fromkeys(("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")),
+  **dict.fromkeys(("fuse_unk", "byte_fallback", "ignore_merges"), False),
+}
 
 
-def require(tokenizer: Tokenizer) -> None:
+def require(tokenizer: Tokenizer, to: str) -> None:
   """Raises InputError if tokenizer.json cannot express the vocabulary, as one that is not of byte-pair encoding."""
+  if isinstance(tokenizer, SubwordTokenizer):
+    if tokenizer.vocabulary.kind is not _KINDS[to]:
+      raise InputError(f"the run's vocabulary is {tokenizer.vocabulary.kind.value}, which is not that of {to}")
+    return
   spelled, merged = vocabulary.spelled(tokenizer), vocabulary.merged(tokenizer)
   if merged is None or any("\n" in piece for piece in merged) or len(set(spelled)) < len(spelled):
     raise InputError(
       "the run's vocabulary is not one that `train` learns by byte-pair encoding from lines, and tokenizer.json cannot "
       "express it: choose --to safetensors, which takes every model"
     )
+
+
+def write_subwords(folder: Path, words: Vocabulary, settings: dict[str, Any]) -> None:
+  """Writes `tokenizer.json` and `tokenizer_config.json` of an imported vocabulary.
+
+  Args:
+    folder: the model's folder.
+    words: the vocabulary.
+    settings: settings for `tokenizer_config.json`.
+  """
+  numbers = {piece: number for number, piece in enumerate(words.pieces) if piece != hf_vocabulary.filler(number)}
+  special = [piece for piece in words.special if piece in numbers]
+  if words.kind is Kind.BYTES:
+    parts, kind = _byte_level(words, numbers)
+  else:
+    parts, kind = _wordpiece(words, numbers)
+    special.append(words.unknown)
+  added = [_added_token(piece, numbers[piece]) for piece in sorted(special, key=numbers.__getitem__)]
+  _write(
+    folder, {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, **parts}, kind | settings
+  )
+
+
+def _byte_level(words: Vocabulary, numbers: dict[str, int]) -> tuple[dict[str, Any], dict[str, Any]]:
+  """Parts of `tokenizer.json`, and settings of `tokenizer_config.json`."""
+  spaces = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+  parts = {
+    **{"normalizer": None, "pre_tokenizer": spaces, "post_processor": None, "decoder": spaces},
+    "model": {**_BPE, "vocab": numbers, "merges": words.merges},
+  }
+  return parts, {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": False}
+
+
+def _wordpiece(words: Vocabulary, numbers: dict[str, int]) -> tuple[dict[str, Any], dict[str, Any]]:
+  """Parts of `tokenizer.json`, and settings of `tokenizer_config.json`."""
+  pad, mask, cls, sep = words.special
+  around = {piece: numbers[piece] for piece in (cls, sep)}
+  parts = {
+    "normalizer": {
+      "type": "BertNormalizer",
+      "clean_text": words.clean,
+      "handle_chinese_chars": words.chinese_apart,
+      "strip_accents": words.strip_accents,
+      "lowercase": words.lowercase,
+    },
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "post_processor": _post_processor(f"{cls} $A {sep}", f"{cls} $A {sep} $B:1 {sep}:1", around),
+    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    "model": {
+      "type": "WordPiece",
+      "unk_token": words.unknown,
+      "continuing_subword_prefix": "##",
+      "max_input_chars_per_word": 100,
+      "vocab": numbers,
+    },
+  }
+  return parts, {
+    "tokenizer_class": "BertTokenizer",
+    **{"pad_token": pad, "mask_token": mask, "cls_token": cls, "sep_token": sep, "unk_token": words.unknown},
+    "do_lower_case": words.lowercase,
+    "strip_accents": words.strip_accents,
+    "tokenize_chinese_chars": words.chinese_apart,
+  }
+
+
+def _write(folder: Path, values: dict[str, Any], config: dict[str, Any]) -> None:
+  (folder / "tokenizer.json").write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+  (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
 def write(folder: Path, tokenizer: Tokenizer, single: str, pair: str, settings: dict[str, Any]) -> None:
@@ -49,33 +128,26 @@ def write(folder: Path, tokenizer: Tokenizer, single: str, pair: str, settings: 
     "added_tokens": [_added_token(name, number) for name, number in special.items()],
     "normalizer": {"type": "Sequence", "normalizers": [_replace(start, " ") for start in _LINE_STARTS]},
     "pre_tokenizer": {"type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated", "invert": False},
-    "post_processor": {
-      "type": "TemplateProcessing",
-      "single": _template(single),
-      "pair": _template(pair),
-      "special_tokens": {name: {"id": name, "ids": [i], "tokens": [name]} for name, i in special.items()},
-    },
+    "post_processor": _post_processor(single, pair, special),
     "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}, _replace("^ ", "")]},
     "model": _model(names, vocabulary.merged(tokenizer) or []),
   }
-  (folder / "tokenizer.json").write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
   config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, **settings}
-  (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
+  _write(folder, values, config)
   (folder / "tokenizer.model").write_bytes(vocabulary.sentencepiece_model(tokenizer))
 
 
 def _model(names: Sequence[str], merged: Sequence[str]) -> dict[str, Any]:
+  numbers = {name: number for number, name in enumerate(names)}
+  return {**_BPE, "byte_fallback": True, "vocab": numbers, "merges": merges(merged)}
+
+
+def _post_processor(single: str, pair: str, special: dict[str, int]) -> dict[str, Any]:
   return {
-    "type": "BPE",
-    "dropout": None,
-    "unk_token": None,
-    "continuing_subword_prefix": None,
-    "end_of_word_suffix": None,
-    "fuse_unk": False,
-    "byte_fallback": True,
-    "ignore_merges": False,
-    "vocab": {name: number for number, name in enumerate(names)},
-    "merges": merges(merged),
+    "type": "TemplateProcessing",
+    "single": _template(single),
+    "pair": _template(pair),
+    "special_tokens": {name: {"id": name, "ids": [i], "tokens": [name]} for name, i in special.items()},
   }
 
 

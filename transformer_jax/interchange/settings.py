@@ -21,6 +21,10 @@ class Settings:
   def __contains__(self, name: str) -> bool:
     return self._values.get(name) is not None
 
+  def all(self) -> Mapping[str, Any]:
+    """All values by their names."""
+    return self._values
+
   def whole(self, name: str, default: int | None = None, least: int = 0, most: int = 1 << 31) -> int:
     """A whole number; a missing one is the default, if there is one."""
     value = self._value(name, default)

@@ -26,6 +26,11 @@ def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
   return tokenizer.to_bytes() + _ADD_DUMMY_PREFIX
 
 
+def without_dummy_prefix(model: bytes) -> bytes:
+  """The model of a run, of what `sentencepiece_model` has made of it."""
+  return model.removesuffix(_ADD_DUMMY_PREFIX)
+
+
 def spelled(tokenizer: Tokenizer) -> list[str]:
   """The names of the pieces in the order of their numbers, with a space in place of U+2581."""
   return [name.replace("\u2581", " ") for name in pieces(tokenizer)]

@@ -5,6 +5,7 @@ The checks here keep a run folder from using up memory or time, and from reachin
 files outside of it.
 """
 
+import functools
 import json
 import math
 import os
@@ -32,11 +33,18 @@ def read_json(path: epath.Path) -> Any:
   return json_of(path, lambda: read_bytes(path, LARGEST_JSON))
 
 
-def json_of(path: epath.Path, read: Callable[[], bytes]) -> Any:
-  """`read_json` for the bytes that `read` returns, at most `LARGEST_JSON`; `path` is for messages."""
+def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> Any:
+  """`read_json` for the bytes that `read` returns, at most `LARGEST_JSON`.
+
+  Args:
+    path: the file, for messages.
+    read: a function that gives the file's content.
+    digits: the most digits of a whole number.
+  """
   try:
+    whole = functools.partial(_whole, most=digits)
     return json.loads(
-      read().decode(), object_pairs_hook=_different, parse_int=_whole, parse_float=_finite, parse_constant=_finite
+      read().decode(), object_pairs_hook=_different, parse_int=whole, parse_float=_finite, parse_constant=_finite
     )
   except (FileNotFoundError, InputError):
     raise
@@ -68,8 +76,8 @@ def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
   return values
 
 
-def _whole(digits: str) -> int:
-  if len(digits) > 19:
+def _whole(digits: str, most: int) -> int:
+  if len(digits) > most:
     raise ValueError(f"{digits[:19]}... is a number of {len(digits)} digits")
   return int(digits)
 

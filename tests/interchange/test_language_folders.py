@@ -1,0 +1,335 @@
+"""Folders of BERT and GPT-2 without the library that writes them: exported, imported again, and damaged."""
+
+import dataclasses
+import functools
+import json
+import random
+import resource
+import shutil
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+import safetensors.numpy
+from etils import epath
+
+from tests.fuzz_run_folder import mutated
+from tests.model.example import random_params
+from transformer_jax import runs
+from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
+from transformer_jax.data import blocks, subwords, tokenizers
+from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.interchange import bert, gpt2, hf_tokenizer
+from transformer_jax.interchange.export import export
+from transformer_jax.interchange.foreign_folder import ForeignFolder
+from transformer_jax.interchange.import_ import import_model
+from transformer_jax.interchange.imported import shapes_of
+from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
+from transformer_jax.model.config import Activation, Dtype
+from transformer_jax.runs import params_file, run_folder
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.trainer import loop
+from transformer_jax.training.task import task_of
+
+pytest.importorskip("tokenizers", reason="tokenizers is missing: pip install -e '.[huggingface]'")
+
+SIZES = {"num_layers": 1, "d_model": 6, "d_ff": 7, "num_heads": 3, "max_positions": 11, "activation": Activation.SWISH}
+SPECIAL = ("[PAD]", "[MASK]", "[CLS]", "[SEP]")
+
+
+def words():
+  pieces = ("[PAD]", "the", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "가", "!", "[unused]")
+  return SubwordTokenizer(Vocabulary(Kind.WORDPIECE, pieces, special=SPECIAL))
+
+
+def byte_pairs():
+  pieces = ("<|endoftext|>", *subwords.byte_letters(), "ab", "Ġab", "abab")
+  merges = (("a", "b"), ("Ġ", "ab"), ("ab", "ab"))
+  return SubwordTokenizer(Vocabulary(Kind.BYTES, pieces, merges, ("<|endoftext|>",)))
+
+
+@functools.cache
+def sentencepiece():
+  return Tokenizer.learn(["ab abc", "bcab c"], 270)
+
+
+def model_of(name):
+  """A config and a tokenizer."""
+  match name:
+    case "bert":
+      return BERTConfig(vocab_size=11, **SIZES), words()
+    case "gpt2":
+      return GPTConfig(vocab_size=260, pre_norm=True, begin=0, end=0, **SIZES), byte_pairs()
+    case "bert of ours":
+      return BERTConfig(vocab_size=270, **SIZES), sentencepiece()
+    case "classes of ours":
+      return BERTClassifierConfig(vocab_size=270, labels="en,한국어", **SIZES), sentencepiece()
+  return GPTConfig(vocab_size=270, pre_norm=True, **SIZES), sentencepiece()
+
+
+NAMES = ["bert", "gpt2", "bert of ours", "classes of ours", "gpt2 of ours"]
+
+
+def run_of(name, folder):
+  """The run folder of a model with random parameters."""
+  model, tokenizer = model_of(name)
+  config = Config(data=DataConfig(corpus=Corpus.TEXT, row_length=11), model=model)
+  folder.mkdir()
+  params_file.write(folder, random_params(config, task_of(model)), 5, Dtype.FLOAT32)
+  run_folder.begin_run(epath.Path(folder), config, tokenizer, [])
+  return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+  """Of each name the folder of an exported run."""
+  folder = tmp_path_factory.mktemp("exported")
+  for name in NAMES:
+    export(run_of(name, folder / f"{name} run"), folder / name, format_of(name))
+  return folder
+
+
+def format_of(name):
+  return "gpt2" if "gpt2" in name else "bert"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_there_and_back(folders, tmp_path, name):
+  """The model, bit for bit, and the tokenizer."""
+  import_model(folders / name, tmp_path / "again", format_of(name))
+  found, expected = (runs.open(path).model() for path in (tmp_path / "again", folders / f"{name} run"))
+  assert found.config.model == expected.config.model
+  jax.tree.map(np.testing.assert_array_equal, found.params, expected.params)
+  assert found.tokenizer.to_bytes() == expected.tokenizer.to_bytes()
+  assert tokenizers.of_bytes(found.tokenizer.to_bytes()).fingerprint() == expected.tokenizer.fingerprint()
+  export(tmp_path / "again", tmp_path / "back", format_of(name))
+  for file in (tmp_path / "back").iterdir():
+    if file.name != "README.md":
+      assert file.read_bytes() == (folders / name / file.name).read_bytes(), file.name
+
+
+def test_the_command(run_command, folders, tmp_path):
+  status, out, err = run_command("import", folders / "bert", "--from", "bert", "--workdir", tmp_path / "run")
+  assert (status, out, err) == (0, f"{tmp_path / 'run'} holds the model of {folders / 'bert'}\n", [])
+  status, out, err = run_command("import", folders / "bert", "--from", "gpt2", "--workdir", tmp_path / "other")
+  assert (status, out, len(err)) == (2, "", 1) and "model_type is 'bert', but must be 'gpt2'" in err[0]
+
+
+@pytest.fixture
+def run_command(monkeypatch, capfdbinary, tmp_path_factory):
+  from tests.example_commands import command_line
+
+  return command_line(monkeypatch, capfdbinary, tmp_path_factory.mktemp("command"))
+
+
+def test_words():
+  tokenizer = words()
+  tokens = tokenizer.encode("The ab, a가! zb [MASK]")
+  assert tokenizer.vocabulary.order == [0, 5, 3, 4, 1, 2, 6, 7, 8, 9, 10]
+  unknown = " [UNK]"  # a comma, a word with a letter of another script, and `[`, `mask`, `]`
+  assert tokenizer.pieces(tokens) == [" the", " a", "b", unknown, unknown, " !", *[unknown] * 4]
+  assert tokenizer.decode([2, *tokenizer.encode("the ab!"), 3]) == "the ab !"
+  assert tokenizer.encode("") == tokenizer.encode(" \n") == []
+  with pytest.raises(InputError, match="half of a surrogate pair"):
+    tokenizer.encode("\ud800")
+
+
+def test_byte_pairs():
+  """Against the merges, made by hand; every text comes back."""
+  tokenizer = byte_pairs()
+  assert tokenizer.pieces(tokenizer.encode("ababab ab\n\u2581")) == [
+    *("abab", "ab", " ab", "\n", "<0xE2>", "<0x96>", "<0x81>")
+  ]
+  for text in ["", " ", "<|endoftext|>", "\0 a\n\n é한\U0001f600 ", "'s  x"]:
+    assert tokenizer.decode([0, *tokenizer.encode(text), 0]) == text
+  assert tokenizer.encode("<|endoftext|>")[0] != 0 and tokenizer.decode([tokenizer.encode("é")[0]]) == "\ufffd"
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"pieces": ("a", "a")}, "has a piece twice"),
+    ({"special": ("[PAD]", "[PAD]", "[CLS]", "[SEP]")}, "must have four signs"),
+    ({"unknown": "[NONE]"}, r"has no piece '\[NONE\]'"),
+    ({"merges": (("a", "##b"),)}, "has no piece 'a##b'"),
+    ({"kind": Kind.BYTES, "special": ()}, "has no piece for some bytes"),
+  ],
+)
+def test_a_vocabulary_that_is_none(changes, message):
+  with pytest.raises(InputError, match=message):
+    dataclasses.replace(words().vocabulary, **changes)
+
+
+def test_the_library_may_be_missing(monkeypatch):
+  vocabulary = words().vocabulary
+  monkeypatch.setitem(sys.modules, "tokenizers", None)
+  with pytest.raises(InputError, match=r"needs the library tokenizers: pip install 'transformer_jax\[huggingface\]'"):
+    SubwordTokenizer(vocabulary)
+
+
+def test_other_vocabularies_are_not_said_to_be_byte_pairs():
+  import io
+
+  import sentencepiece as library
+
+  model = io.BytesIO()
+  library.SentencePieceTrainer.train(
+    sentence_iterator=iter(["ab abc bca"] * 5), model_writer=model, vocab_size=268, model_type="unigram",
+    normalization_rule_name="identity", remove_extra_whitespaces=False, add_dummy_prefix=False, byte_fallback=True,
+    pad_id=0, unk_id=1, bos_id=2, eos_id=3, hard_vocab_limit=False, minloglevel=3,
+  )  # fmt: skip
+  with pytest.raises(InputError, match=r"tokenizer\.json cannot express it: choose --to safetensors"):
+    hf_tokenizer.require(Tokenizer(model.getvalue()), "bert")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+  ("name", "model"),
+  [
+    ("gpt2", model_of("gpt2")[0]),
+    ("bert", model_of("bert")[0]),
+    ("bert", BERTClassifierConfig(vocab_size=11, labels="short,long", **SIZES)),
+  ],
+)
+def test_training_goes_on_from_an_imported_model(folders, tmp_path, name, model):
+  import_model(folders / name, tmp_path / "run", name)
+  lines = ["ab the", "a the!", "the", "a"] * 5
+  classifies = isinstance(model, BERTClassifierConfig)
+  text = "".join(f"{'long' if len(line) > 4 else 'short'}\t{line}\n" if classifies else f"{line}\n" for line in lines)
+  (tmp_path / "text").write_text(text)
+  config = Config(
+    data=DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), validation=str(tmp_path / "text"), row_length=11),
+    model=model,
+    train=TrainConfig(
+      steps=2,
+      batch_tokens=88,
+      warmup_steps=1,
+      peak_learning_rate=1e-3,
+      save_every=2,
+      label_smoothing=0.0,
+      init_from=str(tmp_path / "run"),
+    ),
+    evaluate=EvaluateConfig(every=2),
+  )
+  loop.train(config, epath.Path(tmp_path / "tuned"))
+  tuned = runs.open(tmp_path / "tuned").model()
+  assert tuned.tokenizer.to_bytes() == model_of(name)[1].to_bytes()
+  if name == "gpt2":
+    rows = blocks.packed_rows(config, config.data.train, tuned.tokenizer).rows
+    assert np.sum(rows[:, blocks.TOKENS] == 0) > 0 and not np.any(rows[:, blocks.TOKENS] == 3)
+  else:
+    trunk = ("trunk", "embedding", "table")
+    before, after = (
+      np.asarray(by_path(each, trunk)) for each in (runs.open(tmp_path / "run").model().params, tuned.params)
+    )
+    assert 0 < np.max(np.abs(after - before)) < 0.1
+
+
+def by_path(params, names):
+  return functools.reduce(lambda found, name: found[name], names, params)
+
+
+# A stranger's folder
+
+OLDER = {"bert": ["vocab.txt"], "gpt2": ["vocab.json", "merges.txt"]}
+
+
+def with_older_files(folder, name):
+  """The folder with its vocabulary in the files of older versions."""
+  model = json.loads((folder / "tokenizer.json").read_text())["model"]
+  if name == "bert":
+    (folder / "vocab.txt").write_text("\n".join(model["vocab"]) + "\n")
+  else:
+    (folder / "vocab.json").write_text(json.dumps(model["vocab"]))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in model["merges"]))
+  (folder / "tokenizer.json").unlink()
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_older_files_say_the_same(folders, tmp_path, name):
+  shutil.copytree(folders / name, tmp_path / "older")
+  with_older_files(tmp_path / "older", name)
+  import_model(tmp_path / "older", tmp_path / "run", name)
+  assert runs.open(tmp_path / "run").tokenizer.to_bytes() == model_of(name)[1].to_bytes()
+
+
+@pytest.mark.parametrize(
+  ("name", "array", "shape", "message"),
+  [
+    ("classes of ours", "classifier.weight", (10**12, 0), "id2label is a dict, but must be the names of 1000000000000"),
+    ("classes of ours", "classifier.weight", (), "id2label is a dict, but must be the names of 0 classes"),
+    ("bert", "other", (10**12, 0), "num_hidden_layers is 1000000000, but must be a whole number from 1 to"),
+  ],
+)
+def test_sizes_without_numbers_take_no_time(folders, tmp_path, name, array, shape, message):
+  """An array of no bytes can have any shape."""
+  shutil.copytree(folders / name, tmp_path / "damaged")
+  path = tmp_path / "damaged" / "model.safetensors"
+  arrays = safetensors.numpy.load_file(path)
+  safetensors.numpy.save_file({**arrays, array: np.zeros(shape, np.float32)}, path)
+  if array == "other":
+    config = tmp_path / "damaged" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "num_hidden_layers": 10**9}))
+  with pytest.raises(InputError, match=message):
+    bert.read(ForeignFolder(tmp_path / "damaged"))
+
+
+def read_damaged(folder, name, count):
+  """Reads a folder with one damaged file many times: it is read, or there is one sentence."""
+  generator, module = random.Random(0), gpt2 if format_of(name) == "gpt2" else bert
+  files = {path: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != "README.md"}
+  refused = 0
+  for number in range(count):
+    path = generator.choice([*files])
+    path.write_bytes(mutated(files[path], generator))
+    begun = time.monotonic()
+    try:
+      found = module.read(ForeignFolder(folder))
+    except InputError as error:
+      refused += 1
+      assert "\n" not in str(error) and len(str(error)) < 1000, (number, path.name, error)
+    else:
+      found.tokenizer.encode("the ab 가\n")
+      assert tokenizers.of_bytes(found.tokenizer.to_bytes()).vocab_size == found.config.model.vocab_size
+    assert time.monotonic() - begun < 60, (number, path.name)
+    path.write_bytes(files[path])
+  assert count // 3 < refused < count
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "older"), [*((name, False) for name in NAMES), *((name, True) for name in OLDER)])
+def test_a_damaged_folder_is_read_or_refused(folders, tmp_path, monkeypatch, name, older):
+  """10,000 in all for each format."""
+  for module in (bert, gpt2):  # tracing is slow, and most folders have the same config
+    monkeypatch.setattr(module, "shapes_of", cached_shapes)
+  shutil.copytree(folders / name, tmp_path / "damaged")
+  if older:
+    with_older_files(tmp_path / "damaged", name)
+  before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+  read_damaged(tmp_path / "damaged", name, 10_000 // (4 if format_of(name) == "bert" else 3) + 1)
+  assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # KiB
+
+
+@functools.cache
+def cached_shapes_of_model(model):
+  return shapes_of(Config(data=DataConfig(corpus=Corpus.TEXT, row_length=model.max_positions), model=model))
+
+
+def cached_shapes(config):
+  return cached_shapes_of_model(config.model)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", OLDER)
+def test_a_damaged_vocabulary_of_a_run_is_read_or_refused(name):
+  generator, content, refused = random.Random(0), model_of(name)[1].to_bytes(), 0
+  for _ in range(10_000):
+    try:
+      SubwordTokenizer(subwords.from_json(mutated(content, generator), "tokenizer.json")).encode("the ab 가\n")
+    except InputError as error:
+      refused += 1
+      assert "\n" not in str(error)
+  assert 3_000 < refused < 10_000

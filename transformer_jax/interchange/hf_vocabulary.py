@@ -1,0 +1,186 @@
+"""The tokenizer of a folder of Hugging Face transformers: `vocab.txt` of BERT, `vocab.json` and `merges.txt` of GPT-2,
+or `tokenizer.json`, if it says nothing else than these; or the SentencePiece model of an exported run."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary, is_texts
+from transformer_jax.data.tokenizer import LARGEST, Tokenizer
+from transformer_jax.interchange import vocabulary
+from transformer_jax.interchange.foreign_folder import ForeignFolder
+from transformer_jax.interchange.settings import Settings
+from transformer_jax.runtime.errors import InputError
+
+SENTENCEPIECE, BOTH = "tokenizer.model", "tokenizer.json"
+_WORDS, _PIECES, _MERGES, _CONFIG = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
+_SPECIAL = {"pad_token": "[PAD]", "mask_token": "[MASK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+
+
+def exported(folder: ForeignFolder) -> Tokenizer | None:
+  """The tokenizer of the run that was exported into the folder, if one was.
+
+  Raises:
+    InputError: the file is no SentencePiece model of such a run.
+  """
+  if not folder.has(SENTENCEPIECE):
+    return None
+  model = vocabulary.without_dummy_prefix(folder.bytes(SENTENCEPIECE, LARGEST))
+  return Tokenizer(model, str(folder.path / SENTENCEPIECE))
+
+
+def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
+  """The tokenizer of a BERT.
+
+  Args:
+    folder: the folder.
+    size: the rows of the model's embedding.
+
+  Raises:
+    InputError: there is none, it is damaged, or is of another kind.
+  """
+  config = folder.settings(_CONFIG, optional=True)
+  if folder.has(BOTH):
+    normalizer, unknown, numbers = _wordpiece_of_json(folder.settings(BOTH))
+    lower, apart = "lowercase", "handle_chinese_chars"
+  else:
+    normalizer, unknown = config, _content(config, "unk_token", "[UNK]")
+    numbers = {word: number for number, word in enumerate(_lines(folder, _WORDS)) if word}
+    lower, apart = "do_lower_case", "tokenize_chinese_chars"
+  return _tokenizer(
+    folder,
+    lambda: Vocabulary(
+      Kind.WORDPIECE,
+      _filled(folder, numbers, size),
+      special=tuple(_content(config, name, default) for name, default in _SPECIAL.items()),
+      unknown=unknown,
+      lowercase=normalizer.truth(lower, True),
+      strip_accents=normalizer.truth("strip_accents") if "strip_accents" in normalizer else None,
+      chinese_apart=normalizer.truth(apart, True),
+      clean=normalizer.truth("clean_text", True),
+    ),
+  )
+
+
+def _wordpiece_of_json(file: Settings) -> tuple[Settings, str, dict[str, int]]:
+  """The settings of the normalisation, the piece of unknown words, and the numbers of the pieces."""
+  model, normalizer = _part(file, "model"), _part(file, "normalizer")
+  model.require("type", ["WordPiece"])
+  model.require("continuing_subword_prefix", ["##"])
+  model.require("max_input_chars_per_word", [100])
+  normalizer.require("type", ["BertNormalizer"])
+  _part(file, "pre_tokenizer").require("type", ["BertPreTokenizer"])
+  numbers = _numbers(file.path, model.value("vocab"), file.value("added_tokens", []))
+  return normalizer, model.text("unk_token", "[UNK]"), numbers
+
+
+def byte_level(folder: ForeignFolder, size: int, signs: tuple[int, ...]) -> SubwordTokenizer:
+  """The tokenizer of a GPT-2.
+
+  Args:
+    folder: the folder.
+    size: the rows of the model's embedding.
+    signs: the numbers of the tokens in front of a text and behind it.
+
+  Raises:
+    InputError: there is none, it is damaged, or is of another kind.
+  """
+  if folder.has(BOTH):
+    numbers, merges, added = _byte_level_of_json(folder.settings(BOTH))
+  else:
+    folder.settings(_CONFIG, optional=True).require("add_prefix_space", [False])
+    numbers = _numbers(str(folder.path / _PIECES), folder.settings(_PIECES).all(), [])
+    lines = [line for line in _lines(folder, _MERGES) if line and not line.startswith("#version")]
+    merges, added = _pairs(str(folder.path / _MERGES), lines), []
+  pieces = _filled(folder, numbers, size)
+  silent = {pieces[number] for number in signs} | {filler(i) for i in range(size)} | {each["content"] for each in added}
+  special = tuple(piece for piece in pieces if piece in silent)
+  return _tokenizer(folder, lambda: Vocabulary(Kind.BYTES, pieces, tuple(merges), special))
+
+
+def _tokenizer(folder: ForeignFolder, made: Callable[[], Vocabulary]) -> SubwordTokenizer:
+  try:
+    return SubwordTokenizer(made())
+  except InputError as error:
+    raise InputError(f"{folder.path}: {error}") from error
+
+
+def _byte_level_of_json(file: Settings) -> tuple[dict[str, int], list[tuple[str, str]], list[dict[str, Any]]]:
+  """The numbers of the pieces, the merges, and the tokens that were added."""
+  model, spaces = _part(file, "model"), _part(file, "pre_tokenizer")
+  for name, of in (("normalizer", file), ("dropout", model)):
+    if name in of:
+      raise of.wrong(name, "null: the model here has none")
+  model.require("type", ["BPE"])
+  spaces.require("type", ["ByteLevel"])
+  spaces.require("use_regex", [True])
+  spaces.require("add_prefix_space", [False])
+  for name in ("continuing_subword_prefix", "end_of_word_suffix"):
+    model.require(name, [""])
+  for name in ("byte_fallback", "ignore_merges"):
+    model.require(name, [False])
+  added = file.value("added_tokens", [])
+  numbers = _numbers(file.path, model.value("vocab"), added)
+  return numbers, _pairs(file.path, model.value("merges", [])), added
+
+
+def filler(number: int) -> str:
+  """The name of a number that has no piece."""
+  return f"<unused {number}>"
+
+
+def _filled(folder: ForeignFolder, numbers: Mapping[str, int], size: int) -> tuple[str, ...]:
+  """The pieces by their numbers; a number without a piece gets a name that no text has."""
+  if not numbers or max(numbers.values()) >= size:
+    raise InputError(
+      f"{folder.path} has a vocabulary of {len(numbers)} pieces, which do not fit the {size} rows of the embedding: "
+      "take all files from one folder"
+    )
+  names = {number: piece for piece, number in numbers.items()}
+  return tuple(names.get(number, filler(number)) for number in range(size))
+
+
+def _part(file: Settings, name: str) -> Settings:
+  value = file.value(name)
+  if not isinstance(value, dict):
+    raise file.wrong(name, "an object")
+  return Settings(f"{file.path}, {name}", value)
+
+
+def _content(config: Settings, name: str, default: str) -> str:
+  """A special token, which is a text, or an object with one."""
+  value = config.value(name, default)
+  return Settings(config.path, value).text("content") if isinstance(value, dict) else config.text(name, default)
+
+
+def _numbers(path: str, pieces: Any, added: Any) -> dict[str, int]:
+  """The pieces' numbers, those of tokens that were added later included."""
+  wrong = InputError(f"{path} has no vocabulary of different pieces with different numbers: take another copy")
+  if not isinstance(pieces, dict) or not isinstance(added, list):
+    raise wrong
+  found = dict(pieces)
+  for token in added:
+    if not isinstance(token, dict) or found.setdefault(token.get("content"), token.get("id")) != token.get("id"):
+      raise wrong
+  numbers = [*found.values()]
+  whole = all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers)
+  if not whole or len(set(numbers)) < len(numbers) or not is_texts([*found]):
+    raise wrong
+  return found
+
+
+def _pairs(path: str, merges: Any) -> list[tuple[str, str]]:
+  """The merges, which are pairs, or texts with a space between the two."""
+  wrong = InputError(f"{path} has something else than pairs of pieces: take another copy")
+  if not isinstance(merges, list):
+    raise wrong
+  pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+  if not all(is_texts(pair) and len(pair) == 2 for pair in pairs):
+    raise wrong
+  return [(first, second) for first, second in pairs]
+
+
+def _lines(folder: ForeignFolder, name: str) -> list[str]:
+  try:
+    return folder.bytes(name, LARGEST).decode().split("\n")
+  except UnicodeDecodeError as error:
+    raise InputError(f"{folder.path / name} is no text in UTF-8: take another copy") from error
