@@ -15,7 +15,7 @@ def get_config() -> Config:
     data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=64),
     model=ModelConfig(vocab_size=6000, num_layers=4, d_model=128, d_ff=512, num_heads=4, dropout=0.1),
     train=TrainConfig(
-      steps=6000,
+      steps=3750,
       batch_tokens=4096,
       warmup_steps=1000,
       peak_learning_rate=4e-3,
