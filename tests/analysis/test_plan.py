@@ -23,7 +23,7 @@ from transformer_jax.training.task import task_of
 CONFIGS = Path(__file__).parents[2] / "configs"
 SMALL = Config(
   data=DataConfig(row_length=31),
-  model=ModelConfig(vocab_size=997, num_layers=3, d_model=38, d_ff=101, num_heads=2, d_k=11, d_v=7, dropout=0.1),
+  model=ModelConfig(vocab_size=997, num_layers=2, d_model=38, d_ff=101, num_heads=3, d_k=11, d_v=7, dropout=0.1),
   train=TrainConfig(batch_tokens=13 * 31),
 )
 

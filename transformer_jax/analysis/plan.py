@@ -191,8 +191,8 @@ def build_report(
     rate: the operations per second of one device, for the time.
     budget: the bytes of one device, for `fit`.
   """
+  fitted = fit(config, budget, devices) if budget else None  # first, as it may fail at once
   needed, operations_needed = memory(config, devices), flops(config)
-  fitted = fit(config, budget, devices) if budget else None
   return {
     "devices": devices,
     "row_length": config.data.row_length,

@@ -1,7 +1,6 @@
 """What the checks run the code on: a tiny model, random parameters, sentences."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +8,12 @@ import flax.linen as nn
 import jax
 import numpy as np
 
-from transformer_jax.config import Config
+from transformer_jax.analysis import plan
 from transformer_jax.data import packing
 from transformer_jax.data.tokenizer import EOS
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.tasks import translation
-from transformer_jax.training import step
 
 # All axes differ, so that none can stand for another.
 TINY = ModelConfig(vocab_size=31, num_layers=2, d_model=22, d_ff=29, num_heads=3, d_k=5, d_v=7, dropout=0.0)
@@ -41,10 +39,9 @@ def parameters(module: nn.Module, *inputs: Any, **options: Any) -> Any:
   return random_like(jax.eval_shape(lambda: module.init(jax.random.key(0), *inputs, **options))["params"])
 
 
-@functools.cache
 def shapes(config: ModelConfig) -> Any:
   """The whole model's parameters, as shapes."""
-  return jax.eval_shape(lambda: step.init_params(Config(model=config), translation.TASK))
+  return plan.parameter_shapes(config)
 
 
 def float64(tree: Any) -> Any:
