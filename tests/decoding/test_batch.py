@@ -8,14 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from transformer_jax.config import LengthPenalty
+from tests.decoding.conftest import VOCAB, with_short_outputs
+from tests.model.example import random_params
+from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.beam_search import SearchOptions, beam_search
 from transformer_jax.decoding.buckets import pad
 from transformer_jax.model import masking
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
+from transformer_jax.tasks.translation import TASK
 
 LENGTH = 11
 OPTIONS = SearchOptions(beam_size=3, penalty=LengthPenalty.GNMT, length_penalty=0.6, n_best=3)
@@ -24,13 +28,13 @@ search = functools.partial(batch.search, extra_length=EXTRA_LENGTH)
 
 
 @pytest.fixture(scope="module")
-def model(translator):
-  return Transformer(translator._config.model)
+def model():
+  return Transformer(ModelConfig(vocab_size=VOCAB, num_layers=2, d_model=16, d_ff=29, num_heads=2))
 
 
 @pytest.fixture(scope="module")
-def params(translator):
-  return jax.device_get(translator.params)
+def params(model):
+  return jax.device_get(random_params(Config(model=model.config), TASK))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +84,7 @@ def uncached_search(model, params, source):
   return beam_search(step, inputs, jnp.array([max_length]), max_length, OPTIONS)
 
 
-@pytest.mark.parametrize("row", [0, 3])
+@pytest.mark.parametrize("row", [pytest.param(0, marks=pytest.mark.long), 3])
 def test_cached_and_padded_equals_uncached_and_alone(model, params, source, found, row):
   expected = jax.jit(lambda params: uncached_search(model, params, source[row][source[row] != PAD]))(params)
   np.testing.assert_array_equal(found.lengths[row], expected.lengths[0])
@@ -114,13 +118,13 @@ def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, f
 
 
 @pytest.mark.long
-def test_patience_gives_complete_translations_that_are_not_better(model, params_of_short_outputs, source, slots):
+def test_patience_gives_complete_translations_that_are_not_better(model, params, source, slots):
   @functools.partial(jax.jit, static_argnums=0)
   def run(patience, params, source):
     options = dataclasses.replace(OPTIONS, length_penalty=2.0, patience=patience)
     return search(model, options, params, source, slots=slots)
 
-  patient, hasty, hastier = (jax.device_get(run(p, params_of_short_outputs, source)) for p in (0.0, 1.0, 0.3))
+  patient, hasty, hastier = (jax.device_get(run(p, with_short_outputs(params), source)) for p in (0.0, 1.0, 0.3))
   for found in (hasty, hastier):
     lengths, tokens = found.lengths[:7, 0], found.tokens[:7, 0]
     assert (lengths > 0).all()

@@ -52,7 +52,7 @@ def test_wide_beam_equals_exhaustive_search(kind, alpha, slots):
 @pytest.mark.parametrize(
   ("beam_size", "kind", "alpha", "slots"),
   # Each penalty with each beam size and with each number of slots.
-  [(size, *PENALTIES[i], [None, 2, 6][(i + j) % 3]) for i in range(5) for j, size in enumerate([2, 3, 5])],
+  [(size, *each, slots) for each in PENALTIES for size, slots in [(2, None), (3, 2), (5, 6)]],
 )
 def test_equals_plain_beam_search_which_does_not_end_early(beam_size, kind, alpha, slots):
   limits = [17, 11, 13, 7, 5, 2]
@@ -130,7 +130,7 @@ def test_a_sentence_without_enough_room_is_truncated_and_the_others_are_as_with_
   toy = Toy(seed=1, sentences=len(limits), eos_bonus=-1.0)
   steps = [[] for _ in limits]
   for sentence, limit in enumerate(limits):
-    toy.of([sentence]).search([limit], beam_size, patience=patience, steps=steps[sentence])
+    toy.of([sentence]).search([limit], beam_size, patience=patience, max_length=max(limits), steps=steps[sentence])
   too_long = [len(taken) > room for taken in steps]
   assert 0 < sum(too_long) < len(limits)
   expected = toy.search(limits, beam_size, patience=patience, slots=slots)
@@ -176,7 +176,7 @@ def test_a_slot_is_free_for_the_next_sentence_at_once():
   assert list(second)[: 2 + 3 + 2 + 23] == [*range(2), *range(3), *range(2), *range(23)]
   in_batches = []
   for i in range(0, len(limits), slots):
-    toy.of([i, i + 1]).search(limits[i : i + slots], beam_size=3, steps=in_batches)
+    toy.of([i, i + 1]).search(limits[i : i + slots], beam_size=3, max_length=max(limits), steps=in_batches)
   assert len(steps) == 29 + 5 < len(in_batches) == 29 + 3 + 23
 
 

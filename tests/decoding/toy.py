@@ -31,22 +31,11 @@ class Toy:
     toy.table = self.table[list(sentences)]
     return toy
 
-  def next_state(self, state, position, token):
-    return (state * 13 + position * 3 + token * 7 + 5) % self.states
-
-  def empty_slots(self, slots, beams):
-    """The cache: each slot's sentence, here none, and its hypotheses' states."""
-    return jnp.full(slots, len(self.table)), jnp.full((slots, beams), -1)
-
-  def admit(self, cache, slot, sentence):
-    sentences, states = cache
-    return sentences.at[slot].set(sentence), states.at[slot].set(0)
-
   def log_probs(self, sentence, tokens):
     """Of the next token, after these."""
     state = 0
     for position, token in enumerate([BOS, *tokens]):
-      state = self.next_state(state, position, token)
+      state = _next_state(self.states, state, position, token)
     return self.table[sentence, state]
 
   def log_prob(self, sentence, tokens):
@@ -65,28 +54,64 @@ class Toy:
     steps=None,
   ):
     """The plain search of all sentences together, or in `slots` slots; the list `steps` gets the positions of each."""
-    options = SearchOptions(beam_size, kind, alpha, n_best, patience)
-    max_length = max_length or int(max(limits))
-
-    @jax.jit
-    def run(table, limits):
-      def step(cache, positions, parents, tokens):
-        if steps is not None:
-          jax.debug.callback(lambda positions: steps.append(positions.tolist()), positions)
-        sentences, states = cache
-        states = self.next_state(jnp.take_along_axis(states, parents, axis=1), positions[:, None], tokens)
-        # NaN where no sentence is: nothing of it may be seen.
-        return table.at[sentences[:, None], states].get(mode="fill", fill_value=math.nan), (sentences, states)
-
-      if slots is None:
-        together = jnp.arange(len(limits)), jnp.zeros((len(limits), beam_size), int)
-        return beam_search(step, together, limits, max_length, options)
-      cache = self.empty_slots(slots, beam_size)
-      return continuous_batching.search(step, self.admit, cache, limits, slots, max_length, options)
-
-    found = jax.device_get(run(self.table, jnp.asarray(limits, jnp.int32)))
+    room = max_length or int(max(limits))
+    program = _program(self.states, kind, beam_size, n_best, patience > 0, room, slots, steps is None)
+    _POSITIONS.clear()
+    found = jax.device_get(program(self.table, jnp.asarray(limits, jnp.int32), alpha, patience))
     jax.effects_barrier()
+    if steps is not None:
+      steps.extend(_POSITIONS)
     return found
+
+
+_POSITIONS = []  # of each step of the latest search
+
+
+@functools.cache
+def _program(states, kind, beam_size, n_best, patient, max_length, slots, silent):
+  """search(table, limits, alpha, patience), compiled once for all tests with these sizes."""
+  next_state = functools.partial(_next_state, states)
+
+  def admit(cache, slot, sentence):
+    sentences, states = cache
+    return sentences.at[slot].set(sentence), states.at[slot].set(0)
+
+  @jax.jit
+  def search(table, limits, alpha, patience):
+    def step(cache, positions, parents, tokens):
+      if not silent:
+        jax.debug.callback(lambda positions: _POSITIONS.append(positions.tolist()), positions)
+      sentences, states = cache
+      states = next_state(jnp.take_along_axis(states, parents, axis=1), positions[:, None], tokens)
+      # NaN where no sentence is: nothing of it may be seen.
+      return table.at[sentences[:, None], states].get(mode="fill", fill_value=math.nan), (sentences, states)
+
+    options = SearchOptions(beam_size, kind, alpha, n_best, _Positive(patience) if patient else 0.0)
+    if slots is None:
+      together = jnp.arange(len(limits)), jnp.zeros((len(limits), beam_size), int)
+      return beam_search(step, together, limits, max_length, options)
+    # Each slot's sentence, here none, and its hypotheses' states.
+    empty = jnp.full(slots, len(table)), jnp.full((slots, beam_size), -1)
+    return continuous_batching.search(step, admit, empty, limits, slots, max_length, options)
+
+  return search
+
+
+class _Positive:
+  """A number above 0 that a program gets as an argument."""
+
+  def __init__(self, value):
+    self.value = value
+
+  def __gt__(self, zero):
+    return True
+
+  def __mul__(self, other):
+    return self.value * other
+
+
+def _next_state(states, state, position, token):
+  return (state * 13 + position * 3 + token * 7 + 5) % states
 
 
 def sequences(found, sentence):
