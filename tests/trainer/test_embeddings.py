@@ -14,6 +14,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import loop
 
 
+@pytest.mark.long
 def test_a_run_goes_on_without_the_file(prefix, tmp_path, capfd):
   vectors = tmp_path / "vectors.txt"
   text = Path(f"{prefix}.en").read_text()
