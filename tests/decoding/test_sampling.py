@@ -65,6 +65,9 @@ def test_all_tokens_are_all_and_a_low_temperature_is_the_most_probable():
   compiled = jax.jit(candidates, static_argnums=1)
   every = np.asarray(compiled(logits, SamplingOptions()))
   assert np.flatnonzero(np.isinf(every)).tolist() == sorted([PAD, UNK, BOS])
+  silent = np.asarray(compiled(logits, SamplingOptions(silent=(7,))))
+  assert np.flatnonzero(np.isinf(silent)).tolist() == [7]
+  assert np.all(np.isfinite(compiled(logits, SamplingOptions(silent=()))))
   coldest = np.asarray(compiled(logits, SamplingOptions(temperature=1e-38)))
   logits[[PAD, UNK, BOS]] = -np.inf
   assert np.argmax(coldest) == np.argmax(logits) and np.isfinite(coldest[np.argmax(logits)])

@@ -1,12 +1,10 @@
 """Folders of BERT and GPT-2 without the library that writes them: exported, imported again, and damaged."""
 
-import dataclasses
 import functools
 import json
 import random
 import resource
 import shutil
-import sys
 import time
 
 import jax
@@ -15,12 +13,12 @@ import pytest
 import safetensors.numpy
 from etils import epath
 
+from tests.data.test_subwords import byte_pairs, words
 from tests.fuzz_run_folder import mutated
 from tests.model.example import random_params
 from transformer_jax import runs
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
-from transformer_jax.data import blocks, subwords, tokenizers
-from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary
+from transformer_jax.data import blocks, tokenizers
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.interchange import bert, gpt2, hf_tokenizer
 from transformer_jax.interchange.export import export
@@ -37,18 +35,6 @@ from transformer_jax.training.task import task_of
 pytest.importorskip("tokenizers", reason="tokenizers is missing: pip install -e '.[huggingface]'")
 
 SIZES = {"num_layers": 1, "d_model": 6, "d_ff": 7, "num_heads": 3, "max_positions": 11, "activation": Activation.SWISH}
-SPECIAL = ("[PAD]", "[MASK]", "[CLS]", "[SEP]")
-
-
-def words():
-  pieces = ("[PAD]", "the", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "가", "!", "[unused]")
-  return SubwordTokenizer(Vocabulary(Kind.WORDPIECE, pieces, special=SPECIAL))
-
-
-def byte_pairs():
-  pieces = ("<|endoftext|>", *subwords.byte_letters(), "ab", "Ġab", "abab")
-  merges = (("a", "b"), ("Ġ", "ab"), ("ab", "ab"))
-  return SubwordTokenizer(Vocabulary(Kind.BYTES, pieces, merges, ("<|endoftext|>",)))
 
 
 @functools.cache
@@ -105,6 +91,8 @@ def test_there_and_back(folders, tmp_path, name):
   jax.tree.map(np.testing.assert_array_equal, found.params, expected.params)
   assert found.tokenizer.to_bytes() == expected.tokenizer.to_bytes()
   assert tokenizers.of_bytes(found.tokenizer.to_bytes()).fingerprint() == expected.tokenizer.fingerprint()
+  export(tmp_path / "again", tmp_path / "shared", "safetensors")
+  assert runs.open(tmp_path / "shared").tokenizer.to_bytes() == expected.tokenizer.to_bytes()
   export(tmp_path / "again", tmp_path / "back", format_of(name))
   for file in (tmp_path / "back").iterdir():
     if file.name != "README.md":
@@ -123,51 +111,6 @@ def run_command(monkeypatch, capfdbinary, tmp_path_factory):
   from tests.example_commands import command_line
 
   return command_line(monkeypatch, capfdbinary, tmp_path_factory.mktemp("command"))
-
-
-def test_words():
-  tokenizer = words()
-  tokens = tokenizer.encode("The ab, a가! zb [MASK]")
-  assert tokenizer.vocabulary.order == [0, 5, 3, 4, 1, 2, 6, 7, 8, 9, 10]
-  unknown = " [UNK]"  # a comma, a word with a letter of another script, and `[`, `mask`, `]`
-  assert tokenizer.pieces(tokens) == [" the", " a", "b", unknown, unknown, " !", *[unknown] * 4]
-  assert tokenizer.decode([2, *tokenizer.encode("the ab!"), 3]) == "the ab !"
-  assert tokenizer.encode("") == tokenizer.encode(" \n") == []
-  with pytest.raises(InputError, match="half of a surrogate pair"):
-    tokenizer.encode("\ud800")
-
-
-def test_byte_pairs():
-  """Against the merges, made by hand; every text comes back."""
-  tokenizer = byte_pairs()
-  assert tokenizer.pieces(tokenizer.encode("ababab ab\n\u2581")) == [
-    *("abab", "ab", " ab", "\n", "<0xE2>", "<0x96>", "<0x81>")
-  ]
-  for text in ["", " ", "<|endoftext|>", "\0 a\n\n é한\U0001f600 ", "'s  x"]:
-    assert tokenizer.decode([0, *tokenizer.encode(text), 0]) == text
-  assert tokenizer.encode("<|endoftext|>")[0] != 0 and tokenizer.decode([tokenizer.encode("é")[0]]) == "\ufffd"
-
-
-@pytest.mark.parametrize(
-  ("changes", "message"),
-  [
-    ({"pieces": ("a", "a")}, "has a piece twice"),
-    ({"special": ("[PAD]", "[PAD]", "[CLS]", "[SEP]")}, "must have four signs"),
-    ({"unknown": "[NONE]"}, r"has no piece '\[NONE\]'"),
-    ({"merges": (("a", "##b"),)}, "has no piece 'a##b'"),
-    ({"kind": Kind.BYTES, "special": ()}, "has no piece for some bytes"),
-  ],
-)
-def test_a_vocabulary_that_is_none(changes, message):
-  with pytest.raises(InputError, match=message):
-    dataclasses.replace(words().vocabulary, **changes)
-
-
-def test_the_library_may_be_missing(monkeypatch):
-  vocabulary = words().vocabulary
-  monkeypatch.setitem(sys.modules, "tokenizers", None)
-  with pytest.raises(InputError, match=r"needs the library tokenizers: pip install 'transformer_jax\[huggingface\]'"):
-    SubwordTokenizer(vocabulary)
 
 
 def test_other_vocabularies_are_not_said_to_be_byte_pairs():
@@ -320,16 +263,3 @@ def cached_shapes_of_model(model):
 
 def cached_shapes(config):
   return cached_shapes_of_model(config.model)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", OLDER)
-def test_a_damaged_vocabulary_of_a_run_is_read_or_refused(name):
-  generator, content, refused = random.Random(0), model_of(name)[1].to_bytes(), 0
-  for _ in range(10_000):
-    try:
-      SubwordTokenizer(subwords.from_json(mutated(content, generator), "tokenizer.json")).encode("the ab 가\n")
-    except InputError as error:
-      refused += 1
-      assert "\n" not in str(error)
-  assert 3_000 < refused < 10_000

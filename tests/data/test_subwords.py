@@ -1,0 +1,99 @@
+"""The vocabularies of BERT and GPT-2: pieces by hand, every byte, mistakes, and damaged files."""
+
+import dataclasses
+import random
+import sys
+
+import pytest
+
+from tests.fuzz_run_folder import mutated
+from transformer_jax.data import subwords
+from transformer_jax.data.documents import decode_text, encode_documents, encode_text, line_feed
+from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary
+from transformer_jax.runtime.errors import InputError
+
+pytest.importorskip("tokenizers", reason="tokenizers is missing: pip install -e '.[huggingface]'")
+
+SPECIAL = ("[PAD]", "[MASK]", "[CLS]", "[SEP]")
+
+
+def words():
+  pieces = ("[PAD]", "the", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "가", "!", "[unused]")
+  return SubwordTokenizer(Vocabulary(Kind.WORDPIECE, pieces, special=SPECIAL))
+
+
+def byte_pairs():
+  pieces = ("<|endoftext|>", *subwords.byte_letters(), "ab", "Ġab", "abab")
+  merges = (("a", "b"), ("Ġ", "ab"), ("ab", "ab"))
+  return SubwordTokenizer(Vocabulary(Kind.BYTES, pieces, merges, ("<|endoftext|>",)))
+
+
+def test_words():
+  tokenizer = words()
+  tokens = tokenizer.encode("The ab, a가! zb [MASK]")
+  assert tokenizer.vocabulary.order == [0, 5, 3, 4, 1, 2, 6, 7, 8, 9, 10]
+  unknown = " [UNK]"  # a comma, a word with a letter of another script, and `[`, `mask`, `]`
+  assert tokenizer.pieces(tokens) == [" the", " a", "b", unknown, unknown, " !", *[unknown] * 4]
+  assert tokenizer.decode([2, *tokenizer.encode("the ab!"), 3]) == "the ab !"
+  assert tokenizer.encode("") == tokenizer.encode(" \n") == []
+  with pytest.raises(InputError, match="half of a surrogate pair"):
+    tokenizer.encode("\ud800")
+
+
+def test_byte_pairs():
+  """Against the merges, made by hand; every text comes back."""
+  tokenizer = byte_pairs()
+  assert tokenizer.pieces(tokenizer.encode("ababab ab\n\u2581")) == [
+    *("abab", "ab", " ab", "\n", "<0xE2>", "<0x96>", "<0x81>")
+  ]
+  for text in ["", " ", "<|endoftext|>", "\0 a\n\n é한\U0001f600 ", "'s  x"]:
+    assert tokenizer.decode([0, *tokenizer.encode(text), 0]) == text
+  assert tokenizer.encode("<|endoftext|>")[0] != 0 and tokenizer.decode([tokenizer.encode("é")[0]]) == "\ufffd"
+
+
+def test_texts_and_documents():
+  """GPT-2 reads a text as a whole; BERT has no token for a line feed."""
+  tokenizer = byte_pairs()
+  text = " ab\n\nab ab\n"
+  assert encode_text(tokenizer, text) == tokenizer.encode(text)
+  assert decode_text(tokenizer, tokenizer.encode(text)) == text
+  [(tokens, ends)] = encode_documents([["ab", " ab"]], tokenizer, end=0)
+  assert ends and tokenizer.pieces(tokens[:-1].tolist()) == ["ab", "\n", " ab"] and tokens[-1] == 0
+  assert line_feed(words()) is None
+  [(tokens, _)] = encode_documents([["the", "a"]], words())
+  assert tokens.tolist() == [4, 6, 3]
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"pieces": ("a", "a")}, "has a piece twice"),
+    ({"special": ("[PAD]", "[PAD]", "[CLS]", "[SEP]")}, "must have four signs"),
+    ({"unknown": "[NONE]"}, r"has no piece '\[NONE\]'"),
+    ({"merges": (("a", "##b"),)}, "has no piece 'a##b'"),
+    ({"kind": Kind.BYTES, "special": ()}, "has no piece for some bytes"),
+  ],
+)
+def test_a_vocabulary_that_is_none(changes, message):
+  with pytest.raises(InputError, match=message):
+    dataclasses.replace(words().vocabulary, **changes)
+
+
+def test_the_library_may_be_missing(monkeypatch):
+  vocabulary = words().vocabulary
+  monkeypatch.setitem(sys.modules, "tokenizers", None)
+  with pytest.raises(InputError, match=r"needs the library tokenizers: pip install 'transformer_jax\[huggingface\]'"):
+    SubwordTokenizer(vocabulary)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("made", [words, byte_pairs])
+def test_a_damaged_vocabulary_of_a_run_is_read_or_refused(made):
+  generator, content, refused = random.Random(0), made().to_bytes(), 0
+  for _ in range(10_000):
+    try:
+      SubwordTokenizer(subwords.from_json(mutated(content, generator), "tokenizer.json")).encode("the ab 가\n")
+    except InputError as error:
+      refused += 1
+      assert "\n" not in str(error)
+  assert 3_000 < refused < 10_000
