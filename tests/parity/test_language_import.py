@@ -134,6 +134,7 @@ def assert_same_files(tmp_path, to, prefix, also=frozenset()):
     np.testing.assert_array_equal(back[name], array.astype(np.float32), name)
 
 
+@pytest.mark.long
 def test_greedy_texts(tmp_path, bytes_vocabulary):
   peer = gpt2(tmp_path / "theirs", bytes_vocabulary)
   import_model(tmp_path / "theirs", tmp_path / "run", "gpt2")
