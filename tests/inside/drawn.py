@@ -22,3 +22,33 @@ def require_texts_apart(figure: Figure) -> None:
     assert figure.bbox.y0 <= extent.y0 and extent.y1 <= figure.bbox.y1
   for (one, a), (other, b) in itertools.combinations(zip(found, extents, strict=True), 2):
     assert not a.overlaps(b), (one.get_text(), other.get_text())
+
+
+def all_texts(figure: Figure) -> list[Text]:
+  """The texts of a chart as it is drawn: titles, labels, ticks within the axes, legends and others."""
+  canvas = FigureCanvasAgg(figure)
+  canvas.draw()
+  found = {id(text): text for text in figure.findobj(Text) if isinstance(text, Text)}
+  for axis in figure.axes:
+    for ticks, (low, high), labels in (
+      (axis.get_xticks(), sorted(axis.get_xlim()), axis.get_xticklabels()),
+      (axis.get_yticks(), sorted(axis.get_ylim()), axis.get_yticklabels()),
+    ):
+      for place, label in zip(ticks, labels, strict=True):
+        if not low <= place <= high:
+          found.pop(id(label), None)
+  drawn = (text for text in found.values() if text.get_text().strip() and text.get_visible())
+  return [text for text in drawn if text.axes is None or text.axes.axison or text in text.axes.texts]
+
+
+def require_readable(figure: Figure) -> None:
+  """Letters have 8 points or more on a page of 7 inches; no two texts overlap, and none leaves the figure."""
+  found, renderer = all_texts(figure), FigureCanvasAgg(figure).get_renderer()
+  assert figure.get_size_inches()[0] <= 7.5
+  assert min(text.get_fontsize() for text in found) >= 8
+  extents = [text.get_window_extent(renderer).expanded(1, 0.8) for text in found]
+  for text, extent in zip(found, extents, strict=True):
+    assert figure.bbox.x0 <= extent.x0 and extent.x1 <= figure.bbox.x1, text
+    assert figure.bbox.y0 <= extent.y0 and extent.y1 <= figure.bbox.y1, text
+  for (one, a), (other, b) in itertools.combinations(zip(found, extents, strict=True), 2):
+    assert not a.overlaps(b), (one.get_text(), other.get_text())

@@ -6,20 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run, print_help
-from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
-from transformer_jax.commands.search import add_beam_arguments, beam_options, load
-from transformer_jax.commands.workdir import add_workdir_arguments, open_run, run_to_restore
+from transformer_jax.commands import draw_config, draw_formula, draw_run
+from transformer_jax.commands.experiment import print_help
+from transformer_jax.commands.pictures import warn_of_missing_characters
 from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.files import write_atomically
 
 if TYPE_CHECKING:
   from matplotlib.figure import Figure
 
-  from transformer_jax.config import Config
-
 DESCRIPTION = """\
-Draws a picture: the model of a config, or the beam search for a sentence. `draw PICTURE --help` shows its flags.
+Draws a picture: the model of a config, a formula of the paper, or what a trained model does with a sentence.
+`draw PICTURE --help` shows its flags.
 """
 
 _ENDINGS = ("svg", "png", "pdf")
@@ -84,64 +82,56 @@ def _output(args: argparse.Namespace) -> Path:
   return output
 
 
-def _add_model_arguments(parser: argparse.ArgumentParser) -> None:
-  add_config_arguments(parser, "the first example")
-  parser.add_argument("--workdir", metavar="DIR", help="draw the model of this run instead")
-  parser.add_argument("--accept-edits", action="store_true", help="take the run's files as they are, edited or not")
-
-
-def _draw_model(args: argparse.Namespace) -> "Figure":
-  config, name = _config(args)
-  from transformer_jax.inside import model_parts
-
-  parts = model_parts.model_parts(config.model)
-  require_matplotlib()
-  from transformer_jax.inside import model_picture
-
-  return model_picture.draw(parts, name)
-
-
-def _config(args: argparse.Namespace) -> "tuple[Config, str]":
-  """The config to draw, and its name."""
-  from transformer_jax.config import flags
-
-  if args.workdir is None:
-    return config_of_new_run(args), flags.run_name(args.config)
-  if args.config is not None or args.overrides:
-    raise InputError("--workdir and --config exclude each other: a run has its own config")
-  run = open_run(args)
-  return run.config, one_line(run.path.name)
-
-
-def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
-  add_workdir_arguments(parser)
-  add_beam_arguments(parser)
-  parser.add_argument("--sentence", required=True, metavar="TEXT", help="the sentence to translate")
-  parser.add_argument(
-    "--n-best", type=int, default=1, metavar="N", help="search until the N best are found (default 1)"
-  )
-
-
-def _draw_search(args: argparse.Namespace) -> "Figure":
-  require_matplotlib()
-  from transformer_jax.inside import search_picture
-
-  translator = load([run_to_restore(args, "translate")], args)
-  tree = translator.search_tree(args.sentence, n_best=args.n_best, **beam_options(args))
-  return search_picture.draw(tree, args.sentence)
-
-
 _PICTURES = {
   "model": _Picture(
     "Draws the model of a config as in Figure 1: each box has the shapes of its arrays and its parameters. --config "
     "and --config.KEY=VALUE are those of `train`.",
-    _add_model_arguments,
-    _draw_model,
+    draw_config.add_model_arguments,
+    draw_config.draw_model,
+  ),
+  "positions": _Picture(
+    "Draws the positional encodings of §3.5: all numbers as heat maps, some dimensions as waves, and the distances "
+    "between positions.",
+    draw_config.add_positions_arguments,
+    draw_config.draw_positions,
+  ),
+  "schedule": _Picture(
+    "Draws the learning rate of §5.3: that of a config, and others with other numbers of warmup steps.",
+    draw_config.add_schedule_arguments,
+    draw_config.draw_schedule,
+  ),
+  "masks": _Picture(
+    "Draws the masks of a packed row: padding, segments, causal and window, and the masks of attention that they make.",
+    draw_formula.add_masks_arguments,
+    draw_formula.draw_masks,
+  ),
+  "softmax": _Picture(
+    "Draws how the softmax saturates: the largest weight of random queries with the scale 1 / sqrt(d_k) and without, "
+    "and the weights of one query.",
+    draw_formula.add_softmax_arguments,
+    draw_formula.draw_softmax,
+  ),
+  "smoothing": _Picture(
+    "Draws label smoothing (§5.4): the targets of a token, and the loss by the probability of the right token.",
+    draw_formula.add_smoothing_arguments,
+    draw_formula.draw_smoothing,
+  ),
+  "self-attention": _Picture(
+    "Draws one head of self-attention with its numbers: x, q, k, v, scores, weights and z, for a sentence and a head "
+    "of a trained model, or without --workdir for a toy of width 4.",
+    draw_run.add_self_attention_arguments,
+    draw_run.draw_self_attention,
   ),
   "search": _Picture(
     "Draws the beam search for a sentence as a tree: the hypotheses that are kept in each step, finished ones with "
     "their scores, the most probable of the pruned ones, and the best.",
-    _add_search_arguments,
-    _draw_search,
+    draw_run.add_search_arguments,
+    draw_run.draw_search,
+  ),
+  "next": _Picture(
+    "Draws the probabilities of the next token as bars: after the beginning of a translation, or of a text for a "
+    "language model.",
+    draw_run.add_next_arguments,
+    draw_run.draw_next,
   ),
 }

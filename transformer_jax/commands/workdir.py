@@ -9,12 +9,12 @@ if TYPE_CHECKING:  # orbax takes seconds to import
 
 
 def add_workdir_arguments(
-  parser: argparse.ArgumentParser, step: str = "the checkpoint to use", *, ensemble: bool = False
+  parser: argparse.ArgumentParser, step: str = "the checkpoint to use", *, ensemble: bool = False, required: bool = True
 ) -> None:
   """Adds --workdir, --step and --accept-edits; `step` describes the flag --step, `ensemble`: several --workdir."""
   parser.add_argument(
     "--workdir",
-    required=True,
+    required=required,
     action="append" if ensemble else "store",
     metavar="DIR",
     help="the run folder that `train` made" + ("; several are an ensemble" if ensemble else ""),

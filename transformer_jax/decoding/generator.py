@@ -16,6 +16,7 @@ from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.tokenizer import PAD, Tokenizer
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
 from transformer_jax.decoding.buckets import pad
+from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.sampling import SamplingOptions, sample
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
@@ -126,6 +127,18 @@ class Generator:
     model, tokens = self.config.model, self._encode(text)
     signs = model.start_token, model.end_token
     return attention_of_text(self._attention, self._params, self._tokenizer, tokens, model.most_positions, signs)
+
+  def next_token(self, text: str) -> NextToken:
+    """The probability of each token to come next after a text.
+
+    Raises:
+      InputError: the text is too long, or no text.
+      RunError: the model's probabilities are not finite.
+    """
+    tokens, most = self._encode(text), self.config.model.most_positions
+    if most is not None and len(tokens) >= most:
+      raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
+    return after_text(self._model, self._params, self._tokenizer, tokens, most)
 
   @functools.cached_property
   def _attention(self) -> Program:

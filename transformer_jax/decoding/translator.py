@@ -24,6 +24,7 @@ from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 from transformer_jax.decoding.ensemble import Ensemble, ensemble, require_one_vocabulary
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
+from transformer_jax.decoding.next_token import NextToken, after_pair
 from transformer_jax.decoding.search_tree import SearchTree, search_tree
 from transformer_jax.decoding.windows import require_text, windows
 from transformer_jax.runtime import devices
@@ -258,6 +259,22 @@ class Translator:
     [sources], [targets] = self._encode_pairs([(source, target)])
     self._require_length("the sentence pair", max(len(sources), len(targets)))
     return attention_of_pair(self._attention, devices.on_first_device(self._params), self._tokenizer, sources, targets)
+
+  def next_token(self, source: str, prefix: str = "") -> NextToken:
+    """The probability of each token to come next, when the translation of `source` begins with `prefix`.
+
+    Raises:
+      InputError: the source is empty, a text is too long, or this is an ensemble.
+      RunError: the model's probabilities are not finite.
+    """
+    if isinstance(self._model, Ensemble):
+      raise InputError("the probabilities of the next token are given for one model alone: load one without the others")
+    [sources], [written] = self._encode_pairs([(source, prefix)])
+    if not source.strip():
+      raise InputError("the sentence is empty, so there is nothing to translate: give another one")
+    self._require_length("the sentence pair", max(len(sources), len(written)))
+    params = devices.on_first_device(self._params)
+    return after_pair(self._model, params, self._tokenizer, sources, written[:-1])
 
   def search_tree(
     self,

@@ -1,0 +1,186 @@
+"""The pictures of formulas: their numbers against NumPy, what is written in them, and their commands."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.example_commands import command_line
+
+pytest.importorskip("matplotlib")
+
+from tests.inside.drawn import all_texts, require_readable
+from transformer_jax.inside import (
+  masks_picture,
+  positions_picture,
+  schedule_picture,
+  smoothing_picture,
+  softmax_picture,
+)
+from transformer_jax.runtime.errors import InputError
+
+
+def texts(figure):
+  return " | ".join(text.get_text() for text in all_texts(figure))
+
+
+def test_positions_are_those_of_the_formula():
+  length, d_model = 13, 6
+  expected = np.zeros((length, d_model))
+  for pos in range(length):
+    for i in range(d_model // 2):
+      angle = pos / 10_000 ** (2 * i / d_model)
+      expected[pos, 2 * i], expected[pos, 2 * i + 1] = math.sin(angle), math.cos(angle)
+  encoded = positions_picture.encoding(length, d_model)
+  np.testing.assert_allclose(encoded, expected, atol=1e-6)
+  by_offset = [2 * math.sqrt(sum(math.sin(k / 2 / 100 ** (4 * i / 6)) ** 2 for i in range(3))) for k in range(length)]
+  np.testing.assert_allclose(positions_picture.distances(encoded), by_offset, atol=1e-5)
+  every = np.linalg.norm(expected[:, None] - expected[None], axis=2)
+  for offset in range(length):  # the distance depends on the offset alone
+    np.testing.assert_allclose(np.diag(every, offset), by_offset[offset], atol=1e-12)
+
+
+@pytest.mark.parametrize(("length", "d_model"), [(2, 2), (100, 512)])
+def test_the_picture_of_positions(length, d_model):
+  chosen = positions_picture.dimensions(length, d_model)
+  assert chosen[0] == 0 and chosen == sorted(set(chosen)) and all(i % 2 == 0 and i < d_model for i in chosen)
+  figure = positions_picture.draw(length, d_model)
+  require_readable(figure)
+  shown = texts(figure)
+  assert f"dimension, d_model = {d_model}" in shown and f"√d_model = {math.sqrt(d_model):.1f}" in shown
+
+
+def test_rates_are_those_of_the_formula():
+  for warmup, found in zip((7, 40, 5), schedule_picture.rates(11, [7, 40, 5], 30, 2.5), strict=True):
+    assert found.warmup == warmup and found.steps[0] == 1 and found.steps[-1] == 30
+    expected = [2.5 / math.sqrt(11) * min(step**-0.5, step * warmup**-1.5) for step in found.steps.tolist()]
+    np.testing.assert_allclose(found.rates, expected, rtol=1e-6)
+    assert math.isclose(found.peak, 2.5 / math.sqrt(11 * warmup))
+  assert 4000 in schedule_picture.rates(512, [4000], 20_000)[0].steps
+
+
+@pytest.mark.parametrize(("d_model", "warmups", "last"), [(512, [4000, 2000, 8000], 20_000), (2, [1], 2)])
+def test_the_picture_of_the_learning_rate(d_model, warmups, last):
+  figure = schedule_picture.draw(d_model, warmups, last)
+  require_readable(figure)
+  for warmup in warmups:
+    assert f"warmup {warmup:,}: peak {(d_model * warmup) ** -0.5:.3g}" in texts(figure)
+  assert len({(line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}) == len(warmups)
+
+
+def test_masks_are_those_of_the_rules():
+  """Two pairs of 4 and 3, and of 2 and 4 tokens, in a row of 8: each cell by the rule in words."""
+  found = {mask.name: mask for mask in masks_picture.masks([(4, 3), (2, 4)], 8, 2)}
+  source, target = [1, 1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 2, 2, 2, 2, 0]
+  rules = {
+    "padding": lambda i, j: target[i] > 0 and target[j] > 0,
+    "segments": lambda i, j: target[i] == target[j] > 0,
+    "causal": lambda i, j: j <= i,
+    "window 2": lambda i, j: abs(i - j) <= 2,
+    "encoder": lambda i, j: source[i] == source[j] > 0,
+    "decoder": lambda i, j: target[i] == target[j] > 0 and j <= i,
+    "with window": lambda i, j: target[i] == target[j] > 0 and i - 2 <= j <= i,
+    "cross": lambda i, j: target[i] == source[j] > 0,
+  }
+  assert [*found] == [*rules]
+  for name, rule in rules.items():
+    expected = [[rule(i, j) for j in range(8)] for i in range(8)]
+    assert found[name].allowed.tolist() == expected, name
+  assert found["cross"].query == ["a1", "a2", "a3", "b1", "b2", "b3", "b4", "·"]
+  assert found["cross"].key == ["a1", "a2", "a3", "a4", "b1", "b2", "·", "·"]
+  with pytest.raises(InputError, match="the pairs have 9 tokens on one side, but the row has 8"):
+    masks_picture.masks([(4, 3), (5, 4)], 8, 1)
+
+
+@pytest.mark.parametrize(("pairs", "row"), [([(5, 4), (3, 3), (1, 5)], 12)])
+def test_the_picture_of_masks(pairs, row):
+  figure = masks_picture.draw(masks_picture.masks(pairs, row, 1))
+  require_readable(figure)
+  assert len(figure.axes) == 8 and "window 1" in texts(figure)
+
+
+def test_weights_are_softmaxes():
+  """A softmax of the unscaled products is a softmax of the scaled ones to the power of sqrt(d_k)."""
+  found = softmax_picture.weights(13, 19)
+  assert found.scaled.shape == found.unscaled.shape == (19, softmax_picture.KEYS)
+  np.testing.assert_allclose(found.scaled.sum(axis=1), 1, rtol=1e-5)
+  power = found.scaled.astype(np.float64) ** math.sqrt(13)
+  np.testing.assert_allclose(found.unscaled, power / power.sum(axis=1, keepdims=True), rtol=1e-3, atol=1e-6)
+  generator = np.random.default_rng(0)
+  query, key = generator.normal(size=(19, 1, 1, 13)), generator.normal(size=(19, softmax_picture.KEYS, 1, 13))
+  scores = np.exp(np.einsum("nqhd,nkhd->nk", query, key) / math.sqrt(13))
+  np.testing.assert_allclose(found.scaled, scores / scores.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-6)
+
+
+def test_the_picture_of_the_softmax():
+  figure = softmax_picture.draw([2, 37], queries=101)
+  require_readable(figure)
+  assert "with the scale" in texts(figure) and "$d_k$ = 37" in texts(figure)
+
+
+def test_targets_and_losses_are_those_of_the_formula():
+  q = [0.9 + 0.1 / 7 if v == 3 else 0.1 / 7 for v in range(7)]
+  np.testing.assert_allclose(smoothing_picture.targets(7, 3, 0.1), q, atol=1e-6)
+  assert smoothing_picture.targets(5, 0, 0.0).tolist() == [1, 0, 0, 0, 0]
+  p = np.array([0.1, 0.5, 0.9])
+  expected = [-(0.8 + 0.2 / 5) * math.log(x) - 4 * 0.2 / 5 * math.log((1 - x) / 4) for x in p]
+  np.testing.assert_allclose(smoothing_picture.losses(p, 5, 0.2), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("vocab", "smoothings"), [(6, [0, 0.1, 0.3]), (12, [0, 0.01, 0.1, 0.5])])
+def test_the_picture_of_smoothing(vocab, smoothings):
+  figure = smoothing_picture.draw(vocab, smoothings)
+  require_readable(figure)
+  for smoothing in smoothings:
+    assert f"ε = {smoothing:g}: lowest at p = {1 - smoothing + smoothing / vocab:.3g}" in texts(figure)
+  bars = figure.axes[0].patches[: vocab * len(smoothings)]
+  assert len({(bar.get_hatch(), bar.get_facecolor()) for bar in bars}) == len(smoothings)  # they differ in grey, too
+
+
+@pytest.fixture
+def command(monkeypatch, capfdbinary, tmp_path):
+  run = command_line(monkeypatch, capfdbinary, tmp_path)
+  return lambda *argv: run("draw", *argv)
+
+
+@pytest.mark.parametrize(
+  ("argv", "inside"),
+  [
+    (["positions", "--config=base", "--length", 7], "d_model = 512"),
+    (["positions", "--d-model", 6, "--length", 7], "d_model = 6"),
+    (["schedule", "--config=base", "--warmup", 1000], "warmup 4,000: peak 0.000699"),
+    (["schedule", "--config=base", "--config.train.peak_learning_rate=0.5"], "peak 0.5"),
+    (["masks", "--pairs", "2-3", "--row-length", 4], "a3"),
+    (["softmax", "--d-k", 5], "$d_k$ = 5"),
+    (["smoothing", "--label-smoothing", 0.2, "--vocab-size", 5], "ε = 0.2: 0.84 and 0.04"),
+  ],
+)
+def test_the_commands(command, tmp_path, argv, inside):
+  output = tmp_path / "picture.svg"
+  status, out, _ = command(*argv, "--output", output)
+  assert (status, out) == (0, f"{output}\n")
+  first = output.read_text()
+  assert f"<!-- {inside}" in first or inside in first  # matplotlib writes each text as a comment before its shapes
+
+
+@pytest.mark.parametrize(
+  ("argv", "message"),
+  [
+    (["positions", "--length", 1], "--length is 1, but must be from 2"),
+    (["positions", "--d-model", 5], "--d-model is 5, but must be even"),
+    (["positions", "--d-model", 6, "--config=base"], "--d-model stands for a whole config"),
+    (["positions", "--config=gpt"], "config.model.family is gpt, which has no sinusoids"),
+    (["positions", "--config=base", "--config.model.learned_positions"], "config.model.learned_positions is True"),
+    (["schedule", "--warmup", 0], "--warmup is 0, but must be positive"),
+    (["schedule", "--steps", 1], "--steps is 1, but must be 2 or more"),
+    (["masks", "--pairs", "4:3"], "--pairs has '4:3', but a pair is written as 4-3"),
+    (["masks", "--pairs", "8-3", "1-1"], "the pairs have 9 tokens on one side"),
+    (["masks", "--row-length", 13], "--row-length is 13, but must be from 2 to 12"),
+    (["softmax", "--d-k", 0], "--d-k is 0, but must be from 1"),
+    (["smoothing", "--label-smoothing", 1], "--label-smoothing is 1.0, but must be at least 0 and below 1"),
+    (["smoothing", "--vocab-size", 1], "--vocab-size is 1, but must be from 2"),
+  ],
+)
+def test_mistakes_are_one_sentence(command, argv, message):
+  status, out, err = command(*argv, "--output", "x.svg")
+  assert (status, out) == (2, "") and message in err[-1]

@@ -1,0 +1,117 @@
+"""One head, step by step: its numbers against eq. 1 in NumPy and the layer's output; the picture; the command."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.example_commands import command_line
+from transformer_jax.data.tokenizer import EOS
+from transformer_jax.inside import head_steps
+from transformer_jax.runs.run import Model
+from transformer_jax.runtime.errors import InputError
+
+
+def require_equation_1(steps):
+  """q, k and v are x times the matrices, and z is softmax(q k^T / sqrt(d_k)) v, in float64."""
+  x, (w_q, w_k, w_v) = np.float64(steps.x), map(np.float64, steps.matrices)
+  q, k, v = x @ w_q, x @ w_k, x @ w_v
+  for shown, expected in zip((steps.q, steps.k, steps.v), (q, k, v), strict=True):
+    np.testing.assert_allclose(shown, expected, rtol=1e-4, atol=1e-5)
+  scores = q @ k.T / np.sqrt(q.shape[1])
+  weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+  np.testing.assert_allclose(steps.scores, scores, rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(steps.weights, weights, rtol=1e-4, atol=1e-6)
+  np.testing.assert_allclose(steps.z, weights @ v, rtol=1e-4, atol=1e-5)
+
+
+def test_the_toy_by_hand():
+  steps = head_steps.toy()
+  require_equation_1(steps)
+  assert steps.x.shape == (3, 4) and steps.tokens == ("I", "love", "you")
+  assert steps.q[2].tolist() == [2, 1, 0, 2] and steps.k[2].tolist() == [1, 1, 2, 1]
+  assert steps.scores.tolist() == [[2, 0, 3], [0, 2, 1], [3, 1, 2.5]]
+
+
+def test_the_numbers_are_those_of_the_model(translator):
+  """The heads' z, through W^O and added up, are the output of the model's own layer."""
+  tokenizer, text = translator._tokenizer, "abc de"
+  found = Model(translator.config, translator.params, tokenizer, 0)
+  heads = [head_steps.of_model(found, text, 1, head) for head in (1, 2)]
+  for steps in heads:
+    require_equation_1(steps)
+  layer = translator.params["encoder"]["layers_0"]["attention"]
+  tokens = jnp.array([*tokenizer.encode(text), EOS])
+  n = len(tokens)
+
+  @jax.jit
+  def encode(params):
+    ours = {"params": params}
+    options = {"method": "encode", "capture_intermediates": True, "mutable": ["intermediates"]}
+    return translator._model.apply(ours, tokens, jnp.arange(n), jnp.ones((n, n), bool), **options)[1]
+
+  captured = encode(translator.params)["intermediates"]["encoder"]["layers_0"]["attention"]
+  w_o = np.asarray(layer["output"]["kernel"])
+  together = sum(steps.z @ w_o[head] for head, steps in enumerate(heads))
+  np.testing.assert_allclose(together, captured["__call__"][0], rtol=1e-4, atol=1e-6)
+  for head, steps in enumerate(heads):
+    np.testing.assert_allclose(steps.weights, captured["attention_weights"][0][head], atol=1e-6)
+    np.testing.assert_allclose(steps.matrices[1], layer["key"]["kernel"][:, head])
+  assert heads[0].tokens == tuple(tokenizer.pieces(tokens.tolist())) and heads[1].title.startswith("layer 1, head 2")
+
+
+def large(n):
+  """Steps with numbers that have many digits."""
+  steps, generator = head_steps.toy(), np.random.default_rng(0)
+  wide = {name: 30 * generator.normal(size=(n, 37)) for name in ("x", "q", "k", "v", "z")}
+  weights = generator.dirichlet(np.ones(n), n)
+  tokens = (" Donaudampfschifffahrt", "$x$", "\n", "Ж", " ", "<0xE2>", "</s>")[:n]
+  return steps._replace(tokens=tokens, scores=1e4 * generator.normal(size=(n, n)), weights=weights, **wide)
+
+
+@pytest.mark.parametrize(("steps", "word"), [(None, None), (7, 7), (1, None)])
+def test_the_picture(steps, word):
+  picture = pytest.importorskip("transformer_jax.inside.head_picture")
+  from tests.inside.drawn import require_readable, texts
+
+  steps = head_steps.toy() if steps is None else large(steps)
+  figure = picture.draw(steps, word)
+  require_readable(figure)
+  shown = texts(figure)
+  assert {"x", "q", "k", "v", "scores", "weights", "z"} <= {*shown}
+  for value in steps.weights.ravel():
+    assert f"{value:.2f}" in shown
+  with pytest.raises(InputError, match="--word is 8, but must be from 1 to"):
+    picture.draw(steps, 8)
+
+
+def test_a_long_sentence():
+  picture = pytest.importorskip("transformer_jax.inside.head_picture")
+  with pytest.raises(InputError, match="the sentence has 8 tokens with its end, but the picture has room for 7"):
+    picture.draw(head_steps.toy()._replace(q=np.zeros((8, 4))))
+
+
+@pytest.fixture
+def run(monkeypatch, capfdbinary, tmp_path):
+  command = command_line(monkeypatch, capfdbinary, tmp_path)
+  return lambda *argv: command("draw", "self-attention", *argv)
+
+
+def test_the_command(run, workdir, tmp_path):
+  pytest.importorskip("matplotlib")
+  output = tmp_path / "head.svg"
+  status, out, err = run("--output", output)
+  assert (status, out, err) == (0, f"{output}\n", []) and "<!-- 2 love -->" in output.read_text()
+  trained = ["--workdir", workdir, "--sentence", "a"]
+  status, out, err = run(*trained, "--layer", 1, "--head", 2, "--output", output)
+  assert (status, out) == (0, f"{output}\n") and "layer 1, head 2 of the encoder" in output.read_text()
+  for argv, message in (
+    (["--head", 2], "--head is for a trained model: give its run with --workdir"),
+    (["--workdir", workdir], "--sentence is missing"),
+    ([*trained, "--head", 3], "--head is 3, but must be from 1 to 2"),
+    ([*trained, "--layer", 0], "--layer is 0, but must be from 1 to 1"),
+    (["--workdir", workdir, "--sentence", " "], "the sentence is empty"),
+    (["--word", 4], "--word is 4, but must be from 1 to 3"),
+  ):
+    status, out, err = run(*argv, "--output", output)
+    assert (status, out) == (2, "") and message in err[-1]

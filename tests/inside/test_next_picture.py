@@ -1,0 +1,99 @@
+"""The next token: its probabilities against those of whole translations and texts, the picture, and the command."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.example_commands import command_line
+from transformer_jax.data.tokenizer import BOS, EOS
+from transformer_jax.decoding import next_token
+from transformer_jax.decoding.next_token import NextToken
+from transformer_jax.language.config import GPTConfig
+from transformer_jax.language.gpt import GPT
+from transformer_jax.runtime.errors import InputError
+
+picture = pytest.importorskip("transformer_jax.inside.next_picture")
+
+
+def test_the_probabilities_of_all_steps_multiply_to_that_of_the_translation(translator):
+  """P(target) is the product of P(next token) over all beginnings, as `score` computes it in one pass."""
+  tokenizer, source, target = translator._tokenizer, "abc de", "cab"
+  tokens = tokenizer.encode(target)
+  log_prob = 0.0
+  for i, token in enumerate([*tokens, EOS]):
+    found = next_token.after_pair(
+      translator._model, translator.params, tokenizer, [*tokenizer.encode(source), EOS], tokens[:i]
+    )
+    assert math.isclose(found.probabilities.sum(), 1, rel_tol=1e-5)
+    log_prob += math.log(found.probabilities[token])
+  [score] = translator.score([(source, target)])
+  assert math.isclose(log_prob, score.log_probability, rel_tol=1e-4)
+  np.testing.assert_array_equal(translator.next_token(source, target).probabilities.shape, (277,))
+  with pytest.raises(InputError, match="the sentence is empty"):
+    translator.next_token(" ")
+
+
+def test_a_language_model_by_hand(translator):
+  """The softmax of the output layer at the last position, without padding."""
+  config = GPTConfig(
+    vocab_size=277, num_layers=1, d_model=8, d_ff=13, num_heads=2, max_positions=7, dropout=0, attention_dropout=0
+  )
+  model, tokens = GPT(config), [17, 31, 270]
+  read = jnp.array([BOS, *tokens])
+  mask = jnp.tri(4, dtype=bool)
+
+  @jax.jit
+  def both(read):
+    params = model.init(jax.random.key(0), read, jnp.arange(4), mask)
+    hidden = model.apply(params, read, jnp.arange(4), mask)
+    return params["params"], hidden[-1] @ params["params"]["embedding"]["table"].T
+
+  params, logits = both(read)
+  expected = np.exp(np.float64(logits))
+  found = next_token.after_text(model, params, translator._tokenizer, tokens, 7)
+  np.testing.assert_allclose(found.probabilities, expected / expected.sum(), rtol=1e-4)
+  assert found.source == () and len(found.read) == 4
+
+
+def example(source, read, values):
+  pieces = [" Haus", "$x$", " ", "\n", "<0xE2>", " Donaudampfschifffahrt", "Ж", *map(str, range(31))]
+  return NextToken(source, read, tuple(pieces), np.array([*values, *[0.0] * (38 - len(values))], np.float32))
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.2, 0.0004, 0.6], [1.0]])
+def test_the_picture(values):
+  from tests.inside.drawn import all_texts, require_readable
+
+  found = example((" a", " b", "</s>") * 40, ("<s>", "$x$"), values)
+  assert found.best(2) == sorted(found.best(2), key=lambda each: -each[1])
+  figure = picture.draw(found, 7)
+  require_readable(figure)
+  shown = [text.get_text() for text in all_texts(figure)]
+  order = [name for name in shown if name in ("␣Haus", "$x$", "⏎", "31 others")]
+  assert "31 others" in order and any("has written: <s> $x$" in text for text in shown)
+  widths = [bar.get_width() for bar in figure.axes[0].patches]
+  assert widths[:-1] == sorted(widths[:-1], reverse=True) and math.isclose(sum(widths), 1, rel_tol=1e-5)
+  assert all(a >= b for a, b in itertools.pairwise(widths[:-1]))
+
+
+@pytest.fixture
+def run(workdir, monkeypatch, capfdbinary, tmp_path):
+  command = command_line(monkeypatch, capfdbinary, tmp_path)
+  return lambda *argv: command("draw", "next", "--workdir", workdir, *argv)
+
+
+def test_the_command(run, translator, tmp_path):
+  output = tmp_path / "next.svg"
+  status, out, err = run("--sentence", "abc", "--prefix", "a", "--top", 3, "--output", output)
+  assert (status, out) == (0, f"{output}\n") and "274 others" in output.read_text()
+  for argv, message in (
+    (["--sentence", " "], "the sentence is empty"),
+    ([], "--sentence is missing"),
+    (["--sentence", "a", "--top", 0], "--top is 0"),
+  ):
+    status, out, err = run(*argv, "--output", output)
+    assert (status, out) == (2, "") and message in err[-1]

@@ -1,0 +1,115 @@
+"""The pictures of `draw` that show a config, or the config of a run."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run
+from transformer_jax.commands.pictures import require_matplotlib
+from transformer_jax.commands.workdir import open_run
+from transformer_jax.runtime.errors import InputError, one_line, require_option
+
+if TYPE_CHECKING:
+  from matplotlib.figure import Figure
+
+  from transformer_jax.config import Config
+
+_MOST = 10_000  # positions and dimensions of a picture
+
+
+def _add_config_or_run(parser: argparse.ArgumentParser, what: str) -> None:
+  add_config_arguments(parser, "the first example")
+  parser.add_argument("--workdir", metavar="DIR", help=f"draw {what} of this run instead")
+  parser.add_argument("--accept-edits", action="store_true", help="take the run's files as they are, edited or not")
+
+
+def _config(args: argparse.Namespace) -> "tuple[Config, str]":
+  """The config to draw, and its name."""
+  from transformer_jax.config import flags
+
+  if args.workdir is None:
+    return config_of_new_run(args), flags.run_name(args.config)
+  if args.config is not None or args.overrides:
+    raise InputError("--workdir and --config exclude each other: a run has its own config")
+  run = open_run(args)
+  return run.config, one_line(run.path.name)
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+  _add_config_or_run(parser, "the model")
+
+
+def draw_model(args: argparse.Namespace) -> "Figure":
+  config, name = _config(args)
+  from transformer_jax.inside import model_parts
+
+  parts = model_parts.model_parts(config.model)
+  require_matplotlib()
+  from transformer_jax.inside import model_picture
+
+  return model_picture.draw(parts, name)
+
+
+def add_positions_arguments(parser: argparse.ArgumentParser) -> None:
+  _add_config_or_run(parser, "the encodings")
+  parser.add_argument("--d-model", type=int, metavar="N", help="the width of an encoding (default: the config's)")
+  parser.add_argument("--length", type=int, default=100, metavar="N", help="the number of positions (default 100)")
+
+
+def draw_positions(args: argparse.Namespace) -> "Figure":
+  require_option("--length", args.length, 2 <= args.length <= _MOST, f"from 2 to {_MOST}")
+  d_model = _width_of_sinusoids(args) if args.d_model is None else args.d_model
+  require_option("--d-model", d_model, 2 <= d_model <= _MOST and d_model % 2 == 0, f"even, from 2 to {_MOST}")
+  if args.d_model is not None and (args.config or args.workdir or args.overrides):
+    raise InputError("--d-model stands for a whole config: leave out --config and --workdir, or --d-model")
+  require_matplotlib()
+  from transformer_jax.inside import positions_picture
+
+  return positions_picture.draw(args.length, d_model)
+
+
+def _width_of_sinusoids(args: argparse.Namespace) -> int:
+  """d_model of the config.
+
+  Raises:
+    InputError: the model has no sinusoids.
+  """
+  from transformer_jax import registry
+  from transformer_jax.model.config import ModelConfig
+
+  model = _config(args)[0].model
+  if not isinstance(model, ModelConfig):
+    raise InputError(
+      f"config.model.family is {registry.name_of(model)}, which has no sinusoids: take a config of the family "
+      f"{registry.FIRST}, or give --d-model"
+    )
+  if model.learned_positions:
+    raise InputError("config.model.learned_positions is True, so the model has no sinusoids: give --d-model")
+  return model.d_model
+
+
+def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
+  _add_config_or_run(parser, "the learning rate")
+  parser.add_argument(
+    "--warmup",
+    type=int,
+    nargs="+",
+    metavar="N",
+    help="the other numbers of warmup steps (default: half and twice that of the config)",
+  )
+  parser.add_argument("--steps", type=int, metavar="N", help="the last step (default: five times the warmup steps)")
+
+
+def draw_schedule(args: argparse.Namespace) -> "Figure":
+  for value in args.warmup or []:
+    require_option("--warmup", value, value > 0, "positive")
+  require_option("--steps", args.steps, args.steps is None or args.steps > 1, "2 or more")
+  config, _ = _config(args)
+  d_model, train = config.model.d_model, config.train
+  others = [max(1, train.warmup_steps // 2), 2 * train.warmup_steps] if args.warmup is None else args.warmup
+  peak = train.peak_learning_rate
+  factor = 1.0 if peak is None else peak * (d_model * train.warmup_steps) ** 0.5
+  require_matplotlib()
+  from transformer_jax.inside import schedule_picture
+
+  warmups = [train.warmup_steps, *others]
+  return schedule_picture.draw(d_model, warmups, args.steps or 5 * train.warmup_steps, factor)

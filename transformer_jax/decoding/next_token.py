@@ -1,0 +1,104 @@
+"""The probability of each token to come next: after the beginning of a translation, or of a text."""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax.data.tokenizer import BOS, PAD, Tokenizer
+from transformer_jax.decoding import buckets
+from transformer_jax.decoding.attention import padded
+from transformer_jax.model import masking
+from transformer_jax.model.params import Params
+from transformer_jax.runtime.errors import RunError
+
+
+class NextToken(NamedTuple):
+  """The probabilities of one step.
+
+  Attributes:
+    source: the tokens that the encoder reads; empty for a language model.
+    read: the tokens that come before, the begin of sentence first.
+    pieces: the text of each token of the vocabulary.
+    probabilities: P(token | source, read), `[vocab]` float32; they sum to 1.
+  """
+
+  source: tuple[str, ...]
+  read: tuple[str, ...]
+  pieces: tuple[str, ...]
+  probabilities: np.ndarray
+
+  def best(self, most: int) -> list[tuple[str, float]]:
+    """The most probable tokens, at most `most`, with their probabilities, the largest first."""
+    order = np.argsort(-self.probabilities, kind="stable")[:most]
+    return [(self.pieces[token], float(self.probabilities[token])) for token in order]
+
+
+def after_pair(
+  model: nn.Module, params: Params, tokenizer: Tokenizer, source: Sequence[int], written: Sequence[int]
+) -> NextToken:
+  """What a model that translates writes next.
+
+  Args:
+    model: an encoder-decoder of the registry.
+    params: its parameters.
+    tokenizer: its tokenizer.
+    source: the tokens of the source, with EOS.
+    written: the first tokens of the translation, without BOS.
+
+  Raises:
+    RunError: the probabilities are not finite.
+  """
+  read = [BOS, *written]
+  rows = buckets.pad([source, read], 2, padded(max(len(source), len(read))), PAD)
+  found = _after_pair(model, params, rows, np.int32(len(read) - 1))
+  return _next_token(tokenizer, source, read, found)
+
+
+def after_text(
+  model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None
+) -> NextToken:
+  """What a language model writes next.
+
+  Args:
+    model: a language model that predicts each token from those before it.
+    params: its parameters.
+    tokenizer: its tokenizer.
+    tokens: the tokens of the text, without BOS.
+    most: the most positions of the model, more than there are tokens; None is no limit.
+
+  Raises:
+    RunError: the probabilities are not finite.
+  """
+  read = [BOS, *tokens]
+  [row] = buckets.pad([read], 1, min(padded(len(read)), most or padded(len(read))), PAD)
+  return _next_token(tokenizer, [], read, _after_text(model, params, row, np.int32(len(read) - 1)))
+
+
+@functools.partial(jax.jit, static_argnames="model")
+def _after_pair(model: nn.Module, params: Params, rows: jax.Array, position: jax.Array) -> jax.Array:
+  return _probabilities(model, params, model.apply({"params": params}, rows[0], rows[1]), position)
+
+
+@functools.partial(jax.jit, static_argnames="model")
+def _after_text(model: nn.Module, params: Params, row: jax.Array, position: jax.Array) -> jax.Array:
+  mask = masking.combine(masking.causal_mask(len(row)), masking.padding_mask(row != PAD, row != PAD))
+  hidden = model.apply({"params": params}, row, jnp.arange(len(row)), mask)
+  return _probabilities(model, params, hidden, position)
+
+
+def _probabilities(model: nn.Module, params: Params, hidden: object, position: jax.Array) -> jax.Array:
+  logits = model.apply({"params": params}, jnp.asarray(hidden)[position], method="logits")
+  return jax.nn.softmax(jnp.asarray(logits))
+
+
+def _next_token(tokenizer: Tokenizer, source: Sequence[int], read: Sequence[int], found: jax.Array) -> NextToken:
+  probabilities = np.asarray(found)
+  if not np.isfinite(probabilities).all():
+    raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
+  pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+  return NextToken(*(tuple(tokenizer.pieces(ids)) for ids in (source, read)), tuple(pieces), probabilities)
