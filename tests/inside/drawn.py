@@ -35,10 +35,9 @@ def all_texts(figure: Figure) -> list[Text]:
       (axis.get_yticks(), sorted(axis.get_ylim()), axis.get_yticklabels()),
     ):
       for place, label in zip(ticks, labels, strict=True):
-        if not low <= place <= high:
+        if not (axis.axison and low <= place <= high):
           found.pop(id(label), None)
-  drawn = (text for text in found.values() if text.get_text().strip() and text.get_visible())
-  return [text for text in drawn if text.axes is None or text.axes.axison or text in text.axes.texts]
+  return [text for text in found.values() if text.get_text().strip() and text.get_visible()]
 
 
 def require_readable(figure: Figure) -> None:

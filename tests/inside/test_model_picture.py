@@ -1,5 +1,6 @@
 """The model of Figure 1: its numbers against the parameters and arrays of the model itself."""
 
+import dataclasses
 import re
 import sys
 
@@ -10,15 +11,18 @@ import pytest
 from configs import base
 from tests.example_commands import command_line
 from tests.model.example import SOURCE, TARGET, options
+from transformer_jax import registry
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config
 from transformer_jax.inside.model_parts import model_parts
-from transformer_jax.language.config import GPTConfig
-from transformer_jax.model.config import Activation
+from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
+from transformer_jax.model.config import Activation, AnyModelConfig, Dtype
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
+from transformer_jax.training.task import task_of
 
 OPTIONS = [
   {},
@@ -39,9 +43,9 @@ def test_parameters_are_those_of_the_model(changes):
   parts = model_parts(model)
   tree = jax.eval_shape(lambda: init_params(Config(model=model), TASK))
   total = sum(leaf.size for leaf in jax.tree.leaves(tree))
-  assert parts.encoder.parameters + parts.decoder.parameters == parts.parameters == total
+  assert sum(stack.parameters for stack in parts.stacks) == parts.parameters == total
   assert total == plan.parameters(Config(model=model))["total"]
-  for stack in (parts.encoder, parts.decoder):
+  for stack in parts.stacks:
     for layer in tree[stack.name].values():
       size = sum(leaf.size for leaf in jax.tree.leaves(layer))
       assert size == (stack.layer_parameters if len(layer) > 2 else stack.outputs[0].parameters)
@@ -52,8 +56,7 @@ def test_parameters_of_base_by_hand():
   attention, feed_forward, norm = 4 * 512 * 512, 512 * 2048 + 2048 + 2048 * 512 + 512, 2 * 512
   encoder = [37_000 * 512, 0, attention, norm, feed_forward, norm]
   decoder = [0, 0, attention, norm, attention, norm, feed_forward, norm, 0, 0]
-  assert [box.parameters for box in boxes(parts.encoder)] == encoder
-  assert [box.parameters for box in boxes(parts.decoder)] == decoder
+  assert [[box.parameters for box in boxes(stack)] for stack in parts.stacks] == [encoder, decoder]
   assert parts.parameters == 63_045_632
 
 
@@ -81,10 +84,10 @@ def test_shapes_are_those_of_the_arrays(changes):
       found = found[name]
     return found["__call__"][0].shape
 
-  parts, offset = model_parts(model), int(model.pre_norm)
+  (encoder, decoder), offset = model_parts(model).stacks, int(model.pre_norm)
   for stack, names in (
-    (parts.encoder, ("attention", "feed_forward")),
-    (parts.decoder, ("self_attention", "cross_attention", "feed_forward")),
+    (encoder, ("attention", "feed_forward")),
+    (decoder, ("self_attention", "cross_attention", "feed_forward")),
   ):
     for name, sublayer in zip(names, stack.sublayers, strict=True):
       box, found = sublayer[offset], arrays[stack.name]["layers_0"][name]
@@ -95,7 +98,7 @@ def test_shapes_are_those_of_the_arrays(changes):
         expected |= {found["attention_weights"][0].shape}
       assert set(shown(box)) == expected, box
       assert set(shown(sublayer[-1])) == {shapes(stack.name, f"{name.removesuffix('_attention')}_sublayer", "norm")}
-  linear, softmax = parts.decoder.outputs[-2:]
+  linear, softmax = decoder.outputs[-2:]
   assert shown(linear)[-1] == shown(softmax)[0] == logits.shape
 
 
@@ -108,7 +111,7 @@ def test_the_picture_is_readable(changes):
   figure = picture.draw(parts, "a model with a long name, " * 5)
   require_texts_apart(figure)
   shown = texts(figure)
-  for stack in (parts.encoder, parts.decoder):
+  for stack in parts.stacks:
     for box in boxes(stack):
       assert {box.name, *box.lines} <= set(shown)
       assert not box.parameters or f"{box.parameters:,}" in shown
@@ -116,9 +119,47 @@ def test_the_picture_is_readable(changes):
   assert max(figure.get_size_inches()) < 12
 
 
-def test_other_families_are_named():
-  with pytest.raises(InputError, match=r"config.model.family is gpt, but only the family transformer can be drawn"):
-    model_parts(GPTConfig(vocab_size=31))
+FAMILIES = {
+  "rnn": SequenceToSequenceConfig(31, 6, 7, 0.1, num_layers=1, cell=Cell.RNN, feed_context=True),
+  "gru": SequenceToSequenceConfig(31, 6, 7, num_layers=3, cell=Cell.GRU),
+  "luong": LuongConfig(31, 6, 7, num_layers=2, score=Score.CONCAT),
+  "luong without feeding": LuongConfig(31, 6, 7, num_layers=1, score=Score.DOT, input_feeding=False),
+  "bahdanau": BahdanauConfig(31, 6, 7, attention_size=5),
+  "gpt": GPTConfig(31, num_layers=2, d_model=6, d_ff=11, num_heads=2, max_positions=13),
+  "bert": BERTConfig(31, num_layers=2, d_model=6, d_ff=11, num_heads=2, max_positions=13, pre_norm=True),
+  "classifier": BERTClassifierConfig(31, num_layers=2, d_model=6, d_ff=11, num_heads=2, labels="a,b,c"),
+  "elmo": ELMoConfig(31, num_layers=2, d_model=6),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_is_drawn_with_all_its_parameters(name):
+  picture = pytest.importorskip("transformer_jax.inside.model_picture")
+  from tests.inside.drawn import require_texts_apart, texts
+
+  model = FAMILIES[name]
+  parts = model_parts(model)
+  tree = jax.eval_shape(lambda: init_params(Config(model=model), task_of(model)))
+  total = sum(leaf.size for leaf in jax.tree.leaves(tree))
+  assert sum(stack.parameters for stack in parts.stacks) == parts.parameters == total
+  figure = picture.draw(parts, name)
+  require_texts_apart(figure)
+  shown = texts(figure)
+  for stack in parts.stacks:
+    for box in boxes(stack):
+      assert {box.name, *box.lines} <= {*shown}
+  assert {f"{total:,}", *parts.notes} <= {*shown}
+
+
+def test_a_family_of_another_package_is_named(monkeypatch):
+  @dataclasses.dataclass
+  class Own(AnyModelConfig):
+    pass
+
+  place = f"{Own.__module__}:{Own.__qualname__}"
+  monkeypatch.setitem(registry._FAMILIES, "own", registry.Family(place, "nowhere:Own"))
+  with pytest.raises(InputError, match="config.model.family is own, a family of another package"):
+    model_parts(Own(31, 6, Dtype.FLOAT32))
 
 
 @pytest.fixture
@@ -149,7 +190,7 @@ def test_the_command_draws_a_config_or_a_run(command, workdir, tmp_path):
     (["model", "--output", "x.gif"], "--output is x.gif, but must end in .svg, .png, .pdf"),
     (["model", "--output", "/nowhere/x.svg"], "--output /nowhere/x.svg cannot be written"),
     (["model", "--workdir", "W", "--config=base", "--output", "x.svg"], "--workdir and --config exclude each other"),
-    (["model", "--config=gpt", "--output", "x.svg"], "config.model.family is gpt"),
+    (["unrolled", "--config=gpt", "--output", "x.svg"], "config.model.family is gpt, which is no recurrent model"),
     (["model", "--config.model.heads=2", "--output", "x.svg"], "model.heads"),
     (["search", "--config.model.num_heads=2", "--output", "x.svg"], "required: --workdir, --sentence"),
     (["search", "--workdir", "W", "--sentence", "a"], "--output is missing"),

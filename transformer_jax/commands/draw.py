@@ -89,6 +89,12 @@ _PICTURES = {
     draw_config.add_model_arguments,
     draw_config.draw_model,
   ),
+  "unrolled": _Picture(
+    "Draws a recurrent model unrolled in time: each state, input and output of three steps, and what it is computed "
+    "from.",
+    draw_config.add_unrolled_arguments,
+    draw_config.draw_unrolled,
+  ),
   "positions": _Picture(
     "Draws the positional encodings of §3.5: all numbers as heat maps, some dimensions as waves, and the distances "
     "between positions.",

@@ -49,6 +49,21 @@ def draw_model(args: argparse.Namespace) -> "Figure":
   return model_picture.draw(parts, name)
 
 
+def add_unrolled_arguments(parser: argparse.ArgumentParser) -> None:
+  _add_config_or_run(parser, "the model")
+
+
+def draw_unrolled(args: argparse.Namespace) -> "Figure":
+  config, name = _config(args)
+  from transformer_jax.inside import unrolled
+
+  model = unrolled.unrolled(config.model)
+  require_matplotlib()
+  from transformer_jax.inside import unrolled_picture
+
+  return unrolled_picture.draw(model, name)
+
+
 def add_positions_arguments(parser: argparse.ArgumentParser) -> None:
   _add_config_or_run(parser, "the encodings")
   parser.add_argument("--d-model", type=int, metavar="N", help="the width of an encoding (default: the config's)")

@@ -3,8 +3,7 @@
 from matplotlib.figure import Figure
 
 from transformer_jax.inside.figures import Page
-from transformer_jax.inside.model_parts import Box, ModelParts, Stack
-from transformer_jax.runtime.wording import counted
+from transformer_jax.inside.parts import Box, ModelParts, Stack
 
 _MARGIN, _GAP = 0.12, 0.46  # round the picture, and between its columns
 _BOX, _LANE = 2.72, 0.3  # the width of a box, and of the lane of the residual connections
@@ -23,12 +22,23 @@ _COLOURS = {
   "Output": "#fbe0e4",
   "Linear": "#e2e0f3",
   "Softmax": "#dcefdc",
+  # The models around the Transformer.
+  "LSTM": "#d5e8f7",
+  "GRU": "#d5e8f7",
+  "RNN": "#d5e8f7",
+  "Bidirectional": "#d5e8f7",
+  "Additive": "#fde3c8",
+  "Global": "#fde3c8",
+  "Maxout": "#e2e0f3",
+  "Projection": "#e2e0f3",
+  "Transform": "#e2e0f3",
+  "Pooler": "#e2e0f3",
 }
 _SHADE = "#f3f3f3"
 
 
 def draw(parts: ModelParts, title: str) -> Figure:
-  """The encoder on the left and the decoder on the right, from below.
+  """The stacks beside each other, from below: the encoder of Figure 1 on the left, its decoder on the right.
 
   A number in a box is the number of its parameters.
 
@@ -36,15 +46,19 @@ def draw(parts: ModelParts, title: str) -> Figure:
     parts: the model.
     title: its name.
   """
-  heights = {stack.name: _height(stack) for stack in (parts.encoder, parts.decoder)}
-  above = 0.62 + 0.19 * (len(parts.notes) + 4)  # the room for the title above the encoder
-  height = 2 * _MARGIN + max(heights["decoder"], heights["encoder"] + above)
-  page = Page(2 * (_MARGIN + _COLUMN) + _GAP, height)
-  encoder = _Column(page, parts.encoder, _MARGIN, left_lane=True)
-  decoder = _Column(page, parts.decoder, _MARGIN + _COLUMN + _GAP, left_lane=False)
-  encoder.draw()
-  decoder.draw()
-  _connect(page, encoder, decoder)
+  first, *others = parts.stacks
+  above = 0.62 + 0.19 * (len(parts.notes) + len(parts.stacks) + 2)  # the room for the title above the first stack
+  height = 2 * _MARGIN + max([_height(first) + above, *map(_height, others)])
+  page = Page(2 * (_MARGIN + _COLUMN) + _GAP if others else 2 * _MARGIN + _COLUMN, height)
+  left = _Column(page, first, _MARGIN, left_lane=True)
+  left.draw()
+  for stack in others:
+    right = _Column(page, stack, _MARGIN + _COLUMN + _GAP, left_lane=False)
+    if first.branch is None:
+      right.draw()
+      _connect(page, left, right)
+    else:
+      _branch(page, left, right)
   _describe(page, parts, title, height - _MARGIN)
   return page.figure
 
@@ -65,6 +79,8 @@ def _inside(stack: Stack) -> float:
 
 def _height(stack: Stack) -> float:
   boxes = sum(_box_height(box) + _ARROW for box in (*stack.inputs, *stack.outputs))
+  if not stack.layers:
+    return boxes
   return _TOKENS + boxes + _inside(stack) + _FRAME + 2 * _ARROW
 
 
@@ -76,7 +92,8 @@ class _Column:
     box_left: the left side of the boxes.
     y: the height of what is drawn so far.
     frame_top: the height of the frame round the layers.
-    memory: the height of the box that reads the encoder's output.
+    memory: the height of the box that reads the encoder's output; 0 if there is none.
+    branch: the height of the place from which the second stack reads.
   """
 
   def __init__(self, page: Page, stack: Stack, left: float, *, left_lane: bool):
@@ -84,7 +101,7 @@ class _Column:
     self.box_left = left + (_LANE + 0.12 if left_lane else 0.12)
     self.middle = self.box_left + _BOX / 2
     self.y = _MARGIN
-    self.frame_top = self.memory = 0.0
+    self.frame_top = self.memory = self.branch = 0.0
 
   def draw(self) -> None:
     page, stack = self._page, self._stack
@@ -100,8 +117,19 @@ class _Column:
     for sublayer in stack.sublayers:
       self._sublayer(sublayer)
     self._heading()
+    self.branch = self.frame_top + 0.5 * _ARROW
     for place, box in enumerate(stack.outputs):
-      self._arrow(_ARROW if place else self.frame_top - self.y + 0.6 * _ARROW)
+      # The arrow that leaves the layers is longer where another stack branches off.
+      self._arrow(_ARROW if place else self.frame_top - self.y + (1.0 if stack.branch == 0 else 0.6) * _ARROW)
+      self._box(box)
+      if stack.branch == place + 1:
+        self.branch = self.y + 0.5 * _ARROW
+
+  def draw_outputs(self, bottom: float) -> None:
+    """Draws the outputs alone, above the height `bottom`."""
+    self.y = bottom
+    for box in self._stack.outputs:
+      self._arrow(_ARROW)
       self._box(box)
 
   def _sublayer(self, boxes: tuple[Box, ...]) -> None:
@@ -110,8 +138,8 @@ class _Column:
     for place, box in enumerate(boxes):
       self._arrow(_ARROW if place == 0 else _SHORT)
       self._box(box)
-      if box.reads_memory:
-        self.memory = self.y - _box_height(box) / 2
+    if not self._stack.residual:
+      return
     side = self.box_left if self._left_lane else self.box_left + _BOX
     lane = side + (-0.7 if self._left_lane else 0.7) * _LANE
     end = self.y - _box_height(boxes[-1]) / 2
@@ -119,6 +147,8 @@ class _Column:
 
   def _box(self, box: Box) -> None:
     page, height = self._page, _box_height(box)
+    if box.reads_memory:
+      self.memory = self.y + height / 2
     page.box(self.box_left, self.y, _BOX, height, fc=_COLOURS[box.name.split()[0]], zorder=2)
     y = self.y + height - _PAD - _LINE / 2
     left, right = self.box_left + 0.08, self.box_left + _BOX - 0.08
@@ -141,15 +171,18 @@ class _Column:
     stack, upper, lower = self._stack, self.frame_top - 0.12, self.frame_top - 0.12 - _LINE
     left, right = self._left + 0.1, self._left + _COLUMN - 0.1
     self._page.write(left, upper, stack.name.capitalize(), self.middle - left - 0.1, ha="left", weight="bold", size=9)
-    self._page.write(left, lower, f"N = {counted(stack.layers, 'layers')}", self.middle - left - 0.1, ha="left")
+    self._page.write(left, lower, stack.about, self.middle - left - 0.1, ha="left")
     times = "\N{MULTIPLICATION SIGN}"
     every, each = f"{stack.layers * stack.layer_parameters:,}", f"{stack.layers} {times} {stack.layer_parameters:,}"
     self._page.write(right, upper, every, right - self.middle - 0.1, ha="right")
-    self._page.write(right, lower, each, right - self.middle - 0.1, ha="right")
+    if not stack.heading:
+      self._page.write(right, lower, each, right - self.middle - 0.1, ha="right")
 
 
 def _connect(page: Page, encoder: _Column, decoder: _Column) -> None:
-  """Draws the way of the encoder's output to the decoder's attention over it."""
+  """Draws the way of the encoder's output to the box of the decoder that reads it, if there is one."""
+  if not decoder.memory:
+    return
   x, y = encoder.middle, max(encoder.y, encoder.frame_top) + 0.15
   between = decoder.box_left - 0.12 - 0.6 * _GAP
   page.line(
@@ -157,11 +190,17 @@ def _connect(page: Page, encoder: _Column, decoder: _Column) -> None:
   )
 
 
+def _branch(page: Page, left: _Column, right: _Column) -> None:
+  """Draws the outputs of a second stack, which read the output of the first one's layers."""
+  page.line((left.middle, left.branch), (right.middle, left.branch))
+  right.draw_outputs(left.branch)
+
+
 def _describe(page: Page, parts: ModelParts, title: str, top: float) -> None:
   left, width, y = _MARGIN, _COLUMN, top - 0.12
   page.write(left, y, title, width, ha="left", weight="bold", size=12)
-  numbers = [(stack.name, stack.parameters) for stack in (parts.encoder, parts.decoder)]
-  for name, number in (*numbers, ("together", parts.parameters)):
+  numbers = [(stack.name, stack.parameters) for stack in parts.stacks] if len(parts.stacks) > 1 else []
+  for name, number in (*numbers, ("together" if numbers else "all", parts.parameters)):
     y -= 0.19
     page.write(left, y, name, 0.8, ha="left")
     page.write(left + 1.6, y, f"{number:,}", 1.0, ha="right")

@@ -9,7 +9,7 @@ from transformer_jax.decoding.next_token import NextToken
 from transformer_jax.inside import charts
 from transformer_jax.inside.attention import visible
 
-_CHARACTERS, _LINES = 84, 3  # in a line above the bars, and lines
+_CHARACTERS, _LINES = 82, 3  # in a line above the bars, and lines
 
 
 def draw(found: NextToken, most: int) -> Figure:
@@ -36,7 +36,7 @@ def draw(found: NextToken, most: int) -> Figure:
   axis.tick_params(axis="y", length=0)
   axis.set(xlim=(0, 1.14 * max(values)), xlabel="probability of the next token")
   axis.set_xticks(_ticks(max(values)))
-  axis.set_title("\n".join(heading), fontsize=9, loc="left", parse_math=False)
+  figure.suptitle("\n".join(heading), x=0.01, ha="left", fontsize=9, parse_math=False)
   return figure
 
 

@@ -1,0 +1,83 @@
+"""The recurrent models unrolled: what an output is computed from, against the model itself; the picture; the command."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.example_commands import command_line
+from transformer_jax import registry
+from transformer_jax.inside.unrolled import STEPS, unrolled
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, SequenceToSequenceConfig
+from transformer_jax.runtime.errors import InputError
+
+SIZES = {"vocab_size": 31, "d_model": 6, "hidden_size": 7}
+MODELS = {
+  "rnn": SequenceToSequenceConfig(**SIZES, num_layers=2, cell=Cell.RNN, reverse_source=False),
+  "gru": SequenceToSequenceConfig(**SIZES, num_layers=4, cell=Cell.GRU, feed_context=True),
+  "lstm": SequenceToSequenceConfig(**SIZES, num_layers=1),
+  "bahdanau": BahdanauConfig(**SIZES, attention_size=5),
+  "luong": LuongConfig(**SIZES, dropout=0.0, num_layers=2),
+}
+
+
+@pytest.mark.parametrize("name", ["rnn", "bahdanau", "luong"])
+def test_an_output_is_computed_from_what_it_depends_on(name):
+  """Another token changes the outputs that the arrows lead to from it, and no other output."""
+  model = registry.module(MODELS[name])
+  source, target = np.arange(5, 5 + STEPS), np.arange(9, 9 + STEPS)
+  sources, targets = np.tile(source, (2 * STEPS + 1, 1)), np.tile(target, (2 * STEPS + 1, 1))
+  for i in range(STEPS):  # one row for each changed token
+    sources[1 + i, i] = targets[1 + STEPS + i, i] = 20
+
+  @jax.jit
+  def outputs(sources, targets):
+    params = model.init(jax.random.key(0), jnp.asarray(source), jnp.asarray(target))
+    return jax.vmap(lambda x, y: model.apply(params, x, y))(sources, targets)
+
+  found = outputs(sources, targets)
+  drawn = unrolled(MODELS[name])
+  tokens = [*(f"x{i}" for i in range(1, STEPS + 1)), *(f"in{j}" for j in range(1, STEPS + 1))]
+  for row, token in enumerate(tokens, 1):
+    for j in range(STEPS):
+      depends = bool(jnp.any(jnp.abs(found[row, j] - found[0, j]) > 1e-7))
+      assert depends == (token in drawn.sources(f"out{j + 1}")), (token, j)
+
+
+def test_the_order_of_reading():
+  backwards = unrolled(MODELS["lstm"])
+  assert backwards.nodes["x3"].x < backwards.nodes["x1"].x and backwards.sources("enc1.1") == {"x3"}
+  forwards = unrolled(dataclasses.replace(MODELS["lstm"], reverse_source=False))
+  assert forwards.nodes["x1"].x < forwards.nodes["x3"].x and forwards.sources("enc1.1") == {"x1"}
+  both = unrolled(MODELS["bahdanau"])
+  assert both.sources("right2") == {"x1", "x2", "right1"} and both.sources("left2") == {"x2", "x3", "left3"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_picture(name):
+  picture = pytest.importorskip("transformer_jax.inside.unrolled_picture")
+  from tests.inside.drawn import require_readable, texts
+
+  model = unrolled(MODELS[name])
+  figure = picture.draw(model, "a name")
+  require_readable(figure)
+  shown = texts(figure)
+  assert {node.label for node in model.nodes.values()} | {*model.rows.values(), model.about} <= {*shown}
+  assert model.notes[-1] in shown
+
+
+def test_models_that_cannot_be_drawn():
+  with pytest.raises(InputError, match="config.model.family is transformer, which is no recurrent model"):
+    unrolled(ModelConfig())
+  with pytest.raises(InputError, match="config.model.num_layers is 5, but the picture has room for at most 4 layers"):
+    unrolled(dataclasses.replace(MODELS["lstm"], num_layers=5))
+
+
+def test_the_command(monkeypatch, capfdbinary, tmp_path):
+  pytest.importorskip("matplotlib")
+  run, output = command_line(monkeypatch, capfdbinary, tmp_path), tmp_path / "unrolled.svg"
+  status, out, _ = run("draw", "unrolled", "--config=rnn:gru", "--config.model.num_layers=1", "--output", output)
+  assert (status, out) == (0, f"{output}\n") and "<!-- rnn:gru -->" in output.read_text()

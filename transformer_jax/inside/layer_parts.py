@@ -1,0 +1,62 @@
+"""The boxes of the Transformer's layers, which GPT and BERT have, too."""
+
+from transformer_jax.inside.parts import Box, Sizes
+from transformer_jax.model.config import Activation, ModelConfig
+
+ACTIVATIONS = {Activation.RELU: "ReLU", Activation.GELU: "GELU", Activation.GELU_TANH: "GELU (tanh)"}
+
+
+class Layers:
+  """Makes the boxes of a stack of layers.
+
+  Args:
+    config: the sizes of the layers.
+    sizes: the parameters of the model.
+    path: the place of the stack in the tree of parameters.
+    axis: the name of its positions.
+  """
+
+  def __init__(self, config: ModelConfig, sizes: Sizes, path: tuple[str, ...], axis: str):
+    self._config, self._sizes, self._path, self._axis = config, sizes, path, axis
+
+  def attention(self, module: str, *, key: str | None = None) -> Box:
+    """Multi-head attention over the stack's own positions, or over those that `key` names."""
+    config, query = self._config, self._axis
+    heads, d_k, d_v = config.num_heads, config.head_dim_k, config.head_dim_v
+    # Arrays of the same shape are named together.
+    shapes: dict[str, list[str]] = {}
+    for name, axis, width in (("Q", query, d_k), ("K", key or query, d_k), ("V", key or query, d_v)):
+      shapes.setdefault(f"[{axis}, {heads}, {width}]", []).append(name)
+    arrays = ", ".join(f"{', '.join(names)} {shape}" for shape, names in shapes.items())
+    weights = f"weights [{heads}, {query}, {key or query}]"
+    if config.attention_window is not None and key is None:
+      weights += f", at most {config.attention_window} apart"
+    masked = "Masked " if module == "self_attention" else ""
+    return Box(f"{masked}Multi-Head Attention", (arrays, weights), self._count(module), reads_memory=key is not None)
+
+  def feed_forward(self) -> Box:
+    """The feed-forward network."""
+    config, axis = self._config, self._axis
+    lines = (
+      f"[{axis}, {config.d_model}] → [{axis}, {config.d_ff}]",
+      f"{ACTIVATIONS[config.activation]} → [{axis}, {config.d_model}]",
+    )
+    return Box("Feed Forward", lines, self._count("feed_forward"))
+
+  def sublayer(self, name: str, box: Box) -> tuple[Box, ...]:
+    """A sub-layer's boxes: LayerNorm(x + f(x)), or x + f(LayerNorm(x))."""
+    shape = (f"[{self._axis}, {self._config.d_model}]",)
+    parameters = self._count(f"{name}_sublayer")
+    if self._config.pre_norm:
+      return Box("Norm", shape, parameters), box, Box("Add", shape)
+    return box, Box("Add & Norm", shape, parameters)
+
+  def final_norm(self) -> tuple[Box, ...]:
+    """The normalisation behind the last layer, if there is one."""
+    if not self._config.pre_norm:
+      return ()
+    shape = (f"[{self._axis}, {self._config.d_model}]",)
+    return (Box("Norm", shape, self._sizes.count(*self._path, "norm")),)
+
+  def _count(self, module: str) -> int:
+    return self._sizes.count(*self._path, "layers_0", module)

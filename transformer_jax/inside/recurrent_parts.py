@@ -1,0 +1,146 @@
+"""The recurrent models as boxes: the shapes of their arrays and their parameters, for a config."""
+
+from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack
+from transformer_jax.recurrent.config import (
+  BahdanauConfig,
+  Cell,
+  LuongConfig,
+  RecurrentConfig,
+  Score,
+  SequenceToSequenceConfig,
+)
+from transformer_jax.runtime.wording import counted
+
+NAMES = {Cell.LSTM: "LSTM", Cell.GRU: "GRU", Cell.RNN: "RNN"}
+_STATES = {Cell.LSTM: "h and c", Cell.GRU: "s", Cell.RNN: "h"}
+_SCORES = {
+  Score.DOT: "dot product h s",
+  Score.GENERAL: "h W s",
+  Score.CONCAT: "v tanh(W [h; s])",
+}
+
+
+def stacks(model: SequenceToSequenceConfig | LuongConfig) -> ModelParts:
+  """Sutskever's, Cho's, Elman's and Luong's models: a stack reads the source, another one writes the target."""
+  sizes = Sizes(model)
+  order = "from right to left" if model.reverse_source else "from left to right"
+  heading = counted(model.num_layers, "layers")
+  encoder = Stack(
+    "encoder",
+    "source tokens [source]",
+    (_embedding(model, sizes, "source"),),
+    1,
+    tuple((box,) for box in _layers(model, sizes, "encoder", "source", order)),
+    (),
+    residual=False,
+    heading=heading,
+  )
+  written, *others = _layers(model, sizes, "decoder", "target", "begins with the encoder's last state")
+  if isinstance(model, LuongConfig):
+    extra, outputs = _feeding(model, sizes), _luong_outputs(model, sizes)
+  else:
+    extra, outputs = (), _plain_outputs(model, sizes)
+    written = written._replace(reads_memory=True)
+  decoder = Stack(
+    "decoder",
+    "target tokens, shifted right [target]",
+    (_embedding(model, sizes, "target"), *extra),
+    1,
+    tuple((box,) for box in (written, *others)),
+    outputs,
+    residual=False,
+    heading=heading,
+  )
+  return ModelParts((encoder, decoder), sizes.count(), _notes(model))
+
+
+def bahdanau(model: BahdanauConfig) -> ModelParts:
+  """Bahdanau's model: an encoder in both directions, and a decoder that looks at all of the source in each step."""
+  sizes, hidden = Sizes(model), model.hidden_size
+  directions = sizes.count("encoder_forward") + sizes.count("encoder_backward")
+  both = (f"→ [source, {hidden}] and ← [source, {hidden}]", f"side by side: [source, {2 * hidden}]")
+  encoder = Stack(
+    "encoder",
+    "source tokens [source]",
+    (_embedding(model, sizes, "source"),),
+    1,
+    ((Box("Bidirectional GRU", both, directions),),),
+    (),
+    residual=False,
+    heading="1 layer in each direction",
+  )
+  look = (f"scores v tanh(W s + U h), width {model.attention_size}", "weights [target, source]")
+  recurrent = sizes.count("decoder") + sizes.count("context") + sizes.count("initial")
+  update = (f"of y and c [target, {2 * hidden}]: s [target, {hidden}]", "begins with tanh(W h), h the first state ←")
+  decoder = Stack(
+    "decoder",
+    "target tokens, shifted right [target]",
+    (_embedding(model, sizes, "target"),),
+    1,
+    (
+      (Box("Additive Attention", look, sizes.count("alignment"), reads_memory=True),),
+      (Box("GRU", update, recurrent),),
+    ),
+    (
+      Box("Maxout", (f"of s, y and c: [target, {model.d_model}]",), sizes.count("output")),
+      *_probabilities(model),
+    ),
+    residual=False,
+    heading="1 layer",
+  )
+  return ModelParts((encoder, decoder), sizes.count(), _notes(model))
+
+
+def _embedding(model: RecurrentConfig, sizes: Sizes, axis: str) -> Box:
+  """The embedding; the decoder has the table of the encoder."""
+  times, source = f"times √{model.d_model}: [{axis}, {model.d_model}]", axis == "source"
+  table = f"table [{model.vocab_size}, {model.d_model}]" if source else "the table of the input"
+  name = "Input Embedding" if source else "Output Embedding"
+  return Box(name, (table, times), sizes.count("embedding") if source else 0)
+
+
+def _layers(
+  model: SequenceToSequenceConfig | LuongConfig, sizes: Sizes, stack: str, axis: str, about: str
+) -> list[Box]:
+  """The first layer, whose input has another width, and one box for all others."""
+  cell = model.cell
+  counts = [sizes.count(stack, f"{cell.value}_{i}") for i in range(model.num_layers)]
+  states = f"{_STATES[cell]}: [{axis}, {model.hidden_size}]"
+  first = Box(NAMES[cell] if len(counts) == 1 else f"{NAMES[cell]} 1", (about, states), counts[0])
+  if len(counts) == 1:
+    return [first]
+  name = f"{NAMES[cell]} 2" if len(counts) == 2 else f"{NAMES[cell]} 2 to {len(counts)}"
+  return [first, Box(name, (f"reads the layer below: [{axis}, {model.hidden_size}]", states), sum(counts[1:]))]
+
+
+def _feeding(model: LuongConfig, sizes: Sizes) -> tuple[Box, ...]:
+  if not model.input_feeding:
+    return ()
+  line = f"h~ of the step before: [target, {model.d_model}]"
+  return (Box("Input Feeding", (line,), sizes.count("input_feeding")),)
+
+
+def _luong_outputs(model: LuongConfig, sizes: Sizes) -> tuple[Box, ...]:
+  weights = f"{_SCORES[model.score]}: weights [target, source]"
+  combined = f"h~ = tanh(W [c; h]): [target, {model.d_model}]"
+  attention = Box("Global Attention", (weights, combined), sizes.count("attention"), reads_memory=True)
+  return attention, *_probabilities(model)
+
+
+def _plain_outputs(model: SequenceToSequenceConfig, sizes: Sizes) -> tuple[Box, ...]:
+  reads = "of h and the context" if model.feed_context else "of h"
+  return Box("Projection", (f"{reads}: [target, {model.d_model}]",), sizes.count("output")), *_probabilities(model)
+
+
+def _probabilities(model: RecurrentConfig) -> tuple[Box, Box]:
+  shape = f"[target, {model.vocab_size}]"
+  return Box("Linear", ("the table of the input", f"logits {shape}")), Box("Softmax", (shape,))
+
+
+def _notes(model: RecurrentConfig) -> tuple[str, ...]:
+  notes = ["one table for both embeddings and Linear"]
+  if isinstance(model, SequenceToSequenceConfig) and model.feed_context:
+    notes.append("context: the encoder's last output, read in each step")
+  if model.dropout:
+    notes.append(f"dropout {model.dropout:g} between layers, not between positions")
+  return (*notes, f"matmuls in {model.dtype.value}")

@@ -1,0 +1,96 @@
+"""The Transformer of Figure 1 as boxes: the shapes of their arrays and their parameters, for a config."""
+
+from transformer_jax.inside.layer_parts import Layers
+from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack
+from transformer_jax.model.config import ModelConfig
+
+# By whether the embeddings are shared, and the output layer.
+_TABLES = {
+  (True, True): "both embeddings and Linear",
+  (True, False): "both embeddings",
+  (False, True): "Output Embedding and Linear",
+}
+
+
+def transformer(model: ModelConfig) -> ModelParts:
+  """The encoder and the decoder of a Transformer that translates."""
+  parts = _Parts(model)
+  stacks = parts.encoder(), parts.decoder()
+  return ModelParts(stacks, Sizes(model).count(), _notes(model))
+
+
+class _Parts:
+  """Makes the boxes of a config."""
+
+  def __init__(self, model: ModelConfig):
+    self._model, self._sizes = model, Sizes(model)
+
+  def encoder(self) -> Stack:
+    shared = self._model.share_embeddings
+    layers = Layers(self._model, self._sizes, ("encoder",), "source")
+    return Stack(
+      "encoder",
+      "source tokens [source]",
+      (
+        self._embedding("Input Embedding", "target_embedding" if shared else "own_source_embedding", "source"),
+        self._positions("source"),
+      ),
+      self._model.num_layers,
+      (
+        layers.sublayer("attention", layers.attention("attention")),
+        layers.sublayer("feed_forward", layers.feed_forward()),
+      ),
+      layers.final_norm(),
+    )
+
+  def decoder(self) -> Stack:
+    model = self._model
+    layers = Layers(model, self._sizes, ("decoder",), "target")
+    embedding = self._embedding("Output Embedding", "target_embedding", "target")
+    if model.share_embeddings:
+      embedding = embedding._replace(lines=("the table of the input", embedding.lines[1]), parameters=0)
+    return Stack(
+      "decoder",
+      "target tokens, shifted right [target]",
+      (embedding, self._positions("target")),
+      model.num_layers,
+      (
+        layers.sublayer("self", layers.attention("self_attention")),
+        layers.sublayer("cross", layers.attention("cross_attention", key="source")),
+        layers.sublayer("feed_forward", layers.feed_forward()),
+      ),
+      (*layers.final_norm(), *self._probabilities()),
+    )
+
+  def _embedding(self, name: str, module: str, axis: str) -> Box:
+    model = self._model
+    table = f"table [{model.vocab_size}, {model.d_model}]"
+    return Box(name, (table, f"times √{model.d_model}: [{axis}, {model.d_model}]"), self._sizes.count(module))
+
+  def _positions(self, axis: str) -> Box:
+    model = self._model
+    kind = f"learned table [{model.max_positions}, {model.d_model}]" if model.learned_positions else "sinusoids"
+    return Box(
+      "Add Positional Encoding", (f"{kind}: [{axis}, {model.d_model}]",), self._sizes.count(f"{axis}_positions")
+    )
+
+  def _probabilities(self) -> tuple[Box, Box]:
+    model = self._model
+    table = "the table of the target" if model.share_logits else f"table [{model.vocab_size}, {model.d_model}]"
+    shape = f"[target, {model.vocab_size}]"
+    return Box("Linear", (table, f"logits {shape}"), self._sizes.count("own_output")), Box("Softmax", (shape,))
+
+
+def _notes(model: ModelConfig) -> tuple[str, ...]:
+  norm = "x + f(Norm(x))" if model.pre_norm else "Norm(x + f(x))"
+  notes = [f"each sub-layer f: {norm}"]
+  if model.dropout:
+    notes.append(f"dropout {model.dropout:g} on f(x), and on embedding + position")
+  if model.attention_dropout:
+    notes.append(f"dropout {model.attention_dropout:g} on the attention weights")
+  if model.attention_bias:
+    notes.append("biases in the attention projections")
+  if tables := _TABLES.get((model.share_embeddings, model.share_logits)):
+    notes.append(f"one table for {tables}")
+  notes.append(f"matmuls in {model.dtype.value}")
+  return tuple(notes)
