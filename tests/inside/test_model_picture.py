@@ -158,7 +158,7 @@ def test_a_family_of_another_package_is_named(monkeypatch):
 
   place = f"{Own.__module__}:{Own.__qualname__}"
   monkeypatch.setitem(registry._FAMILIES, "own", registry.Family(place, "nowhere:Own"))
-  with pytest.raises(InputError, match="config.model.family is own, a family of another package"):
+  with pytest.raises(InputError, match=r"config.model.family is own, a family of another package"):
     model_parts(Own(31, 6, Dtype.FLOAT32))
 
 

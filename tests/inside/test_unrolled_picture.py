@@ -1,4 +1,4 @@
-"""The recurrent models unrolled: what an output is computed from, against the model itself; the picture; the command."""
+"""The recurrent models unrolled: what an output is computed from, against the model; the picture; the command."""
 
 import dataclasses
 
@@ -70,9 +70,9 @@ def test_the_picture(name):
 
 
 def test_models_that_cannot_be_drawn():
-  with pytest.raises(InputError, match="config.model.family is transformer, which is no recurrent model"):
+  with pytest.raises(InputError, match=r"config.model.family is transformer, which is no recurrent model"):
     unrolled(ModelConfig())
-  with pytest.raises(InputError, match="config.model.num_layers is 5, but the picture has room for at most 4 layers"):
+  with pytest.raises(InputError, match=r"config.model.num_layers is 5, but the picture has room for at most 4 layers"):
     unrolled(dataclasses.replace(MODELS["lstm"], num_layers=5))
 
 
@@ -80,4 +80,4 @@ def test_the_command(monkeypatch, capfdbinary, tmp_path):
   pytest.importorskip("matplotlib")
   run, output = command_line(monkeypatch, capfdbinary, tmp_path), tmp_path / "unrolled.svg"
   status, out, _ = run("draw", "unrolled", "--config=rnn:gru", "--config.model.num_layers=1", "--output", output)
-  assert (status, out) == (0, f"{output}\n") and "<!-- rnn:gru -->" in output.read_text()
+  assert (status, out) == (0, f"{output}\n") and "<!-- rnn-gru -->" in output.read_text()

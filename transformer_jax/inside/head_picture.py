@@ -16,6 +16,7 @@ _MARGIN, _GAP, _LABELS = 0.1, 0.16, 0.82  # round the picture, between matrices,
 _CELL, _LINE = 0.325, 0.19  # the width of a number, and the height of a row
 _ABOVE, _BELOW = 0.56, 0.24  # the title of a matrix with its formula and the numbers of its columns, and below it
 _COLUMNS = 4  # numbers of a vector that are shown
+_NARROWEST = 0.98  # room for the title of a matrix
 _WIDTH = 7.0
 _WHOLE = 4  # a matrix of this width is shown whole, with the matrices that it is multiplied with
 _GRID = "#bbbbbb"
@@ -75,13 +76,13 @@ def draw(steps: HeadSteps, word: int | None = None) -> Figure:
 
 def _rows(steps: HeadSteps) -> list[list[_Matrix]]:
   """The matrices in rows."""
-  n, d_k = steps.q.shape
+  (n, d_k), plus = steps.q.shape, " + b" if steps.biased else ""
   names = ("W_Q", "W_K", "W_V")
   vectors = [
     _Matrix("x", f"[{n}, {steps.x.shape[1]}]", steps.x),
-    _Matrix("q", f"x W_Q  [{n}, {d_k}]", steps.q),
-    _Matrix("k", f"x W_K  [{n}, {d_k}]", steps.k),
-    _Matrix("v", f"x W_V  [{n}, {steps.v.shape[1]}]", steps.v),
+    _Matrix("q", f"x W_Q{plus}  [{n}, {d_k}]", steps.q),
+    _Matrix("k", f"x W_K{plus}  [{n}, {d_k}]", steps.k),
+    _Matrix("v", f"x W_V{plus}  [{n}, {steps.v.shape[1]}]", steps.v),
   ]
   attention = [
     _Matrix("scores", f"q kᵀ / √{d_k}", steps.scores),
@@ -113,14 +114,15 @@ def _draw_row(page: Page, row: list[_Matrix], top: float, tokens: list[str], que
 
 
 def _draw_matrix(page: Page, matrix: _Matrix, left: float, top: float, query: int) -> float:
-  """Draws a matrix and returns its width; of a wide one that is not of tokens the first columns are shown."""
+  """Draws a matrix, of which the first columns are shown if it is wide, and returns the width that it takes."""
   square = matrix.name in ("scores", "weights")
   columns = matrix.values.shape[1]
   cut = not square and columns > _COLUMNS
   shown = _COLUMNS - 1 if cut else columns
   width = _CELL * shown + (0.2 if cut else 0)
-  page.write(left, top - 0.12, matrix.name, width, smallest=8, ha="left", weight="bold", size=9)
-  page.write(left, top - 0.28, matrix.formula, width + _GAP - 0.04, smallest=8, ha="left")
+  room = max(width, _NARROWEST)
+  page.write(left, top - 0.12, matrix.name, room, smallest=8, ha="left", weight="bold", size=9)
+  page.write(left, top - 0.28, matrix.formula, room + _GAP - 0.04, smallest=8, ha="left")
   for column in range(shown):
     page.write(left + _CELL * (column + 0.5), top - 0.45, f"{column + 1}", _CELL, smallest=8, color="#666666")
   whole = bool(np.all(np.abs(matrix.values - np.rint(matrix.values)) < 1e-6))
@@ -138,7 +140,7 @@ def _draw_matrix(page: Page, matrix: _Matrix, left: float, top: float, query: in
   if matrix.of_tokens:
     y = top - _ABOVE - _LINE * (query + 1)
     page.box(left, y, width, _LINE, fc="none", lw=1.8, zorder=3, boxstyle="square,pad=0")
-  return width
+  return room
 
 
 def _number(value: float, whole: bool) -> str:

@@ -32,6 +32,7 @@ class HeadSteps(NamedTuple):
     scores: q k^T / sqrt(d_k), `[n, n]`.
     weights: softmax(scores), `[n, n]`.
     z: weights v, `[n, d_v]`.
+    biased: whether q, k and v have biases, too (`config.model.attention_bias`).
   """
 
   title: str
@@ -44,6 +45,7 @@ class HeadSteps(NamedTuple):
   scores: np.ndarray
   weights: np.ndarray
   z: np.ndarray
+  biased: bool = False
 
 
 def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 1) -> HeadSteps:
@@ -150,4 +152,5 @@ def _steps(captured: _Captured, params: Params, head: int, title: str, tokens: t
   q, k, v, z = (np.float32(each[:, head]) for each in (captured.q, captured.k, captured.v, captured.z))
   kernels = (np.asarray(params[name]["kernel"][:, head]) for name in ("query", "key", "value"))
   scores = q @ k.T / np.float32(q.shape[1] ** 0.5)
-  return HeadSteps(title, tokens, np.float32(captured.x), (*kernels,), q, k, v, scores, captured.weights[head], z)
+  x, weights, biased = np.float32(captured.x), captured.weights[head], "bias" in params["query"]
+  return HeadSteps(title, tokens, x, (*kernels,), q, k, v, scores, weights, z, biased)
