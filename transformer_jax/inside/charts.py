@@ -1,6 +1,5 @@
 """The look of charts: as wide as a page, letters of 8 points or more, and lines that also differ in grey."""
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -52,20 +51,7 @@ def legend(axis: Axes, **options: Any) -> None:
   axis.legend(**{"fontsize": SIZE, "title_fontsize": SIZE, "frameon": False, "handlelength": 3, **options})
 
 
-def numbers(axis: Axes, values: np.ndarray, form: str, dark: float, size: float = SIZE) -> None:
-  """Writes numbers into the cells of a heat map: white above `dark`, else black."""
-  for (row, column), value in np.ndenumerate(values):
-    colour = "white" if value > dark else "black"
-    axis.text(column, row, form.format(value), ha="center", va="center", fontsize=size, color=colour)
-
-
 def frame(axis: Axes) -> None:
   """Draws all four sides of an axis, for heat maps, and no ticks."""
   axis.spines[:].set_visible(True)
   axis.tick_params(length=0)
-
-
-def ticks(axis: Axes, columns: Sequence[str], rows: Sequence[str], **options: Any) -> None:
-  """Names the columns and the rows of a heat map; the options are those of the columns' texts."""
-  axis.set_xticks(range(len(columns)), columns, parse_math=False, **options)
-  axis.set_yticks(range(len(rows)), rows, parse_math=False)
