@@ -13,7 +13,7 @@ from tests.example_commands import command_line
 from tests.model.example import SOURCE, TARGET, options
 from transformer_jax import registry
 from transformer_jax.analysis import plan
-from transformer_jax.config import Config
+from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.inside.model_parts import model_parts
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype
@@ -120,11 +120,11 @@ def test_the_picture_is_readable(changes):
 
 
 FAMILIES = {
-  "rnn": SequenceToSequenceConfig(31, 6, 7, 0.1, num_layers=1, cell=Cell.RNN, feed_context=True),
-  "gru": SequenceToSequenceConfig(31, 6, 7, num_layers=3, cell=Cell.GRU),
-  "luong": LuongConfig(31, 6, 7, num_layers=2, score=Score.CONCAT),
-  "luong without feeding": LuongConfig(31, 6, 7, num_layers=1, score=Score.DOT, input_feeding=False),
-  "bahdanau": BahdanauConfig(31, 6, 7, attention_size=5),
+  "rnn": SequenceToSequenceConfig(31, 6, hidden_size=7, dropout=0.1, num_layers=1, cell=Cell.RNN, feed_context=True),
+  "gru": SequenceToSequenceConfig(31, 6, hidden_size=7, num_layers=3, cell=Cell.GRU),
+  "luong": LuongConfig(31, 6, hidden_size=7, num_layers=2, score=Score.CONCAT),
+  "luong without feeding": LuongConfig(31, 6, hidden_size=7, num_layers=1, score=Score.DOT, input_feeding=False),
+  "bahdanau": BahdanauConfig(31, 6, hidden_size=7, attention_size=5),
   "gpt": GPTConfig(31, num_layers=2, d_model=6, d_ff=11, num_heads=2, max_positions=13),
   "bert": BERTConfig(31, num_layers=2, d_model=6, d_ff=11, num_heads=2, max_positions=13, pre_norm=True),
   "classifier": BERTClassifierConfig(31, num_layers=2, d_model=6, d_ff=11, num_heads=2, labels="a,b,c"),
@@ -139,7 +139,9 @@ def test_every_family_is_drawn_with_all_its_parameters(name):
 
   model = FAMILIES[name]
   parts = model_parts(model)
-  tree = jax.eval_shape(lambda: init_params(Config(model=model), task_of(model)))
+  short = {"data": DataConfig(row_length=2), "decode": DecodeConfig(max_source_length=2, extra_length=1)}
+  config = Config(model=model, train=TrainConfig(batch_tokens=2), **short)
+  tree = jax.eval_shape(lambda: init_params(config, task_of(model)))
   total = sum(leaf.size for leaf in jax.tree.leaves(tree))
   assert sum(stack.parameters for stack in parts.stacks) == parts.parameters == total
   figure = picture.draw(parts, name)

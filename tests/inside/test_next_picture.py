@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from tests.example_commands import command_line
+from transformer_jax.config import Config, Corpus, DataConfig
+from transformer_jax.data.documents import encode_text
 from transformer_jax.data.tokenizer import BOS, EOS
 from transformer_jax.decoding import next_token
+from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.next_token import NextToken
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.language.gpt import GPT
@@ -39,24 +42,27 @@ def test_the_probabilities_of_all_steps_multiply_to_that_of_the_translation(tran
 
 def test_a_language_model_by_hand(translator):
   """The softmax of the output layer at the last position, without padding."""
-  config = GPTConfig(
-    vocab_size=277, num_layers=1, d_model=8, d_ff=13, num_heads=2, max_positions=7, dropout=0, attention_dropout=0
-  )
-  model, tokens = GPT(config), [17, 31, 270]
-  read = jnp.array([BOS, *tokens])
-  mask = jnp.tri(4, dtype=bool)
+  sizes = {"vocab_size": 277, "num_layers": 1, "d_model": 8, "d_ff": 13, "num_heads": 2, "max_positions": 7}
+  config = GPTConfig(**sizes, dropout=0, attention_dropout=0)
+  model, tokenizer = GPT(config), translator._tokenizer
+  read = jnp.array([BOS, *encode_text(tokenizer, "ab")])
+  n = len(read)
 
   @jax.jit
   def both(read):
-    params = model.init(jax.random.key(0), read, jnp.arange(4), mask)
-    hidden = model.apply(params, read, jnp.arange(4), mask)
+    mask = jnp.tri(n, dtype=bool)
+    params = model.init(jax.random.key(0), read, jnp.arange(n), mask)
+    hidden = model.apply(params, read, jnp.arange(n), mask)
     return params["params"], hidden[-1] @ params["params"]["embedding"]["table"].T
 
   params, logits = both(read)
   expected = np.exp(np.float64(logits))
-  found = next_token.after_text(model, params, translator._tokenizer, tokens, 7)
+  generator = Generator(Config(data=DataConfig(corpus=Corpus.TEXT, row_length=7), model=config), params, tokenizer)
+  found = generator.next_token("ab")
   np.testing.assert_allclose(found.probabilities, expected / expected.sum(), rtol=1e-4)
-  assert found.source == () and len(found.read) == 4
+  assert found.source == () and found.read == tuple(tokenizer.pieces(read.tolist()))
+  with pytest.raises(InputError, match="the model can read at most 6: shorten it"):
+    generator.next_token("abcdefghij" * 9)
 
 
 def example(source, read, values):

@@ -24,7 +24,10 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", ["rnn", "bahdanau", "luong"])
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("rnn", "luong")]
+
+
+@pytest.mark.parametrize("name", ["bahdanau", *LONG])
 def test_an_output_is_computed_from_what_it_depends_on(name):
   """Another token changes the outputs that the arrows lead to from it, and no other output."""
   model = registry.module(MODELS[name])

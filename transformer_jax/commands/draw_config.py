@@ -14,6 +14,7 @@ if TYPE_CHECKING:
   from transformer_jax.config import Config
 
 _MOST = 10_000  # positions and dimensions of a picture
+_MOST_WARMUPS = 7  # lines beside that of the config which differ in style
 
 
 def _add_config_or_run(parser: argparse.ArgumentParser, what: str) -> None:
@@ -115,8 +116,10 @@ def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_schedule(args: argparse.Namespace) -> "Figure":
-  for value in args.warmup or []:
+  given = args.warmup or []
+  for value in given:
     require_option("--warmup", value, value > 0, "positive")
+  require_option("--warmup", f"{len(given)} numbers", len(given) <= _MOST_WARMUPS, f"at most {_MOST_WARMUPS} numbers")
   require_option("--steps", args.steps, args.steps is None or args.steps > 1, "2 or more")
   config, _ = _config(args)
   d_model, train = config.model.d_model, config.train

@@ -10,6 +10,7 @@ from transformer_jax.inside.attention import visible
 from transformer_jax.inside.figures import Page
 from transformer_jax.inside.head_steps import HeadSteps
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.wording import counted
 
 MOST_TOKENS = 7  # of a sentence, so that its weights have room for their numbers
 _MARGIN, _GAP, _LABELS = 0.1, 0.16, 0.82  # round the picture, between matrices, for the tokens
@@ -65,7 +66,7 @@ def draw(steps: HeadSteps, word: int | None = None) -> Figure:
   y -= 0.2
   d_model = steps.x.shape[1]
   tokens = visible(steps.tokens)
-  about = f"{n} tokens, d_model = {d_model}, d_k = {d_k}; in the thick frames is query {query + 1}, {tokens[query]}"
+  about = f"{counted(n, 'tokens')}, d_model = {d_model}, d_k = {d_k}; in the thick frames is query {query + 1}, {tokens[query]}"
   page.write(_MARGIN, y, about, 6.8, ha="left", smallest=8)
   y -= 0.16
   for row, height in zip(rows, heights, strict=True):
@@ -125,7 +126,7 @@ def _draw_matrix(page: Page, matrix: _Matrix, left: float, top: float, query: in
   page.write(left, top - 0.28, matrix.formula, room + _GAP - 0.04, smallest=8, ha="left")
   for column in range(shown):
     page.write(left + _CELL * (column + 0.5), top - 0.45, f"{column + 1}", _CELL, smallest=8, color="#666666")
-  whole = bool(np.all(np.abs(matrix.values - np.rint(matrix.values)) < 1e-6))
+  whole = not matrix.shaded and bool(np.all(np.abs(matrix.values - np.rint(matrix.values)) < 1e-6))
   for place, values in enumerate(matrix.values):
     y = top - _ABOVE - _LINE * (place + 1)
     for column, value in enumerate(values[:shown]):

@@ -149,8 +149,11 @@ def _at(tree: Any, path: tuple[str, ...]) -> Any:
 
 
 def _steps(captured: _Captured, params: Params, head: int, title: str, tokens: tuple[str, ...]) -> HeadSteps:
-  q, k, v, z = (np.float32(each[:, head]) for each in (captured.q, captured.k, captured.v, captured.z))
-  kernels = (np.asarray(params[name]["kernel"][:, head]) for name in ("query", "key", "value"))
+  def of_head(array: jax.Array) -> np.ndarray:
+    return np.asarray(array[:, head], np.float32)
+
+  q, k, v, z = map(of_head, (captured.q, captured.k, captured.v, captured.z))
+  w_q, w_k, w_v = (of_head(params[name]["kernel"]) for name in ("query", "key", "value"))
   scores = q @ k.T / np.float32(q.shape[1] ** 0.5)
-  x, weights, biased = np.float32(captured.x), captured.weights[head], "bias" in params["query"]
-  return HeadSteps(title, tokens, x, (*kernels,), q, k, v, scores, weights, z, biased)
+  x, weights = np.asarray(captured.x, np.float32), np.asarray(captured.weights[head])
+  return HeadSteps(title, tokens, x, (w_q, w_k, w_v), q, k, v, scores, weights, z, "bias" in params["query"])

@@ -56,15 +56,16 @@ def draw(length: int, d_model: int) -> Figure:
 
 
 def _heat_maps(figure: Figure, axes: np.ndarray, encoded: np.ndarray) -> None:
-  d_model = encoded.shape[1]
+  d_model, images = encoded.shape[1], []
   for first, (axis, name) in enumerate(zip(axes, ("even dimensions: sine", "odd dimensions: cosine"), strict=True)):
-    image = axis.imshow(encoded[:, first::2], cmap=charts.MAP, vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+    options = {"cmap": charts.MAP, "vmin": -1, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
+    images.append(axis.imshow(encoded[:, first::2], **options))
     charts.frame(axis)
     shown = [place for place in axis.get_xticks() if place == int(place) and 0 <= place < d_model // 2]
     axis.set_xticks(shown, [f"{2 * int(place) + first}" for place in shown])
     axis.set(xlabel=f"dimension, d_model = {d_model}", ylabel="position" if first == 0 else "")
     charts.title(axis, name)
-  bar = figure.colorbar(image, ax=list(axes), pad=0.01, aspect=14, ticks=[-1, 0, 1])
+  bar = figure.colorbar(images[0], ax=list(axes), pad=0.01, aspect=14, ticks=[-1, 0, 1])
   bar.ax.tick_params(labelsize=charts.SIZE)
 
 

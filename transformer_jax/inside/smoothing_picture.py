@@ -66,9 +66,10 @@ def _bars(axis: Axes, vocab: int, smoothings: Sequence[float]) -> None:
   for number, smoothing in enumerate(smoothings):
     q = targets(vocab, 0, smoothing)
     places = np.arange(vocab) - 0.42 + width * (number + 0.5)
-    look = {"color": "white" if number % 2 else charts.PALE, "hatch": charts.HATCHES[number % 4], "edgecolor": "black"}
-    axis.bar(places, q, width, label=f"ε = {smoothing:g}: {q[0]:.3g} and {q[1]:.3g}", lw=0.8, **look)
-  axis.set_xticks(range(vocab), range(1, vocab + 1))
+    colour, hatch = "white" if number % 2 else charts.PALE, charts.HATCHES[number % 4]
+    label = f"ε = {smoothing:g}: {q[0]:.3g} and {q[1]:.3g}"
+    axis.bar(places, q, width, label=label, lw=0.8, color=colour, hatch=hatch, edgecolor="black")
+  axis.set_xticks(range(vocab), [str(token) for token in range(1, vocab + 1)])
   axis.set(xlabel=f"token, of which 1 is right; V = {vocab}", ylabel="target q", ylim=(0, 1.02))
   charts.title(axis, "targets: the right token and each other")
   charts.legend(axis, loc="upper right")
