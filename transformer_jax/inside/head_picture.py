@@ -66,7 +66,8 @@ def draw(steps: HeadSteps, word: int | None = None) -> Figure:
   y -= 0.2
   d_model = steps.x.shape[1]
   tokens = visible(steps.tokens)
-  about = f"{counted(n, 'tokens')}, d_model = {d_model}, d_k = {d_k}; in the thick frames is query {query + 1}, {tokens[query]}"
+  sizes = f"{counted(n, 'tokens')}, d_model = {d_model}, d_k = {d_k}"
+  about = f"{sizes}; in the thick frames is query {query + 1}, {tokens[query]}"
   page.write(_MARGIN, y, about, 6.8, ha="left", smallest=8)
   y -= 0.16
   for row, height in zip(rows, heights, strict=True):
