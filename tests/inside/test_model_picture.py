@@ -14,6 +14,7 @@ from tests.model.example import SOURCE, TARGET, options
 from transformer_jax import registry
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
+from transformer_jax.inside.layer_parts import ACTIVATIONS
 from transformer_jax.inside.model_parts import model_parts
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype
@@ -49,6 +50,10 @@ def test_parameters_are_those_of_the_model(changes):
     for layer in tree[stack.name].values():
       size = sum(leaf.size for leaf in jax.tree.leaves(layer))
       assert size == (stack.layer_parameters if len(layer) > 2 else stack.outputs[0].parameters)
+
+
+def test_every_activation_has_a_name():
+  assert {*ACTIVATIONS} == {*Activation}
 
 
 def test_parameters_of_base_by_hand():

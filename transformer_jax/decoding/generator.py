@@ -135,10 +135,10 @@ class Generator:
       InputError: the text is too long, or no text.
       RunError: the model's probabilities are not finite.
     """
-    tokens, most = self._encode(text), self.config.model.most_positions
-    if most is not None and len(tokens) >= most:
+    model, tokens = self.config.model, self._encode(text)
+    if (most := model.most_positions) is not None and len(tokens) >= most:
       raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
-    return after_text(self._model, self._params, self._tokenizer, tokens, most)
+    return after_text(self._model, self._params, self._tokenizer, tokens, most, model.start_token)
 
   @functools.cached_property
   def _attention(self) -> Program:

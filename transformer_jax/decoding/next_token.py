@@ -60,7 +60,7 @@ def after_pair(
 
 
 def after_text(
-  model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None
+  model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None, start: int = BOS
 ) -> NextToken:
   """What a language model writes next.
 
@@ -68,13 +68,14 @@ def after_text(
     model: a language model that predicts each token from those before it.
     params: its parameters.
     tokenizer: its tokenizer.
-    tokens: the tokens of the text, without BOS.
+    tokens: the tokens of the text alone.
     most: the most positions of the model, more than there are tokens; None is no limit.
+    start: the token in front of a text.
 
   Raises:
     RunError: the probabilities are not finite.
   """
-  read = [BOS, *tokens]
+  read = [start, *tokens]
   [row] = buckets.pad([read], 1, min(padded(len(read)), most or padded(len(read))), PAD)
   return _next_token(tokenizer, [], read, _after_text(model, params, row, np.int32(len(read) - 1)))
 
@@ -86,8 +87,8 @@ def _after_pair(model: nn.Module, params: Params, rows: jax.Array, position: jax
 
 @functools.partial(jax.jit, static_argnames="model")
 def _after_text(model: nn.Module, params: Params, row: jax.Array, position: jax.Array) -> jax.Array:
-  mask = masking.combine(masking.causal_mask(len(row)), masking.padding_mask(row != PAD, row != PAD))
-  hidden = model.apply({"params": params}, row, jnp.arange(len(row)), mask)
+  # Causal alone: padding is behind the position that is asked for.
+  hidden = model.apply({"params": params}, row, jnp.arange(len(row)), masking.causal_mask(len(row)))
   return _probabilities(model, params, hidden, position)
 
 

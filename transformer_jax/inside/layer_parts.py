@@ -3,7 +3,12 @@
 from transformer_jax.inside.parts import Box, Sizes
 from transformer_jax.model.config import Activation, ModelConfig
 
-ACTIVATIONS = {Activation.RELU: "ReLU", Activation.GELU: "GELU", Activation.GELU_TANH: "GELU (tanh)"}
+ACTIVATIONS = {
+  Activation.RELU: "ReLU",
+  Activation.GELU: "GELU",
+  Activation.GELU_TANH: "GELU (tanh)",
+  Activation.SWISH: "Swish",
+}
 
 
 class Layers:
