@@ -92,7 +92,9 @@ def test_masks_are_those_of_the_rules():
     masks_picture.masks([(4, 3), (5, 4)], 8, 1)
 
 
-@pytest.mark.parametrize(("pairs", "row"), [([(5, 4), (3, 3), (1, 5)], 12)])
+@pytest.mark.parametrize(
+  ("pairs", "row"), [([(1, 2)], 3), pytest.param([(5, 4), (3, 3), (1, 5)], 12, marks=pytest.mark.long)]
+)
 def test_the_picture_of_masks(pairs, row):
   figure = masks_picture.draw(masks_picture.masks(pairs, row, 1))
   require_readable(figure)
@@ -127,7 +129,9 @@ def test_targets_and_losses_are_those_of_the_formula():
   np.testing.assert_allclose(smoothing_picture.losses(p, 5, 0.2), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("vocab", "smoothings"), [(6, [0, 0.1, 0.3]), (12, [0, 0.01, 0.1, 0.5])])
+@pytest.mark.parametrize(
+  ("vocab", "smoothings"), [(6, [0, 0.1, 0.3]), pytest.param(12, [0, 0.01, 0.1, 0.5], marks=pytest.mark.long)]
+)
 def test_the_picture_of_smoothing(vocab, smoothings):
   figure = smoothing_picture.draw(vocab, smoothings)
   require_readable(figure)
