@@ -94,6 +94,9 @@ def test_there_and_back(folders, tmp_path, name):
   export(tmp_path / "again", tmp_path / "shared", "safetensors")
   assert runs.open(tmp_path / "shared").tokenizer.to_bytes() == expected.tokenizer.to_bytes()
   export(tmp_path / "again", tmp_path / "back", format_of(name))
+  pages = [(path / "README.md").read_text() for path in (folders / name, tmp_path / "back")]
+  assert "Trained by transformer_jax; the checkpoint of step 5." in pages[0]
+  assert f"Imported by transformer_jax from a folder of the format {format_of(name)}." in pages[1]
   for file in (tmp_path / "back").iterdir():
     if file.name != "README.md":
       assert file.read_bytes() == (folders / name / file.name).read_bytes(), file.name

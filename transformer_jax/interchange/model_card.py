@@ -30,7 +30,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any], *, own_s
     "",
     f"# {_title(model)}",
     "",
-    f"Trained by transformer_jax; the checkpoint of step {model.step:,}.",
+    _origin(run, model),
     "",
     usage,
     *(f"\n{note}" for note in ([] if own_search else search_notes(model))),
@@ -65,6 +65,14 @@ def _title(model: Model) -> str:
   if not model.config.model.translates:
     return name
   return f"{name.capitalize()}, {_word(data.source_language)} to {_word(data.target_language)}"
+
+
+def _origin(run: Run, model: Model) -> str:
+  """A sentence about who has trained the model."""
+  imported = [entry["imported"] for entry in run.provenance if isinstance(entry.get("imported"), dict)]
+  if imported:
+    return f"Imported by transformer_jax from a folder of the format {_word(str(imported[-1].get('from')))}."
+  return f"Trained by transformer_jax; the checkpoint of step {model.step:,}."
 
 
 def _groups(model: Model) -> tuple[str, ...]:
