@@ -21,7 +21,8 @@ def test_a_run_goes_on_without_the_file(prefix, tmp_path, capfd):
   words = {word: np.random.default_rng(i).standard_normal(8) for i, word in enumerate(sorted({*text.split()}))}
   vectors.write_text("".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in words.items()))
   config = tiny(prefix, embeddings=str(vectors), freeze_embeddings=True)
-  config = dataclasses.replace(config, model=dataclasses.replace(config.model, vocab_size=330))
+  model = dataclasses.replace(config.model, vocab_size=330)
+  config = dataclasses.replace(config, model=model, data=dataclasses.replace(config.data, validation=""))
   whole, parts = tmp_path / "whole", tmp_path / "parts"
   loop.train(config, epath.Path(whole))
   assert f"of 330 pieces have a vector in {vectors}\n" in capfd.readouterr().err
