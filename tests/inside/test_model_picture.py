@@ -137,7 +137,11 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+QUICK = ("gru", "bahdanau", "bert", "elmo")
+SECOND = [pytest.param(name, marks=pytest.mark.long) for name in FAMILIES if name not in QUICK]
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SECOND])
 def test_every_family_is_drawn_with_all_its_parameters(name):
   picture = pytest.importorskip("transformer_jax.inside.model_picture")
   from tests.inside.drawn import require_texts_apart, texts
