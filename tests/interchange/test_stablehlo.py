@@ -14,7 +14,7 @@ from jax import export as jax_export
 from tests.parity import exported
 from tests.recurrent.example import CONFIGS
 from transformer_jax.config import Config
-from transformer_jax.decoding.translator import Translator
+from transformer_jax.decoding.translator import _LINE_BREAK, Translator
 from transformer_jax.interchange import stablehlo
 from transformer_jax.interchange.export import export
 from transformer_jax.language.config import GPTConfig
@@ -29,14 +29,15 @@ pytest.importorskip("flatbuffers")
 
 # Runs the program of the page on the lines of standard input, with each of the files.
 RUNNER = """\
-import json, pathlib, sys
+import json, pathlib, sys, types
 sys.modules["transformer_jax"] = None
 code = pathlib.Path("README.md").read_text().split("```python\\n")[1].split("```")[0].split("\\nfor text,")[0]
 lines, results = json.load(sys.stdin), []
 for program in sys.argv[1:]:
   names = {}
   exec(code.replace("beam.jax", program), names)
-  results.append(list(names["translate"](lines)))
+  pieces, names["pieces"] = names["pieces"], types.SimpleNamespace(encode=names["pieces"].encode, decode=list)
+  results.append([[tokens, pieces.decode(tokens), score] for tokens, score in names["translate"](lines)])
 print(json.dumps(results))
 """
 
@@ -80,8 +81,12 @@ def test_translations_and_scores_are_those_of_translate(tmp_path, name):
   translator = Translator.load(run)
   for (program, beam_size), found in zip(programs.items(), json.loads(done.stdout), strict=True):
     expected = translator.translate(exported.lines(), beam_size=beam_size, return_scores=True)
-    assert [text for text, _ in found] == [translation.text for translation in expected], program
-    np.testing.assert_allclose([score for _, score in found], [each.score for each in expected], rtol=2e-5)
+    for (tokens, text, score), translation in zip(found, expected, strict=True):
+      assert _LINE_BREAK.sub(" ", exported.tokenizer().decode(tokens)) == translation.text
+      assert len(tokens) + 1 == translation.tokens
+      np.testing.assert_allclose(score, translation.score, rtol=2e-5)
+      if name == "transformer":  # the others write bytes that are no characters
+        assert text == translation.text
     written = jax_export.deserialize(bytearray((folder / program).read_bytes()))
     assert written.platforms == ("cpu", "cuda", "tpu")
     assert [str(size) for size in written.in_avals[-1].shape] == ["sentences", "length"]
