@@ -10,7 +10,7 @@ from etils import epath
 from transformer_jax import runs
 from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
-from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.model.config import Activation, Dtype, ModelConfig
 from transformer_jax.runs import init_from, resume, run_folder
 from transformer_jax.runtime.errors import InputError
 
@@ -65,11 +65,13 @@ def test_sizes_that_do_not_fit_those_that_are_given_are_one_sentence(bert):
     init_from.config_from(runs.open(bert).config, longer)
 
 
-def test_of_another_family_it_is_what_both_have(tmp_path):
+def test_of_another_family_it_is_what_both_have(tmp_path, capfd):
   other = ModelConfig(vocab_size=293, num_layers=2, d_model=14, d_ff=11, num_heads=7, attention_window=5)
   run = runs.open(write_config(tmp_path / "run", Config(model=other)))
   found = init_from.config_from(run.config, Config(data=DATA, model=GPTConfig(num_heads=1))).model
-  assert found == GPTConfig(vocab_size=293, num_layers=2, d_model=14, d_ff=11, num_heads=7, max_positions=1024)
+  sizes = {"vocab_size": 293, "num_layers": 2, "d_model": 14, "d_ff": 11, "num_heads": 7, "max_positions": 1024}
+  assert found == GPTConfig(**sizes, activation=Activation.RELU, layer_norm_epsilon=1e-6)
+  assert " config.model.activation=relu " in capfd.readouterr().err
 
 
 def test_a_run_that_has_begun_goes_on_with_its_own_sizes(bert, tmp_path):

@@ -3,9 +3,8 @@
 import functools
 import logging
 import math
-import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -17,13 +16,11 @@ from transformer_jax.data.tokenizer import PAD, Tokenizer
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
 from transformer_jax.decoding.buckets import pad
 from transformer_jax.decoding.next_token import NextToken, after_text
+from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, sample
+from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
-
-if TYPE_CHECKING:  # orbax takes seconds to import
-  from transformer_jax.runs.run import Run
-  from transformer_jax.runs.steps import Step
 
 _GRAIN = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default
@@ -44,38 +41,15 @@ class Sample(NamedTuple):
   ended: bool
 
 
-class Generator:
-  """Continues texts with a trained language model.
+class Generator(Predictor):
+  """Continues texts with a trained language model."""
 
-  Args:
-    config: the run's configuration.
-    params: the model's parameters.
-    tokenizer: the run's tokenizer.
-    step: the update at which the checkpoint was written, if the parameters come from one.
-  """
+  command = "generate"
 
-  def __init__(self, config: Config, params: Any, tokenizer: Tokenizer, step: int | None = None):
-    self.config, self.step = config, step
-    self._params = devices.on_first_device(params)
-    self._tokenizer = tokenizer
+  def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
+    super().__init__(config, params, tokenizer, step)
     self._model = registry.module(config.model)
     self._functions: dict[tuple[SamplingOptions, int], Callable] = {}
-
-  @classmethod
-  def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Generator":
-    """The generator of a run.
-
-    Args:
-      workdir: the run folder, or the run that `runs.open` made of it.
-      step: which checkpoint: its number, `last`, or `best`, by validation loss.
-
-    Raises:
-      InputError: not the folder of a run of a language model, or no such checkpoint in it.
-      RunError: the checkpoint is damaged; of `last`, every one is.
-    """
-    from transformer_jax import runs  # imports orbax, which takes seconds
-
-    return cls(*runs.open(workdir).model("generate", step))
 
   def generate(
     self,

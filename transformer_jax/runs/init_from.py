@@ -75,9 +75,11 @@ def config_from(other: Config, config: Config, given: Container[str] = ()) -> Co
     for field in dataclasses.fields(model)
     if f"model.{field.name}" not in given and field.name not in _OF_TRAINING and hasattr(other.model, field.name)
   }
-  if differing := [f"config.model.{name}={value}" for name, value in taken.items() if value != getattr(model, name)]:
+  new, written = dataclasses.replace(model, **taken), serialization.to_dict
+  differing = [f"config.model.{name}={value}" for name, value in written(new).items() if value != written(model)[name]]
+  if differing:
     say(f"as the run in {config.train.init_from}: {' '.join(differing)}")
-  return dataclasses.replace(config, model=dataclasses.replace(model, **taken))
+  return dataclasses.replace(config, model=new)
 
 
 def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:

@@ -1,8 +1,7 @@
 """Classification of sentences with a fine-tuned BERT, for the command line and the Python API."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,16 +12,12 @@ from transformer_jax.config import Config
 from transformer_jax.data.next_sentence import PARTS
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.attention import Attention
+from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.windows import windows
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.params import Params
-from transformer_jax.runtime import devices
 from transformer_jax.tasks.classification import logits, sentence_rows
 from transformer_jax.tasks.encoder_attention import encoder_attention
-
-if TYPE_CHECKING:  # orbax takes seconds to import
-  from transformer_jax.runs.run import Run
-  from transformer_jax.runs.steps import Step
 
 _ROWS = 32  # rows computed together; fewer are filled up with empty rows, so that there is one shape
 
@@ -41,20 +36,13 @@ class Class(NamedTuple):
   cut: bool
 
 
-class Classifier:
-  """Classifies sentences with a trained model.
+class Classifier(Predictor):
+  """Classifies sentences with a trained model."""
 
-  Args:
-    config: the run's configuration.
-    params: the model's parameters.
-    tokenizer: the run's tokenizer.
-    step: the update at which the checkpoint was written, if the parameters come from one.
-  """
+  command = "classify"
 
   def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
-    self.config, self.step = config, step
-    self._params = devices.on_first_device(params)
-    self._tokenizer = tokenizer
+    super().__init__(config, params, tokenizer, step)
     assert isinstance(config.model, BERTClassifierConfig)
     self.classes = config.model.classes
     module = registry.module(config.model)
@@ -63,22 +51,6 @@ class Classifier:
       return jax.nn.softmax(jax.vmap(lambda row: logits(module, params, row, None))(rows))
 
     self._probabilities = jax.jit(probabilities)
-
-  @classmethod
-  def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Classifier":
-    """The classifier of a run.
-
-    Args:
-      workdir: the run folder, or the run that `runs.open` made of it.
-      step: which checkpoint: its number, `last`, or `best`, by validation loss.
-
-    Raises:
-      InputError: the folder has no run of a classifier, or no such checkpoint.
-      RunError: the checkpoint is damaged; with `last`, every checkpoint is.
-    """
-    from transformer_jax import runs  # imports orbax, which takes seconds
-
-    return cls(*runs.open(workdir).model("classify", step))
 
   def classify(self, sentences: Iterable[str], more: Callable[[float], bool] = lambda seconds: True) -> Iterator[Class]:
     """Yields the class of each sentence as the sentences come.

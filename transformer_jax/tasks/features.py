@@ -1,8 +1,6 @@
 """Features of texts from a trained ELMo, for models of other tasks."""
 
-import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -13,50 +11,23 @@ from transformer_jax.config import Config
 from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS
 from transformer_jax.data.documents import encode_text
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.language.elmo import mix
 from transformer_jax.model.params import Params
-from transformer_jax.runtime import devices
 from transformer_jax.tasks.bidirectional import layers
-
-if TYPE_CHECKING:  # orbax takes seconds to import
-  from transformer_jax.runs.run import Run
-  from transformer_jax.runs.steps import Step
 
 _GRAIN = 64  # programs are compiled for multiples of this length
 
 
-class Features:
-  """Computes features of texts with a trained ELMo.
+class Features(Predictor):
+  """Computes features of texts with a trained ELMo."""
 
-  Args:
-    config: the run's configuration.
-    params: the model's parameters.
-    tokenizer: the run's tokenizer.
-    step: the update at which the checkpoint was written, if the parameters come from one.
-  """
+  command = "transformer_jax.tasks.features"
 
   def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
-    self.config, self.step = config, step
-    self._params = devices.on_first_device(params)
-    self._tokenizer = tokenizer
+    super().__init__(config, params, tokenizer, step)
     model = registry.module(config.model)
     self._function = jax.jit(lambda params, row: layers(model, params, row, None))
-
-  @classmethod
-  def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> "Features":
-    """The `Features` of a run.
-
-    Args:
-      workdir: the run folder, or the run that `runs.open` made of it.
-      step: which checkpoint: its number, `last`, or `best`, by validation loss.
-
-    Raises:
-      InputError: the folder has no run of ELMo, or no such checkpoint.
-      RunError: the checkpoint is damaged; with `last`, every checkpoint is.
-    """
-    from transformer_jax import runs  # imports orbax, which takes seconds
-
-    return cls(*runs.open(workdir).model("transformer_jax.tasks.features", step))
 
   def layers(self, text: str) -> np.ndarray:
     """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`."""
