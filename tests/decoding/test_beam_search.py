@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.decoding.toy import BOS, EOS, PAD, VOCAB, Toy, exhaustive, reference, sequences
+from tests.decoding.toy import BOS, EOS, PAD, UNK, VOCAB, Toy, exhaustive, reference, sequences
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import continuous_batching
-from transformer_jax.decoding.beam_search import SearchOptions, penalty
+from transformer_jax.decoding.beam_search import SearchOptions, extend, penalty
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 
 PENALTIES = [
@@ -34,6 +34,13 @@ def assert_equals_reference(found, toy, limits, beam_size, kind=LengthPenalty.GN
     best = reference(toy, sentence, limit, beam_size, kind, alpha, patience)[:beam_size]
     assert [tokens for tokens in sequences(found, sentence) if tokens] == [tokens for _, tokens in best]
     np.testing.assert_allclose(found.scores[sentence, : len(best)], [score for score, _ in best], rtol=1e-5)
+
+
+def test_the_first_input_is_never_emitted():
+  log_probs = jnp.log(jnp.array([[0.4, 0.1, 0.3, 0.2]]))  # PAD, UNK, BOS, EOS
+  for start, expected in ((BOS, UNK), (PAD, BOS)):
+    _, _, _, tokens = extend(jnp.zeros(1), log_probs, jnp.array(False), start)
+    assert tokens.tolist() == [expected]
 
 
 @pytest.mark.parametrize("slots", [2, 3])

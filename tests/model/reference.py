@@ -58,4 +58,4 @@ def transformer(
   for i in range(config.num_layers):
     x = decoder_layer(decoder[f"layers_{i}"], x, memory, target_mask, cross_mask, pre_norm=config.pre_norm)
   x = layer_norm(decoder["norm"], x) if config.pre_norm else x
-  return x @ output_table.T
+  return x @ output_table.T + params.get("logits_bias", 0)

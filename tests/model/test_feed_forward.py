@@ -27,6 +27,7 @@ def test_equation_2():
     (Activation.RELU, lambda x: max(0.0, x)),
     (Activation.GELU, lambda x: x * 0.5 * (1 + math.erf(x / math.sqrt(2)))),
     (Activation.GELU_TANH, lambda x: x * 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
+    (Activation.SWISH, lambda x: x / (1 + math.exp(-x))),
   ],
 )
 def test_activations(activation, expected):

@@ -22,7 +22,7 @@ from tests.model.example import (
 )
 from transformer_jax.config import Config
 from transformer_jax.model import masking
-from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.model.config import Dtype, ModelConfig, Start
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import EncoderLayer
 from transformer_jax.model.special_tokens import PAD
@@ -93,12 +93,13 @@ def test_decoder_layer(inputs):
     {},
     {"pre_norm": True, "attention_bias": True},
     {"num_layers": 1, "learned_positions": True},
+    {"num_layers": 1, "logits_bias": True, "start": Start.PAD},
     {"num_layers": 1, "share_logits": False, "d_k": None, "num_heads": 2},
     {"num_layers": 1, "share_embeddings": False, "d_v": None, "num_heads": 11},
     {"num_layers": 1, "pre_norm": True, "learned_positions": True, "share_embeddings": False, "share_logits": False},
     {"num_layers": 1, "attention_window": 2},
   ],
-  ids=["paper", "pre_norm-bias", "learned_positions", "own_logits", "own_source", "all", "window"],
+  ids=["paper", "pre_norm-bias", "learned_positions", "logits_bias", "own_logits", "own_source", "all", "window"],
 )
 def test_logits(changes, inputs):
   config = options(**changes)
@@ -106,6 +107,16 @@ def test_logits(changes, inputs):
   result = apply(params, inputs)
   assert result.shape == (TARGET, config.vocab_size) and result.dtype == jnp.float32
   np.testing.assert_allclose(result, reference.transformer(config, float64(params), **inputs), atol=5e-5)
+
+
+def test_a_target_may_begin_with_pad():
+  """Without masks of its own a sentence pair has those of the same pair behind BOS."""
+  model, masks = Transformer(options(num_layers=1, start=Start.PAD)), []
+  for start, first in ((Start.PAD, PAD), (Start.BOS, 2)):
+    pair = np.array([7, 5, 3]), np.array([first, 9, PAD, PAD])
+    masks.append(masking.for_pair(*map(jnp.asarray, pair), start=options(start=start).start_token))
+  jax.tree.map(np.testing.assert_array_equal, *masks)
+  assert model.config.start_token == PAD
 
 
 def test_tables_are_shared_as_asked():

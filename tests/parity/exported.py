@@ -103,7 +103,7 @@ def our_logits(config: Config, params: Params, sources: list[list[int]], targets
     hidden = model.apply({"params": params}, source, target)
     return model.apply({"params": params}, hidden, method="logits")
 
-  inputs = [[BOS, *target[:-1]] for target in targets]
+  inputs = [[config.model.start_token, *target[:-1]] for target in targets]
   found = logits(params, jnp.asarray(padded(sources)), jnp.asarray(padded(inputs)))
   return [np.asarray(rows)[: len(target)] for rows, target in zip(found, targets, strict=True)]
 

@@ -252,6 +252,8 @@ class DecodeConfig:
     patience: a sentence is done when `patience` times `beam_size` hypotheses
       have ended (1 is fairseq's rule); 0 searches until no better hypothesis is
       possible, which takes longer.
+    renormalize: whether the tokens that no output has, such as PAD, get no
+      probability; otherwise they are only not chosen.
     extra_length: the most tokens that an output may have more than its input.
     max_source_length: the longest input, in tokens with its EOS, that is
       translated as a whole; a longer one is translated in parts, with a warning.
@@ -261,6 +263,7 @@ class DecodeConfig:
   length_penalty: float = 0.6
   penalty: LengthPenalty = LengthPenalty.GNMT
   patience: float = 0.0
+  renormalize: bool = False
   extra_length: int = 50
   max_source_length: int = 256
 

@@ -41,7 +41,7 @@ def encode_pairs(
 
   Args:
     sentences: the source and target sentences.
-    tokenizer: the tokenizer of both sides.
+    tokenizer: the tokenizer, or those of the two sides.
     longest: the most tokens of either side, EOS included.
     report: gets the counts; the counts of pairs left out are complete after the last pair. The length that it reports
       for the longest sentence counts the tokens of at least its first 65,536 characters.
@@ -49,11 +49,11 @@ def encode_pairs(
   report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
   too_long = empty = longest_seen = 0
   # No token spells more characters, so a sentence that is cut here is still too long.
-  most = max(_CHARACTERS, longest * tokenizer.longest_piece)
+  most = max(_CHARACTERS, *(longest * side.longest_piece for side in (tokenizer.source, tokenizer.target)))
   cut = (tuple(side[:most] if side.strip() else "" for side in pair) for pair in sentences)
   for batch in gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1])):
-    sources = tokenizer.encode_batch([source for source, _ in batch])
-    targets = tokenizer.encode_batch([target for _, target in batch])
+    sources = tokenizer.source.encode_batch([source for source, _ in batch])
+    targets = tokenizer.target.encode_batch([target for _, target in batch])
     for source, target in zip(sources, targets, strict=True):
       if not source or not target:
         empty += 1

@@ -89,7 +89,12 @@ def padded(length: int) -> int:
 
 
 def attention_of_pair(
-  program: Program, params: Params, tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int]
+  program: Program,
+  params: Params,
+  tokenizer: Tokenizer,
+  source: Sequence[int],
+  target: Sequence[int],
+  start: int = BOS,
 ) -> Attention:
   """The attention of a model that translates, in one pass over a sentence pair.
 
@@ -99,13 +104,15 @@ def attention_of_pair(
     tokenizer: the model's tokenizer.
     source: the tokens of the source, with EOS.
     target: the tokens of the target, with EOS.
+    start: the token that the decoder reads first.
 
   Raises:
     InputError: the model has no attention.
   """
-  read, length = [BOS, *target[:-1]], padded(max(len(source), len(target)))
+  read, length = [start, *target[:-1]], padded(max(len(source), len(target)))
   weights = program(params, *buckets.pad([source, read], 2, length, PAD))
-  pieces = [tuple(tokenizer.pieces(ids)) for ids in (source, read, target)]
+  sides = (tokenizer.source, source), (tokenizer.target, read), (tokenizer.target, target)
+  pieces = [tuple(side.pieces(ids)) for side, ids in sides]
   return Attention(pieces[0], pieces[1], pieces[2], cut(weights, len(source), len(read)))
 
 

@@ -16,6 +16,7 @@ from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search
 from transformer_jax.decoding.ensemble import Ensemble
 from transformer_jax.model import masking
+from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 
@@ -78,7 +79,7 @@ def search_together(
   max_length = source.shape[1] + extra_length
   memories = jax.vmap(functools.partial(_memory, model, params))(source)
   cache = first_cache(model, params, memories, max_length, options.beam_size)
-  step = functools.partial(decode_step, model, params)
+  step = functools.partial(decode_step, model, options, params)
   return beam_search(step, cache, _limits(source, extra_length), max_length, options)
 
 
@@ -117,7 +118,7 @@ def _decoder(
   """The decoder's step and first cache, for slots with these memories; and the bytes of the step's largest array."""
 
   def step(cache: Any, positions: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, Any]:
-    return decode_step(model, params, cache, positions, parents, tokens)
+    return decode_step(model, options, params, cache, positions, parents, tokens)
 
   cache = first_cache(model, params, memories, max_length, options.beam_size)
   slots = jax.tree.leaves(memories)[0].shape[0]
@@ -136,7 +137,13 @@ def first_cache(model: nn.Module, params: Params, memories: Any, max_length: int
 
 
 def decode_step(
-  model: nn.Module, params: Params, cache: Any, positions: jax.Array, parents: jax.Array, tokens: jax.Array
+  model: nn.Module,
+  options: SearchOptions,
+  params: Params,
+  cache: Any,
+  positions: jax.Array,
+  parents: jax.Array,
+  tokens: jax.Array,
 ) -> tuple[jax.Array, Any]:
   """A step of all hypotheses: log P(next token) `[sentences, beams, vocab]`, and the new cache; see `beam_search`."""
   variables = {"params": params}
@@ -145,7 +152,10 @@ def decode_step(
     return model.apply(variables, cache, position, parents, tokens, method="decode_step")
 
   hidden, cache = jax.vmap(step)(cache, positions, parents, tokens)
-  return _log_probs(model, variables, hidden), cache
+  log_probs = _log_probs(model, variables, hidden)
+  if options.renormalize:
+    log_probs = jax.nn.log_softmax(log_probs.at[..., jnp.array(options.never)].set(-jnp.inf))
+  return log_probs, cache
 
 
 def _require_memory(size: int, what: str) -> None:
@@ -186,7 +196,7 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
   def decode(source: jax.Array, target: jax.Array) -> Any:
     memory = _encode(model, variables, source)
     length = len(target)
-    shifted = jnp.roll(target, 1).at[0].set(BOS)
+    shifted = jnp.roll(target, 1).at[0].set(start_token(model))
     cross_mask = masking.padding_mask(target != PAD, source != PAD)
     return model.apply(
       variables, shifted, jnp.arange(length), memory, masking.causal_mask(length), cross_mask, method="decode"
@@ -205,9 +215,8 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
 def _encode(model: nn.Module, variables: Any, source: jax.Array) -> Any:
   """One sentence `[length]` -> memory `[length, model]`."""
   valid = source != PAD
-  return model.apply(
-    variables, source, jnp.arange(source.shape[0]), masking.padding_mask(valid, valid), method="encode"
-  )
+  positions = jnp.arange(source.shape[0])
+  return model.apply(variables, source, positions, masking.padding_mask(valid, valid), method="encode")
 
 
 def _log_probs(model: nn.Module, variables: Any, hidden: Any) -> jax.Array:
@@ -216,3 +225,11 @@ def _log_probs(model: nn.Module, variables: Any, hidden: Any) -> jax.Array:
     return jnp.asarray(model.apply(variables, hidden, method="log_probs"))
   logits: Any = model.apply(variables, hidden, method="logits")
   return jax.nn.log_softmax(logits)
+
+
+def start_token(model: nn.Module) -> int:
+  """The token that the model's decoder reads first."""
+  if isinstance(model, Ensemble):
+    return start_token(model.models[0])
+  config = getattr(model, "config", None)  # a model of another package may have another name for it
+  return config.start_token if isinstance(config, AnyModelConfig) else BOS

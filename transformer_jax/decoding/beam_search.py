@@ -2,7 +2,7 @@
 
 A hypothesis Y ends with EOS. Its score is log P(Y) / penalty(|Y|), where |Y| counts the EOS. The beam holds the
 `beam_size` most probable unfinished hypotheses of a sentence. A step extends every one of them by every token
-except BOS and PAD:
+except PAD and the one that the decoder reads first, usually BOS:
 
 - An extension by EOS is finished if it is among the `beam_size` most probable of all extensions.
 - The `beam_size` most probable other extensions are the next beam.
@@ -44,6 +44,8 @@ class SearchOptions:
     n_best: finished hypotheses that are kept, at most `beam_size`.
     patience: a sentence is also done when `patience * beam_size` hypotheses have finished (Kasai et al. 2022); 0 turns
       this off.
+    start: the token that the decoder reads first, which no output has.
+    renormalize: whether the tokens that no output has get no probability. Otherwise they are only not chosen.
   """
 
   beam_size: int
@@ -51,6 +53,13 @@ class SearchOptions:
   length_penalty: float
   n_best: int = 1
   patience: float = 0.0
+  start: int = BOS
+  renormalize: bool = False
+
+  @property
+  def never(self) -> tuple[int, ...]:
+    """The tokens that no output has."""
+    return tuple(sorted({PAD, self.start}))
 
 
 class Hypotheses(NamedTuple):
@@ -107,7 +116,8 @@ def beam_search(step: Step, cache: Any, limits: jax.Array, max_length: int, opti
   Args:
     step: `step(cache, positions, parents, tokens)` returns log P(next token) as float32 `[sentences, beams, vocab]`,
       and the new cache. `positions` `[sentences]` count from 0. `tokens` `[sentences, beams]` are the newest tokens,
-      BOS at position 0. `parents` `[sentences, beams]` tell which hypothesis of the previous step each one extends.
+      `options.start` at position 0. `parents` `[sentences, beams]` tell which hypothesis of the previous step each one
+      extends.
     cache: the model's cache before the first step.
     limits: `[sentences]` int32, the most tokens of an output with its EOS, at most `max_length`. Only EOS is allowed
       as the last one, so that every hypothesis is complete. A sentence with limit 0 has no hypothesis.
@@ -142,7 +152,7 @@ def new_search(max_length: int, options: SearchOptions) -> Search:
     tokens=jnp.full((beams, max_length), PAD, jnp.int32),
     log_probs=jnp.full(beams, -jnp.inf).at[0].set(0.0),
     parents=jnp.zeros(beams, jnp.int32),
-    last=jnp.full(beams, BOS, jnp.int32),
+    last=jnp.full(beams, options.start, jnp.int32),
   )
   finished = Hypotheses(
     tokens=jnp.full((n_best, max_length), PAD, jnp.int32),
@@ -163,7 +173,9 @@ def advance(search: Search, log_probs: jax.Array, limit: jax.Array, options: Sea
     options: the options of the search.
   """
   beam, position, length = search.beam, search.position, search.position + 1
-  ends, next_log_probs, parents, tokens = extend(beam.log_probs, log_probs, only_eos=length >= limit)
+  ends, next_log_probs, parents, tokens = extend(
+    beam.log_probs, log_probs, only_eos=length >= limit, start=options.start
+  )
   # `[1]` and not a scalar, which XLA would raise to the power with other last bits.
   scores = ends / penalty(options.penalty, options.length_penalty, length[None].astype(jnp.float32))
   new = Hypotheses(_write(beam.tokens, position, EOS), jnp.full_like(parents, length), ends, scores)
@@ -196,7 +208,7 @@ def penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> Any
 
 
 def extend(
-  beam: jax.Array, log_probs: jax.Array, only_eos: jax.Array
+  beam: jax.Array, log_probs: jax.Array, only_eos: jax.Array, start: int = BOS
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
   """Extends every hypothesis of the beam by every token, and chooses.
 
@@ -204,6 +216,7 @@ def extend(
     beam: `[beams]`, log-probabilities of the hypotheses.
     log_probs: `[beams, vocab]` of the next token.
     only_eos: boolean, whether the output must end now.
+    start: the token that the decoder reads first, which no output has.
 
   Returns:
     Four arrays `[beams]`. First the log-probability of each hypothesis that ends
@@ -213,7 +226,7 @@ def extend(
   beams, vocab = log_probs.shape
   ends = beam + log_probs[:, EOS]
   token = jnp.arange(vocab)
-  forbidden = (token == BOS) | (token == EOS) | (token == PAD) | only_eos
+  forbidden = (token == start) | (token == EOS) | (token == PAD) | only_eos
   candidates = jnp.where(forbidden[None, :], -jnp.inf, beam[:, None] + log_probs)
   extensions, chosen = top_k(candidates.reshape(-1), beams)
   most_probable, _ = jax.lax.top_k(jnp.concatenate([ends, extensions]), beams)

@@ -85,7 +85,7 @@ def require_one_vocabulary(runs: "Sequence[Run]") -> None:
   """Raises InputError unless all runs have the tokenizer of the first."""
   first, *others = runs
   for run in others:
-    if run.tokenizer.to_bytes() != first.tokenizer.to_bytes():
+    if run.tokenizer.fingerprint() != first.tokenizer.fingerprint():
       raise InputError(
         f"{first.path} and {run.path} have different vocabularies, but the models of an ensemble need the same: train "
         "one of them with the other's tokenizer.model as config.data.tokenizer"

@@ -12,6 +12,7 @@ import numpy as np
 from transformer_jax.data.tokenizer import BOS, PAD, Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import padded
+from transformer_jax.decoding.batch import start_token
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import RunError
@@ -53,7 +54,7 @@ def after_pair(
   Raises:
     RunError: the probabilities are not finite.
   """
-  read = [BOS, *written]
+  read = [start_token(model), *written]
   rows = buckets.pad([source, read], 2, padded(max(len(source), len(read))), PAD)
   found = _after_pair(model, params, rows, np.int32(len(read) - 1))
   return _next_token(tokenizer, source, read, found)

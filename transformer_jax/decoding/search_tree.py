@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
+from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding.beam_search import Search, SearchOptions, advance, extend, is_done, new_search, penalty
 from transformer_jax.model.params import Params
@@ -29,7 +29,7 @@ class Node(NamedTuple):
   Attributes:
     parent: the number of the node that it extends by one token; None for the empty hypothesis.
     step: the number of its tokens.
-    token: the newest token; BOS for the empty hypothesis.
+    token: the newest token; the decoder's first input for the empty hypothesis.
     log_prob: log P of all its tokens.
     fate: `kept` in the beam, `finished` with EOS, or `pruned`.
     score: log P over its length penalty if it is finished, else None.
@@ -96,8 +96,8 @@ def search_tree(
   limit = jnp.int32(np.sum(source[0] != PAD) + extra_length)
   max_length = source.shape[1] + extra_length
   cache = jax.jit(functools.partial(_first_cache, model, options, max_length))(params, source)
-  step = jax.jit(functools.partial(programs.decode_step, model))
-  search, nodes = new_search(max_length, options), [Node(None, 0, BOS, 0.0, KEPT)]
+  step = jax.jit(functools.partial(programs.decode_step, model, options))
+  search, nodes = new_search(max_length, options), [Node(None, 0, options.start, 0.0, KEPT)]
   beam: list[int | None] = [0] + [None] * (options.beam_size - 1)  # the node of each hypothesis of the beam
   while not is_done(search, limit, options):
     inputs = [jnp.broadcast_to(x, (len(source), *x.shape)) for x in (search.position, *search.beam[2:])]
@@ -105,11 +105,13 @@ def search_tree(
     after, ends = _advance(search, log_probs[0], limit, options)
     beam = _grow(nodes, beam, jax.device_get((search, after, ends, log_probs[0])), options, int(limit))
     search = after
-  tree = SearchTree(nodes, tokenizer.pieces([node.token for node in nodes]), [], [], options)
+  tree = SearchTree(nodes, tokenizer.target.pieces([node.token for node in nodes]), [], [], options)
   numbers = {tuple(tree.tokens(i)): i for i, node in enumerate(nodes) if node.fate == FINISHED}
   tokens, lengths, *_ = jax.device_get(search.finished)
   found = [tuple(row[:length].tolist()) for row, length in zip(tokens, lengths, strict=True) if length]
-  return tree._replace(best=[numbers[each] for each in found], texts=[tokenizer.decode(each[:-1]) for each in found])
+  return tree._replace(
+    best=[numbers[each] for each in found], texts=[tokenizer.target.decode(each[:-1]) for each in found]
+  )
 
 
 def _first_cache(model: nn.Module, options: SearchOptions, max_length: int, params: Params, source: jax.Array) -> Any:
@@ -122,7 +124,7 @@ def _advance(
   search: Search, log_probs: jax.Array, limit: jax.Array, options: SearchOptions
 ) -> tuple[Search, jax.Array]:
   """The search after one step, and log P of each hypothesis of the beam that ends in it, -inf where it does not."""
-  ends, *_ = extend(search.beam.log_probs, log_probs, only_eos=search.position + 1 >= limit)
+  ends, *_ = extend(search.beam.log_probs, log_probs, search.position + 1 >= limit, options.start)
   return advance(search, log_probs, limit, options), ends
 
 
@@ -148,15 +150,17 @@ def _grow(
       nodes.append(Node(beam[parent], step, int(token), float(log_prob), KEPT))
       chosen.add((int(parent), int(token)))
   candidates = np.asarray(before.beam.log_probs)[:, None] + log_probs
-  for place, token in itertools.islice(_others(candidates, chosen, only_eos=step >= limit), _PRUNED):
+  for place, token in itertools.islice(_others(candidates, chosen, options.never, only_eos=step >= limit), _PRUNED):
     nodes.append(Node(beam[place], step, token, float(candidates[place, token]), PRUNED))
   return new_beam
 
 
-def _others(candidates: np.ndarray, chosen: set[tuple[int, int]], only_eos: bool) -> Iterator[tuple[int, int]]:
+def _others(
+  candidates: np.ndarray, chosen: set[tuple[int, int]], never: tuple[int, ...], only_eos: bool
+) -> Iterator[tuple[int, int]]:
   """Yields the place in the beam and the token of each extension that is not chosen, the most probable first."""
   allowed = np.array(candidates)
-  allowed[:, [BOS, PAD]] = -np.inf
+  allowed[:, list(never)] = -np.inf
   if only_eos:
     allowed[:, [token for token in range(allowed.shape[1]) if token != EOS]] = -np.inf
   for number in np.argsort(-allowed, axis=None, kind="stable"):

@@ -258,7 +258,9 @@ class Translator:
       target = best.text
     [sources], [targets] = self._encode_pairs([(source, target)])
     self._require_length("the sentence pair", max(len(sources), len(targets)))
-    return attention_of_pair(self._attention, devices.on_first_device(self._params), self._tokenizer, sources, targets)
+    params = devices.on_first_device(self._params)
+    start = self._config.model.start_token
+    return attention_of_pair(self._attention, params, self._tokenizer, sources, targets, start)
 
   def next_token(self, source: str, prefix: str = "") -> NextToken:
     """The probability of each token to come next, when the translation of `source` begins with `prefix`.
@@ -330,7 +332,7 @@ class Translator:
     """Translates the lines of each window; raises a window's error after its lines."""
     longest, first = self._config.decode.max_source_length, 1
     for texts, broken in windows:
-      parts, refused = long_lines.parts(texts, self._tokenizer, longest, long, first, warn)
+      parts, refused = long_lines.parts(texts, self._tokenizer.source, longest, long, first, warn)
       for found in self._search(parts, options, batch_size, progress or (lambda count: None)):
         yield long_lines.different(long_lines.joined(found, options))[:n_best]
       if error := refused or broken:
@@ -350,7 +352,8 @@ class Translator:
     require_option("n_best", n_best, 0 < n_best <= beam_size, f"from 1 to beam_size, which is {beam_size}")
     # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
     kept = 1 if n_best == 1 else beam_size
-    return SearchOptions(beam_size, decode.penalty, alpha, kept, patience)
+    start = self._config.model.start_token
+    return SearchOptions(beam_size, decode.penalty, alpha, kept, patience, start, decode.renormalize)
 
   def _encode_pairs(self, pairs: Iterable[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]]]:
     """The tokens of all sources and of all targets."""
@@ -360,7 +363,8 @@ class Translator:
         raise InputError(f"pair {number} is {pair!r}, but must be a source and its target")
       for text in pair:
         require_text(text, f"pair {number}")
-    return self._encode([source for source, _ in pairs]), self._encode([target for _, target in pairs])
+    sources = self._encode([source for source, _ in pairs])
+    return sources, _with_eos(self._tokenizer.target, [target for _, target in pairs])
 
   @property
   def _longest(self) -> int:
@@ -375,7 +379,7 @@ class Translator:
       )
 
   def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-    return [[*tokens, EOS] for tokens in self._tokenizer.encode_batch(texts)]
+    return _with_eos(self._tokenizer.source, texts)
 
   def _search(
     self,
@@ -485,7 +489,7 @@ class Translator:
       raise RunError(_NOT_FINITE)
     return [
       Translation(
-        _LINE_BREAK.sub(" ", self._tokenizer.decode(tokens[: length - 1].tolist())),
+        _LINE_BREAK.sub(" ", self._tokenizer.target.decode(tokens[: length - 1].tolist())),
         float(score),
         float(log_prob),
         int(length),
@@ -498,6 +502,10 @@ class Translator:
 def _queue() -> int:
   """The number of sentences per slot that a device gets."""
   return _QUEUE_ON_CPU if devices.on_cpu() else _QUEUE
+
+
+def _with_eos(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+  return [[*tokens, EOS] for tokens in tokenizer.encode_batch(texts)]
 
 
 def _require_batch_size(batch_size: int | None) -> None:

@@ -78,7 +78,8 @@ class _Parts:
     model = self._model
     table = "the table of the target" if model.share_logits else f"table [{model.vocab_size}, {model.d_model}]"
     shape = f"[target, {model.vocab_size}]"
-    return Box("Linear", (table, f"logits {shape}"), self._sizes.count("own_output")), Box("Softmax", (shape,))
+    parameters = self._sizes.count("own_output") + self._sizes.count("logits_bias")
+    return Box("Linear", (table, f"logits {shape}"), parameters), Box("Softmax", (shape,))
 
 
 def _notes(model: ModelConfig) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.interchange import expressible, model_card, vocabulary
-from transformer_jax.model.config import Activation, ModelConfig
+from transformer_jax.model.config import Activation, ModelConfig, Start
 from transformer_jax.model.params import by_name
 from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.special_tokens import BOS, EOS, UNK
@@ -21,7 +21,12 @@ from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError
 
 SENTENCEPIECE = "sentencepiece.model"
-_ACTIVATIONS = {Activation.RELU: "RELU", Activation.GELU: "GELU", Activation.GELU_TANH: "GELUTanh"}
+_ACTIVATIONS = {
+  Activation.RELU: "RELU",
+  Activation.GELU: "GELU",
+  Activation.GELU_TANH: "GELUTanh",
+  Activation.SWISH: "SWISH",
+}
 # The library cuts longer inputs, unless it is told otherwise.
 _LONGEST_INPUT = 1024
 
@@ -43,7 +48,7 @@ print([pieces.decode(result.hypotheses[0]) for result in found])
 
 def require(config: Config) -> None:
   """Raises InputError if the format cannot express the model, or the library is not installed."""
-  expressible.transformer(config, "ctranslate2", {"attention_window": None})
+  expressible.transformer(config, "ctranslate2", {"attention_window": None, "logits_bias": False, "start": Start.BOS})
   try:
     import_module("ctranslate2")
   except ModuleNotFoundError as error:

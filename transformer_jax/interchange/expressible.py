@@ -1,5 +1,6 @@
 """What a format cannot express: one sentence and no model, rather than another model."""
 
+import enum
 from collections.abc import Mapping
 from typing import NoReturn, TypeVar
 
@@ -52,6 +53,7 @@ def of_kind(config: Config, kind: type[Kind], to: str, only: Mapping[str, object
   for name, value in only.items():
     found = getattr(model, name)
     if found != value:
+      found, value = (each.value if isinstance(each, enum.Enum) else each for each in (found, value))
       raise InputError(f"config.model.{name} is {found}, but the format {to} has only {value}: {TAKES_ALL}")
   return model
 

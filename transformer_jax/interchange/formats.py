@@ -44,8 +44,9 @@ FORMATS = {
   "gpt2": Format("transformer_jax.interchange.gpt2"),
 }
 
-# The module of each format that `import` reads, with `read(folder)`, which gives an `import_.Imported`.
-IMPORTS: dict[str, str] = {
+# The module of each format that `import` reads, with `read(folder)`, which gives an `imported.Imported`.
+IMPORTS = {
+  "marian-hf": "transformer_jax.interchange.marian_hf_import",
   "bert": "transformer_jax.interchange.bert",
   "gpt2": "transformer_jax.interchange.gpt2",
 }

@@ -15,16 +15,24 @@ import numpy as np
 from transformer_jax.config import Config
 from transformer_jax.interchange import expressible, model_card, sinusoids, vocabulary
 from transformer_jax.interchange.layout import Layout, Name, of_layers, renamed
-from transformer_jax.model.config import Activation, ModelConfig
+from transformer_jax.interchange.vocabulary import Numbered
+from transformer_jax.model.config import Activation, ModelConfig, Start
 from transformer_jax.model.params import by_name
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime import tensor_file
 
-_ACTIVATIONS = {Activation.RELU: "relu", Activation.GELU: "gelu", Activation.GELU_TANH: "gelu_pytorch_tanh"}
+ACTIVATIONS = {
+  Activation.RELU: "relu",
+  Activation.GELU: "gelu",
+  Activation.GELU_TANH: "gelu_pytorch_tanh",
+  Activation.SWISH: "swish",
+}
+SENTENCEPIECE = ("source.spm", "target.spm")
+BIAS = "final_logits_bias"  # [1, vocab]
 # The positions that a model of OPUS-MT has; ours has more if it decodes longer texts.
 _POSITIONS = 512
-_EPSILON, _MOST_EPSILON = 1e-5, 2e-5
+EPSILON, _MOST_EPSILON = 1e-5, 2e-5
 
 
 def _attention(ours: str, theirs: str) -> list[Name]:
@@ -69,20 +77,35 @@ _DECODER_LAYER = (
 )
 
 
-def names(config: ModelConfig) -> list[Name]:
-  """Every parameter of the model in both libraries; those that one of them does not have are among them."""
+def _tables(config: ModelConfig) -> dict[str, str]:
+  """The embeddings, by our name."""
   if config.share_embeddings:
-    tables = [("target_embedding", "model.shared")]
-  else:
-    tables = [
-      ("target_embedding", "model.decoder.embed_tokens"),
-      ("own_source_embedding", "model.encoder.embed_tokens"),
-    ]
+    return {"target_embedding/table": "model.shared.weight"}
+  return {
+    "target_embedding/table": "model.decoder.embed_tokens.weight",
+    "own_source_embedding/table": "model.encoder.embed_tokens.weight",
+  }
+
+
+def names(config: ModelConfig) -> list[Name]:
+  """Every parameter of the model in both libraries but `BIAS`; those that one of them does not have are among them."""
   return [
-    *(Name(f"{ours}/table", f"{theirs}.weight", Layout.TABLE) for ours, theirs in tables),
+    *(Name(ours, theirs, Layout.TABLE) for ours, theirs in _tables(config).items()),
     *of_layers(_ENCODER_LAYER, config.num_layers),
     *of_layers(_DECODER_LAYER, config.num_layers),
   ]
+
+
+def tables(config: ModelConfig) -> list[str]:
+  """Their names of the arrays that have a row for each piece."""
+  return list(_tables(config).values())
+
+
+def copies(config: ModelConfig) -> dict[str, str]:
+  """Their names of arrays that a file may have once more, each with the name that it has in `names`."""
+  target = _tables(config)["target_embedding/table"]
+  stacks = [f"model.{stack}.embed_tokens.weight" for stack in ("encoder", "decoder")] if config.share_embeddings else []
+  return dict.fromkeys([*stacks, "lm_head.weight"], target)
 
 
 def require(config: Config) -> None:
@@ -90,7 +113,7 @@ def require(config: Config) -> None:
   only = {"pre_norm": False, "learned_positions": False, "attention_window": None, "share_logits": True}
   model = expressible.transformer(config, "marian-hf", only)
   if model.layer_norm_epsilon > _MOST_EPSILON:
-    expressible.transformer(config, "marian-hf", {"layer_norm_epsilon": _EPSILON})
+    expressible.transformer(config, "marian-hf", {"layer_norm_epsilon": EPSILON})
 
 
 def write(folder: Path, run: Run, model: Model) -> None:
@@ -104,17 +127,21 @@ def write(folder: Path, run: Run, model: Model) -> None:
   config = model.config.model
   assert isinstance(config, ModelConfig)
   ours = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
+  numbered = vocabulary.numbered(model.tokenizer)
   theirs = _with_biases(renamed(ours, names(config), sinusoids.halves(config.d_model)))
-  theirs["final_logits_bias"] = np.zeros((1, config.vocab_size), np.float32)
+  back = np.argsort(numbered.order)
+  for name in tables(config):
+    theirs[name] = theirs[name][back]
+  theirs[BIAS] = ours.get("logits_bias", np.zeros(config.vocab_size, np.float32))[None, back]
   tensor_file.write(folder / "model.safetensors", theirs, {"format": "pt"})
-  pieces, spelling = vocabulary.pieces(model.tokenizer), vocabulary.sentencepiece_model(model.tokenizer)
-  for name in ("source.spm", "target.spm"):
+  for name, spelling in zip(SENTENCEPIECE, numbered.models, strict=True):
     (folder / name).write_bytes(spelling)
+  special = _special(config, numbered)
   for name, values in {
-    "config.json": _config(model.config, config),
-    "generation_config.json": _generation_config(model.config),
-    "tokenizer_config.json": _tokenizer_config(model.config, pieces),
-    "vocab.json": {piece: number for number, piece in enumerate(pieces)},
+    "config.json": _config(model.config, config) | special,
+    "generation_config.json": _generation_config(model.config, numbered) | special,
+    "tokenizer_config.json": _tokenizer_config(model.config, numbered),
+    "vocab.json": {piece: number for number, piece in enumerate(numbered.pieces)},
   }.items():
     (folder / name).write_text(json.dumps(values, indent=2) + "\n")
   (folder / "README.md").write_bytes(_card(run, model))
@@ -137,7 +164,7 @@ def _config(config: Config, model: ModelConfig) -> dict[str, Any]:
     **{f"{stack}_layers": model.num_layers for stack in stacks},
     **{f"{stack}_ffn_dim": model.d_ff for stack in stacks},
     **{f"{stack}_attention_heads": model.num_heads for stack in stacks},
-    "activation_function": _ACTIVATIONS[model.activation],
+    "activation_function": ACTIVATIONS[model.activation],
     "dropout": model.dropout,
     "attention_dropout": model.attention_dropout,
     "activation_dropout": 0.0,
@@ -149,10 +176,6 @@ def _config(config: Config, model: ModelConfig) -> dict[str, Any]:
     "is_encoder_decoder": True,
     "share_encoder_decoder_embeddings": model.share_embeddings,
     "tie_word_embeddings": True,
-    "pad_token_id": PAD,
-    "bos_token_id": BOS,
-    "eos_token_id": EOS,
-    "decoder_start_token_id": BOS,
     "forced_eos_token_id": None,  # that of generation_config.json counts
     "torch_dtype": "float32",
   }
@@ -162,9 +185,9 @@ def _positions(config: Config) -> int:
   return max(_POSITIONS, config.decode.max_source_length + config.decode.extra_length + 1)
 
 
-def _generation_config(config: Config) -> dict[str, Any]:
+def _generation_config(config: Config, numbered: Numbered) -> dict[str, Any]:
   """The search of the run, as far as transformers have it."""
-  decode = config.decode
+  decode, start = config.decode, config.model.start_token
   beam = {
     "length_penalty": decode.length_penalty,
     "early_stopping": True if decode.patience else "never",  # as many ended as there are beams; or none can be better
@@ -173,23 +196,33 @@ def _generation_config(config: Config) -> dict[str, Any]:
     "num_beams": decode.beam_size,
     **(beam if decode.beam_size > 1 else {}),
     "max_length": _positions(config),
-    "pad_token_id": PAD,
-    "bos_token_id": BOS,
-    "eos_token_id": EOS,
-    "decoder_start_token_id": BOS,
-    "forced_eos_token_id": EOS,  # at the limit, as here
-    "suppress_tokens": [PAD, BOS],  # they are never emitted here
+    "forced_eos_token_id": int(numbered.order[EOS]),  # at the limit, as here
+    "suppress_tokens": sorted({int(numbered.order[token]) for token in (PAD, start)}),  # they are never emitted here
+    **({"renormalize_logits": True} if decode.renormalize else {}),
   }
 
 
-def _tokenizer_config(config: Config, pieces: list[str]) -> dict[str, Any]:
+def _special(config: ModelConfig, numbered: Numbered) -> dict[str, int | None]:
+  """The numbers there of the tokens that are no text."""
+  pad, bos, eos, start = (int(numbered.order[token]) for token in (PAD, BOS, EOS, config.start_token))
+  has_bos = config.start is Start.BOS
+  return {
+    "pad_token_id": pad,
+    "bos_token_id": bos if has_bos else None,
+    "eos_token_id": eos,
+    "decoder_start_token_id": start,
+  }
+
+
+def _tokenizer_config(config: Config, numbered: Numbered) -> dict[str, Any]:
+  unk, eos, pad = (numbered.pieces[numbered.order[token]] for token in (UNK, EOS, PAD))
   return {
     "tokenizer_class": "MarianTokenizer",
     "source_lang": config.data.source_language,
     "target_lang": config.data.target_language,
-    "unk_token": pieces[UNK],
-    "eos_token": pieces[EOS],
-    "pad_token": pieces[PAD],
+    "unk_token": unk,
+    "eos_token": eos,
+    "pad_token": pad,
     "model_max_length": config.decode.max_source_length,
     "separate_vocabs": False,
     "clean_up_tokenization_spaces": False,  # it would take the space before a full stop away

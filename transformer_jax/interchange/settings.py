@@ -53,6 +53,10 @@ class Settings:
       raise self.wrong(name, "a text")
     return value
 
+  def items(self) -> list[tuple[str, Any]]:
+    """All values by name."""
+    return list(self._values.items())
+
   def value(self, name: str, default: Any = None) -> Any:
     """A value of any type; null counts as missing."""
     return self._value(name, default)
@@ -65,7 +69,7 @@ class Settings:
     """
     value = self._values.get(name)
     if value is not None and not any(type(value) is type(each) and value == each for each in only):
-      raise self.wrong(name, f"{' or '.join(map(repr, only))}: {why}")
+      raise self.wrong(name, f"{' or '.join(map(repr, only)) or 'left out'}: {why}")
 
   def wrong(self, name: str, expected: str) -> InputError:
     """The error for a setting."""

@@ -131,7 +131,14 @@ def _program(config: Config, beam_size: int, arrays: dict[str, np.ndarray], *, i
 
 def _search(config: Config, beam_size: int) -> _Search:
   model, decode = registry.module(config.model), config.decode
-  options = SearchOptions(beam_size, decode.penalty, decode.length_penalty, patience=decode.patience)
+  options = SearchOptions(
+    beam_size,
+    decode.penalty,
+    decode.length_penalty,
+    patience=decode.patience,
+    start=config.model.start_token,
+    renormalize=decode.renormalize,
+  )
 
   def search(arrays: _Arrays, source: jax.Array) -> _Arrays:
     params = unflatten_dict(arrays, sep="/")

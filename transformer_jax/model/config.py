@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from transformer_jax.model.special_tokens import BOS, EOS
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime.errors import InputError, require
 
 _WIDEST_FUSED_HEAD = 128  # every GPU that has the kernel supports it
@@ -28,6 +28,13 @@ class Activation(enum.Enum):
   GELU = "gelu"
   GELU_TANH = "gelu-tanh"
   SWISH = "swish"
+
+
+class Start(enum.Enum):
+  """The token that the decoder reads first, and that no output has."""
+
+  BOS = "bos"
+  PAD = "pad"
 
 
 @dataclass(unsafe_hash=True)
@@ -100,6 +107,8 @@ class ModelConfig(AnyModelConfig):
     max_positions: rows of that table; without effect for sinusoids.
     share_embeddings: source and target use one table.
     share_logits: the output layer is the target's table (§3.4).
+    logits_bias: a bias on the logits; the paper has none.
+    start: the token that the decoder reads first: `bos`, or `pad` in a vocabulary without BOS.
     dtype: the type of matmuls (see `Dtype`).
     fused_attention: whether updates compute eq. 1 with cuDNN's kernel, which never stores the attention weights. It
       needs an NVIDIA GPU, bfloat16, no attention dropout, and d_k = d_v, a multiple of 8 up to 128. Validation and
@@ -124,6 +133,8 @@ class ModelConfig(AnyModelConfig):
   max_positions: int = 1024
   share_embeddings: bool = True
   share_logits: bool = True
+  logits_bias: bool = False
+  start: Start = Start.BOS
   dtype: Dtype = Dtype.FLOAT32
   fused_attention: bool = False
 
@@ -176,3 +187,7 @@ class ModelConfig(AnyModelConfig):
   @property
   def needs_cudnn(self) -> bool:
     return self.fused_attention
+
+  @property
+  def start_token(self) -> int:
+    return {Start.BOS: BOS, Start.PAD: PAD}[self.start]

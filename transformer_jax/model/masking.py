@@ -5,7 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.model.special_tokens import PAD
+from transformer_jax.model.special_tokens import BOS, PAD
 
 
 def padding_mask(query_valid: jax.Array, key_valid: jax.Array) -> jax.Array:
@@ -84,6 +84,7 @@ def for_pair(
   source_mask: jax.Array | None = None,
   target_mask: jax.Array | None = None,
   cross_mask: jax.Array | None = None,
+  start: int = BOS,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
   """The three masks of a model that translates; those that are None are made for one sentence pair.
 
@@ -95,11 +96,15 @@ def for_pair(
     source_mask: `[source, source]`, or None.
     target_mask: `[target, target]`, or None.
     cross_mask: `[target, source]`, or None.
+    start: the first token of the target, which is none of the padding even if it is PAD.
   """
+  target_valid = target != PAD
+  if start == PAD:
+    target_valid = target_valid.at[0].set(True)
   if source_mask is None:
     source_mask = padding_mask(source != PAD, source != PAD)
   if target_mask is None:
-    target_mask = combine(causal_mask(len(target)), padding_mask(target != PAD, target != PAD))
+    target_mask = combine(causal_mask(len(target)), padding_mask(target_valid, target_valid))
   if cross_mask is None:
-    cross_mask = padding_mask(target != PAD, source != PAD)
+    cross_mask = padding_mask(target_valid, source != PAD)
   return source_mask, target_mask, cross_mask

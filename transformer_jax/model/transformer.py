@@ -2,6 +2,7 @@
 
 import flax.linen as nn
 import jax
+import jax.numpy as jnp
 
 from transformer_jax.model import cache as caching
 from transformer_jax.model import masking
@@ -30,6 +31,8 @@ class Transformer(nn.Module):
       self.own_source_embedding = Embedding(config)
     if not config.share_logits:
       self.own_output = Embedding(config)
+    if config.logits_bias:
+      self.logits_bias = self.param("logits_bias", nn.initializers.zeros, (config.vocab_size,))
     self.source_positions = PositionalEncoding(config)
     self.target_positions = PositionalEncoding(config)
     self.embedding_dropout = Dropout(config.dropout)
@@ -55,7 +58,7 @@ class Transformer(nn.Module):
 
     Args:
       source: `[source]` int32 tokens.
-      target: `[target]` int32, the decoder's input, which is BOS and the target without its last token.
+      target: `[target]` int32, the decoder's input, which is BOS, or `config.start`, and the target but its last token.
       source_positions, target_positions: int32, from 0 in each sentence; None is 0, 1, 2 and so on.
       source_mask: `[source, source]`; None hides PAD.
       target_mask: `[target, target]`, causal; None hides PAD and what comes later.
@@ -66,7 +69,9 @@ class Transformer(nn.Module):
       `[target, model]`, the input of `logits`.
     """
     source_positions, target_positions = from_zero(source, source_positions), from_zero(target, target_positions)
-    source_mask, target_mask, cross_mask = masking.for_pair(source, target, source_mask, target_mask, cross_mask)
+    source_mask, target_mask, cross_mask = masking.for_pair(
+      source, target, source_mask, target_mask, cross_mask, self.config.start_token
+    )
     memory = self.encode(source, source_positions, source_mask, deterministic=deterministic)
     return self.decode(target, target_positions, memory, target_mask, cross_mask, deterministic=deterministic)
 
@@ -94,11 +99,17 @@ class Transformer(nn.Module):
 
   def logits(self, hidden: jax.Array) -> jax.Array:
     """`[..., model]` -> float32 `[..., vocab]`."""
-    return output_logits(self.output_table(), hidden, self.config.dtype.value)
+    logits = output_logits(self.output_table(), hidden, self.config.dtype.value)
+    bias = self.output_bias()
+    return logits if bias is None else logits + jnp.expand_dims(bias, tuple(range(hidden.ndim - 1)))
 
   def output_table(self) -> jax.Array:
     """The output layer's table, `[vocab, model]`."""
     return (self.target_embedding if self.config.share_logits else self.own_output).table
+
+  def output_bias(self) -> jax.Array | None:
+    """The output layer's bias, `[vocab]`, if it has one."""
+    return self.logits_bias if self.config.logits_bias else None
 
   def precompute_cross_attention(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
     """The cross-attention keys and values of memory `[source, model]`; `source_valid` `[source]` marks real tokens."""
@@ -123,7 +134,7 @@ class Transformer(nn.Module):
       cache: the cache after the tokens so far.
       position: the position of this token, from 0; a scalar.
       parents: `[beams]`, which hypothesis of the previous step each one extends.
-      tokens: `[beams]`, the decoder's input: BOS at position 0, then the chosen tokens.
+      tokens: `[beams]`, the decoder's input: BOS (or `config.start`) at position 0, then the chosen tokens.
 
     Returns:
       `[beams, model]` before the output layer, and the new cache.

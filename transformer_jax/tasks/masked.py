@@ -105,11 +105,8 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
   assert isinstance(model, BERT)
   chosen, features, next_logits = over_rows(functools.partial(outputs, model, params), rows, keys)
   table, bias = model.apply({"params": params}, method="output")
-  # The bias becomes the table's column for a feature that is always 1.
-  table = jnp.concatenate([jnp.asarray(table), jnp.asarray(bias)[:, None]], axis=1)
-  features = features.reshape(-1, features.shape[-1])
-  features = jnp.concatenate([features, jnp.ones((len(features), 1), features.dtype)], axis=1)
-  sums = output_layer_sums(config, table, Prediction(features, chosen.targets, chosen.valid))
+  predicted = Prediction(features, chosen.targets, chosen.valid)
+  sums = output_layer_sums(config, jnp.asarray(table), predicted, jnp.asarray(bias))
   real = jnp.any(rows[:, SIDES] > 0, axis=1)
   of_next = token_sums(next_logits, rows[:, LABEL, 0].astype(jnp.int32), real, 0.0)
   return dataclasses.replace(sums, others={"next": of_next})

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import flax.linen as nn
 import jax
@@ -43,12 +43,23 @@ def over_rows(function: Callable[[jax.Array, jax.Array | None], Tree], rows: jax
   return jax.vmap(function, in_axes=(0, None if keys is None else 0))(rows, keys)
 
 
-def output_layer_sums(config: Config, table: jax.Array, predicted: Prediction) -> Sums:
-  """The cross entropy of all predictions in chunks of tokens; the output layer has the table `[vocab, model]`."""
+def output_layer_sums(config: Config, table: jax.Array, predicted: Prediction, bias: jax.Array | None = None) -> Sums:
+  """The cross entropy of all predictions in chunks of tokens.
+
+  Args:
+    config: the experiment.
+    table: `[vocab, model]`, of the output layer.
+    predicted: the predictions.
+    bias: `[vocab]`, of the output layer, if it has one.
+  """
+  hidden = predicted.hidden.reshape(-1, predicted.hidden.shape[-1])
+  if bias is not None:  # it becomes the table's column for a feature that is always 1
+    table = jnp.concatenate([table, bias[:, None]], axis=1)
+    hidden = jnp.concatenate([hidden, jnp.ones((len(hidden), 1), hidden.dtype)], axis=1)
   return chunked_sums(
     functools.partial(output_logits, dtype=config.model.dtype.value),
     table,
-    predicted.hidden.reshape(-1, predicted.hidden.shape[-1]),
+    hidden,
     predicted.targets.reshape(-1),
     predicted.valid.reshape(-1),
     config.train.label_smoothing,
@@ -61,13 +72,15 @@ def batch_sums_by(
   """The function `batch_sums` of a task that predicts tokens.
 
   Args:
-    predict: (model, params, row, key) -> the `Prediction` of one packed row; the model has a method `output_table`.
+    predict: (model, params, row, key) -> the `Prediction` of one packed row; the model has a method `output_table`, and
+      may have `output_bias`.
   """
 
   def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
     model = registry.module(config.model)
     predicted = over_rows(functools.partial(predict, model, params), rows, keys)
     table = jnp.asarray(model.apply({"params": params}, method="output_table"))
-    return output_layer_sums(config, table, predicted)
+    bias: Any = model.apply({"params": params}, method="output_bias") if hasattr(model, "output_bias") else None
+    return output_layer_sums(config, table, predicted, bias)
 
   return batch_sums

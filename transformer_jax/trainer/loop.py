@@ -56,10 +56,10 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
     if devices.is_main_host():
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
       tokenizer, vectors = (begun.tokenizer, None) if begun else _new_vocabulary(config, accept_edits)
-      content = tokenizer.to_bytes()
+      content = tokenizers.to_bytes(tokenizer)
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
-    tokenizer = tokenizer or tokenizers.of_bytes(content)
+    tokenizer = tokenizer or tokenizers.from_bytes(content)
     with doing("packing the training text"):
       packed = task.packed_rows(config, config.data.train, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")

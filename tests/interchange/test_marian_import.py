@@ -1,0 +1,201 @@
+"""The import of the format `marian-hf`: what comes back of an exported run, what is refused, and damage."""
+
+import json
+import random
+import resource
+import shutil
+import time
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+from tests.fuzz_run_folder import mutated
+from tests.parity import exported
+from transformer_jax import runs
+from transformer_jax.data import tokenizers
+from transformer_jax.interchange import marian_hf_import
+from transformer_jax.interchange.foreign_folder import ForeignFolder
+from transformer_jax.interchange.import_ import import_model
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.params import by_name
+from transformer_jax.runs import init_from, params_file
+from transformer_jax.runtime.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+  """A run as `marian-hf`."""
+  config = exported.config(layer_norm_epsilon=1e-5)
+  return exported.export_of(config, exported.params_of(config), tmp_path_factory.mktemp("marian"), "marian-hf")
+
+
+@pytest.fixture
+def folder(original, tmp_path):
+  """A copy to change."""
+  return shutil.copytree(original, tmp_path / "hf")
+
+
+def edit(path, **values):
+  path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def test_an_exported_run_comes_back(original, tmp_path):
+  import_model(original, tmp_path / "run", "marian-hf")
+  before, after = (runs.open(path).model("translate") for path in (original.parent / "run", tmp_path / "run"))
+  arrays = by_name(jax.device_get(after.params))
+  for name, array in by_name(jax.device_get(before.params)).items():
+    np.testing.assert_array_equal(arrays.pop(name), array, name)
+  assert all(name.endswith("bias") and not np.any(array) for name, array in arrays.items())
+  for name in ("beam_size", "length_penalty", "penalty", "patience", "renormalize"):
+    assert getattr(after.config.decode, name) == getattr(before.config.decode, name)
+  assert (after.config.decode.max_source_length, after.config.decode.extra_length) == (256, 255)  # 512 in all
+  assert after.config.data.source_language == "en" and after.step == 0
+  texts = exported.lines()
+  assert after.tokenizer.source.encode_batch(texts) == before.tokenizer.encode_batch(texts)
+  assert after.tokenizer.decode(before.tokenizer.encode("dabc  x")) == "dabc  x"
+  again = tokenizers.from_bytes(tokenizers.to_bytes(after.tokenizer))
+  assert again.fingerprint() == after.tokenizer.fingerprint()
+  [imported] = [entry["imported"] for entry in runs.open(tmp_path / "run").provenance]
+  assert imported["from"] == "marian-hf" and {"config.json", "model.safetensors"} <= imported["sha256"].keys()
+
+
+def test_fine_tuning_takes_its_sizes_and_its_vocabulary(original, tmp_path, capsys):
+  import_model(original, tmp_path / "run", "marian-hf")
+  run = runs.open(tmp_path / "run")
+  config = init_from.config_from(run.config, exported.config())
+  assert isinstance(config.model, ModelConfig) and config.model.logits_bias and config.model.attention_bias
+  assert init_from.tokenizer_to_begin_with(config, run).fingerprint() == run.tokenizer.fingerprint()
+
+
+def refused(folder, message):
+  with pytest.raises(InputError, match=message) as caught:
+    import_model(folder, folder.parent / "new", "marian-hf")
+  assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+  assert {path.name for path in folder.parent.iterdir()} == {folder.name}
+
+
+@pytest.mark.parametrize(
+  ("name", "value", "message"),
+  [
+    ("model_type", "bart", "model_type is 'bart', but must be 'marian'"),
+    ("scale_embedding", False, "scale_embedding is False, but must be True"),
+    ("normalize_before", True, "normalize_before is True, but must be False: the model here has nothing else"),
+    ("static_position_embeddings", False, "static_position_embeddings is False, but must be True"),
+    ("tie_word_embeddings", False, "tie_word_embeddings is False"),
+    ("decoder_layers", 3, "decoder_layers is 3, but must be 2: encoder and decoder have the same sizes here"),
+    ("decoder_ffn_dim", 31, "decoder_ffn_dim is 31, but must be 29"),
+    ("activation_function", "tanh", "activation_function is 'tanh', but must be one of relu, "),
+    ("vocab_size", 284, "vocab_size is 284, but must be 283, the pieces in vocab.json"),
+    ("decoder_vocab_size", 284, "decoder_vocab_size is 284, but must be 283: there is one vocabulary here"),
+    ("d_model", 23, "d_model is 23, but must be even"),
+    ("d_model", 1 << 30, r"has shape .*, but in a model of these sizes \(.*1073741824"),
+    ("d_model", "22", "d_model is '22', but must be a whole number"),
+    ("dropout", 1.0, "dropout is 1.0, but must be at least 0 and below 1"),
+    ("decoder_start_token_id", 3, "are not different pieces of vocab.json"),
+    ("pad_token_id", 1 << 20, "pad_token_id is 1048576, but must be a whole number from 0 to 282"),
+  ],
+)
+def test_a_model_that_we_cannot_express(folder, name, value, message):
+  edit(folder / "config.json", **{name: value})
+  if name == "decoder_start_token_id":
+    edit(folder / "generation_config.json", **{name: value})
+  refused(folder, message)
+
+
+def test_more_layers_than_arrays(folder):
+  edit(folder / "config.json", encoder_layers=10**9, decoder_layers=10**9)
+  refused(folder, "has fewer arrays than the model has layers")
+
+
+@pytest.mark.parametrize(
+  ("name", "value", "message"),
+  [
+    ("num_beams", 0, "num_beams is 0, but must be a whole number from 1 to 1024"),
+    ("length_penalty", -1.0, "length_penalty is -1.0, but must be from 0 to 5"),
+    ("repetition_penalty", 1.2, "repetition_penalty is 1.2, but must be 1 or 1.0: the search here has nothing else"),
+    ("forced_bos_token_id", 7, "forced_bos_token_id is 7, but must be left out"),
+    ("suppress_tokens", [0, 2, 9], r"suppress_tokens is a list, but must be of \[0, 2\]"),
+    ("do_sample", True, "do_sample is True, but must be False"),
+  ],
+)
+def test_a_search_that_we_do_not_have(folder, name, value, message):
+  edit(folder / "generation_config.json", **{name: value})
+  refused(folder, message)
+
+
+def test_a_vocabulary_with_a_gap(folder):
+  pieces = json.loads((folder / "vocab.json").read_text())
+  (folder / "vocab.json").write_text(json.dumps(pieces | {"<pad>": 283}))
+  refused(folder, "does not number its pieces 0, 1, 2 and so on")
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.json", "source.spm", "model.safetensors"])
+def test_files_that_are_missing_or_links(folder, tmp_path_factory, name):
+  outside = tmp_path_factory.mktemp("outside") / name
+  shutil.move(folder / name, outside)
+  refused(folder, "has no |has neither model.safetensors nor pytorch_model.bin")
+  (folder / name).symlink_to(outside)
+  refused(folder, f"{name} is a link that leads out of the folder: put a copy in its place")
+
+
+def test_a_search_that_ends_by_a_rule_of_its_own_is_told(folder, tmp_path, capsys):
+  edit(folder / "generation_config.json", early_stopping=False, renormalize_logits=True)
+  import_model(folder, tmp_path / "run", "marian-hf")
+  assert "early_stopping is false, which is not known here" in capsys.readouterr().err
+  assert runs.open(tmp_path / "run").config.decode.renormalize
+
+
+def test_a_damaged_list_of_pieces_in_a_run(original, tmp_path):
+  import_model(original, tmp_path / "run", "marian-hf")
+  values = json.loads((tmp_path / "run" / "pieces.json").read_text())
+  for change, message in (
+    ({"pieces": []}, "is no list of pieces"),
+    ({"pieces": [*values["pieces"], "</s>"]}, "has a piece twice"),
+    ({"pad": "none such"}, "does not tell which pieces are"),
+    ({"eos": values["pad"]}, "does not tell which pieces are"),
+  ):
+    (tmp_path / "run" / "pieces.json").write_text(json.dumps(values | change))
+    with pytest.raises(InputError, match=message):
+      _ = runs.open(tmp_path / "run", accept_edits=True).tokenizer
+
+
+def damage(path, attempt):
+  """10,000 damaged files; each is read by `attempt`, or ends in one sentence, soon and in little memory."""
+  content, generator, outcomes = path.read_bytes(), random.Random(0), [0, 0]
+  before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+  for _ in range(10_000):
+    path.write_bytes(mutated(content, generator))
+    begun = time.monotonic()
+    try:
+      attempt()
+      outcomes[0] += 1
+    except InputError as error:
+      assert "\n" not in str(error) and len(str(error)) < 1000
+      outcomes[1] += 1
+    assert time.monotonic() - begun < 10
+  path.write_bytes(content)
+  assert min(outcomes) > 10
+  assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json", "vocab.json"])
+def test_damaged_settings(folder, name):
+  damage(folder / name, lambda: marian_hf_import.described(ForeignFolder(folder)))
+
+
+@pytest.mark.long
+def test_damaged_arrays(folder):
+  with ForeignFolder(folder).weights() as weights:
+    shapes = dict(weights.shapes)
+
+  def attempt():
+    with ForeignFolder(folder).weights() as found:
+      found.require(shapes)
+      for name in shapes:
+        assert found.array(name).dtype == np.float32
+
+  damage(folder / params_file.FILE, attempt)
+  assert ForeignFolder(epath.Path(folder)).has(params_file.FILE)

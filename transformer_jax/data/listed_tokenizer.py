@@ -1,0 +1,143 @@
+"""SentencePiece whose pieces have the numbers of a list, as the models of other toolkits have them."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import sentencepiece
+
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import is_text
+
+_SPACE = "\u2581"  # SentencePiece's sign for a space
+_SPECIAL = ("pad", "unk", "bos", "eos")  # in the order of their numbers here
+
+
+class PieceList(NamedTuple):
+  """The pieces of a vocabulary in the order of another toolkit.
+
+  Here the special pieces have the first numbers, and the others follow in their order. Where there is no `bos`, an
+  ordinary piece has its number.
+
+  Attributes:
+    pieces: all different.
+    pad, unk, eos: the pieces that stand for no text.
+    bos: that of the beginning; None in a vocabulary without one.
+  """
+
+  pieces: tuple[str, ...]
+  pad: str
+  unk: str
+  eos: str
+  bos: str | None = None
+
+  def order(self) -> np.ndarray:
+    """The place in `pieces` of each of our numbers: `[vocab]`."""
+    place = {piece: number for number, piece in enumerate(self.pieces)}
+    special = [getattr(self, name) for name in _SPECIAL]
+    others = iter(sorted(set(range(len(place))) - {place[piece] for piece in special if piece is not None}))
+    first = [place[piece] if piece is not None else next(others) for piece in special]
+    return np.array([*first, *others])
+
+  def to_json(self) -> dict[str, Any]:
+    """Values of JSON."""
+    return {**self._asdict(), "pieces": list(self.pieces)}
+
+  @classmethod
+  def from_json(cls, values: Any, name: str) -> "PieceList":
+    """The inverse of `to_json`; `name` is the file's.
+
+    Raises:
+      InputError: these are no such values.
+    """
+    names = values.get("pieces") if isinstance(values, dict) else None
+    if not isinstance(names, list) or not all(map(_is_piece, names)) or len(names) < len(_SPECIAL):
+      raise InputError(f"{name} is no list of pieces: take it from the run again")
+    special: dict[str, Any] = {key: values.get(key) for key in _SPECIAL}
+    given = [piece for key, piece in special.items() if piece is not None or key != "bos"]
+    known = set(names)
+    if len(known) < len(names):
+      raise InputError(f"{name} has a piece twice: take it from the run again")
+    if not all(_is_piece(piece) and piece in known for piece in given) or len(set(given)) < len(given):
+      raise InputError(f"{name} does not tell which pieces are {', '.join(_SPECIAL)}: take it from the run again")
+    return cls(tuple(names), **special)
+
+
+class ListedTokenizer(Tokenizer):
+  """The tokenizer of one language: SentencePiece chooses a text's pieces, and a list has their numbers.
+
+  A piece that is not in the list is UNK. A text that begins with a code such as `>>fr<<` has the code as its first
+  piece. The SentencePiece model may normalise texts, so that `decode(encode(text))` may differ from `text`.
+
+  Args:
+    model: a serialised SentencePiece model.
+    vocabulary: the list.
+    name: the model's, for messages.
+
+  Raises:
+    InputError: `model` is no SentencePiece model.
+  """
+
+  def __init__(self, model: bytes, vocabulary: PieceList, name: str = "the SentencePiece model"):  # pyright: ignore[reportMissingSuperCall]
+    try:
+      if not model:
+        raise ValueError("an empty file would be taken for none")
+      self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)  # pyright: ignore[reportCallIssue]
+      self._processor.encode("a", out_type=str)
+    except (RuntimeError, ValueError) as error:  # the pieces may be no text
+      raise InputError(f"{name} is not a SentencePiece model: copy it again") from error
+    self._model, self.vocabulary = model, vocabulary
+    self._names = [vocabulary.pieces[place] for place in vocabulary.order()]
+    self._numbers = {piece: number for number, piece in enumerate(self._names)}
+    self._silent = {PAD, EOS} | ({BOS} if vocabulary.bos is not None else set())
+    self.vocab_size = len(self._names)
+    self.longest_piece = max(len(piece.encode(errors="replace")) for piece in self._names)
+
+  def fingerprint(self) -> str:
+    values = json.dumps(self.vocabulary.to_json()).encode()
+    return hashlib.blake2b(self._model + values, digest_size=16).hexdigest()
+
+  def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    divided = [_code_first(text) for text in texts]
+    try:
+      found = self._processor.encode(
+        [text for _, text in divided], out_type=str, num_threads=-1 if len(divided) > 1 else 1
+      )
+    except (TypeError, UnicodeError) as error:
+      raise InputError("a sentence has half of a surrogate pair, which is no text: decode its bytes again") from error
+    pairs = zip(divided, found, strict=True)
+    return [[self._numbers.get(piece, UNK) for piece in (*code, *pieces)] for (code, _), pieces in pairs]
+
+  def decode(self, ids: Sequence[int]) -> str:
+    """The text of the pieces, without spaces at its ends; UNK is U+FFFD, and the other special pieces are no text."""
+    names = ["\ufffd" if i == UNK else self._names[i] for i in ids if i not in self._silent]
+    return str(self._processor.decode(names)).replace(_SPACE, " ").strip() if names else ""
+
+  def pieces(self, ids: Sequence[int]) -> list[str]:
+    return [self._names[i].replace(_SPACE, " ") for i in ids]
+
+
+def _code_first(text: str) -> tuple[list[str], str]:
+  """The code of a language in front of a text, if there is one, and the text."""
+  end = text.find("<<") if text.startswith(">>") else -1
+  return ([], text) if end < 0 else ([text[: end + 2]], text[end + 2 :])
+
+
+def _is_piece(value: Any) -> bool:
+  return isinstance(value, str) and is_text(value)
+
+
+def numbered(pieces: Iterable[tuple[str, Any]], name: str) -> list[str]:
+  """The pieces in the order of their numbers, which are 0, 1, 2 and so on, each once.
+
+  Raises:
+    InputError: they are others.
+  """
+  by_number = {number: piece for piece, number in pieces if isinstance(number, int) and not isinstance(number, bool)}
+  if sorted(by_number) != list(range(len(by_number))) or not all(map(_is_piece, by_number.values())):
+    raise InputError(f"{name} does not number its pieces 0, 1, 2 and so on, each once: copy it again")
+  return [by_number[number] for number in range(len(by_number))]

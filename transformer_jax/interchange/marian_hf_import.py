@@ -1,0 +1,245 @@
+"""The format `marian-hf` read: a folder for `MarianMTModel` of Hugging Face transformers, such as those of OPUS-MT.
+
+The width is put into our order (`sinusoids.py`) and the vocabulary too: here the special pieces have the first numbers.
+Both only move numbers, so that the export gives back the same bits.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty
+from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS, MOST_EXTRA
+from transformer_jax.data import tokenizer
+from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList, numbered
+from transformer_jax.data.tokenizer_pair import TokenizerPair
+from transformer_jax.interchange import marian_hf, sinusoids
+from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
+from transformer_jax.interchange.imported import Imported, shapes_of
+from transformer_jax.interchange.layout import renamed_back, shapes_there
+from transformer_jax.interchange.settings import Settings
+from transformer_jax.model.config import Activation, ModelConfig, Start
+from transformer_jax.model.positional_encoding import sinusoids as encodings
+from transformer_jax.runtime.errors import InputError
+
+_ACTIVATIONS = {
+  **{name: ours for ours, name in marian_hf.ACTIVATIONS.items()},
+  **{"silu": Activation.SWISH, "gelu_new": Activation.GELU_TANH},
+}
+# What the model here has no other value of. A setting that is missing or null has the first one.
+_ONLY: dict[str, tuple[Any, ...]] = {
+  "normalize_before": (False,),
+  "normalize_embedding": (False,),
+  "add_final_layer_norm": (False,),
+  "static_position_embeddings": (True,),
+  "is_encoder_decoder": (True,),
+  "tie_word_embeddings": (True,),
+}
+_SEARCH_ONLY: dict[str, tuple[Any, ...]] = {
+  "do_sample": (False,),
+  "num_beam_groups": (1,),
+  "diversity_penalty": (0, 0.0),
+  "repetition_penalty": (1, 1.0),
+  "no_repeat_ngram_size": (0,),
+  "encoder_no_repeat_ngram_size": (0,),
+  "min_length": (0,),
+  "min_new_tokens": (0,),
+  "num_return_sequences": (1,),
+}
+_NEVER = ("forced_bos_token_id", "begin_suppress_tokens", "sequence_bias", "exponential_decay_length_penalty")
+_SOURCE_LENGTH = 256  # the longest input that is translated as a whole
+
+
+def read(folder: ForeignFolder) -> Imported:
+  """The model of a folder.
+
+  Raises:
+    InputError: the folder is damaged, or has what the model here cannot express.
+  """
+  made, pieces, notes = described(folder)
+  with folder.weights() as weights:
+    arrays = _arrays(made, pieces, weights)
+  sides = [
+    ListedTokenizer(folder.bytes(name, tokenizer.LARGEST), pieces, str(folder.path / name))
+    for name in marian_hf.SENTENCEPIECE
+  ]
+  return Imported(made, arrays, TokenizerPair(*sides), notes)
+
+
+def described(folder: ForeignFolder) -> tuple[Config, PieceList, tuple[str, ...]]:
+  """What the JSON files of a folder say: the config of the run, the vocabulary, and sentences about what differs.
+
+  Raises:
+    InputError: as in `read`.
+  """
+  config, generation = folder.settings("config.json"), folder.settings("generation_config.json", optional=True)
+  texts = folder.settings("tokenizer_config.json", optional=True)
+  if config.text("model_type", "") != "marian":
+    raise config.wrong("model_type", "'marian', as of MarianMTModel")
+  search = Search(generation, config)
+  pieces = _pieces(folder, config, search, texts)
+  model = _model(config, pieces)
+  decode, notes = search.decode(config, pieces)
+  source, target = _languages(texts)
+  data = DataConfig(corpus=Corpus.TEXT, source_language=source, target_language=target)
+  return Config(data=data, model=model, decode=decode), pieces, notes
+
+
+def _model(config: Settings, pieces: PieceList) -> ModelConfig:
+  for name, only in _ONLY.items():
+    config.require(name, only)
+  if not config.truth("scale_embedding", False):
+    raise config.wrong("scale_embedding", "True: the model here multiplies its embeddings by sqrt(d_model)")
+  sizes = {}
+  for ours, name in {"num_layers": "layers", "d_ff": "ffn_dim", "num_heads": "attention_heads"}.items():
+    sizes[ours] = config.whole(f"encoder_{name}", least=1)
+    config.require(f"decoder_{name}", [sizes[ours]], "encoder and decoder have the same sizes here")
+  width, size = config.whole("d_model", least=2), len(pieces.pieces)
+  if width % 2 or width % sizes["num_heads"]:
+    raise config.wrong("d_model", "even, and a multiple of encoder_attention_heads")
+  if config.whole("vocab_size", least=1) != size:
+    raise config.wrong("vocab_size", f"{size}, the pieces in vocab.json")
+  config.require("decoder_vocab_size", [size], "there is one vocabulary here")
+  activation = config.text("activation_function", "gelu")
+  if activation not in _ACTIVATIONS:
+    raise config.wrong("activation_function", f"one of {', '.join(_ACTIVATIONS)}")
+  return ModelConfig(
+    vocab_size=size,
+    d_model=width,
+    **sizes,
+    dropout=_rate(config, "dropout", 0.1),
+    attention_dropout=_rate(config, "attention_dropout", 0.0),
+    attention_bias=True,
+    activation=_ACTIVATIONS[activation],
+    layer_norm_epsilon=marian_hf.EPSILON,
+    share_embeddings=config.truth("share_encoder_decoder_embeddings", True),
+    logits_bias=True,
+    start=Start.PAD if pieces.bos is None else Start.BOS,
+  )
+
+
+def _rate(config: Settings, name: str, default: float) -> float:
+  rate = config.number(name, default)
+  if not 0 <= rate < 1:
+    raise config.wrong(name, "at least 0 and below 1")
+  return rate
+
+
+def _pieces(folder: ForeignFolder, config: Settings, search: "Search", texts: Settings) -> PieceList:
+  """The vocabulary, and which of its pieces are special."""
+  texts.require("separate_vocabs", [False], "there is one vocabulary here")
+  texts.require("sp_model_kwargs", [{}])
+  vocabulary = folder.settings("vocab.json")
+  pieces = numbered(vocabulary.items(), vocabulary.path)
+  if len(pieces) != len(vocabulary.items()) or len(pieces) < 4:
+    raise InputError(f"{vocabulary.path} does not number its pieces 0, 1, 2 and so on, each once: copy it again")
+  last = len(pieces) - 1
+  pad, eos = (pieces[config.whole(f"{name}_token_id", most=last)] for name in ("pad", "eos"))
+  start = pieces[search.settings("decoder_start_token_id").whole("decoder_start_token_id", most=last)]
+  unk = texts.value("unk_token", "<unk>")
+  unk = unk.get("content") if isinstance(unk, dict) else unk
+  texts.require("eos_token", [eos, _added(eos, texts.value("eos_token"))])
+  if unk not in pieces or len({pad, eos, unk}) < 3 or start in (eos, unk):
+    raise InputError(
+      f"{config.path}: pad_token_id, eos_token_id, decoder_start_token_id and {unk!a:.40} are not different pieces of "
+      "vocab.json: the model here needs that"
+    )
+  return PieceList(tuple(pieces), pad, unk, eos, None if start == pad else start)
+
+
+def _added(text: str, value: Any) -> Any:
+  """The value, if it is an object that stands for the text."""
+  return value if isinstance(value, dict) and value.get("content") == text else text
+
+
+def _languages(texts: Settings) -> tuple[str, str]:
+  found = [texts.value(f"{side}_lang") for side in ("source", "target")]
+  good = all(isinstance(code, str) and code and code.isprintable() and len(code) < 40 for code in found)
+  return (found[0], found[1]) if good and found[0] != found[1] else ("source", "target")
+
+
+class Search:
+  """The settings of the search, which older folders have in `config.json`."""
+
+  def __init__(self, generation: Settings, config: Settings):
+    self._files = generation, config
+
+  def settings(self, name: str) -> Settings:
+    """The file that has a setting; the newer one, if none has."""
+    return next((file for file in self._files if name in file), self._files[0])
+
+  def decode(self, config: Settings, pieces: PieceList) -> tuple[DecodeConfig, tuple[str, ...]]:
+    """The search here, and sentences about what differs."""
+    for name, only in {**_SEARCH_ONLY, **dict.fromkeys(_NEVER, ())}.items():
+      self.settings(name).require(name, only, "the search here has nothing else")
+    eos = pieces.pieces.index(pieces.eos)
+    for file in self._files:
+      file.require("forced_eos_token_id", [eos], "the search here ends with EOS")
+    self._require_suppressed(pieces)
+    beam = self.settings("num_beams").whole("num_beams", 1, least=1, most=MOST_BEAMS)
+    alpha = self.settings("length_penalty").number("length_penalty", 1.0)
+    if not 0 <= alpha <= MOST_ALPHA:
+      raise self.settings("length_penalty").wrong("length_penalty", f"from 0 to {MOST_ALPHA}")
+    early = self.settings("early_stopping").value("early_stopping", False)
+    positions = config.whole("max_position_embeddings", 1024, least=4)
+    longest = self.settings("max_length").whole("max_length", positions, least=4) - 1  # it counts the first token
+    source = min(_SOURCE_LENGTH, longest // 2 + 1)
+    decode = DecodeConfig(
+      beam_size=beam,
+      length_penalty=alpha,
+      penalty=LengthPenalty.FAIRSEQ,
+      patience=0.0 if early == "never" else 1.0,
+      renormalize=self.settings("renormalize_logits").truth("renormalize_logits", False),
+      extra_length=min(max(1, longest - source), MOST_EXTRA),
+      max_source_length=source,
+    )
+    notes = (
+      "early_stopping is false, which is not known here: a search ends as with true, when as many hypotheses have "
+      "ended as there are beams (config.decode.patience=1)",
+    )
+    return decode, notes if beam > 1 and early is False else ()
+
+  def _require_suppressed(self, pieces: PieceList) -> None:
+    """Only tokens that are never emitted here may be forbidden."""
+    never = {pieces.pieces.index(piece) for piece in (pieces.pad, pieces.bos) if piece is not None}
+    for name in ("bad_words_ids", "suppress_tokens"):
+      file = self.settings(name)
+      found = file.value(name, [])
+      flat = [word[0] if isinstance(word, list) and len(word) == 1 else word for word in found or []]
+      if not isinstance(found, list) or not all(isinstance(word, int) and word in never for word in flat):
+        raise file.wrong(name, f"of {sorted(never)}: no other piece can be forbidden here")
+
+
+def _arrays(config: Config, pieces: PieceList, weights: Weights) -> dict[str, np.ndarray]:
+  """The parameters by our names."""
+  model = config.model
+  assert isinstance(model, ModelConfig)
+  if model.num_layers > len(weights.shapes):
+    raise InputError(f"{weights.path} has fewer arrays than the model has layers: take all files from one folder")
+  shapes, names = shapes_of(config), marian_hf.names(model)
+  expected = {**shapes_there(shapes, names), marian_hf.BIAS: (1, model.vocab_size)}
+  positions = {name for name in weights.shapes if name.endswith(".embed_positions.weight")}
+  for name in positions:
+    _require_sinusoids(weights, name, model.d_model)
+  weights = weights.under({name: name for name in weights.shapes.keys() - positions})
+  weights.require(expected, marian_hf.copies(model))
+  theirs = {name: weights.array(name) for name in expected}
+  order = pieces.order()
+  for name in marian_hf.tables(model):
+    theirs[name] = theirs[name][order]
+  found = renamed_back(theirs, names, sinusoids.halves(model.d_model), shapes)
+  return found | {"logits_bias": theirs[marian_hf.BIAS].reshape(-1)[order]}
+
+
+def _require_sinusoids(weights: Weights, name: str, d_model: int) -> None:
+  """A table of positions may be there if it is that of the formula."""
+  shape = weights.shapes[name]
+  fits = len(shape) == 2 and shape[1] == d_model
+  if fits:
+    table = encodings(jnp.arange(shape[0]), d_model)[:, sinusoids.halves(d_model)]
+    fits = bool(np.allclose(weights.array(name), table, atol=2e-3))  # in float16 too
+  if not fits:
+    raise InputError(
+      f"{weights.path}: {name} holds learned positions, but the model here has sinusoids for this format"
+    )
