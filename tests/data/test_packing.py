@@ -16,6 +16,12 @@ class Letters:
 
   longest_piece = 1
 
+  @property
+  def source(self):
+    return self
+
+  target = source
+
   def encode_batch(self, texts):
     return [[ord(character) for character in text] for text in texts]
 

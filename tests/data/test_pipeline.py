@@ -29,6 +29,12 @@ class Letters:
   def __init__(self, name="letters", vocab_size=128):
     self.name, self.vocab_size = name, vocab_size
 
+  @property
+  def source(self):
+    return self
+
+  target = source
+
   def encode_batch(self, texts):
     return [[ord(character) for character in text] for text in texts]
 

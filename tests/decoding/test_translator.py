@@ -139,6 +139,12 @@ class Numbers:
 
   longest_piece = 4
 
+  @property
+  def source(self):
+    return self
+
+  target = source
+
   def encode_batch(self, texts):
     return [[int(word) for word in text.split()] for text in texts]
 
