@@ -117,6 +117,11 @@ def test_more_layers_than_arrays(folder):
     ("repetition_penalty", 1.2, "repetition_penalty is 1.2, but must be 1 or 1.0: the search here has nothing else"),
     ("forced_bos_token_id", 7, "forced_bos_token_id is 7, but must be left out"),
     ("suppress_tokens", [0, 2, 9], r"suppress_tokens is a list, but must be of \[0, 2\]"),
+    (
+      "suppress_tokens",
+      [0],
+      "bad_words_ids is missing, but must be a list with decoder_start_token_id, which is never",
+    ),
     ("do_sample", True, "do_sample is True, but must be False"),
   ],
 )

@@ -201,14 +201,19 @@ class Search:
     return decode, notes if beam > 1 and early is False else ()
 
   def _require_suppressed(self, pieces: PieceList) -> None:
-    """Only tokens that are never emitted here may be forbidden."""
-    never = {pieces.pieces.index(piece) for piece in (pieces.pad, pieces.bos) if piece is not None}
+    """Only tokens that are never emitted here may be forbidden, and the one that begins must be."""
+    forbidden, never = set(), {pieces.pieces.index(piece) for piece in (pieces.pad, pieces.bos) if piece is not None}
     for name in ("bad_words_ids", "suppress_tokens"):
       file = self.settings(name)
       found = file.value(name, [])
       flat = [word[0] if isinstance(word, list) and len(word) == 1 else word for word in found or []]
       if not isinstance(found, list) or not all(isinstance(word, int) and word in never for word in flat):
         raise file.wrong(name, f"of {sorted(never)}: no other piece can be forbidden here")
+      forbidden.update(flat)
+    if pieces.bos is not None and pieces.pieces.index(pieces.bos) not in forbidden:
+      raise self.settings("bad_words_ids").wrong(
+        "bad_words_ids", "a list with decoder_start_token_id, which is never emitted here"
+      )
 
 
 def _arrays(config: Config, pieces: PieceList, weights: Weights) -> dict[str, np.ndarray]:
