@@ -16,7 +16,6 @@ FOLDER = ROOT / "docs" / "annotated"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (ROOT / "models" / "en-de").exists(), reason="models/en-de is not there")
 @pytest.mark.parametrize("page", ["paper.md", "paper.ko.md"])
 def test_all_cells_run(page, tmp_path, tmp_path_factory):
   """By the page's own command, on the devices that a user has. What one page compiles, the other finds."""

@@ -192,7 +192,7 @@ def test_plan_counts_with_the_sizes_of_the_other_run(bert, capfd):
   found = json.loads(capfd.readouterr().out)
   model = vars(runs.open(bert).config.model)
   sizes = {key: value for key, value in model.items() if key not in ("dropout", "attention_dropout", "dtype")}
-  given = [f"--config.model.{key}={value}" for key, value in sizes.items()]
+  given = [f"--config.model.{key}={getattr(value, 'value', value)}" for key, value in sizes.items()]
   assert main([*argv[:2], *given, *argv[3:]]) == 0
   assert json.loads(capfd.readouterr().out) == found
 

@@ -86,6 +86,12 @@ class _Numbers:
 
   longest_piece = 4
 
+  @property
+  def source(self) -> "_Numbers":
+    return self
+
+  target = source
+
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
     return [[int(word) for word in text.split()] for text in texts]
 
