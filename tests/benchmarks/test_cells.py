@@ -6,6 +6,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from tests.marks import long
+
 
 @pytest.fixture
 def cells(program):
@@ -21,7 +23,7 @@ def by_hand(cell: str, layers: int, width: int, d_model: int, vocabulary: int) -
 
 @pytest.mark.parametrize(
   ("cell", "layers"),
-  [("gru", 1), *(pytest.param(*other, marks=pytest.mark.long) for other in [("rnn", 4), ("lstm", 2)])],
+  [("gru", 1), *long([("rnn", 4), ("lstm", 2)])],
 )
 def test_the_width_has_the_nearest_number_of_parameters(cells, cell, layers):
   width, parameters = cells.width(cell, layers, cells.QUICK_PARAMETERS, list(cells.QUICK))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.language import example
+from tests.marks import long
 from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig
 from transformer_jax.data.tokenizer import BOS
@@ -23,7 +24,7 @@ def gpt_perplexity(program):
   return program("kneser_ney").gpt_perplexity
 
 
-@pytest.mark.parametrize("tokens", [7, LENGTH, LENGTH + 1, 3 * HALF, 211])
+@pytest.mark.parametrize("tokens", [LENGTH + 1, *long((7, LENGTH, 3 * HALF, 211))])
 def test_each_token_is_scored_once_behind_at_least_half_a_row(gpt_perplexity, params, tokens):
   text = np.random.default_rng(tokens).integers(4, CONFIG.model.vocab_size, tokens)
   total = 0.0

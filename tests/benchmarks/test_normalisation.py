@@ -5,6 +5,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def normalisation(program):
@@ -47,7 +49,6 @@ def test_a_value_depends_on_its_token_or_on_one_number_of_all_tokens(normalisati
   np.testing.assert_array_equal(seen, expected)
 
 
-@pytest.mark.long
 def test_the_picture_is_drawn(normalisation, tmp_path):
   pytest.importorskip("matplotlib", reason="the extra `benchmarks` installs it")
   normalisation.draw({"layer": np.ones((2, 12, 8))}, str(tmp_path / "picture.svg"))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.language import example as language
+from tests.marks import long
 from tests.model.example import CONFIG, float64, random_params
 from tests.recurrent import example as recurrent
 from tests.recurrent import reference
@@ -96,9 +97,7 @@ def test_the_weights_give_the_model_s_logits(transformer, monkeypatch):
   np.testing.assert_allclose(logits, expected(params), atol=1e-4)
 
 
-@pytest.mark.parametrize(
-  "name", ["bahdanau", *(pytest.param(name, marks=pytest.mark.long) for name in ("luong-concat", "luong-not-fed"))]
-)
+@pytest.mark.parametrize("name", ["bahdanau", *long(("luong-concat", "luong-not-fed"))])
 def test_the_alignments_of_recurrent_models(name, monkeypatch):
   model, params = recurrent.example(name)
   found = attention_program(model)(params, row(SOURCE), row([BOS, *TARGET[:-1]]))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.decoding.toy import BOS, EOS, PAD, UNK, VOCAB, Toy, exhaustive, reference, sequences
+from tests.marks import long
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import SearchOptions, extend, penalty
@@ -43,7 +44,7 @@ def test_the_first_input_is_never_emitted():
     assert tokens.tolist() == [expected]
 
 
-@pytest.mark.parametrize("slots", [2, 3])
+@pytest.mark.parametrize("slots", [pytest.param(2, marks=pytest.mark.long), 3])
 @pytest.mark.parametrize(("kind", "alpha"), PENALTIES)
 def test_wide_beam_equals_exhaustive_search(kind, alpha, slots):
   toy, limits, n_best = Toy(seed=3, sentences=3), [5, 3, 4], 5
@@ -75,7 +76,7 @@ def test_a_large_vocabulary_equals_plain_beam_search():
   assert_equals_reference(found, toy, limits, beam_size=3)
 
 
-@pytest.mark.parametrize("slots", [None, 2, 3, 23])
+@pytest.mark.parametrize("slots", [None, 3, *long((2, 23))])
 def test_one_hypothesis_is_greedy(slots):
   limits = [19] * 23
   toy = Toy(seed=0, sentences=len(limits), eos_bonus=1.0)
@@ -89,7 +90,7 @@ def test_one_hypothesis_is_greedy(slots):
     assert sequences(found, sentence) == [tuple(tokens)]
 
 
-@pytest.mark.parametrize("slots", [3, *(pytest.param(slots, marks=pytest.mark.long) for slots in (1, 2, 5, 7))])
+@pytest.mark.parametrize("slots", [3, *long((1, 2, 5, 7))])
 def test_slots_neighbours_and_order_change_nothing_to_the_last_bit(slots):
   """The reference is the plain search of all sentences together."""
   limits = [13, 3, 29, 1, 7]
@@ -105,7 +106,7 @@ def test_slots_neighbours_and_order_change_nothing_to_the_last_bit(slots):
         assert (found.lengths[place] == 0).all()
 
 
-@pytest.mark.parametrize("slots", [2, 3, 4])
+@pytest.mark.parametrize("slots", [3, *long((2, 4))])
 def test_every_hypothesis_is_complete_and_within_its_limit(slots):
   limits = [1, 2, 5, 11]
   found = Toy(seed=2, sentences=4, eos_bonus=-9.0).search(limits, beam_size=3, n_best=3, slots=slots)
@@ -120,7 +121,7 @@ def test_every_hypothesis_is_complete_and_within_its_limit(slots):
       assert set(found.tokens[sentence, rank, len(tokens) :].tolist()) <= {PAD}
 
 
-@pytest.mark.parametrize("slots", [2, 3, 11])
+@pytest.mark.parametrize("slots", [3, *long((2, 11))])
 def test_best_come_first_and_differ(slots):
   found = Toy(seed=5, sentences=11).search([9] * 11, beam_size=5, n_best=5, slots=slots)
   assert (np.diff(found.scores, axis=1) <= 0).all()
@@ -151,7 +152,7 @@ def test_a_sentence_without_enough_room_is_truncated_and_the_others_are_as_with_
       assert_same_bits(found, sentence, shorter, sentence)
 
 
-@pytest.mark.parametrize("slots", [None, 1, 2, 3])
+@pytest.mark.parametrize("slots", [None, 2, *long((1, 3))])
 def test_a_row_without_limit_costs_nothing_and_has_no_hypothesis(slots):
   steps = []
   found = Toy(seed=4, sentences=3).search([0, 0, 0], beam_size=2, max_length=3, slots=slots, steps=steps)
@@ -187,8 +188,8 @@ def test_a_slot_is_free_for_the_next_sentence_at_once():
   assert len(steps) == 29 + 5 < len(in_batches) == 29 + 3 + 23
 
 
-@pytest.mark.parametrize("slots", [None, 2, 6])
-@pytest.mark.parametrize("beam_size", [2, 3, 5])
+@pytest.mark.parametrize("slots", [None, 2, pytest.param(6, marks=pytest.mark.long)])
+@pytest.mark.parametrize("beam_size", [2, 3, pytest.param(5, marks=pytest.mark.long)])
 @pytest.mark.parametrize("patience", [0.5, 1.0, 2.0])
 def test_patience_ends_a_sentence_when_so_many_hypotheses_have_finished(patience, beam_size, slots):
   limits = [17, 11, 13, 7, 5, 2]

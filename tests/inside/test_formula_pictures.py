@@ -40,7 +40,7 @@ def test_positions_are_those_of_the_formula():
     np.testing.assert_allclose(np.diag(every, offset), by_offset[offset], atol=1e-12)
 
 
-@pytest.mark.parametrize(("length", "d_model"), [(2, 2), (100, 512)])
+@pytest.mark.parametrize(("length", "d_model"), [(2, 2), pytest.param(100, 512, marks=pytest.mark.long)])
 def test_the_picture_of_positions(length, d_model):
   chosen = positions_picture.dimensions(length, d_model)
   assert chosen[0] == 0 and chosen == sorted(set(chosen)) and all(i % 2 == 0 and i < d_model for i in chosen)
@@ -151,10 +151,10 @@ def command(monkeypatch, capfdbinary, tmp_path):
   ("argv", "inside"),
   [
     (["positions", "--config=base", "--length", 7], "d_model = 512"),
-    (["positions", "--d-model", 6, "--length", 7], "d_model = 6"),
+    pytest.param(["positions", "--d-model", 6, "--length", 7], "d_model = 6", marks=pytest.mark.long),
     (["schedule", "--config=base", "--warmup", 1000], "warmup 4,000: peak 0.000699"),
     (["schedule", "--config=base", "--config.train.peak_learning_rate=0.5"], "peak 0.5"),
-    (["masks", "--pairs", "2-3", "--row-length", 4], "a3"),
+    pytest.param(["masks", "--pairs", "2-3", "--row-length", 4], "a3", marks=pytest.mark.long),
     (["softmax", "--d-k", 5], "$d_k$ = 5"),
     (["smoothing", "--label-smoothing", 0.2, "--vocab-size", 5], "ε = 0.2: 0.84 and 0.04"),
   ],

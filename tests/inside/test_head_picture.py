@@ -69,7 +69,7 @@ def large(n):
   return steps._replace(tokens=tokens, scores=1e4 * generator.normal(size=(n, n)), weights=weights, **wide)
 
 
-@pytest.mark.parametrize(("steps", "word"), [(None, None), (7, 7), (1, None)])
+@pytest.mark.parametrize(("steps", "word"), [(None, None), pytest.param(7, 7, marks=pytest.mark.long), (1, None)])
 def test_the_picture(steps, word):
   picture = pytest.importorskip("transformer_jax.inside.head_picture")
   from tests.inside.drawn import require_readable, texts

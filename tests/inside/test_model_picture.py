@@ -10,6 +10,7 @@ import pytest
 
 from configs import base
 from tests.example_commands import command_line
+from tests.marks import long
 from tests.model.example import SOURCE, TARGET, options
 from transformer_jax import registry
 from transformer_jax.analysis import plan
@@ -38,7 +39,7 @@ def boxes(stack):
   return [*stack.inputs, *(box for sublayer in stack.sublayers for box in sublayer), *stack.outputs]
 
 
-@pytest.mark.parametrize("changes", OPTIONS)
+@pytest.mark.parametrize("changes", [*OPTIONS[:2], *long(OPTIONS[2:])])
 def test_parameters_are_those_of_the_model(changes):
   model = options(**changes)
   parts = model_parts(model)
@@ -107,7 +108,7 @@ def test_shapes_are_those_of_the_arrays(changes):
   assert shown(linear)[-1] == shown(softmax)[0] == logits.shape
 
 
-@pytest.mark.parametrize("changes", [*OPTIONS, {"vocab_size": 1_234_567, "d_model": 12_288, "d_ff": 98_765}])
+@pytest.mark.parametrize("changes", [{"vocab_size": 1_234_567, "d_model": 12_288, "d_ff": 98_765}, *long(OPTIONS)])
 def test_the_picture_is_readable(changes):
   picture = pytest.importorskip("transformer_jax.inside.model_picture")
   from tests.inside.drawn import require_texts_apart, texts
@@ -137,7 +138,7 @@ FAMILIES = {
 }
 
 
-QUICK = ("gru", "bahdanau", "bert", "elmo")
+QUICK = ("gru", "bert")
 SECOND = [pytest.param(name, marks=pytest.mark.long) for name in FAMILIES if name not in QUICK]
 
 

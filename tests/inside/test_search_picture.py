@@ -32,7 +32,7 @@ def random_tree(seed, beam, steps, pieces):
   return SearchTree(nodes, shown, [len(nodes) - 1], ["a translation " * 20], options)
 
 
-@pytest.mark.parametrize(("beam", "steps"), [(1, 1), (4, 7), (11, 3)])
+@pytest.mark.parametrize(("beam", "steps"), [(1, 1), (4, 7), pytest.param(11, 3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("pieces", [["a", " und", "ß"], [" Donaudampfschifffahrt", "$x_2$", "\n", " ", "<0xE2>"]])
 def test_the_picture_is_readable(beam, steps, pieces):
   from tests.inside.drawn import require_texts_apart, texts

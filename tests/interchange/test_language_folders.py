@@ -247,15 +247,16 @@ def read_damaged(folder, name, count):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "older"), [*((name, False) for name in NAMES), *((name, True) for name in OLDER)])
-def test_a_damaged_folder_is_read_or_refused(folders, tmp_path, monkeypatch, name, older):
-  """10,000 in all for each format."""
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_damaged_folder_is_read_or_refused(folders, tmp_path, monkeypatch, name, older, count):
+  """So many in all for each format."""
   for module in (bert, gpt2):  # tracing is slow, and most folders have the same config
     monkeypatch.setattr(module, "shapes_of", cached_shapes)
   shutil.copytree(folders / name, tmp_path / "damaged")
   if older:
     with_older_files(tmp_path / "damaged", name)
   before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-  read_damaged(tmp_path / "damaged", name, 10_000 // (4 if format_of(name) == "bert" else 3) + 1)
+  read_damaged(tmp_path / "damaged", name, count // (4 if format_of(name) == "bert" else 3) + 1)
   assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # KiB
 
 

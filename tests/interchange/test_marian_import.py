@@ -166,11 +166,11 @@ def test_a_damaged_list_of_pieces_in_a_run(original, tmp_path):
       _ = runs.open(tmp_path / "run", accept_edits=True).tokenizer
 
 
-def damage(path, attempt):
-  """10,000 damaged files; each is read by `attempt`, or ends in one sentence, soon and in little memory."""
+def damage(path, count, attempt):
+  """`count` damaged files; each is read by `attempt`, or ends in one sentence, soon and in little memory."""
   content, generator, outcomes = path.read_bytes(), random.Random(0), [0, 0]
   before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-  for _ in range(10_000):
+  for _ in range(count):
     path.write_bytes(mutated(content, generator))
     begun = time.monotonic()
     try:
@@ -187,12 +187,14 @@ def damage(path, attempt):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json", "vocab.json"])
-def test_damaged_settings(folder, name):
-  damage(folder / name, lambda: marian_hf_import.described(ForeignFolder(folder)))
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_damaged_settings(folder, name, count):
+  damage(folder / name, count, lambda: marian_hf_import.described(ForeignFolder(folder)))
 
 
 @pytest.mark.long
-def test_damaged_arrays(folder):
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_damaged_arrays(folder, count):
   with ForeignFolder(folder).weights() as weights:
     shapes = dict(weights.shapes)
 
@@ -202,5 +204,5 @@ def test_damaged_arrays(folder):
       for name in shapes:
         assert found.array(name).dtype == np.float32
 
-  damage(folder / params_file.FILE, attempt)
+  damage(folder / params_file.FILE, count, attempt)
   assert ForeignFolder(epath.Path(folder)).has(params_file.FILE)

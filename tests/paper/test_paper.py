@@ -38,7 +38,9 @@ def test_names_differ_and_sections_are_in_order():
 # Statements whose check compiles a model or traces one of the paper's size.
 LONG = {
   *("rows_a", "rows_b", "rows_c", "rows_d", "dropout_in_training", "dropouts_differ", "one_update"),
-  *("search_with_the_model", "longest_output", "one_token_at_a_time", "whole_model"),
+  *("search_with_the_model", "longest_output", "one_token_at_a_time", "whole_model", "precision", "equation_1"),
+  *("one_width", "path_lengths", "encoder", "decoder", "encoder_decoder_attention", "dropout_of_sublayers"),
+  *("restricted_attention", "early_end", "row_e", "initial_values"),
 }
 
 

@@ -27,10 +27,10 @@ from transformer_jax.training.step import init_params
 BEAMS, TARGET = 3, 5
 
 
-def every(*quick):
+def every(*quick, long=()):
   """Every model; only some of them in each run of the tests, as each takes seconds to compile."""
-  kinds = [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in CONFIGS]
-  return pytest.mark.parametrize("name", kinds)
+  marks = dict.fromkeys(CONFIGS, pytest.mark.slow) | dict.fromkeys(long, pytest.mark.long) | dict.fromkeys(quick, ())
+  return pytest.mark.parametrize("name", [pytest.param(name, marks=marks[name]) for name in CONFIGS])
 
 
 def logits_of_row(model, params, row):
@@ -38,7 +38,7 @@ def logits_of_row(model, params, row):
   return model.apply({"params": params}, hidden, method="logits")
 
 
-@every("reversed", "rnn-context", "bahdanau", "luong-general", "luong-concat")
+@every("reversed", "luong-general", long=("rnn-context", "bahdanau", "luong-concat"))
 def test_each_pair_of_a_packed_row_has_the_logits_of_the_equations(name):
   model, params = example(name)
   row = packed(pairs(), rest=9)  # in the padding stands a token that would do harm if anything looked at it
@@ -113,7 +113,7 @@ class Sentence:
     return reference.logits(self.model.config, float64(self.params), self.source, np.array([*path[1:], 4]))
 
 
-@every("reversed", "lstm-context", "bahdanau", "luong-concat")
+@every("lstm-context", "luong-concat", long=("reversed", "bahdanau"))
 def test_beams_that_change_places_equal_the_whole_path_of_each(name):
   """Parents are random at every step, and the cache is one that another sentence has used."""
   sentence, generator = Sentence(name), np.random.default_rng(1)
@@ -158,7 +158,7 @@ DROPOUTS = {
 }
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@every("gru", "reversed", "luong-not-fed", long=CONFIGS)
 def test_dropout_is_on_all_that_goes_up_and_of_whole_rows(name):
   """None is of a single position: that would be inside the recurrence."""
   model, params = example(name, dropout=0.5)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.marks import long
 from tests.model.example import float64
 from tests.recurrent import reference
 from tests.recurrent.example import CONFIGS, ROW_LENGTH, example, packed, pairs
@@ -41,7 +42,7 @@ def drawn(logits, uniform):
 
 @pytest.mark.parametrize(
   "name",
-  ["rnn-context", *(pytest.param(name, marks=pytest.mark.long) for name in ("reversed", "bahdanau", "luong-general"))],
+  ["rnn-context", *long(("reversed", "bahdanau", "luong-general"))],
 )
 def test_the_inputs_are_the_reference_or_drawn_from_the_equations(name):
   """In a packed row, sentence by sentence; each drawn token is an input of what is drawn after it."""

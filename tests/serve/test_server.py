@@ -132,9 +132,8 @@ model.decoder.close()
 """
 
 
-@pytest.mark.parametrize(
-  ("number", "status"), [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, -signal.SIGINT, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, -signal.SIGINT)])
 def test_a_signal_ends_it_after_the_last_answer(number, status):
   """Requests that are decoded and requests that wait."""
   process = subprocess.Popen(

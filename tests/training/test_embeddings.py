@@ -60,6 +60,7 @@ def test_vectors_without_a_length_or_a_place_are_refused(begun):
       tables(params)
 
 
+@pytest.mark.long
 def test_the_optimizer_leaves_frozen_tables_as_they_are(begun):
   """Whatever their gradients; the other parameters change."""
   update = optimizer(SEPARATE)

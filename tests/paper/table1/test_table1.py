@@ -42,7 +42,7 @@ def test_only_the_recurrence_waits_for_each_position(name):
     assert more == few < 30
 
 
-@pytest.mark.parametrize(("n", "k", "r"), [(13, 3, 1), (11, 5, 3)])
+@pytest.mark.parametrize(("n", "k", "r"), [(11, 5, 3), pytest.param(13, 3, 1, marks=pytest.mark.long)])
 def test_path_lengths_are_those_of_the_formula(n, k, r):
   found = path_lengths(n, k, r)
   assert {name: path.found for name, path in found.items()} == {name: path.formula for name, path in found.items()}
