@@ -36,7 +36,8 @@ from cosmic_ray.mutating import mutate_code
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_jax"
 ROOMS = ("model", "training", "decoding", "data", "evaluation", "recurrent", "language")
-TESTS = "not slow"
+# The tests of CI: first those that are run by default, then, for mutants that survive them, the long ones.
+TESTS = ("not slow and not long", "long and not slow")
 NEAREST = 2  # test files that run first: they catch most mutants, and collecting all tests takes longer
 SECONDS = 600  # for one test; an endless loop counts as caught
 
@@ -59,9 +60,9 @@ def main() -> None:
   files_of = covering(folder, tree)
   results = read(folder / "mutants.jsonl")
   mutants = [mutant for room in args.rooms for mutant in drawn(tree, room, args.each, args.seed)]
-  for number, mutant in enumerate(mutants, 1):
-    if mutant not in results:
-      results[mutant] = tried(tree, mutant, files_of.get((mutant.path, mutant.line), []))
+  for tests, (number, mutant) in itertools.product(TESTS, enumerate(mutants, 1)):
+    if not decided(results.get(mutant), tests):
+      results[mutant] = tried(tree, mutant, files_of.get((mutant.path, mutant.line), []), tests)
       with (folder / "mutants.jsonl").open("a") as file:
         file.write(json.dumps([mutant, results[mutant]]) + "\n")
       report.progress(f"{number} of {len(mutants)}: {mutant.path}:{mutant.line} {results[mutant]['outcome']}")
@@ -102,7 +103,17 @@ def covering(folder: Path, tree: Path) -> dict[tuple[str, int], list[str]]:
   """
   database = folder / "coverage"
   if not database.exists():
-    program = [sys.executable, "-m", "pytest", "-q", "-m", TESTS, f"--cov={PACKAGE}", "--cov-branch", "--cov-report="]
+    program = [
+      sys.executable,
+      "-m",
+      "pytest",
+      "-q",
+      "-m",
+      "not slow",
+      f"--cov={PACKAGE}",
+      "--cov-branch",
+      "--cov-report=",
+    ]
     program += ["--cov-context=test"]
     where = {"COVERAGE_FILE": str(folder / "coverage.new")}
     subprocess.run(program, cwd=tree, env=environment(folder, tree) | where, check=True)
@@ -183,27 +194,33 @@ def silent_ranges(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
   return [((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)) for node in places]
 
 
-def tried(tree: Path, mutant: Mutant, files: list[str]) -> dict[str, Any]:
-  """The result of the tests of one mutant."""
+def decided(result: dict[str, Any] | None, tests: str) -> bool:
+  """Whether these tests need not run: an earlier one has failed, or they have passed."""
+  return result is not None and (result["outcome"] == "caught" or TESTS.index(tests) <= TESTS.index(result["tests"]))
+
+
+def tried(tree: Path, mutant: Mutant, files: list[str], tests: str) -> dict[str, Any]:
+  """The result of these tests of one mutant."""
   target, began = tree / mutant.path, time.monotonic()
   original = target.read_text()
   text = mutated(target, mutant)
   changed = [line.strip() for line in text.splitlines() if line not in original.splitlines()]
   try:
     target.write_text(text)
-    outcome, by = run(tree, files[:NEAREST])
+    outcome, by = run(tree, files[:NEAREST], tests)
     if outcome == "survived" and len(files) > NEAREST:
-      outcome, by = run(tree, files[NEAREST:])
+      outcome, by = run(tree, files[NEAREST:], tests)
   finally:
     target.write_text(original)
-  return {"outcome": outcome, "by": by, "files": len(files), "changed": changed, "seconds": time.monotonic() - began}
+  found = {"outcome": outcome, "by": by, "tests": tests, "files": len(files), "changed": changed}
+  return found | {"seconds": time.monotonic() - began}
 
 
-def run(tree: Path, files: list[str]) -> tuple[str, str]:
+def run(tree: Path, files: list[str], tests: str) -> tuple[str, str]:
   """Whether a test of these files fails, and which one."""
   if not files:
     return "survived", "no test executes the line"
-  program = [sys.executable, "-m", "pytest", "-q", "-m", TESTS, "-x", "-n", "0", "-p", "no:cacheprovider"]
+  program = [sys.executable, "-m", "pytest", "-q", "-m", tests, "-x", "-n", "0", "-p", "no:cacheprovider"]
   program += ["--timeout", str(SECONDS), *files]
   done = subprocess.run(program, cwd=tree, env=environment(tree.parent, tree), capture_output=True, text=True)
   if done.returncode in (0, 5):  # 5: there are none
