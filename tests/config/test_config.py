@@ -88,6 +88,9 @@ def test_an_integer_is_a_float():
     ("data", {"source_language": ""}),
     ("data", {"target_language": ""}),
     ("data", {"target_language": "en"}),
+    ("data", {"bpe_dropout": 1.0}),
+    ("data", {"unigram_alpha": -0.1, "pieces": "unigram"}),
+    ("data", {"bpe_dropout": 0.1, "unigram_alpha": 0.1}),
     *[("train", {name: 0}) for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep")],
     *[("train", {name: -1}) for name in ("save_every", "seed")],
     *[("evaluate", {name: -1}) for name in ("every", "sentences")],
@@ -137,6 +140,8 @@ def test_no_key_takes_what_is_not_a_number(group, key, value):
     ({"model": {"num_heads": 3, "d_k": 5}}, ["model.num_heads", "model.d_model", "model.d_v"]),
     ({"data": {"max_length": 129}}, ["data.row_length", "data.max_length"]),
     ({"train": {"batch_tokens": 127}}, ["train.batch_tokens", "data.row_length"]),
+    ({"data": {"bpe_dropout": 0.1, "pieces": "unigram"}}, ["data.bpe_dropout", "data.pieces"]),
+    ({"data": {"unigram_alpha": 0.1}}, ["data.unigram_alpha", "data.pieces"]),
     (
       {"model": {"learned_positions": True, "max_positions": 305}},
       ["model.max_positions", "decode.max_source_length", "decode.extra_length"],

@@ -113,6 +113,31 @@ def test_a_run_in_parts_equals_a_run_in_one(whole, tmp_path, capfd):
 
 
 @pytest.mark.long
+def test_a_run_with_random_pieces_in_parts_equals_a_run_in_one(prefix, tmp_path, monkeypatch, capfd):
+  config = tiny(prefix, steps=24, save_every=5)  # some epochs
+  config.data.bpe_dropout = 0.2
+  config.evaluate.every = 0
+  loop.train(config, epath.Path(tmp_path / "whole"))
+  packed, pack = [], pipeline.packing_of_epochs
+
+  def counted(*arguments):
+    rows_of = pack(*arguments)
+    return lambda epoch: (packed.append(epoch), rows_of(epoch))[1]
+
+  loop.train(dataclasses.replace(config, train=dataclasses.replace(config.train, steps=15)), tmp_path / "parts")
+  monkeypatch.setattr(pipeline, "packing_of_epochs", counted)
+  loop.train(config, epath.Path(tmp_path / "parts"))
+  assert min(packed) > 0  # no earlier epoch is packed again
+  assert_same_bits(state_of(tmp_path / "parts", config), state_of(tmp_path / "whole", config))
+  trained = [[line for line in metrics_of(tmp_path / name) if line["split"] == "train"] for name in ("whole", "parts")]
+  assert trained[0] == trained[1]
+  fixed = dataclasses.replace(config, data=dataclasses.replace(config.data, bpe_dropout=0.0))
+  with pytest.raises(InputError, match=r"config\.data\.bpe_dropout is 0\.0, but the run in .* was begun with 0\.2"):
+    loop.train(fixed, epath.Path(tmp_path / "parts"))
+  assert_same_bits(*[runs.open(tmp_path / name).model().params for name in ("whole", "parts")])
+
+
+@pytest.mark.long
 def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, monkeypatch):
   config = tiny(prefix, ema_decay=0.9)
   config.data.test = prefix

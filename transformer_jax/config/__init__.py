@@ -9,6 +9,7 @@ from transformer_jax.config.experiment import (
   Document,
   EvaluateConfig,
   LengthPenalty,
+  PieceKind,
   TrainConfig,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
   "Document",
   "EvaluateConfig",
   "LengthPenalty",
+  "PieceKind",
   "TrainConfig",
 ]

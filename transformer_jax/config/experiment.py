@@ -34,6 +34,13 @@ class Document(enum.Enum):
   LINE = "line"
 
 
+class PieceKind(enum.Enum):
+  """The kind of vocabulary to learn."""
+
+  BPE = "bpe"
+  UNIGRAM = "unigram"
+
+
 class Decay(enum.Enum):
   """The decay of the probability of teacher forcing over the updates (see `training/scheduled_sampling.py`)."""
 
@@ -84,6 +91,14 @@ class DataConfig:
     max_length: the longest sentence allowed in training, in tokens with its EOS;
       0 means `row_length`. Longer pairs are skipped, counted and reported.
     tokenizer: the file of a SentencePiece model; empty learns one from `train`.
+    pieces: the kind of vocabulary to learn: `bpe`, byte-pair encoding as in the
+      paper, or `unigram` (Kudo 2018).
+    bpe_dropout: the probability that BPE-dropout drops a merge (Provilkov et
+      al. 2020): each sentence then has other pieces in each epoch of training.
+      0 means no dropout.
+    unigram_alpha: alpha of subword regularisation (Kudo 2018), the same for a
+      unigram vocabulary: its pieces are drawn with probabilities to the power of
+      alpha. None means that they are not drawn.
     cache_dir: the folder of the packed rows; empty means the user's cache folder.
   """
 
@@ -99,9 +114,18 @@ class DataConfig:
   row_length: int = 128
   max_length: int = 0
   tokenizer: str = ""
+  pieces: PieceKind = PieceKind.BPE
+  bpe_dropout: float = 0.0
+  unigram_alpha: float | None = None
   cache_dir: str = ""
 
   def __post_init__(self):
+    require(0 <= self.bpe_dropout < 1, "data.bpe_dropout", self.bpe_dropout, "at least 0 and below 1")
+    alpha = self.unigram_alpha
+    require(alpha is None or 0 <= alpha < math.inf, "data.unigram_alpha", alpha, "0 or more, or None")
+    require(
+      alpha is None or not self.bpe_dropout, "data.bpe_dropout", self.bpe_dropout, "0 with config.data.unigram_alpha"
+    )
     require(self.row_length > 1, "data.row_length", self.row_length, "at least 2")
     if not 0 <= self.max_length <= self.row_length:
       raise InputError(
@@ -119,6 +143,11 @@ class DataConfig:
       self.target_language,
       "another language than the source's",
     )
+
+  @property
+  def samples_pieces(self) -> bool:
+    """Whether sentences have other pieces in each epoch of training."""
+    return self.bpe_dropout > 0 or self.unigram_alpha is not None
 
   @property
   def longest(self) -> int:
@@ -307,6 +336,7 @@ class Config:
       decay.value,
       "none, except for the recurrent models that translate",
     )
+    self._check_pieces()
     even = self.data.row_length % 2 == 0
     require(
       even or not self.model.needs_cudnn,
@@ -322,3 +352,14 @@ class Config:
     for key, needed in longest.items():
       if most is not None and most < needed:
         raise InputError(f"config.model.max_positions is {most}, less than config.{key} = {needed}")
+
+  def _check_pieces(self) -> None:
+    data = self.data
+    sampled = "data.bpe_dropout" if data.bpe_dropout else "data.unigram_alpha"
+    value = data.bpe_dropout or data.unigram_alpha
+    off = "0" if data.bpe_dropout else "None"
+    translates = self.model.translates or not data.samples_pieces
+    require(translates, sampled, value, f"{off} for a model that does not translate")
+    if data.samples_pieces and not data.tokenizer and not self.train.init_from:  # their vocabulary is learned
+      kind = PieceKind.BPE if data.bpe_dropout else PieceKind.UNIGRAM
+      require(data.pieces is kind, "data.pieces", data.pieces.value, f"{kind.value} with config.{sampled}")

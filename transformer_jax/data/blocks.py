@@ -27,7 +27,8 @@ def learn_tokenizer(config: Config) -> Tokenizer:
   """The vocabulary of the training text, or the one that `config.data.tokenizer` names."""
   if config.data.tokenizer:
     return pipeline.chosen_tokenizer(config.data.tokenizer, config.model.vocab_size)
-  return Tokenizer.learn(open_text(config.data, config.data.train).lines(), config.model.vocab_size)
+  lines = open_text(config.data, config.data.train).lines()
+  return Tokenizer.learn(lines, config.model.vocab_size, kind=config.data.pieces.value)
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:

@@ -6,6 +6,7 @@ keep the pairs from attending to each other, so that a packed pair has the same
 logits and the same loss as alone.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -29,6 +30,10 @@ _CHARACTERS = 1 << 16
 
 Item = TypeVar("Item")
 Pair = tuple[Sequence[int], Sequence[int]]
+
+
+# (a sentence, the place of its pair in the corpus, 0 for a source or 1 for a target) -> its tokens, without EOS.
+SamplePieces = Callable[[str, int, int], Sequence[int]]
 
 
 def encode_pairs(
@@ -71,6 +76,48 @@ def encode_pairs(
     f"pairs skipped, longer than {counted(longest, 'tokens')} (the longest has {longest_seen:,})": too_long,
     "pairs skipped, with an empty side": empty,
   }
+
+
+def sample_pairs(
+  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport, sample: SamplePieces
+) -> Iterator[Pair]:
+  """The token sequences of sentence pairs with random pieces, each with an EOS.
+
+  A side whose random pieces are more than `longest` has those of the tokenizer. So the pairs of `encode_pairs` are
+  here, too, except that random pieces may fit if the tokenizer's do not.
+
+  Args:
+    sentences: the source and target sentences.
+    tokenizer: the tokenizer, or those of the two sides.
+    longest: the most tokens of either side, EOS included.
+    report: gets the counts of what is found.
+    sample: gives the random pieces.
+  """
+  report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
+  for number, texts in enumerate(sentences):
+    if not all(text.strip() for text in texts):
+      continue
+    pair = [
+      [*_fitting(text, side, longest, functools.partial(sample, text, number, place)), EOS]
+      for place, (text, side) in enumerate(zip(texts, (tokenizer.source, tokenizer.target), strict=True))
+    ]
+    source, target = map(len, pair)
+    if max(source, target) > longest:
+      continue
+    report.tokens += source + target
+    report.found["pairs"] += 1
+    report.found["source tokens"] += source
+    report.found["target tokens"] += target
+    yield pair[0], pair[1]
+
+
+def _fitting(text: str, tokenizer: Tokenizer, longest: int, sample: Callable[[], Sequence[int]]) -> Sequence[int]:
+  """The random tokens of a text if they fit with their EOS, else those of the tokenizer."""
+  most = longest * tokenizer.longest_piece
+  if len(text) > most:  # no token spells more characters, so neither fits
+    return tokenizer.encode(text[: most + 1])
+  sampled = sample()
+  return sampled if len(sampled) < longest else tokenizer.encode(text)
 
 
 def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iterator[np.ndarray]:

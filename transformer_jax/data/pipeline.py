@@ -4,7 +4,7 @@ The rows of a step's batch are a pure function of the seed and the step. So a
 resumed run simply starts at its step, on any number of devices and hosts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 import grain
@@ -16,6 +16,7 @@ from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
+from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 
@@ -41,7 +42,7 @@ def learn_tokenizer(data: DataConfig, vocab_size: int) -> Tokenizer:
   if data.tokenizer:
     return chosen_tokenizer(data.tokenizer, vocab_size)
   corpus = open_corpus(data, data.train)
-  return Tokenizer.learn((side for pair in corpus for side in pair), vocab_size)
+  return Tokenizer.learn((side for pair in corpus for side in pair), vocab_size, kind=data.pieces.value)
 
 
 def chosen_tokenizer(path: str, vocab_size: int) -> Tokenizer:
@@ -83,13 +84,34 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   return cached_rows(data, content, pack, report, (PARTS, data.row_length), row_type(tokenizer.vocab_size))
 
 
+def packing_of_epochs(
+  data: DataConfig, which: str, tokenizer: Tokenizer, seed: int
+) -> Callable[[int], Iterator[np.ndarray]]:
+  """A function that packs the rows of an epoch, from 0, with random pieces (see `subword_regularization`).
+
+  Raises:
+    InputError: the vocabulary is of another kind than the config needs.
+  """
+  sampler = PieceSampler(tokenizer, data, seed)
+  dtype = row_type(tokenizer.vocab_size)
+
+  def pack(epoch: int) -> Iterator[np.ndarray]:
+    def sample(text: str, pair: int, side: int) -> list[int]:
+      return sampler.sample(text, epoch, pair, side)
+
+    pairs = packing.sample_pairs(open_corpus(data, which), tokenizer, data.longest, PackingReport(), sample)
+    return packing.pack(pairs, data.row_length, dtype)
+
+  return pack
+
+
 def row_type(vocab_size: int) -> type:
   """The type of the tokens in packed rows."""
   return np.uint16 if vocab_size <= 1 << 16 else np.uint32
 
 
 class Batches:
-  """The batch of every step: `batches[step]`, for this host.
+  """The batch of every step, for this host: `batches[step]`.
 
   Args:
     packed: all rows of the corpus.
@@ -103,20 +125,52 @@ class Batches:
   def __init__(self, packed: PackedRows, size: int, seed: int, *, multiple: int = 1, host: int = 0, hosts: int = 1):
     self._rows = packed.rows
     self._order = grain.MapDataset.range(len(packed.rows)).seed(seed).shuffle().repeat().batch(size)
-    self._padded = -(-size // multiple) * multiple
-    self._share = slice(host * self._padded // hosts, (host + 1) * self._padded // hosts)
+    self._share = Share(size, multiple, host, hosts)
 
   def rows_of(self, step: int) -> np.ndarray:
     """The indices, from 0, of the rows in the step's batch over all hosts."""
     return np.asarray(self._order[step])
 
+  def describe(self, step: int) -> str:
+    """The rows of a step's batch, in words."""
+    rows = self.rows_of(step).tolist()
+    return f"rows {', '.join(map(str, rows[:8]))}" + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
+
+  def empty(self) -> Batch[np.ndarray]:
+    """A batch of empty rows, with the shapes and types of every batch."""
+    return self._share.empty(self._rows.shape[1:], self._rows.dtype)
+
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
     chosen = self.rows_of(step)
-    places = np.arange(self._padded, dtype=np.int32)[self._share]
-    real = places < len(chosen)
-    rows = np.zeros((len(places), *self._rows.shape[1:]), self._rows.dtype)
-    rows[real] = self._rows[chosen[places[real]]]
-    return Batch(rows, places)
+    return self._share.batch(lambda places: self._rows[chosen[places]], self._rows.shape[1:], self._rows.dtype)
+
+
+class Share:
+  """One host's share of each batch; the arguments are those of `Batches`."""
+
+  def __init__(self, size: int, multiple: int, host: int, hosts: int):
+    padded = -(-size // multiple) * multiple
+    self._size = size
+    self._places = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
+
+  def batch(
+    self, gather: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...], dtype: np.dtype
+  ) -> Batch[np.ndarray]:
+    """A batch, filled up with empty rows.
+
+    Args:
+      gather: gives the rows at places of the batch over all hosts, `[rows, *shape]`.
+      shape: the shape of a row.
+      dtype: its type.
+    """
+    batch = self.empty(shape, dtype)
+    real = self._places < self._size
+    batch.rows[real] = gather(self._places[real])
+    return batch
+
+  def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Batch[np.ndarray]:
+    """A batch of empty rows."""
+    return Batch(np.zeros((len(self._places), *shape), dtype), self._places.copy())
 
 
 def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:

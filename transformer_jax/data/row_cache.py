@@ -58,7 +58,7 @@ def cached_rows(
     InputError: the cache cannot be written, or `pack` raises it.
     RunError: the disk is full, or the rows read differ from those written.
   """
-  folder = (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows" / content
+  folder = cache_of(data) / content
 
   def load() -> PackedRows | None:
     read = _read(folder, shape, dtype)
@@ -71,6 +71,11 @@ def cached_rows(
   if packed is None:
     raise RunError(f"the packed rows in {folder} are not what was just written: check the disk")
   return packed
+
+
+def cache_of(data: DataConfig) -> Path:
+  """The folder of all packed rows."""
+  return (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows"
 
 
 def _publish(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], None]) -> None:

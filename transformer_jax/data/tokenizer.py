@@ -1,4 +1,4 @@
-"""SentencePiece: one vocabulary of byte-pair encoded pieces for both languages (§5.1).
+"""SentencePiece: one vocabulary of byte-pair encoded pieces for both languages (§5.1), or of a unigram model.
 
 Nothing of a text is lost: there is no normalisation, spaces are kept, and
 characters without a piece are spelled in bytes. A text gets one space in front,
@@ -92,7 +92,12 @@ class Tokenizer:
 
   @classmethod
   def learn(
-    cls, sentences: Iterable[str], vocab_size: int, most: int = 2_000_000, most_bytes: int = _MOST_BYTES
+    cls,
+    sentences: Iterable[str],
+    vocab_size: int,
+    most: int = 2_000_000,
+    most_bytes: int = _MOST_BYTES,
+    kind: str = "bpe",
   ) -> "Tokenizer":
     """Learns the pieces from text; the same text gives the same pieces.
 
@@ -101,6 +106,7 @@ class Tokenizer:
       vocab_size: the exact number of pieces to learn.
       most: the most sentences to learn from; of a larger text, an evenly spread part is taken.
       most_bytes: the most bytes to learn from; of a larger text, an evenly spread part is taken.
+      kind: `bpe` for byte-pair encoding, `unigram` for a unigram language model.
 
     Raises:
       InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
@@ -111,7 +117,7 @@ class Tokenizer:
         sentence_iterator=(" " + part for text in _spread(sentences, most, most_bytes) for part in _learnable(text)),
         model_writer=model,
         vocab_size=vocab_size,
-        model_type="bpe",
+        model_type=kind,
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
         add_dummy_prefix=False,

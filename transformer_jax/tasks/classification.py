@@ -61,7 +61,7 @@ def learn_tokenizer(config: Config) -> Tokenizer:
   if config.data.tokenizer:
     return pipeline.chosen_tokenizer(config.data.tokenizer, config.model.vocab_size)
   sentences = (sentence for _, sentence in labelled(_file(config, config.data.train), _classes(config)))
-  return Tokenizer.learn(sentences, config.model.vocab_size)
+  return Tokenizer.learn(sentences, config.model.vocab_size, kind=config.data.pieces.value)
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:

@@ -5,10 +5,12 @@ sampling (`config.train.scheduled_sampling`) some tokens of this input are the m
 """
 
 import functools
+from collections.abc import Callable, Iterator
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import Config, Decay
@@ -34,6 +36,11 @@ def learn_tokenizer(config: Config) -> Tokenizer:
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   """The sentence pairs of the text `which` in packed rows."""
   return pipeline.packed_rows(config.data, which, tokenizer)
+
+
+def packing_of_epochs(config: Config, which: str, tokenizer: Tokenizer) -> Callable[[int], Iterator[np.ndarray]]:
+  """A function that packs the rows of an epoch, with random pieces."""
+  return pipeline.packing_of_epochs(config.data, which, tokenizer, config.train.seed)
 
 
 def init_params(config: Config, key: jax.Array) -> Params:
@@ -129,4 +136,5 @@ TASK = Task(
   packed_rows=packed_rows,
   validation=TranslationValidation,
   chosen_rows=chosen_rows,
+  packing_of_epochs=packing_of_epochs,
 )

@@ -16,14 +16,15 @@ from etils import epath
 
 from transformer_jax.config import Config
 from transformer_jax.data import tokenizers
+from transformer_jax.data.epochs import EpochBatches
 from transformer_jax.data.pipeline import Batches
-from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import require_readable
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import WordVectors, read_vectors
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
-from transformer_jax.runtime.errors import RunError, writing
+from transformer_jax.runtime.errors import InputError, RunError, writing
 from transformer_jax.runtime.progress import COLUMNS, Progress, doing, say
 from transformer_jax.runtime.wording import counted
 from transformer_jax.trainer import checks
@@ -110,14 +111,7 @@ class Trainer:
       self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
       with doing("packing the validation and test text"):
         self._validation = task.validation(config, task, tokenizer)
-    self._batches = Batches(
-      packed,
-      config.train.batch_tokens // config.data.row_length,
-      config.train.seed,
-      multiple=devices.device_count() * config.train.accumulation,
-      host=hosts.index(),
-      hosts=hosts.count(),
-    )
+      self._batches = _batches(config, task, tokenizer, packed)
     function = functools.partial(train_step, config, task)
     over_devices = functools.partial(devices.over_devices, out_axes=(None, None), donate_state=True)
     # JAX checks the results of compiled functions for NaN; for a compiled step it could not name the operation.
@@ -125,7 +119,7 @@ class Trainer:
     # The state is placed when it is made: if it moved later, the step would be compiled twice.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
     abstract = init.eval_shape()  # `init()` reuses this trace
-    first = devices.shard(self._batches[0])
+    first = devices.shard(self._batches.empty())
     with doing("compiling the update"), devices.compile_async(self._step, abstract, first):
       with doing("restoring the last checkpoint"):
         restored = self._checkpoints.restore(abstract)
@@ -139,6 +133,9 @@ class Trainer:
 
   def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, MetricsAccumulator]:
     say(f"resuming after step {int(restored.state.step)}")
+    if isinstance(self._batches, EpochBatches):
+      # Without a place the epochs are counted from the first one.
+      self._batches.begin_at((restored.log or {}).get("place") or {"epoch": 0, "first_row": 0})
     return restored.state, MetricsAccumulator.from_dict(restored.log) if restored.log else MetricsAccumulator()
 
   def _begun(self, state: TrainState, vectors: WordVectors | None) -> TrainState:
@@ -174,7 +171,7 @@ class Trainer:
         # Read once: a signal that comes while the state is saved must not end the loop before the next save.
         number = numbers.highest(received[0] if received else 0)
         if last or number or _due(step, train.save_every):
-          self._checkpoints.save(self._state, validation_loss, self._metrics.interval().to_dict())
+          self._save(step, validation_loss)
         progress.update(1)
         if number:
           break
@@ -207,6 +204,8 @@ class Trainer:
 
   def close(self) -> None:
     """Closes all files and finishes any save, however the run ended."""
+    if isinstance(self._batches, EpochBatches):
+      self._batches.close()
     self._metrics.close()
     self._checkpoints.close()
 
@@ -214,6 +213,12 @@ class Trainer:
     self._state, metrics = self._step(self._state, devices.shard(self._batches[step - 1]))
     self._metrics.add(metrics)
     self._metrics.wait(devices.steps_in_flight())
+
+  def _save(self, step: int, validation_loss: float | None) -> None:
+    numbers: dict[str, Any] = self._metrics.interval().to_dict()
+    if isinstance(self._batches, EpochBatches):
+      numbers["place"] = self._batches.place(step)
+    self._checkpoints.save(self._state, validation_loss, numbers)
 
   def _log(self, step: int) -> str:
     line = self._metrics.flush(step)
@@ -233,13 +238,12 @@ class Trainer:
     return f"{text}{line['tokens_per_second']:,.0f} {self._task.unit}/s"
 
   def _why_skipped(self, first: int, last: int) -> str:
-    rows = self._batches.rows_of(first - 1).tolist()
-    named = ", ".join(map(str, rows[:8])) + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
     return (
       f"the loss or its gradients were not finite in the updates of steps {first} to {last}, which changed nothing; "
-      f"the batch of step {first} has rows {named} of the packed text. --config.debug says where the "
-      "first such number comes from. The last checkpoint in the run folder is good, but from there the same would "
-      "happen: use another --workdir with a lower config.train.peak_learning_rate or more config.train.warmup_steps"
+      f"the batch of step {first} has {self._batches.describe(first - 1)} of the packed text. --config.debug says "
+      "where the first such number comes from. The last checkpoint in the run folder is good, but from there the same "
+      "would happen: use another --workdir with a lower config.train.peak_learning_rate or more "
+      "config.train.warmup_steps"
     )
 
   def _evaluate(self, step: int, progress: Progress) -> float | None:
@@ -260,6 +264,19 @@ class Trainer:
     self._checkpoints.close()
     self._metrics.close()
     hosts.wait()  # the main host may still write
+
+
+def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> Batches | EpochBatches:
+  """The batches of the training text, for this host."""
+  size, seed = config.train.batch_tokens // config.data.row_length, config.train.seed
+  multiple = devices.device_count() * config.train.accumulation
+  place = {"multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}
+  if not config.data.samples_pieces:
+    return Batches(packed, size, seed, **place)
+  if task.packing_of_epochs is None:
+    raise InputError("this model's task has no random pieces: leave out config.data.bpe_dropout and unigram_alpha")
+  pack = task.packing_of_epochs(config, config.data.train, tokenizer)
+  return EpochBatches(pack, packed, cache_of(config.data), size, seed, **place)
 
 
 def _due(step: int, every: int) -> bool:

@@ -4,11 +4,12 @@ Tasks that predict tokens are trained by teacher forcing: each token is predicte
 never from the model's own tokens. `chosen_rows` can depart from this.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import Config
@@ -71,6 +72,8 @@ class Task:
       loss. See `sums.joint_loss`.
     chosen_rows: (config, params, rows, keys, step) -> the rows that `batch_sums` gets in an update. The default, which
       is teacher forcing, is the rows themselves. No gradient goes through it.
+    packing_of_epochs: (config, text, tokenizer) -> a function that packs the rows of an epoch anew; None if the task
+      does not sample pieces.
   """
 
   unit: str
@@ -82,6 +85,7 @@ class Task:
   validation: "Callable[[Config, Task, Tokenizer], Validation]"
   counts: Callable[[Config, jax.Array], dict[str, jax.Array]] = _one_loss
   chosen_rows: Callable[[Config, Params, jax.Array, jax.Array, jax.Array], jax.Array] = _teacher_forcing
+  packing_of_epochs: Callable[[Config, str, Tokenizer], Callable[[int], Iterable[np.ndarray]]] | None = None
 
 
 def task_of(model: AnyModelConfig) -> Task:

@@ -1,0 +1,123 @@
+"""Rows that differ in each epoch: every epoch is read whole and in order, from any place, on any number of hosts."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from transformer_jax.data.epochs import EpochBatches
+from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.runtime.errors import InputError
+
+SIZE, SEED = 5, 7
+COUNTS = [11, 3, 17, 2, 2, 13, 11, 7, 5, 19]  # the rows of each epoch; batches of 5 cross up to three of them
+PLAIN = PackedRows(np.zeros((11, 4, 3), np.uint16), PackingReport(), "")
+
+
+def pack(epoch: int):
+  """Rows that say their epoch and their number, in two parts."""
+  rows = np.zeros((COUNTS[epoch], 4, 3), np.uint16)
+  rows[:, 0], rows[:, 1] = epoch + 1, np.arange(COUNTS[epoch])[:, None]
+  yield from (rows[:2], rows[2:])
+
+
+@pytest.fixture
+def made(tmp_path):
+  """Makes batches, and closes them at the end."""
+  found = []
+
+  def make(pack=pack, **more) -> EpochBatches:
+    found.append(EpochBatches(pack, PLAIN, tmp_path, SIZE, SEED, **more))
+    return found[-1]
+
+  yield make
+  for batches in found:
+    batches.close()
+
+
+def names(batch) -> list[tuple[int, int]]:
+  return [(int(row[0, 0]) - 1, int(row[1, 0])) for row in batch.rows]
+
+
+STEPS = sum(COUNTS[:8]) // SIZE
+
+
+def test_each_epoch_is_read_whole_in_an_order_of_its_own(made):
+  batches = made()
+  stream = [name for step in range(STEPS) for name in names(batches[step])]
+  start = 0
+  orders = []
+  for epoch, count in enumerate(COUNTS[:7]):
+    of_epoch = stream[start : start + count]
+    assert sorted(of_epoch) == [(epoch, number) for number in range(count)]
+    orders.append([number for _, number in of_epoch])
+    start += count
+  assert orders[0] != orders[6] and orders[0] != sorted(orders[0])
+
+
+def test_a_run_that_resumes_reads_the_same_and_packs_no_earlier_epoch(made):
+  whole = made()
+  expected, places = [], []
+  for step in range(STEPS):
+    places.append(whole.place(step))
+    expected.append(names(whole[step]))
+  for start in range(STEPS):
+    packed = []
+    resumed = made(lambda epoch, packed=packed: (packed.append(epoch), pack(epoch))[1])
+    resumed.begin_at(places[start])
+    assert [names(resumed[step]) for step in range(start, min(start + 4, STEPS))] == expected[start : start + 4]
+    assert min(packed) == expected[start][0][0]
+  without = made()  # from a checkpoint without a place
+  assert names(without[STEPS - 1]) == expected[-1]
+
+
+@pytest.mark.parametrize("hosts", [2, 4])
+def test_shares_of_hosts_join_to_the_batch_of_one(made, hosts):
+  one, whole = made(), made(multiple=8)
+  shares = [made(multiple=8, host=host, hosts=hosts) for host in range(hosts)]
+  for step in range(4):
+    joined = [np.concatenate(parts) for parts in zip(*[share[step] for share in shares], strict=True)]
+    expected = whole[step]
+    np.testing.assert_array_equal(joined[0], expected.rows)
+    np.testing.assert_array_equal(joined[1], expected.places)
+    np.testing.assert_array_equal(expected.rows[:SIZE], one[step].rows)
+    assert not expected.rows[SIZE:].any()
+
+
+def test_the_next_epoch_is_packed_while_the_steps_go_on(made):
+  packing, packed = threading.Event(), []
+
+  def slowly(epoch):
+    if epoch == 1:
+      assert packing.wait(60)
+    packed.append(epoch)
+    return pack(epoch)
+
+  batches = made(slowly)
+  names(batches[0]), names(batches[1])  # all within the first epoch
+  assert packed == [0]
+  packing.set()
+  names(batches[2])
+  assert packed[:2] == [0, 1] and 0 <= batches.waited < 60
+
+
+def test_an_error_of_the_packing_is_that_of_the_step(made):
+  def fails(epoch):
+    if epoch:
+      raise InputError("line 3 is bad")
+    return pack(epoch)
+
+  batches = made(fails)
+  batches[1]
+  with pytest.raises(InputError, match="line 3 is bad"):
+    batches[2]
+
+
+def test_no_file_is_left(made, tmp_path):
+  batches = made()
+  batches[3]
+  assert list(tmp_path.iterdir()) == []
+  empty = batches.empty()
+  assert empty.rows.shape == (SIZE, 4, 3) and empty.rows.dtype == np.uint16 and not empty.rows.any()
+  assert "rows 15 to 19" in batches.describe(3)

@@ -1,0 +1,206 @@
+"""Random pieces: their probabilities by enumeration, SentencePiece's own pieces without randomness, and their keys."""
+
+import functools
+import itertools
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import example, given, settings
+
+from tests.nasty import LINES
+from transformer_jax.config import DataConfig
+from transformer_jax.data import numbers, packing
+from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.piece_list import Algorithm, Pieces, pieces_of
+from transformer_jax.data.subword_regularization import PieceSampler
+from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.runtime.errors import InputError
+
+WORDS = [
+  "riding",
+  "a",
+  "horse",
+  "rides",
+  "reitet",
+  "ein",
+  "Pferd",
+  "über",
+  "grün",
+  "<s>",
+  "<0x41>",
+  "말",
+  "12",
+  "ridden",
+]
+SENTENCES = [" ".join(WORDS[(i * j) % len(WORDS)] for j in range(1, 11)) for i in range(1, 60)]
+TEXT = [side for pair in numbers.NumberPairs("validation", "en", "de") for side in pair][:400]
+
+
+@pytest.fixture(scope="module")
+def bpe():
+  return Tokenizer.learn([*SENTENCES, *TEXT], 353)
+
+
+@pytest.fixture(scope="module")
+def unigram():
+  return Tokenizer.learn([*SENTENCES, *TEXT], 420, kind="unigram")
+
+
+def dropout(tokenizer: Tokenizer, p: float, seed: int = 0) -> PieceSampler:
+  return PieceSampler(tokenizer, DataConfig(bpe_dropout=p), seed)
+
+
+def regularised(tokenizer: Tokenizer, alpha: float, seed: int = 0) -> PieceSampler:
+  return PieceSampler(tokenizer, DataConfig(unigram_alpha=alpha), seed)
+
+
+@settings(max_examples=60)
+@given(LINES)
+@example("")
+@example(" \u2581\u2581 a  b")
+@example("riding" * 30)
+def test_without_dropout_the_pieces_are_those_of_sentencepiece(bpe, text):
+  assert dropout(bpe, 0.0).sample(text, 0, 0, 0) == bpe.encode(text)
+
+
+def test_without_dropout_real_text_has_the_pieces_of_sentencepiece(bpe):
+  sampler = dropout(bpe, 0.0)
+  assert [sampler.sample(text, 3, 7, 1) for text in TEXT] == bpe.encode_batch(TEXT)
+
+
+def test_the_most_likely_unigram_pieces_are_those_of_sentencepiece(unigram):
+  sampler = regularised(unigram, 1e4)
+  assert [sampler.sample(text, 3, 7, 1) for text in TEXT] == unigram.encode_batch(TEXT)
+
+
+@settings(max_examples=50)
+@given(LINES)
+@example(" \u2581\u2581 a  b")
+def test_decoding_gives_back_every_line(bpe, unigram, text):
+  for sampler, tokenizer in ((dropout(bpe, 0.5), bpe), (regularised(unigram, 0.1), unigram)):
+    assert tokenizer.decode(sampler.sample(text, 1, 2, 0)) == text
+
+
+def splits_by_algorithm_1(pieces: Pieces, split: tuple[str, ...], p: float) -> Counter:
+  """The probability of each final split: every set of merges that may be dropped, in every step."""
+  merges = [i for i in range(len(split) - 1) if split[i] + split[i + 1] in pieces.scores]
+  found = Counter()
+  for dropped in itertools.product([False, True], repeat=len(merges)):
+    probability = math.prod(p if drop else 1 - p for drop in dropped)
+    left = [i for i, drop in zip(merges, dropped, strict=True) if not drop]
+    if not left:
+      found[split] += probability
+      continue
+    i = max(left, key=lambda i: (pieces.scores[split[i] + split[i + 1]], -i))
+    after = (*split[:i], split[i] + split[i + 1], *split[i + 2 :])
+    for end, share in splits_by_algorithm_1(pieces, after, p).items():
+      found[end] += probability * share
+  return found
+
+
+def splits_of_unigrams(pieces: Pieces, word: str, alpha: float) -> Counter:
+  """The probability of each split by eq. 2 of Kudo 2018 over all of them."""
+  weights = Counter()
+  for cuts in itertools.product([False, True], repeat=len(word) - 1):
+    ends = [i + 1 for i, cut in enumerate(cuts) if cut]
+    split = tuple(word[a:b] for a, b in zip([0, *ends], [*ends, len(word)], strict=True))
+    if all(piece in pieces.scores for piece in split):
+      weights[split] = math.exp(alpha * sum(pieces.scores[piece] for piece in split))
+  return Counter({split: weight / weights.total() for split, weight in weights.items()})
+
+
+def shares(sampler: PieceSampler, word: str, draws: int) -> Counter:
+  return Counter(tuple(sampler.sample(word, 5, pair, 0)) for pair in range(draws))
+
+
+DRAWS = 4000
+
+
+@pytest.mark.parametrize("p", [0.1, 0.6])
+def test_bpe_dropout_has_the_probabilities_of_algorithm_1(bpe, p):
+  pieces = pieces_of(bpe)
+  expected = splits_by_algorithm_1(pieces, tuple("\u2581rides"), p)
+  assert len(expected) > 4 and math.isclose(expected.total(), 1)
+  assert_drawn_from(expected, pieces, shares(dropout(bpe, p), "rides", DRAWS))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 1.0])
+def test_unigram_sampling_has_the_probabilities_of_kudo(unigram, alpha):
+  pieces = pieces_of(unigram)
+  expected = splits_of_unigrams(pieces, "\u2581neunzehn", alpha)
+  assert len(expected) > 4
+  assert_drawn_from(expected, pieces, shares(regularised(unigram, alpha), "neunzehn", DRAWS))
+
+
+def assert_drawn_from(expected: Counter, pieces: Pieces, seen: Counter) -> None:
+  """Each share is within five standard deviations, and nothing else is drawn."""
+  probabilities = {tuple(pieces.numbers(split)): share for split, share in expected.items()}
+  assert seen.keys() <= probabilities.keys()
+  for split, share in probabilities.items():
+    assert abs(seen[split] - DRAWS * share) <= 5 * math.sqrt(DRAWS * share * (1 - share)) + 1e-6
+
+
+def test_a_character_that_is_no_piece_has_sentencepiece_s_score(unigram):
+  pieces = pieces_of(unigram)
+  assert pieces.unknown_score == min(pieces.scores.values()) - 10
+  assert regularised(unigram, 1.0).sample("\U0010ffff", 0, 0, 0) == unigram.encode("\U0010ffff")
+
+
+def test_pieces_depend_on_seed_epoch_pair_and_side_alone(bpe):
+  text = " ".join(WORDS)
+  first = dropout(bpe, 0.3).sample(text, 2, 11, 1)
+  busy = dropout(bpe, 0.3)
+  for number, other in enumerate(SENTENCES[:20]):
+    busy.sample(other, 2, number, 0)
+  busy._sampling.kept.clear()  # what is kept changes nothing
+  assert busy.sample(text, 2, 11, 1) == first
+  others = [(0, 2, 11, 0), (0, 2, 12, 1), (0, 3, 11, 1), (1, 2, 11, 1)]
+  assert all(dropout(bpe, 0.3, seed).sample(text, *key) != first for seed, *key in others)
+
+
+def test_a_user_defined_piece_stays_whole(tmp_path):
+  import sentencepiece
+
+  def learn(prefix: str, **options) -> Tokenizer:
+    (tmp_path / "text").write_text("\n".join(" " + text for text in [*SENTENCES, *TEXT]))
+    sentencepiece.SentencePieceTrainer.train(
+      **{"input": str(tmp_path / "text"), "model_prefix": str(tmp_path / prefix), "vocab_size": 353},
+      **{"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "add_dummy_prefix": False},
+      **{"byte_fallback": True, "character_coverage": 1.0, "minloglevel": 3, "model_type": "bpe"},
+      **{"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, **options},
+    )
+    return Tokenizer.load(tmp_path / f"{prefix}.model")
+
+  tokenizer = learn("tags", user_defined_symbols=["<2de>", "<2d>"])
+  text = "<2de> riding a<2d>horse"
+  assert dropout(tokenizer, 0.0).sample(text, 0, 0, 0) == tokenizer.encode(text)
+  tag = tokenizer.encode("<2de>")[-1]
+  assert all(tag in dropout(tokenizer, 0.9).sample(text, 0, pair, 0) for pair in range(20))
+  across = learn("across", split_by_whitespace=False)
+  with pytest.raises(InputError, match="pieces of several words"):
+    dropout(across, 0.1)
+
+
+def test_another_kind_of_vocabulary_is_refused(bpe, unigram):
+  assert pieces_of(bpe).algorithm is Algorithm.BPE and pieces_of(unigram).algorithm is Algorithm.UNIGRAM
+  with pytest.raises(InputError, match=r"config\.data\.bpe_dropout needs .* set config\.data\.unigram_alpha"):
+    dropout(unigram, 0.1)
+  with pytest.raises(InputError, match=r"config\.data\.unigram_alpha needs .* set config\.data\.bpe_dropout"):
+    regularised(bpe, 0.1)
+
+
+def test_pairs_that_do_not_fit_with_random_pieces_have_those_of_the_tokenizer(bpe):
+  pairs = [("riding a horse", "reitet ein Pferd"), ("", "a"), ("riding " * 40, "a"), ("rides", "rides")]
+  longest = max(len(bpe.encode(side)) for side in pairs[0]) + 1
+  fixed = list(packing.encode_pairs(pairs, bpe, longest, PackingReport()))
+  report, sampler = PackingReport(), dropout(bpe, 0.99)
+  sample = functools.partial(_epoch_of, sampler)
+  found = list(packing.sample_pairs(pairs, bpe, longest, report, sample))
+  assert len(found) == len(fixed) == 2 and found[0] == fixed[0]
+  assert found[1][0] == [*sampler.sample("rides", 4, 3, 0), EOS] and found[1] != fixed[1]
+  assert report.found["pairs"] == 2 and report.tokens == sum(len(side) for pair in found for side in pair)
+
+
+def _epoch_of(sampler: PieceSampler, text: str, pair: int, side: int) -> list[int]:
+  return sampler.sample(text, 4, pair, side)
