@@ -10,6 +10,7 @@ import numpy as np
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import SearchOptions, beam_search
+from transformer_jax.decoding.choices import Choices, restriction
 from transformer_jax.paper import formulas
 
 PAD, UNK, BOS, EOS = range(4)
@@ -52,12 +53,14 @@ class Toy:
     slots=None,
     patience=0.0,
     steps=None,
+    choices=(None, None),
+    sampling=None,
   ):
     """The plain search of all sentences together, or in `slots` slots; the list `steps` gets the positions of each."""
     room = max_length or int(max(limits))
-    program = _program(self.states, kind, beam_size, n_best, patience > 0, room, slots, steps is None)
+    program = _program(self.states, kind, beam_size, n_best, patience > 0, room, slots, steps is None, sampling)
     _POSITIONS.clear()
-    found = jax.device_get(program(self.table, jnp.asarray(limits, jnp.int32), alpha, patience))
+    found = jax.device_get(program(self.table, jnp.asarray(limits, jnp.int32), alpha, patience, choices))
     jax.effects_barrier()
     if steps is not None:
       steps.extend(_POSITIONS)
@@ -68,8 +71,8 @@ _POSITIONS = []  # of each step of the latest search
 
 
 @functools.cache
-def _program(states, kind, beam_size, n_best, patient, max_length, slots, silent):
-  """search(table, limits, alpha, patience), compiled once for all tests with these sizes."""
+def _program(states, kind, beam_size, n_best, patient, max_length, slots, silent, sampling):
+  """search(table, limits, alpha, patience, choices), compiled once for all tests with these sizes."""
   next_state = functools.partial(_next_state, states)
 
   def admit(cache, slot, sentence):
@@ -77,7 +80,7 @@ def _program(states, kind, beam_size, n_best, patient, max_length, slots, silent
     return sentences.at[slot].set(sentence), states.at[slot].set(0)
 
   @jax.jit
-  def search(table, limits, alpha, patience):
+  def search(table, limits, alpha, patience, choices):
     def step(cache, positions, parents, tokens):
       if not silent:
         jax.debug.callback(lambda positions: _POSITIONS.append(positions.tolist()), positions)
@@ -92,7 +95,8 @@ def _program(states, kind, beam_size, n_best, patient, max_length, slots, silent
       return beam_search(step, together, limits, max_length, options)
     # Each slot's sentence, here none, and its hypotheses' states.
     empty = jnp.full(slots, len(table)), jnp.full((slots, beam_size), -1)
-    return continuous_batching.search(step, admit, empty, limits, slots, max_length, options)
+    restrict = restriction(Choices(*choices), limits, sampling)
+    return continuous_batching.search(step, admit, empty, limits, slots, max_length, options, restrict)
 
   return search
 

@@ -14,7 +14,8 @@ from jax import export as jax_export
 from tests.parity import exported
 from tests.recurrent.example import CONFIGS
 from transformer_jax.config import Config
-from transformer_jax.decoding.translator import _LINE_BREAK, Translator
+from transformer_jax.decoding.line_breaks import without_line_breaks
+from transformer_jax.decoding.translator import Translator
 from transformer_jax.interchange import stablehlo
 from transformer_jax.interchange.export import export
 from transformer_jax.language.config import GPTConfig
@@ -82,7 +83,7 @@ def test_translations_and_scores_are_those_of_translate(tmp_path, name):
   for (program, beam_size), found in zip(programs.items(), json.loads(done.stdout), strict=True):
     expected = translator.translate(exported.lines(), beam_size=beam_size, return_scores=True)
     for (tokens, text, score), translation in zip(found, expected, strict=True):
-      assert _LINE_BREAK.sub(" ", exported.tokenizer().decode(tokens)) == translation.text
+      assert without_line_breaks(exported.tokenizer().decode(tokens)) == translation.text
       assert len(tokens) + 1 == translation.tokens
       np.testing.assert_allclose(score, translation.score, rtol=2e-5)
       if name == "transformer":  # the others write bytes that are no characters

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 
+from transformer_jax.commands.search import add_sampling_arguments
 from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import InputError
 
@@ -21,22 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add("--prompt", metavar="TEXT", help="the beginning, which may be empty (default: standard input)")
   add("--max-tokens", type=int, metavar="N", help="the most tokens to write (default 128, if there is room for them)")
   add("--samples", type=int, default=1, metavar="N", help="how many texts (default 1)")
-  add(
-    "--temperature",
-    type=float,
-    default=1.0,
-    metavar="T",
-    help="below 1 favours probable tokens; 0 always takes the most probable (default 1)",
-  )
-  add("--top-k", type=int, default=0, metavar="K", help="sample from the K most probable tokens (default: all)")
-  add(
-    "--top-p",
-    type=float,
-    default=1.0,
-    metavar="P",
-    help="sample from the smallest set of tokens that has probability P (default 1)",
-  )
-  add("--seed", type=int, default=0, metavar="N", help="the seed of the random choices (default 0)")
+  add_sampling_arguments(parser)
   add("--json", action="store_true", help="print a JSON object for each sample")
 
 

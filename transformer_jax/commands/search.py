@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands.workdir import add_workdir_arguments
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
+from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
+  from transformer_jax.decoding.sampling import SamplingOptions
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.runs.run import Run
 
@@ -33,6 +35,42 @@ def add_search_arguments(parser: argparse.ArgumentParser, *, ensemble: bool = Fa
   add_workdir_arguments(parser, ensemble=ensemble)
   add_beam_arguments(parser)
   parser.add_argument("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
+
+
+def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the flags of random choices."""
+  add = parser.add_argument
+  add(
+    "--temperature",
+    type=float,
+    default=1.0,
+    metavar="T",
+    help="below 1 favours probable tokens; 0 always takes the most probable (default 1)",
+  )
+  add("--top-k", type=int, default=0, metavar="K", help="sample from the K most probable tokens (default: all)")
+  add(
+    "--top-p",
+    type=float,
+    default=1.0,
+    metavar="P",
+    help="sample from the smallest set of tokens that has probability P (default 1)",
+  )
+  add("--seed", type=int, default=0, metavar="N", help="the seed of the random choices (default 0)")
+
+
+def require_no_sampling(args: argparse.Namespace, hint: str) -> None:
+  """Raises InputError if a flag of random choices is given in vain; `hint` says what to do."""
+  for name, default in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0), ("seed", 0)):
+    if getattr(args, name) != default:
+      raise InputError(
+        f"--{name.replace('_', '-')} is for random choices, but this is a search: {hint}, or leave it out"
+      )
+
+
+def sampling_options(args: argparse.Namespace) -> "SamplingOptions":
+  from transformer_jax.decoding.sampling import SamplingOptions
+
+  return SamplingOptions(args.temperature, args.top_k, args.top_p)
 
 
 def add_beam_arguments(parser: argparse.ArgumentParser) -> None:

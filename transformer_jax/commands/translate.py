@@ -6,7 +6,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.search import add_search_arguments, load, search_options
+from transformer_jax.commands.search import (
+  add_sampling_arguments,
+  add_search_arguments,
+  load,
+  require_no_sampling,
+  sampling_options,
+  search_options,
+)
 from transformer_jax.commands.workdir import runs_to_restore
 
 if TYPE_CHECKING:
@@ -18,12 +25,24 @@ of the input; an empty line stays empty. With --n-best N each line has N lines o
 empty if there are fewer different translations. Lines are translated as they come: a program that writes a line and
 waits for its translation gets it before the end of the input. Several --workdir are an ensemble: their models, which
 need one vocabulary, translate together, by the mean of their log-probabilities of each token.
+
+With --sample a translation is drawn at random, token by token. It depends on the line, its number and --seed, not on
+the other lines. With --n-best N each line has N of them, in the order in which they are drawn.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_search_arguments(parser, ensemble=True)
   parser.add_argument("--n-best", type=int, default=1, metavar="N", help="translations of each line (default 1)")
+  parser.add_argument("--sample", action="store_true", help="draw translations at random instead of searching for them")
+  add_sampling_arguments(parser)
+  parser.add_argument(
+    "--prefix",
+    metavar="FILE",
+    help="begin the translation of line i with exactly the text of line i of FILE; an empty line forces nothing. Its "
+    "tokens are the tokenizer's, so its last word may go on: end it with a word or a part of one, without a space. "
+    "Scores are those of the whole translation",
+  )
   parser.add_argument(
     "--scores",
     action="store_true",
@@ -43,6 +62,8 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.data.text import read_lines
   from transformer_jax.runtime.progress import Progress, say
 
+  sampling = sampling_options(args) if args.sample else require_no_sampling(args, "add --sample")
+  prefixes = _prefixes(args.prefix) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   translator = load(runs_to_restore(args, "translate"), args)
@@ -53,10 +74,24 @@ def run(args: argparse.Namespace) -> None:
       long=args.long,
       more=source.more,
       n_best=args.n_best,
+      sampling=sampling,
+      seed=args.seed,
+      prefixes=prefixes,
       progress=progress.update,
       warn=say,
     ):
       output.write("".join(_output_lines(translations, args.n_best, args.scores)))
+
+
+def _prefixes(name: str) -> Iterator[str]:
+  """The lines of the file of prefixes, which is checked at once."""
+  from etils import epath
+
+  from transformer_jax.data.text import lines_of, require_readable
+
+  path = epath.Path(name).expanduser()
+  require_readable(path)
+  return lines_of(path)
 
 
 def _output_lines(translations: "Sequence[Translation]", n_best: int, scores: bool) -> Iterator[str]:

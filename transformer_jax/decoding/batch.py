@@ -14,6 +14,7 @@ from transformer_jax.analysis import operations
 from transformer_jax.data.tokenizer import BOS, PAD
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search
+from transformer_jax.decoding.choices import Choices, restriction
 from transformer_jax.decoding.ensemble import Ensemble
 from transformer_jax.model import masking
 from transformer_jax.model.config import AnyModelConfig
@@ -32,6 +33,7 @@ def search(
   options: SearchOptions,
   params: Params,
   source: jax.Array,
+  choices: Choices = Choices(),  # noqa: B008  a tuple
   *,
   slots: int,
   extra_length: int,
@@ -44,6 +46,7 @@ def search(
     options: the options of the search.
     params: the model's parameters.
     source: `[sentences, length]` with EOS; rows of padding have no translation and come last.
+    choices: the tokens that are forced or drawn.
     slots: how many sentences are decoded side by side; divides the number of sentences.
     extra_length: an output may have this many more tokens than its input.
     headroom: there is room for this many more tokens than `length`; a longer output is truncated. None is enough.
@@ -66,7 +69,8 @@ def search(
     return dataclasses.replace(cache, memory=jax.tree.map(put, cache.memory, memories))
 
   limits = _limits(source, extra_length)
-  return continuous_batching.search(step, admit, cache, limits, slots, max_length, options)
+  restrict = restriction(choices, limits, options.sampling)
+  return continuous_batching.search(step, admit, cache, limits, slots, max_length, options, restrict)
 
 
 def search_together(

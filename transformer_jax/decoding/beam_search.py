@@ -27,6 +27,7 @@ import jax.numpy as jnp
 
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
+from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.ops.top_k import top_k
 
 # step(cache, positions, parents, tokens) -> (log-probabilities, cache); see `beam_search`.
@@ -46,6 +47,7 @@ class SearchOptions:
       this off.
     start: the token that the decoder reads first, which no output has.
     renormalize: whether the tokens that no output has get no probability. Otherwise they are only not chosen.
+    sampling: how outputs are drawn, with one hypothesis (`decoding/choices.py`); None searches.
   """
 
   beam_size: int
@@ -55,6 +57,7 @@ class SearchOptions:
   patience: float = 0.0
   start: int = BOS
   renormalize: bool = False
+  sampling: SamplingOptions | None = None
 
   @property
   def never(self) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.decoding.beam_search import Hypotheses, Search, SearchOptions, Step, advance, is_done, new_search
+from transformer_jax.decoding.choices import Restrict
 
 # admit(cache, slot, sentence) -> cache; see `search`.
 Admit = Callable[[Any, jax.Array, jax.Array], Any]
@@ -42,7 +43,14 @@ class _State(NamedTuple):
 
 
 def search(
-  step: Step, admit: Admit, cache: Any, limits: jax.Array, slots: int, max_length: int, options: SearchOptions
+  step: Step,
+  admit: Admit,
+  cache: Any,
+  limits: jax.Array,
+  slots: int,
+  max_length: int,
+  options: SearchOptions,
+  restrict: Restrict | None = None,
 ) -> Hypotheses:
   """Finds the best hypotheses of each sentence, in one loop on the device.
 
@@ -57,6 +65,7 @@ def search(
     slots: how many sentences are decoded side by side.
     max_length: how many tokens an output has room for.
     options: the options of the search.
+    restrict: leaves the chosen tokens of a sentence to its search (`decoding/choices.py`); None leaves all.
 
   Returns:
     `Hypotheses`, each array with a leading axis `[sentences]`. All lengths of a
@@ -65,11 +74,19 @@ def search(
   sentences, queued = len(limits), jnp.sum(limits > 0)
   new = new_search(max_length, options)
 
+  def restricted_step(state: _State) -> tuple[jax.Array, Any]:
+    searches = state.searches
+    log_probs, cache = step(state.cache, searches.position, searches.beam.parents, searches.beam.last)
+    if restrict is not None:
+      log_probs = jax.vmap(restrict)(log_probs, state.sentence, searches.position)
+    return log_probs, cache
+
   def unfinished(state: _State) -> jax.Array:
     return (state.admitted < queued) | jnp.any(state.sentence < sentences)
 
   def body(state: _State) -> _State:
-    return _advance(_fill(state, admit, queued, new), step, limits, max_length, options)
+    state = _fill(state, admit, queued, new)
+    return _advance(state, *restricted_step(state), limits, max_length, options)
 
   free = jnp.full(slots, sentences, jnp.int32)
   start = _State(jnp.int32(0), free, _repeat(new, slots), _repeat(new.finished, sentences), cache)
@@ -99,10 +116,11 @@ def _fill(state: _State, admit: Admit, queued: jax.Array, new: Search) -> _State
   return jax.lax.while_loop(can_admit, admit_next, state)
 
 
-def _advance(state: _State, step: Step, limits: jax.Array, max_length: int, options: SearchOptions) -> _State:
-  """One more token in every slot; sentences that are done, or out of room, leave."""
+def _advance(
+  state: _State, log_probs: jax.Array, cache: Any, limits: jax.Array, max_length: int, options: SearchOptions
+) -> _State:
+  """One more token in every slot, by log P(next token); sentences that are done, or out of room, leave."""
   sentences, searches = len(limits), state.searches
-  log_probs, cache = step(state.cache, searches.position, searches.beam.parents, searches.beam.last)
   limit = limits.at[state.sentence].get(mode="fill", fill_value=1)
   searches = jax.vmap(functools.partial(advance, options=options))(searches, log_probs, limit)
   done = jax.vmap(functools.partial(is_done, options=options))(searches, limit)

@@ -2,7 +2,6 @@
 
 import functools
 import logging
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from transformer_jax.decoding.attention import Attention, Program, attention_of_
 from transformer_jax.decoding.buckets import pad
 from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
-from transformer_jax.decoding.sampling import SamplingOptions, sample
+from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
@@ -77,7 +76,7 @@ class Generator(Predictor):
       InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
     """
     require_option("samples", samples, samples > 0, "positive")
-    require_option("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
+    require_seed(seed)
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt)
     whole, most = self._whole(len(tokens), max_tokens, warn), self.config.model.most_positions
     length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
@@ -119,9 +118,6 @@ class Generator(Predictor):
     return attention_program(self._model)
 
   def _options(self, temperature: float, top_k: int, top_p: float) -> SamplingOptions:
-    require_option("temperature", temperature, 0 <= temperature < math.inf, "0 or more")
-    require_option("top_k", top_k, top_k >= 0, "0 or more")
-    require_option("top_p", top_p, 0 < top_p <= 1, "above 0 and at most 1")
     model = self.config.model
     return SamplingOptions(
       temperature, top_k, top_p, start=model.start_token, end=model.end_token, silent=self._tokenizer.silent

@@ -1,14 +1,19 @@
 """Sampling of a text, token by token, with the same cache as beam search."""
 
 import dataclasses
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK
+from transformer_jax.ops.top_k import top_k
+from transformer_jax.runtime.errors import require_option
 
 Params = Any
+
+_BLOCK = 128  # tokens
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +26,9 @@ class SamplingOptions:
     top_p: sample from the fewest most probable tokens whose total probability reaches this; 1 is all.
     start, end: the tokens in front of a text and behind it.
     silent: tokens that are never chosen.
+
+  Raises:
+    InputError: a value is out of range.
   """
 
   temperature: float = 1.0
@@ -29,6 +37,16 @@ class SamplingOptions:
   start: int = BOS
   end: int = EOS
   silent: tuple[int, ...] = (PAD, UNK, BOS)
+
+  def __post_init__(self) -> None:
+    require_option("temperature", self.temperature, 0 <= self.temperature < math.inf, "0 or more")
+    require_option("top_k", self.top_k, self.top_k >= 0, "0 or more")
+    require_option("top_p", self.top_p, 0 < self.top_p <= 1, "above 0 and at most 1")
+
+
+def require_seed(seed: int) -> None:
+  """Raises InputError unless a number can be the seed of the random choices."""
+  require_option("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
 
 
 def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
@@ -49,13 +67,53 @@ def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   keep = 1 if options.temperature == 0 else min(options.top_k or len(logits), len(logits))
   # With the largest at 0 no temperature overflows it. A temperature below 1e-30 could be 0 in float32.
   logits = (logits - jnp.max(logits)) / max(options.temperature or 1.0, 1e-30)
+  if options.top_p >= 1:
+    return logits if keep == len(logits) else _largest(logits, keep)
   order = jnp.argsort(-logits, stable=True)
   kept = jnp.where(jnp.arange(len(logits)) < keep, logits[order], -jnp.inf)
   probabilities = jax.nn.softmax(kept)
   before = jnp.cumsum(probabilities) - probabilities
-  if options.top_p < 1:  # rounded sums of probabilities can reach 1 before the last token
-    kept = jnp.where((before < options.top_p) | (jnp.arange(len(logits)) == 0), kept, -jnp.inf)
+  kept = jnp.where((before < options.top_p) | (jnp.arange(len(logits)) == 0), kept, -jnp.inf)
   return jnp.full_like(logits, -jnp.inf).at[order].set(kept)
+
+
+def _largest(logits: jax.Array, count: int) -> jax.Array:
+  """The `count` largest logits in their places, and -inf elsewhere."""
+  kept, places = top_k(logits, count)
+  return jnp.full_like(logits, -jnp.inf).at[places].set(kept)
+
+
+def draw(key: jax.Array, logits: jax.Array) -> jax.Array:
+  """Draws a token with the probabilities softmax(logits), by one random number.
+
+  With F_i = P(token <= i) and U uniform in [0, 1), the token is the first i with U < F_i. Blocks of tokens are
+  compared with U before the tokens of one block are. So this is much quicker than `jax.random.categorical`, which takes
+  a random number for each token of the vocabulary.
+
+  Args:
+    key: the random key.
+    logits: `[vocab]` float32; -inf for a token that is never drawn. One must be finite.
+
+  Returns:
+    The token, int32.
+  """
+  blocks = -(-len(logits) // _BLOCK)
+  weights = jnp.exp(logits - jnp.max(logits))
+  weights = jnp.pad(weights, (0, blocks * _BLOCK - len(logits))).reshape(blocks, _BLOCK)
+  ends = jnp.cumsum(jnp.sum(weights, axis=1))
+  # With rounding, the point may be in a block, or at a place of a block, that nothing may be drawn from. So an index is
+  # the last one with a weight at the most.
+  point = jax.random.uniform(key) * ends[-1]
+  block = _first_above(ends, point, jnp.any(weights > 0, axis=1))
+  inside = jnp.cumsum(weights[block])
+  return block * _BLOCK + _first_above(inside, point - (ends[block] - inside[-1]), weights[block] > 0)
+
+
+def _first_above(sums: jax.Array, point: jax.Array, allowed: jax.Array) -> jax.Array:
+  """The first index with a sum above `point`, of those allowed; the last one allowed if there is none."""
+  index = jnp.arange(len(sums), dtype=jnp.int32)
+  above = jnp.min(jnp.where((sums > point) & allowed, index, len(sums)))
+  return jnp.minimum(above, jnp.max(jnp.where(allowed, index, 0)))
 
 
 def sample(

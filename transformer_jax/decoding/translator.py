@@ -1,30 +1,33 @@
 """Translation of text: the command line, validation and the Python API all translate here."""
 
+import dataclasses
 import functools
-import itertools
 import logging
 import math
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import flax.linen as nn
 import jax
+import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS
-from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
+from transformer_jax.data.tokenizer import EOS, PAD, UNK, Tokenizer
 from transformer_jax.decoding import batch as programs
-from transformer_jax.decoding import buckets, long_lines
+from transformer_jax.decoding import buckets, long_lines, prefixes
 from transformer_jax.decoding.attention import Attention, Program, attention_of_pair, attention_program
 from transformer_jax.decoding.beam_search import SearchOptions
+from transformer_jax.decoding.choices import Choices
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 from transformer_jax.decoding.ensemble import Ensemble, ensemble, require_one_vocabulary
+from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
 from transformer_jax.decoding.next_token import NextToken, after_pair
+from transformer_jax.decoding.sampling import SamplingOptions, require_seed
 from transformer_jax.decoding.search_tree import SearchTree, search_tree
 from transformer_jax.decoding.windows import require_text, windows
 from transformer_jax.runtime import devices
@@ -34,8 +37,6 @@ if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.run import Run
   from transformer_jax.runs.steps import Step
 
-# All characters that some program takes for the end of a line; byte tokens can spell each of them.
-_LINE_BREAK = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 _WINDOW = 4096
 # More sentences at a time on a device are taken for a mistake.
 MOST_ROWS = 1 << 16
@@ -58,6 +59,35 @@ class PairScore(NamedTuple):
 
   log_probability: float
   tokens: int
+
+
+class _Output(NamedTuple):
+  """An output to search for.
+
+  Attributes:
+    line: the place of its line in the window.
+    source: the tokens of the line, or of a part of it.
+    prefix: the tokens with which it begins; None if no line has a prefix.
+    numbers: the seed, and the numbers of the line, the part and the sample; None if nothing is drawn.
+  """
+
+  line: int
+  source: list[int]
+  prefix: list[int] | None = None
+  numbers: tuple[int, ...] | None = None
+
+
+class _Wanted(NamedTuple):
+  """What `translate_lines` is asked for, with the names of its arguments."""
+
+  options: SearchOptions
+  n_best: int
+  seed: int
+  prefixes: Iterator[str] | None
+  batch_size: int | None
+  long: Long
+  progress: Callable[[int], object]
+  warn: Callable[[LineWarning], object]
 
 
 class Translator:
@@ -145,6 +175,9 @@ class Translator:
     length_penalty: float | None = None,
     patience: float | None = None,
     n_best: int = 1,
+    sampling: SamplingOptions | None = None,
+    seed: int = 0,
+    prefixes: Iterable[str] | None = None,
     return_scores: bool = False,
     batch_size: int | None = None,
     progress: Callable[[int], object] | None = None,
@@ -153,7 +186,7 @@ class Translator:
 
     Returns:
       A `str` for each sentence; with `return_scores` a `Translation`; with
-      `n_best` above 1 a list of them, best first.
+      `n_best` above 1 a list of them, best first, or in the order in which they are drawn.
     """
     if isinstance(sentences, str):
       raise InputError("translate takes a list of sentences: write translate([sentence])")
@@ -163,6 +196,9 @@ class Translator:
       length_penalty=length_penalty,
       patience=patience,
       n_best=n_best,
+      sampling=sampling,
+      seed=seed,
+      prefixes=prefixes,
       batch_size=batch_size,
       progress=progress,
     )
@@ -177,9 +213,13 @@ class Translator:
     length_penalty: float | None = None,
     patience: float | None = None,
     n_best: int = 1,
+    sampling: SamplingOptions | None = None,
+    seed: int = 0,
+    prefixes: Iterable[str] | None = None,
     batch_size: int | None = None,
     long: str = Long.SPLIT.value,
     window: int = _WINDOW,
+    first: int = 1,
     more: Callable[[float], bool] = lambda seconds: True,
     progress: Callable[[int], object] | None = None,
     warn: Callable[[LineWarning], object] = _log.warning,
@@ -190,26 +230,37 @@ class Translator:
       lines: one sentence each; an empty one has an empty translation with score 0.
       beam_size, length_penalty, patience: replace the values of `config.decode`.
       n_best: translations wanted for each line, at most `beam_size`.
+      sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`.
+      seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
+      prefixes: a text for each line, with which its translation begins; a blank one forces nothing. Its tokens are the
+        tokenizer's, and its last word may go on. Scores are those of the whole translation.
       batch_size: sentences computed side by side on a device; None suits the machine.
       long: `split` translates a line of more than `config.decode.max_source_length` tokens in parts, with a warning;
         `refuse` raises InputError.
       window: lines that are read before the first is translated.
+      first: the number of the first line, in warnings, errors and draws.
       more: tells whether another line comes within so many seconds; if not, the lines so far are translated.
       progress, warn: are called with the number of lines finished since the last call, and with each warning.
 
     Returns:
       The `n_best` best translations of each line, best first, in the order of the lines; fewer if the search finds
-      fewer different ones.
+      fewer different ones. With `sampling` as many as were drawn, in this order and with equal ones; one of an empty
+      line.
 
     Raises:
       InputError: an option cannot be used; or, after the lines before it, a line is refused or cannot be read.
       RunError: the model's probabilities are not finite.
     """
-    options = self._options(beam_size, length_penalty, patience, n_best)
+    require_option("n_best", n_best, not sampling or 0 < n_best <= MOST_BEAMS, f"from 1 to {MOST_BEAMS} for samples")
+    options = self._options(beam_size, length_penalty, patience, 1 if sampling else n_best, sampling)
     _require_batch_size(batch_size)
+    require_seed(seed)
     require_option("window", window, window > 0, "positive")
+    require_option("first", first, first > 0, "positive")
     require_option("long", long, long in [kind.value for kind in Long], "split or refuse")
-    return self._windows(windows(lines, window, more), options, n_best, batch_size, Long(long), progress, warn)
+    forced = None if prefixes is None else iter(prefixes)
+    wanted = _Wanted(options, n_best, seed, forced, batch_size, Long(long), progress or (lambda count: None), warn)
+    return self._windows(windows(lines, window, more, first), wanted, first)
 
   def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[PairScore]:
     """The log-probability of each target sentence given its source.
@@ -320,29 +371,48 @@ class Translator:
     return attention_program(self._model)
 
   def _windows(
-    self,
-    windows: Iterable[tuple[list[str], InputError | None]],
-    options: SearchOptions,
-    n_best: int,
-    batch_size: int | None,
-    long: Long,
-    progress: Callable[[int], object] | None,
-    warn: Callable[[LineWarning], object],
+    self, windows: Iterable[tuple[list[str], InputError | None]], wanted: _Wanted, first: int
   ) -> Iterator[list[Translation]]:
     """Translates the lines of each window; raises a window's error after its lines."""
-    longest, first = self._config.decode.max_source_length, 1
+    longest = self._config.decode.max_source_length
     for texts, broken in windows:
-      parts, refused = long_lines.parts(texts, self._tokenizer.source, longest, long, first, warn)
-      for found in self._search(parts, options, batch_size, progress or (lambda count: None)):
-        yield long_lines.different(long_lines.joined(found, options))[:n_best]
-      if error := refused or broken:
+      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, wanted.long, first, wanted.warn)
+      forced = None
+      if wanted.prefixes is not None:
+        forced, refused = self._forced(wanted.prefixes, parts, first, wanted.warn)
+        parts, error = parts[: len(forced)], refused or error
+      for samples in self._search(parts, forced, wanted, first):
+        found = [long_lines.joined(sample, wanted.options) for sample in samples]
+        one_each = [best for best, *_ in found]
+        yield one_each if wanted.options.sampling else long_lines.different(found[0])[: wanted.n_best]
+      if error := error or broken:
         raise error
       first += len(texts)
+    if wanted.prefixes is not None and next(wanted.prefixes, None) is not None:
+      raise InputError(f"there are more prefixes than the {first - 1} lines: give one for each line")
+
+  def _forced(
+    self, given: Iterator[str], parts: list[list[list[int]]], first: int, warn: Callable[[LineWarning], object]
+  ) -> tuple[list[list[int]], InputError | None]:
+    """The tokens of each line's prefix; if one is missing or refused, those of the lines before, and the error."""
+    texts, missing = prefixes.take(given, len(parts), first)
+    extra = self._config.decode.extra_length
+    tokens, refused = prefixes.encode(texts, parts[: len(texts)], self._tokenizer.target, extra, first, warn)
+    return tokens, refused or missing
 
   def _options(
-    self, beam_size: int | None, length_penalty: float | None, patience: float | None, n_best: int
+    self,
+    beam_size: int | None,
+    length_penalty: float | None,
+    patience: float | None,
+    n_best: int,
+    sampling: SamplingOptions | None = None,
   ) -> SearchOptions:
     decode = self._config.decode
+    if sampling is not None:
+      for name, value in (("beam_size", beam_size), ("patience", patience)):
+        require_option(name, value, value is None, "left out with sampling, which has no beam")
+      beam_size = 1
     beam_size = decode.beam_size if beam_size is None else beam_size
     alpha = decode.length_penalty if length_penalty is None else length_penalty
     require_option("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
@@ -353,7 +423,11 @@ class Translator:
     # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
     kept = 1 if n_best == 1 else beam_size
     start = self._config.model.start_token
-    return SearchOptions(beam_size, decode.penalty, alpha, kept, patience, start, decode.renormalize)
+    options = SearchOptions(beam_size, decode.penalty, alpha, kept, patience, start, decode.renormalize)
+    if sampling is None:
+      return options
+    silent = tuple(sorted({*options.never, UNK}))
+    return dataclasses.replace(options, sampling=dataclasses.replace(sampling, start=start, silent=silent))
 
   def _encode_pairs(self, pairs: Iterable[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]]]:
     """The tokens of all sources and of all targets."""
@@ -382,48 +456,57 @@ class Translator:
     return _with_eos(self._tokenizer.source, texts)
 
   def _search(
-    self,
-    parts: list[list[list[int]]],
-    options: SearchOptions,
-    batch_size: int | None,
-    progress: Callable[[int], object],
-  ) -> list[list[list[Translation]]]:
-    """The best translations of each part of each line."""
-    flat = [(line, tokens) for line, sentence in enumerate(parts) for tokens in sentence]
-    found: list[list[Translation]] = [[]] * len(flat)
-    missing = Counter(line for line, _ in flat)
+    self, parts: list[list[list[int]]], forced: list[list[int]] | None, wanted: _Wanted, first: int
+  ) -> list[list[list[list[Translation]]]]:
+    """The best translations of each part of each sample of each line; without sampling a line has one sample."""
+    sampling, progress = wanted.options.sampling, wanted.progress
+    samples = wanted.n_best if sampling else 1
+    outputs = [
+      _Output(
+        i,
+        tokens,
+        None if forced is None else forced[i],
+        (wanted.seed, (first + i) % 2**32, part, sample) if sampling else None,
+      )
+      for i, sentence in enumerate(parts)
+      for sample in range(samples)
+      for part, tokens in enumerate(sentence)
+    ]
+    found: list[list[Translation]] = [[]] * len(outputs)
+    missing = Counter(output.line for output in outputs)
     progress(len(parts) - len(missing))
-    for i, translations in self._found([tokens for _, tokens in flat], options, batch_size):
+    for i, translations in self._found(outputs, wanted.options, wanted.batch_size):
       found[i] = translations
-      missing[flat[i][0]] -= 1
-      progress(int(missing[flat[i][0]] == 0))
+      missing[outputs[i].line] -= 1
+      progress(int(missing[outputs[i].line] == 0))
     results = iter(found)
-    return [list(itertools.islice(results, len(sentence))) for sentence in parts]
+    return [[[next(results) for _ in sentence] for _ in range(samples)] for sentence in parts]
 
   def _found(
-    self, sources: Sequence[list[int]], options: SearchOptions, batch_size: int | None
+    self, outputs: Sequence[_Output], options: SearchOptions, batch_size: int | None
   ) -> Iterator[tuple[int, list[Translation]]]:
-    """Yields the index of each source with its best translations, in the order in which they are found.
+    """Yields the index of each output with its best translations, in the order in which they are found.
 
-    A source whose translation is truncated is searched for again in a larger bucket.
+    An output that is truncated is searched for again in a larger bucket.
     """
     decode = self._config.decode
-    row_lengths = {i: len(source) for i, source in enumerate(sources)}  # of the sources that are still to be found
+    row_lengths = {i: len(output.source) for i, output in enumerate(outputs)}  # of those that are still to be found
     while row_lengths:
       truncated = []
-      for i, translations in self._search_once(sources, row_lengths, options, batch_size):
+      for i, translations in self._search_once(outputs, row_lengths, options, batch_size):
         if translations is None:
           truncated.append(i)
         else:
           yield i, translations
       row_lengths = {
-        i: buckets.large_enough(len(sources[i]), decode.max_source_length, decode.extra_length) for i in truncated
+        i: buckets.large_enough(len(outputs[i].source), decode.max_source_length, decode.extra_length)
+        for i in truncated
       }
 
   def _search_once(
-    self, sources: Sequence[list[int]], row_lengths: dict[int, int], options: SearchOptions, batch_size: int | None
+    self, outputs: Sequence[_Output], row_lengths: dict[int, int], options: SearchOptions, batch_size: int | None
   ) -> Iterator[tuple[int, list[Translation] | None]]:
-    """Yields the index of each source in `row_lengths` with its best translations; None if they are truncated."""
+    """Yields the index of each output in `row_lengths` with its best translations; None if they are truncated."""
     count, longest, indices = devices.local_device_count(), self._config.decode.max_source_length, list(row_lengths)
 
     def slots(length: int) -> int:
@@ -431,7 +514,7 @@ class Translator:
 
     def translate(batch: buckets.Batch) -> list[tuple[int, list[Translation] | None]]:
       members = [indices[member] for member in batch.members]
-      found = self._search_batch([sources[i] for i in members], batch, options, slots(batch.length))
+      found = self._search_batch([outputs[i] for i in members], batch, options, slots(batch.length))
       return list(zip(members, found, strict=True))
 
     batches = buckets.batches(
@@ -445,17 +528,21 @@ class Translator:
       yield from found
 
   def _search_batch(
-    self, sources: Sequence[list[int]], batch: buckets.Batch, options: SearchOptions, slots: int
+    self, outputs: Sequence[_Output], batch: buckets.Batch, options: SearchOptions, slots: int
   ) -> list[list[Translation] | None]:
-    """The best translations of each source of a batch; None if they are truncated."""
-    # Sentences are dealt out like cards, so that every device has as many of them.
-    count = devices.local_device_count()
-    source = buckets.pad(sources, batch.rows, batch.length, PAD)
-    source = source.reshape(-1, count, batch.length).swapaxes(0, 1).reshape(batch.rows, batch.length)
-    function = self._search_function(options, slots, self._headroom(options, batch.length))
-    by_device = jax.device_get(function(self._params, devices.shard(source)))
+    """The best translations of each output of a batch; None if they are truncated."""
+    count, headroom = devices.local_device_count(), self._headroom(options, batch.length)
+
+    def deal(x: np.ndarray) -> np.ndarray:
+      """Sentences are dealt out like cards, so that every device has as many of them."""
+      return x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+
+    source = buckets.pad([output.source for output in outputs], batch.rows, batch.length, PAD)
+    choices = _choices(outputs, batch.rows, batch.length + headroom)
+    function = self._search_function(options, slots, headroom)
+    by_device = jax.device_get(function(self._params, devices.shard(jax.tree.map(deal, (source, choices)))))
     hypotheses = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
-    return [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in range(len(sources))]
+    return [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in range(len(outputs))]
 
   def _headroom(self, options: SearchOptions, length: int) -> int:
     """The room for an output beyond the bucket's length, in tokens.
@@ -475,10 +562,13 @@ class Translator:
     key = options, slots, headroom
     if key not in self._searches:
       extra_length = self._config.decode.extra_length
-      function = functools.partial(
-        programs.search, self._model, options, slots=slots, extra_length=extra_length, headroom=headroom
-      )
-      self._searches[key] = devices.over_devices(function, out_axes=0, alone=True)
+
+      def search(params: Any, batch: tuple[jax.Array, Choices]) -> programs.Hypotheses:
+        return programs.search(
+          self._model, options, params, *batch, slots=slots, extra_length=extra_length, headroom=headroom
+        )
+
+      self._searches[key] = devices.over_devices(search, out_axes=0, alone=True)
     return self._searches[key]
 
   def _texts(self, hypotheses: programs.Hypotheses) -> list[Translation] | None:
@@ -489,7 +579,7 @@ class Translator:
       raise RunError(_NOT_FINITE)
     return [
       Translation(
-        _LINE_BREAK.sub(" ", self._tokenizer.target.decode(tokens[: length - 1].tolist())),
+        without_line_breaks(self._tokenizer.target.decode(tokens[: length - 1].tolist())),
         float(score),
         float(log_prob),
         int(length),
@@ -497,6 +587,16 @@ class Translator:
       for tokens, length, log_prob, score in zip(*hypotheses, strict=True)
       if length > 0
     ]
+
+
+def _choices(outputs: Sequence[_Output], rows: int, length: int) -> Choices:
+  """What is chosen for these outputs, in rows of `length` tokens; an output with a longer prefix is truncated."""
+  forced = [output.prefix[:length] for output in outputs if output.prefix is not None]
+  numbers = [output.numbers for output in outputs if output.numbers is not None]
+  return Choices(
+    buckets.pad(forced, rows, length, PAD) if forced else None,
+    np.array(numbers + [(0,) * len(numbers[0])] * (rows - len(numbers)), np.uint32) if numbers else None,
+  )
 
 
 def _queue() -> int:

@@ -15,7 +15,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def windows(
-  lines: Iterable[str], most: int, more: Callable[[float], bool] = lambda seconds: True
+  lines: Iterable[str], most: int, more: Callable[[float], bool] = lambda seconds: True, first: int = 1
 ) -> Iterator[tuple[list[str], InputError | None]]:
   """Yields windows, each with the error that ended it or None.
 
@@ -26,8 +26,9 @@ def windows(
     lines: the sentences.
     most: the most lines of a window.
     more: tells whether another line, or the end, comes within so many seconds.
+    first: the number of the first line.
   """
-  texts = _texts(lines)
+  texts = _texts(lines, first)
   while True:
     window: list[str] = []
     characters, begun = 0, 0.0
@@ -59,7 +60,7 @@ def require_text(text: object, name: str) -> None:
     )
 
 
-def _texts(lines: Iterable[str]) -> Iterator[str]:
-  for number, line in enumerate(lines, 1):
+def _texts(lines: Iterable[str], first: int) -> Iterator[str]:
+  for number, line in enumerate(lines, first):
     require_text(line, f"line {number}")
     yield line

@@ -1,0 +1,103 @@
+"""`backtranslate`: the corpus, its tag, and a process that is killed at any byte."""
+
+import json
+
+import pytest
+
+from tests.commands.lines import LINES, text
+from transformer_jax.data.growing_corpus import GrowingCorpus
+from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.runtime.errors import InputError
+
+
+@pytest.fixture
+def flags(workdir, translator, tmp_path):
+  """A command of `backtranslate`; the run's languages are en and de, so the text is English."""
+  (tmp_path / "mono.txt").write_text(text(LINES))
+  return ["backtranslate", "--workdir", workdir, "--input", tmp_path / "mono.txt", "--output", tmp_path / "out"]
+
+
+def corpus_of(folder):
+  return [(folder / f"out.{language}").read_bytes() for language in ("de", "en")]
+
+
+def test_a_tagged_corpus_that_is_resumed_exactly_after_any_stop(run, flags, translator, tmp_path):
+  flags += ["--tag", "<BT>", "--seed", 3, "--top-k", 40]
+  status, out, said = run(*flags)
+  assert (status, out) == (0, "") and any(line.startswith("6 pairs in ") for line in said)
+  sources, targets = corpus_of(tmp_path)
+  expected = translator.translate(LINES, sampling=SamplingOptions(top_k=40), seed=3)
+  assert len(set(expected)) > 3 and expected != translator.translate(LINES)
+  assert sources.decode() == text(line and f"<BT> {line}" for line in expected)
+  assert targets.decode() == text(LINES)
+  for source, target in ((0, 0), (7, 0), (len(sources) - 1, len(targets)), (40, 13), (len(sources), 9)):
+    (tmp_path / "out.de").write_bytes(sources[:source])
+    (tmp_path / "out.en").write_bytes(targets[:target])
+    assert run(*flags)[0] == 0
+    assert corpus_of(tmp_path) == [sources, targets]
+  assert "6 pairs are there already: continuing with line 7" in run(*flags)[2]
+  assert corpus_of(tmp_path) == [sources, targets]
+
+
+def test_a_search_instead_of_draws(run, flags, translator, tmp_path):
+  assert run(*flags, "--beam-size", 2)[0] == 0
+  assert corpus_of(tmp_path)[0].decode() == text(translator.translate(LINES))
+  status, _, err = run(*flags, "--beam-size", 2, "--seed", 1)
+  assert status == 2 and err[0].startswith("transformer-jax: error: --seed is for random choices, but this is a search")
+
+
+def test_a_corpus_of_another_origin_is_not_continued(run, flags, tmp_path):
+  (tmp_path / "out.de").write_text("mine\n")
+  status, _, err = run(*flags)
+  assert status == 2 and "out.de exists, but was not begun by this command" in err[0]
+  (tmp_path / "out.de").unlink()
+  assert run(*flags)[0] == 0
+  before = corpus_of(tmp_path)
+  status, _, err = run(*flags, "--seed", 5)
+  assert status == 2 and "was begun with seed = 0, not 5" in err[0]
+  (tmp_path / "mono.txt").write_text(text(["abc", *LINES]))
+  status, _, err = run(*flags)
+  assert status == 2 and "line 1 of " in err[0] and "is not that of" in err[0]
+  assert corpus_of(tmp_path) == before
+  (tmp_path / "out.json").write_text("[]")
+  assert run(*flags)[0] == 2
+
+
+def test_the_text_is_never_written_to(run, flags, tmp_path):
+  (tmp_path / "mono.txt").rename(tmp_path / "out.en")
+  flags[4] = tmp_path / "out.en"
+  status, _, err = run(*flags)
+  assert status == 2 and "would write to the text" in err[0]
+  assert (tmp_path / "out.en").read_text() == text(LINES)
+
+
+@pytest.mark.parametrize(
+  ("more", "message"),
+  [
+    (["--tag", " a"], "--tag is ' a'"),
+    (["--output", "gs://bucket/out"], "is in a bucket"),
+    (["--output", "/nowhere/out"], "cannot be written"),
+    (["--input", "/nowhere"], "/nowhere does not exist"),
+    (["--temperature", -1], "temperature is -1.0, but must be 0 or more"),
+  ],
+)
+def test_flags_that_cannot_be_used(run, flags, more, message):
+  status, _, err = run(*flags, *more)
+  assert status == 2 and len(err) == 1 and message in err[0]
+
+
+def test_a_bad_byte_ends_the_command_after_the_lines_before_it(run, flags, tmp_path):
+  (tmp_path / "mono.txt").write_bytes(b"abc\nde\n\xff\nab\n")
+  status, _, err = run(*flags)
+  assert status == 2 and "mono.txt, line 3: byte 1" in err[-1]
+  assert corpus_of(tmp_path)[1] == b"abc\nde\n"
+
+
+def test_two_processes_do_not_write_one_corpus(tmp_path):
+  made: dict[str, object] = {"seed": 0}
+  with GrowingCorpus(tmp_path / "out", ("de", "en"), made) as corpus:
+    corpus.append("a", "b")
+    with pytest.raises(InputError, match="another process writes"), GrowingCorpus(tmp_path / "out", ("de", "en"), made):
+      pass
+  assert json.loads((tmp_path / "out.json").read_text()) == made
+  assert corpus_of(tmp_path) == [b"a\n", b"b\n"]

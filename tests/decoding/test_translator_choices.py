@@ -1,0 +1,144 @@
+"""Sampling and forced beginnings of texts, with a tiny Transformer of random weights."""
+
+import dataclasses
+import random
+
+import pytest
+
+from tests.decoding.test_translator import Numbers
+from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.decoding.translator import Translation, Translator
+from transformer_jax.runtime.errors import InputError
+
+SAMPLING = SamplingOptions(temperature=1.5, top_k=30)
+
+
+@pytest.fixture(scope="module")
+def drawn(translator, lines):
+  return list(translator.translate_lines(lines, sampling=SAMPLING, seed=7, n_best=2))
+
+
+def test_samples_do_not_depend_on_the_other_lines(translator, lines, drawn):
+  assert list(translator.translate_lines(lines, sampling=SAMPLING, seed=7, n_best=2, window=5)) == drawn
+  for first in (3, 30):
+    rest = translator.translate_lines(lines[first:], sampling=SAMPLING, seed=7, n_best=2, first=first + 1)
+    assert list(rest) == drawn[first:]
+  assert [one for one, _ in drawn] == translator.translate(lines, sampling=SAMPLING, seed=7, return_scores=True)
+
+
+def test_samples_differ_by_line_number_seed_and_place(translator, lines, drawn):
+  kept = [i for i, line in enumerate(lines) if line.strip()]
+  twins = translator.translate([lines[0]] * 9, sampling=SAMPLING, seed=7)
+  assert len(set(twins)) > 5
+  assert sum(drawn[i][0] == drawn[i][1] for i in kept) < 5
+  other = translator.translate(lines, sampling=SAMPLING, seed=8, return_scores=True)
+  assert sum(drawn[i][0] == other[i] for i in kept) < 5
+  for i, line in enumerate(lines):
+    if not line.strip():
+      assert drawn[i] == [Translation("", 0.0, 0.0, 0)] * 2
+
+
+def test_a_long_line_has_a_draw_for_each_of_its_parts(translator, lines):
+  long = " ".join(lines[:4])
+  [[one, other]] = translator.translate_lines([long], sampling=SAMPLING, n_best=2, warn=str)
+  assert one.text != other.text and one.tokens > 24
+
+
+@pytest.mark.long
+def test_temperature_0_is_greedy_search(translator, lines):
+  greedy = translator.translate(lines[:9], beam_size=1)
+  assert translator.translate(lines[:9], sampling=SamplingOptions(temperature=0.0)) == greedy
+
+
+@pytest.mark.parametrize(
+  ("options", "message"),
+  [
+    ({"beam_size": 2}, "beam_size is 2, but must be left out with sampling"),
+    ({"patience": 1.0}, "patience is 1.0, but must be left out with sampling"),
+    ({"seed": -1}, "seed is -1, but must be 0 or more"),
+    ({"n_best": 0}, "n_best is 0, but must be from 1 to"),
+  ],
+)
+def test_options_of_sampling_that_cannot_be_used(translator, options, message):
+  with pytest.raises(InputError, match=message):
+    translator.translate(["a"], sampling=SamplingOptions(), **options)
+  with pytest.raises(InputError, match="top_p is 0, but must be above 0"):
+    SamplingOptions(top_p=0)
+
+
+PREFIXES = ["", "abc de", "gh", "  ", "\N{SNOWMAN}a ", "f"]
+
+
+@pytest.fixture(scope="module")
+def short(lines):
+  return [line for line in lines if 0 < len(line.strip()) < 30][: len(PREFIXES)]
+
+
+def test_translations_begin_with_their_prefixes(translator, short):
+  found = translator.translate(short, prefixes=PREFIXES, return_scores=True)
+  free = translator.translate(short, return_scores=True)
+  order = random.Random(2).sample(range(len(short)), len(short))
+  permuted = translator.translate([short[i] for i in order], prefixes=[PREFIXES[i] for i in order], return_scores=True)
+  assert permuted == [found[i] for i in order]
+  for prefix, one, other in zip(PREFIXES, found, free, strict=True):
+    assert one.text.startswith(prefix.strip() and prefix)
+    if not prefix.strip():
+      assert one.text == other.text and one.score == pytest.approx(other.score, rel=1e-5)
+
+
+@pytest.mark.long
+def test_the_score_is_that_of_the_whole_translation(translator):
+  """What is forced is what the free search finds, so nothing changes."""
+  numbers = Translator(translator.config, translator.params, Numbers())
+  lines = ["17 5 260 33 7", "90 91", "8 300 12"]
+  free = numbers.translate(lines, return_scores=True)
+  prefixes = [" ".join(each.text.split()[:3]) for each in free]
+  assert all(prefixes)
+  found = numbers.translate(lines, prefixes=prefixes, return_scores=True)
+  for one, other in zip(found, free, strict=True):
+    assert one.text == other.text and one.score == pytest.approx(other.score, rel=1e-5)
+
+
+@pytest.mark.long
+def test_a_prefix_and_draws(translator, short):
+  found = list(translator.translate_lines(short, prefixes=["abc"] * len(short), sampling=SAMPLING, n_best=3))
+  texts = [translation.text for samples in found for translation in samples]
+  assert all(text.startswith("abc") for text in texts) and len(set(texts)) > len(short)
+
+
+@pytest.mark.parametrize(
+  ("texts", "prefixes", "count", "message"),
+  [
+    (["a", "b", "c"], ["a"], 1, "line 2 has no prefix: there are 1 prefixes"),
+    (["a"], ["", ""], 1, "there are more prefixes than the 1 lines"),
+    (["a", "b"], ["x", "hi " * 30], 1, "line 2 has a prefix of .* tokens, but its translation has at most"),
+    (["a", "abcdef " * 40], ["x", "y"], 1, "line 2 has a prefix, but is so long that it would be translated in parts"),
+    (["a", "b"], ["x", "y\u2028z"], 1, "line 2 has the prefix 'y.u2028z', but a translation can only have 'y z' there"),
+    (["a", "b"], ["x", "\ud800"], 1, "the prefix of line 2 has half of a surrogate pair"),
+    (["a", "b"], ["x", 3], 1, "the prefix of line 2 is of type int"),
+  ],
+)
+def test_prefixes_that_cannot_be_used(translator, texts, prefixes, count, message):
+  found = []
+  with pytest.raises(InputError, match=message):
+    found.extend(translator.translate_lines(texts, prefixes=prefixes, warn=str))
+  assert len(found) == count
+
+
+def test_an_empty_line_stays_empty_and_its_prefix_is_told_of(translator):
+  warnings = []
+  found = translator.translate_lines(["", "a"], prefixes=["x", "y"], warn=warnings.append)
+  assert next(found)[0].text == ""
+  assert warnings == ["line 1 is empty, and so is its translation: its prefix is not used"]
+
+
+@pytest.mark.long
+def test_long_prefixes_are_found_in_a_larger_bucket(translator, params_of_short_outputs, short):
+  """The search has little headroom at first, so the prefix does not fit."""
+  decode = dataclasses.replace(translator.config.decode, extra_length=40, max_source_length=64)
+  other = Translator(
+    dataclasses.replace(translator.config, decode=decode), params_of_short_outputs, translator._tokenizer
+  )
+  prefix = "".join(random.Random(3).choices("abcdefghij", k=38))
+  [found] = other.translate(["a"], prefixes=[prefix], patience=1)
+  assert found.startswith(prefix)

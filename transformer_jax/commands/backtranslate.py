@@ -1,0 +1,161 @@
+"""`backtranslate`: a synthetic parallel corpus from text in one language."""
+
+import argparse
+import os
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from transformer_jax.commands.search import (
+  add_sampling_arguments,
+  add_search_arguments,
+  beam_options,
+  load,
+  require_no_sampling,
+  sampling_options,
+  search_options,
+)
+from transformer_jax.commands.workdir import runs_to_restore
+from transformer_jax.runtime.errors import InputError
+
+if TYPE_CHECKING:
+  from etils import epath
+
+  from transformer_jax.data.growing_corpus import GrowingCorpus
+  from transformer_jax.decoding.translator import Translator
+  from transformer_jax.runs.run import Run
+
+DESCRIPTION = """\
+Makes a synthetic parallel corpus from text in one language (back-translation, Sennrich et al. 2016). The run translates
+in the reverse direction, for example from German to English to train from English to German. Then --output PREFIX gets
+PREFIX.de, the text, PREFIX.en, its translations, and PREFIX.json, which says how they were made; config.data.train may
+name PREFIX. Translations are drawn at random (Edunov et al. 2018), unless --beam-size asks for a search. The same
+command resumes after a stop, and gives the same files as without one.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add_search_arguments(parser, ensemble=True)
+  parser.add_argument("--input", required=True, metavar="FILE", help="the text, one sentence per line")
+  parser.add_argument("--output", required=True, metavar="PREFIX", help="the corpus, without the endings")
+  parser.add_argument(
+    "--tag",
+    default="",
+    metavar="TEXT",
+    help="write this and a space before each translation, as <BT> (Caswell et al. 2019), so that the model that trains "
+    "on them can tell them from others",
+  )
+  add_sampling_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+  """`backtranslate`: makes a synthetic parallel corpus."""
+  from etils import epath
+
+  from transformer_jax.data.growing_corpus import GrowingCorpus
+  from transformer_jax.data.text import require_readable
+  from transformer_jax.runtime.progress import say
+  from transformer_jax.runtime.wording import counted
+
+  if args.tag != " ".join(args.tag.split()):
+    raise InputError(f"--tag is {args.tag!r}, but must be one line without spaces at its ends")
+  options = _options(args)
+  text = epath.Path(args.input).expanduser()
+  require_readable(text)
+  runs = runs_to_restore(args, "translate")
+  data = runs[0].config.data
+  languages = data.target_language, data.source_language
+  prefix = _prefix(args, languages)
+  translator = load(runs, args)
+  with GrowingCorpus(prefix, languages, _made(args, runs, translator)) as corpus:
+    count, empty = _translate(text, corpus, translator, args.tag, options | search_options(args))
+  say(f"{counted(count, 'pairs')} in {prefix}.{languages[0]} and {prefix}.{languages[1]}")
+  if empty:
+    say(f"{counted(empty, 'translations')} written now are empty: training skips such pairs and counts them")
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+  """How translations are drawn; nothing if they are searched for."""
+  if _is_sampled(args):
+    return {"sampling": sampling_options(args), "seed": args.seed}
+  require_no_sampling(args, "leave out --beam-size, --length-penalty and --patience")
+  return {}
+
+
+def _is_sampled(args: argparse.Namespace) -> bool:
+  return all(value is None for value in beam_options(args).values())
+
+
+def _translate(
+  text: "epath.Path", corpus: "GrowingCorpus", translator: "Translator", tag: str, options: dict[str, Any]
+) -> tuple[int, int]:
+  """Writes the pairs that are missing; returns how many there are then, and how many new translations are empty."""
+  from transformer_jax.data.text import lines_of
+  from transformer_jax.runtime.progress import Progress, say
+  from transformer_jax.runtime.wording import counted
+
+  lines, targets, empty = lines_of(text), deque[str](), 0
+  count = corpus.skip(lines, str(text))
+  if count:
+    say(f"{counted(count, 'pairs')} are there already: continuing with line {count + 1:,}")
+  with Progress("line", total=_count(text), initial=count) as progress:
+    for best, *_ in translator.translate_lines(
+      _kept(lines, targets), **options, first=count + 1, progress=progress.update, warn=say
+    ):
+      is_empty = not best.text.strip()
+      corpus.append(f"{tag} {best.text}" if tag and not is_empty else best.text, targets.popleft())
+      empty += is_empty
+      count += 1
+  return count, empty
+
+
+def _kept(lines: Iterator[str], kept: deque[str]) -> Iterator[str]:
+  """The lines; each is put into `kept` when it is read."""
+  for line in lines:
+    kept.append(line)
+    yield line
+
+
+def _count(text: "epath.Path") -> int | None:
+  """The number of lines; None if the text cannot be read to its end, which the translation will tell."""
+  from transformer_jax.data.text import lines_of
+
+  try:
+    return sum(1 for _ in lines_of(text))
+  except InputError:
+    return None
+
+
+def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
+  """The path of the corpus, which must not be that of the text."""
+  if "://" in args.output:
+    raise InputError(f"--output {args.output} is in a bucket, where a file cannot grow: give a local path")
+  prefix = Path(args.output).expanduser()
+  if not prefix.name or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
+    raise InputError(f"--output {prefix} cannot be written: give the beginning of a name in a folder that can be")
+  for ending in (*languages, "json"):
+    path = f"{prefix}.{ending}"
+    if os.path.exists(path) and os.path.exists(args.input) and os.path.samefile(path, args.input):
+      raise InputError(f"--output {prefix} would write to the text {args.input}: give another one")
+  return prefix
+
+
+def _made(args: argparse.Namespace, runs: "list[Run]", translator: "Translator") -> dict[str, object]:
+  """Everything that the translations depend on, as JSON values."""
+  from transformer_jax.config import serialization
+  from transformer_jax.data import fingerprint
+
+  decode = translator.config.decode
+  if _is_sampled(args):
+    chosen = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
+  else:
+    chosen = {name: getattr(decode, name) if value is None else value for name, value in beam_options(args).items()}
+  return {
+    "configs": [fingerprint.of_values(serialization.to_dict(run.config)) for run in runs],
+    "vocabulary": runs[0].tokenizer.fingerprint(),
+    "steps": list(translator.steps),
+    "tag": args.tag,
+    **chosen,
+    "batch_size": args.batch_size,
+  }

@@ -1,0 +1,72 @@
+"""A forced beginning: the text with which the translation of a line begins, as tokens."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.line_breaks import without_line_breaks
+from transformer_jax.decoding.long_lines import LineWarning
+from transformer_jax.decoding.windows import require_text
+from transformer_jax.runtime.errors import InputError
+
+
+def take(prefixes: Iterator[str], count: int, first: int) -> tuple[list[str], InputError | None]:
+  """The next `count` prefixes, the first of them for line `first`; fewer with the error that ended them."""
+  taken: list[str] = []
+  try:
+    for prefix in prefixes:
+      require_text(prefix, f"the prefix of line {first + len(taken)}")
+      taken.append(prefix)
+      if len(taken) == count:
+        return taken, None
+  except InputError as error:
+    return taken, error
+  number = first + len(taken)
+  return taken, InputError(f"line {number} has no prefix: there are {number - 1} prefixes; an empty one forces nothing")
+
+
+def encode(
+  prefixes: Sequence[str],
+  parts: Sequence[list[list[int]]],
+  tokenizer: Tokenizer,
+  extra: int,
+  first: int,
+  warn: Callable[[LineWarning], object],
+) -> tuple[list[list[int]], InputError | None]:
+  """The tokens of prefixes.
+
+  Args:
+    prefixes: the prefix of each line; a blank one has no tokens.
+    parts: the tokens of the parts of each line, as `long_lines.parts` returns them.
+    tokenizer: the tokenizer of targets.
+    extra: an output may have this many more tokens than its input.
+    first: the number of the first line.
+    warn: is called with a warning for each line that is empty but has a prefix.
+
+  Returns:
+    The tokens of the prefix of each line. If one cannot be used, only those of the lines before it, and the error.
+  """
+  found: list[list[int]] = []
+  known = [prefix if prefix.strip() else "" for prefix in prefixes]
+  for number, (prefix, line, tokens) in enumerate(zip(known, parts, tokenizer.encode_batch(known), strict=True), first):
+    if prefix and not line:
+      warn(LineWarning(number, "is empty, and so is its translation: its prefix is not used"))
+    elif prefix and (reason := _refused(prefix, line, tokens, tokenizer, extra)):
+      return found, InputError(f"line {number} {reason}")
+    found.append(tokens)
+  return found, None
+
+
+def _refused(prefix: str, parts: list[list[int]], tokens: list[int], tokenizer: Tokenizer, extra: int) -> str | None:
+  """Why a prefix cannot be used; None if it can."""
+  if len(parts) > 1:
+    return "has a prefix, but is so long that it would be translated in parts: split the line or leave its prefix empty"
+  written = without_line_breaks(tokenizer.decode(tokens))
+  if written != prefix:
+    return f"has the prefix {prefix!r}, but a translation can only have {written!r} there: write it like this"
+  most = len(parts[0]) + extra
+  if len(tokens) >= most:
+    return (
+      f"has a prefix of {len(tokens)} tokens, but its translation has at most {most} with its end "
+      "(config.decode.extra_length more than the line): shorten the prefix"
+    )
+  return None
