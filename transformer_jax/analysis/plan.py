@@ -14,12 +14,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import Literal
 
 from transformer_jax.analysis import operations
+from transformer_jax.analysis.activations import kept_bytes
 from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.data import pipeline
-from transformer_jax.model.config import AnyModelConfig, ModelConfig
+from transformer_jax.model.config import AnyModelConfig, ModelConfig, Remat
 from transformer_jax.runs import init_from
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.chunked_loss import CHUNK
@@ -31,6 +31,7 @@ from transformer_jax.training.task import task_of
 _FLOAT32 = 4  # bytes
 _SHORTEST_ROW = 64  # holds most sentences
 _PAPER_BATCH = 25_000  # source tokens and as many target tokens (§5.1)
+_OPERATIONS_PER_BYTE = 300  # of an accelerator, see `cost`
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Memory:
     gradients: one sum of gradients, or two if a batch is computed in several micro-batches.
     activations: the results of the forward pass of one micro-batch that its backward pass needs.
     working: the largest temporary arrays. They are the logits of one chunk of tokens and three more arrays of this
-      size on the way to their gradient, by the compiler's own figures.
+      size on the way to their gradient, by the compiler's own figures; with `model.remat` also what the backward pass
+      computes again at a time.
   """
 
   parameters: int
@@ -98,15 +100,31 @@ def _part(path: list[str]) -> str:
 def memory(config: Config, devices: int = 1) -> Memory:
   """The memory that a training step needs on each of `devices`.
 
-  It is an upper bound. The compiler may need up to 30% less, as it recomputes
-  some values instead of keeping them.
+  It is an upper bound for CPUs, where it is a few percent above what the compiler
+  allocates for the paper's models ([table](docs/performance.md#memory)).
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
+  rows = rows_at_a_time(config, devices)
   return dataclasses.replace(
     _state(config),
-    activations=fixed + a_row * rows_at_a_time(config, devices),
-    working=4 * CHUNK * config.model.vocab_size * _FLOAT32,
+    activations=fixed + a_row * rows,
+    working=4 * CHUNK * config.model.vocab_size * _FLOAT32 + _recomputed_for_a_row(config) * rows,
   )
+
+
+def _recomputed_for_a_row(config: Config) -> int:
+  """The bytes of a row that the backward pass computes again at a time: one layer, or the weights of one attention."""
+  model = config.model
+  if not isinstance(model, ModelConfig) or model.remat is Remat.NONE:
+    return 0
+
+  def a_row(remat: Remat) -> int:
+    of_one_layer = dataclasses.replace(model, num_layers=1, remat=remat)
+    return _kept_for_backward(of_one_layer, config.data.row_length, config.train.label_smoothing)[1]
+
+  # One layer of the encoder and one of the decoder have three attentions, of which the decoder's layer has two.
+  share = {Remat.LAYER: 2 / 3, Remat.ATTENTION: 1 / 3}[model.remat]
+  return round(share * (a_row(Remat.NONE) - a_row(model.remat)))
 
 
 def _state(config: Config) -> Memory:
@@ -145,15 +163,7 @@ def _kept(config: Config, rows: int) -> int:
   def backward_of(params: Any, rows: jax.Array, keys: jax.Array) -> Any:
     return jax.vjp(lambda params: task.batch_sums(config, params, rows, keys).loss, params)[1]
 
-  jaxpr = jax.make_jaxpr(backward_of)(parameter_shapes(config.model), batch, keys).jaxpr
-  # An array and its reshaped form take the same memory.
-  shaped = {equation.outvars[0]: equation.invars[0] for equation in jaxpr.eqns if equation.primitive.name == "reshape"}
-
-  def original(var: Any) -> Any:
-    return original(shaped[var]) if var in shaped else var
-
-  kept = {original(var) for var in jaxpr.outvars if not isinstance(var, Literal)} - set(jaxpr.invars)
-  return sum(var.aval.size * var.aval.dtype.itemsize for var in kept)
+  return kept_bytes(jax.make_jaxpr(backward_of)(parameter_shapes(config.model), batch, keys).jaxpr)
 
 
 def flops(config: Config) -> Flops:
@@ -227,12 +237,13 @@ def _row_of_table_2(model: AnyModelConfig) -> str | None:
   return {(6, 512, 2048, 8, 64, 64): "base", (6, 1024, 4096, 16, 64, 64): "big"}.get(sizes)
 
 
-def _flags(config: Config) -> dict[str, int]:
-  return {
+def _flags(config: Config) -> dict[str, int | str]:
+  flags: dict[str, int | str] = {
     "data.row_length": config.data.row_length,
     "train.batch_tokens": config.train.batch_tokens,
     "train.accumulation": config.train.accumulation,
   }
+  return flags | ({"model.remat": config.model.remat.value} if isinstance(config.model, ModelConfig) else {})
 
 
 def data(config: Config) -> dict[str, Any]:
@@ -251,8 +262,9 @@ def data(config: Config) -> dict[str, Any]:
 def fit(config: Config, budget: int, devices: int = 1) -> Config:
   """The config with the paper's batch of 25,000 tokens per side, in `budget` bytes on each device.
 
-  It has as few micro-batches as fit. The row length is halved only if not even
-  one row at a time fits, because longer sentences are then left out.
+  For each kind of rematerialisation it has as few micro-batches as fit. Of these
+  it takes the one with the lowest `cost`. The row length is halved only if not
+  even one row at a time fits, because longer sentences are then left out.
 
   Raises:
     InputError: nothing fits.
@@ -260,21 +272,45 @@ def fit(config: Config, budget: int, devices: int = 1) -> Config:
   row_length = config.data.row_length
   shortest = min(row_length, max(_SHORTEST_ROW, config.data.max_length))
   while row_length >= shortest and _state(config).total <= budget:
-    rows = max(1, round(_PAPER_BATCH / row_length / devices)) * devices
-    choices = [_with_batch(config, row_length, rows, parts) for parts in range(1, rows // devices + 1)]
-
-    def fits(choice: Config) -> bool:
-      return memory(choice, devices).total <= budget
-
-    # Two micro-batches need a second sum of gradients. Beyond two, more micro-batches need less memory.
-    best = 0 if fits(choices[0]) else bisect.bisect_left(choices, True, lo=1, key=fits)
-    if best < len(choices):
-      return choices[best]
+    fitted = [_with_fewest_parts(kind, budget, devices, row_length) for kind in _kinds_of_remat(config)]
+    if choices := [choice for choice in fitted if choice]:
+      return min(choices, key=functools.partial(cost, devices=devices))
     row_length //= 2
   raise InputError(
     f"the model does not fit in {gigabytes(budget)}: parameters, gradients and optimizer alone take "
     f"{gigabytes(_state(config).total)}"
   )
+
+
+def cost(config: Config, devices: int = 1) -> float:
+  """The time of an update on one device in operations: those of all matmuls, and those missed for memory.
+
+  Each micro-batch reads the parameters twice, writes their gradients, and reads
+  and writes the sum of gradients. An accelerator computes about 300 operations
+  in the time of a byte (an H100 has 990e12 in bfloat16 and 3.35e12 bytes a second).
+  """
+  parts, moved = config.train.accumulation, 5 * _bytes(parameter_shapes(config.model))
+  return flops(config).step / devices + _OPERATIONS_PER_BYTE * parts * moved
+
+
+def _kinds_of_remat(config: Config) -> list[Config]:
+  """The config with each kind of rematerialisation, or the config alone if its model has none."""
+  if not isinstance(config.model, ModelConfig):
+    return [config]
+  return [dataclasses.replace(config, model=dataclasses.replace(config.model, remat=remat)) for remat in Remat]
+
+
+def _with_fewest_parts(config: Config, budget: int, devices: int, row_length: int) -> Config | None:
+  """The paper's batch in as few micro-batches as fit in `budget` bytes; None if one row at a time does not fit."""
+  rows = max(1, round(_PAPER_BATCH / row_length / devices)) * devices
+  choices = [_with_batch(config, row_length, rows, parts) for parts in range(1, rows // devices + 1)]
+
+  def fits(choice: Config) -> bool:
+    return memory(choice, devices).total <= budget
+
+  # Two micro-batches need a second sum of gradients. Beyond two, more micro-batches need less memory.
+  best = 0 if fits(choices[0]) else bisect.bisect_left(choices, True, lo=1, key=fits)
+  return choices[best] if best < len(choices) else None
 
 
 def _with_batch(config: Config, row_length: int, rows: int, accumulation: int) -> Config:

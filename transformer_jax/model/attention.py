@@ -7,8 +7,9 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.rematerialisation import rematerialise
 from transformer_jax.ops import shared_matmul
 
 WEIGHTS = "attention_weights"  # the name of the weights in the collection "intermediates", for every model
@@ -131,16 +132,17 @@ class MultiHeadAttention(nn.Module):
   ) -> jax.Array:
     """Queries from `x` `[query, model]` attend to the result of `keys_values` -> `[query, model]`."""
 
-    def dropout(weights: jax.Array) -> jax.Array:
-      self.sow("intermediates", WEIGHTS, weights)
-      return self.dropout(weights, deterministic=deterministic)
+    def attend(self: "MultiHeadAttention", query: jax.Array, keys: jax.Array, values: jax.Array) -> jax.Array:
+      def dropout(weights: jax.Array) -> jax.Array:
+        self.sow("intermediates", WEIGHTS, weights)
+        return self.dropout(weights, deterministic=deterministic)
 
-    query = self.query(x)
-    if self.config.fused_attention and not deterministic:
-      heads = fused_attention(query, keys, values, mask)
-    else:
-      heads = scaled_dot_product_attention(query, keys, values, mask, dropout)
-    return self.output(heads)  # [query, heads, d_v] -> [query, model]
+      if self.config.fused_attention and not deterministic:
+        return fused_attention(query, keys, values, mask)
+      return scaled_dot_product_attention(query, keys, values, mask, dropout)
+
+    heads = rematerialise(attend, self.config.remat is Remat.ATTENTION)
+    return self.output(heads(self, self.query(x), keys, values))  # [query, heads, d_v] -> [query, model]
 
   def __call__(self, x: jax.Array, source: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
     """Queries from `x` `[query, model]`, keys and values from `source` `[key, model]` -> `[query, model]`."""

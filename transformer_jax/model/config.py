@@ -30,6 +30,18 @@ class Activation(enum.Enum):
   SWISH = "swish"
 
 
+class Remat(enum.Enum):
+  """The part of the forward pass that the backward pass computes a second time, to keep less in memory meanwhile.
+
+  `layer` keeps only the input of each layer and the output of the encoder. `attention` keeps the queries, keys and
+  values of each attention, but not its weights.
+  """
+
+  NONE = "none"
+  LAYER = "layer"
+  ATTENTION = "attention"
+
+
 class Start(enum.Enum):
   """The token that the decoder reads first, and that no output has."""
 
@@ -110,6 +122,9 @@ class ModelConfig(AnyModelConfig):
     logits_bias: a bias on the logits; the paper has none.
     start: the token that the decoder reads first: `bos`, or `pad` in a vocabulary without BOS.
     dtype: the type of matmuls (see `Dtype`).
+    remat: what the backward pass computes a second time to save memory (see `Remat`); it changes no gradient beyond
+      rounding. `attention` saves nothing with `fused_attention`, which never keeps the weights. On a CPU neither saves
+      anything without a flag of XLA (docs/performance.md).
     fused_attention: whether updates compute eq. 1 with cuDNN's kernel, which never stores the attention weights. It
       needs an NVIDIA GPU, bfloat16, no attention dropout, and d_k = d_v, a multiple of 8 up to 128. Validation and
       decoding run without it, on any device. It has not been run on a GPU.
@@ -136,6 +151,7 @@ class ModelConfig(AnyModelConfig):
   logits_bias: bool = False
   start: Start = Start.BOS
   dtype: Dtype = Dtype.FLOAT32
+  remat: Remat = Remat.NONE
   fused_attention: bool = False
 
   def __post_init__(self):

@@ -6,8 +6,9 @@ import jax
 from transformer_jax.model import cache as caching
 from transformer_jax.model.attention import MultiHeadAttention
 from transformer_jax.model.cache import KeysValues, Stored
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.feed_forward import FeedForward
+from transformer_jax.model.rematerialisation import rematerialise
 from transformer_jax.model.sublayer import Sublayer, layer_norm
 
 
@@ -100,9 +101,14 @@ class Decoder(nn.Module):
     deterministic: bool,
   ) -> jax.Array:
     """`[target, model]` over memory `[source, model]` -> `[target, model]`."""
-    memories = [None] * len(self.layers) if memory is None else self.memory_keys_values(memory)
-    for layer, keys_values in zip(self.layers, memories, strict=True):
-      x = layer(x, keys_values, self_mask, cross_mask, deterministic=deterministic)
+
+    def apply(layer: DecoderLayer, x: jax.Array, memory: jax.Array | None) -> jax.Array:
+      keys_values = None if memory is None else layer.cross_attention.keys_values(memory)
+      return layer(x, keys_values, self_mask, cross_mask, deterministic=deterministic)
+
+    apply_layer = rematerialise(apply, self.config.remat is Remat.LAYER)
+    for layer in self.layers:
+      x = apply_layer(layer, x, memory)
     return self.norm(x) if self.config.pre_norm else x
 
   def step(

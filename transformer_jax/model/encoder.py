@@ -4,8 +4,9 @@ import flax.linen as nn
 import jax
 
 from transformer_jax.model.attention import MultiHeadAttention
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.feed_forward import FeedForward
+from transformer_jax.model.rematerialisation import rematerialise
 from transformer_jax.model.sublayer import Sublayer, layer_norm
 
 
@@ -39,6 +40,10 @@ class Encoder(nn.Module):
       self.norm = layer_norm(self.config)
 
   def __call__(self, x: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
+    def apply(layer: EncoderLayer, x: jax.Array) -> jax.Array:
+      return layer(x, mask, deterministic=deterministic)
+
+    apply_layer = rematerialise(apply, self.config.remat is Remat.LAYER)
     for layer in self.layers:
-      x = layer(x, mask, deterministic=deterministic)
+      x = apply_layer(layer, x)
     return self.norm(x) if self.config.pre_norm else x

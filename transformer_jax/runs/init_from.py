@@ -21,7 +21,7 @@ from transformer_jax.runtime.progress import say
 from transformer_jax.training.task import task_of
 
 # They say how a model is trained, and nothing of what its parameters mean: the new run's own count.
-_OF_TRAINING = {"dropout", "attention_dropout", "dtype", "fused_attention"}
+_OF_TRAINING = {"dropout", "attention_dropout", "dtype", "remat", "fused_attention"}
 
 
 def open_other(config: Config, *, accept_edits: bool = False) -> Run | None:

@@ -1,0 +1,39 @@
+"""The rules for what a backward pass keeps, on functions whose results are all kept."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from transformer_jax.analysis.activations import kept_bytes
+
+X = jax.ShapeDtypeStruct((3, 5), jnp.float32)
+W = jax.ShapeDtypeStruct((5, 7), jnp.bfloat16)
+MARGIN = 1.1
+
+
+def bytes_of(function, *shapes):
+  return kept_bytes(jax.make_jaxpr(function)(*shapes).jaxpr)
+
+
+@pytest.mark.parametrize(
+  ("function", "expected"),
+  [
+    (lambda x: (x, jnp.zeros((11, 13))), 0),  # inputs and constants
+    (lambda x: jnp.sin(x), 3 * 5 * 4),
+    (lambda x: (y := jnp.sin(x), y.reshape(15), y.T), 3 * 5 * 4),  # one array in three shapes
+    (lambda x: jnp.broadcast_to(jnp.sin(x)[:, None], (3, 17, 5)), 3 * 5 * 4),  # the small array is kept
+    (lambda x: x > 0, 3 * 5),
+    (lambda x: jnp.exp(x), 2 * 3 * 5 * 4),  # with the softmax's denominator
+    (lambda x: jnp.where(jnp.broadcast_to(jnp.sin(x[0]), (3, 5)) > 0, x, 0), 3 * 5 * 4),
+  ],
+)
+def test_float32(function, expected):
+  assert bytes_of(function, X) == round(MARGIN * expected)
+
+
+def test_a_bfloat16_operand_of_a_matmul_takes_four_bytes():
+  def both(x, w):
+    operand, other = x.astype(jnp.bfloat16), jnp.sin(x).astype(jnp.bfloat16)
+    return operand, other, (operand @ w).sum()
+
+  assert bytes_of(both, X, W) == round(MARGIN * (3 * 5 * 4 + 3 * 5 * 2 + 2))
