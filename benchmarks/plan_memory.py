@@ -43,9 +43,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Planned and allocated memory.", allow_abbrev=False)
   add = parser.add_argument
-  add(
-    "configs", nargs="*", default=CONFIGS, metavar="CONFIG", help="files (default: base, big, rows of Table 3)"
-  )
+  add("configs", nargs="*", default=CONFIGS, metavar="CONFIG", help="files (default: base, big, rows of Table 3)")
   add("--devices", type=int, default=8, metavar="N", help="devices that share a batch (default 8)")
   report.add_arguments(parser, with_peers=False)
   return parser.parse_args()

@@ -1,4 +1,4 @@
-"""CTranslate2 with the model that `transformer-jax export` wrote, in float32 or with 8-bit integers."""
+"""CTranslate2 with the model that `transformer-jax export` wrote, in float32, in float16 or with 8-bit integers."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
     ctranslate2.Translator(
       str(exported),
       device=job["device"],
-      compute_type="int8" if "int8" in exported.name else "float32",
+      compute_type=exported.name.split()[1] if " " in exported.name else "float32",
       inter_threads=inter,
       intra_threads=job["threads"] // inter,
     )

@@ -1,0 +1,64 @@
+"""The time to prepare a batch, and a training step with the next batch prepared meanwhile, as in training."""
+
+import functools
+import itertools
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import part
+import sizes
+import training
+
+from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pipeline import Batches
+from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.runtime import devices
+
+STEPS = 20
+
+
+def measure(model: ModelConfig, row_length: int, tokens: int, distinct: int) -> part.Rows:
+  """The row of a model; `distinct` packed rows on disk are drawn from."""
+  config = sizes.config(model, row_length, tokens)
+  step = training.prepare(config)
+  state = step.state
+  with tempfile.TemporaryDirectory() as folder:
+    file = Path(folder) / "rows.npy"
+    np.save(file, np.resize(step.rows, (distinct, *step.rows.shape[1:])))
+    packed = PackedRows(np.load(file, mmap_mode="r"), PackingReport(), "")
+    batches = Batches(packed, len(step.rows), 0)
+    start = time.perf_counter()
+    jax.block_until_ready([devices.shard(batches[i]) for i in range(STEPS)])
+    preparing = (time.perf_counter() - start) / STEPS
+    numbers = itertools.count()
+
+    def run(prepared: bool) -> Any:
+      nonlocal state
+      batch = devices.shard(batches[next(numbers)]) if prepared else step.batch
+      state, metrics = step.compiled(state, batch)
+      return metrics
+
+    jax.block_until_ready([run(False), run(True)])
+    same, prepared = (training.seconds_of(functools.partial(run, which), STEPS) for which in (False, True))
+  return [
+    {
+      "ms to prepare a batch": 1e3 * preparing,
+      "ms a step, the same batch": 1e3 * same,
+      "ms a step, the next batch": 1e3 * prepared,
+      "steps ahead": same / preparing,
+    }
+  ]
+
+
+def cases(tiny: bool) -> dict[str, part.Case]:
+  size = (32, 128, 50) if tiny else (128, 25_088, 100_000)
+  return {name: functools.partial(measure, model, *size) for name, model in list(sizes.models(tiny).items())[:1]}
+
+
+if __name__ == "__main__":
+  part.run(cases)
