@@ -99,6 +99,11 @@ def test_an_integer_is_a_float():
     ("train", {"peak_learning_rate": 0.0}),
     ("train", {"scheduled_sampling": "linear"}),  # the Transformer reads no tokens of its own
     ("train", {"sampling_k": 0.5}),
+    ("train", {"patience": -1}),
+    ("train", {"clip_norm": -1.0}),
+    ("train", {"weight_decay": -0.1, "optimizer": "adamw"}),
+    ("train", {"weight_decay": 0.1}),
+    ("train", {"warmup_steps": 4001, "steps": 4000, "schedule": "cosine"}),
     ("train", {"sampling_least": 1.0}),
     ("decode", {"beam_size": 0}),
     ("decode", {"length_penalty": -0.1}),
@@ -142,6 +147,8 @@ def test_no_key_takes_what_is_not_a_number(group, key, value):
     ({"train": {"batch_tokens": 127}}, ["train.batch_tokens", "data.row_length"]),
     ({"data": {"bpe_dropout": 0.1, "pieces": "unigram"}}, ["data.bpe_dropout", "data.pieces"]),
     ({"data": {"unigram_alpha": 0.1}}, ["data.unigram_alpha", "data.pieces"]),
+    ({"train": {"patience": 3}, "data": {"validation": ""}}, ["train.patience", "data.validation"]),
+    ({"train": {"best_by": "bleu"}, "evaluate": {"sentences": 0}}, ["train.best_by", "evaluate.sentences"]),
     (
       {"model": {"learned_positions": True, "max_positions": 305}},
       ["model.max_positions", "decode.max_source_length", "decode.extra_length"],

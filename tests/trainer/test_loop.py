@@ -22,7 +22,7 @@ from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
-from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
+from transformer_jax.config import BestBy, Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
@@ -135,6 +135,40 @@ def test_a_run_with_random_pieces_in_parts_equals_a_run_in_one(prefix, tmp_path,
   with pytest.raises(InputError, match=r"config\.data\.bpe_dropout is 0\.0, but the run in .* was begun with 0\.2"):
     loop.train(fixed, epath.Path(tmp_path / "parts"))
   assert_same_bits(*[runs.open(tmp_path / name).model().params for name in ("whole", "parts")])
+
+
+LOSSES = {1: 5.0, 2: 3.0, 3: float("nan"), 4: 3.5, 5: 2.0, 6: 2.5, 7: 2.2, 8: 9.0}
+OF_VALIDATION = {"perplexity": 2.0, "accuracy": 0.5, "chrf": 1.0}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("best_by", BestBy)
+def test_a_run_stops_early_and_goes_on_with_more_patience(prefix, tmp_path, monkeypatch, capfd, best_by):
+  lines = [{"loss": loss, "bleu": 10 - loss, **OF_VALIDATION} for loss in LOSSES.values()]
+  if best_by is BestBy.BLEU:  # then the loss says nothing
+    lines = [{**line, "loss": float(step)} for step, line in enumerate(lines)]
+  made = []
+
+  def measure(self, params):
+    made.append(lines[len(made)])
+    return made[-1]
+
+  monkeypatch.setattr(TranslationValidation, "measure", measure)
+  config = tiny(prefix, steps=8, save_every=0, keep=1, patience=2, best_by=best_by)
+  config.evaluate.every = 1
+  loop.train(config, epath.Path(tmp_path / "run"))
+  said = capfd.readouterr().err
+  assert len(made) == 4 and "stopped early after step 4, as the validation" in said and "of step 2 was" in said
+  assert f"{best_by} of step 2" in (tmp_path / "run" / "train.log").read_text()
+  loop.train(config, epath.Path(tmp_path / "run"))
+  assert len(made) == 4 and "the run is finished: it stopped early after step 4" in capfd.readouterr().err
+  found = runs.open(tmp_path / "run").checkpoints
+  assert (found.best, found.last) == (2, 4)
+  config.train.patience = 3
+  loop.train(config, epath.Path(tmp_path / "run"))
+  assert len(made) == 8 and "stopped early after step 8" in capfd.readouterr().err
+  assert runs.open(tmp_path / "run").checkpoints.best == 5
+  assert runs.open(tmp_path / "run").model("best").step == 5
 
 
 @pytest.mark.long

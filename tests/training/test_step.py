@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.model.example import float64, random_params, random_state
-from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.config import Config, DataConfig, Optimizer, Schedule, TrainConfig
 from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, pack
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pipeline import Batch, Batches, PackedRows
@@ -196,6 +196,23 @@ def test_devices_and_accumulation_change_nothing(one_device, count, accumulation
   for one, other in zip(history, one_device[1], strict=True):
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=2e-5), one, other)
   jax.tree.map(functools.partial(np.testing.assert_allclose, atol=2e-6), state.params, one_device[0].params)
+
+
+@pytest.mark.long
+def test_clipping_decay_and_cosine_are_the_same_on_eight_devices():
+  """The norm to clip is that of the gradients of all devices together."""
+  recipe = {"optimizer": Optimizer.ADAMW, "weight_decay": 0.1, "clip_norm": 0.05, "schedule": Schedule.COSINE}
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, steps=STEPS, **recipe))
+  packed_rows, found = PackedRows(packed(copying_pairs(60)), PackingReport(), ""), []
+  for count in (1, 8):
+    step = over(count, functools.partial(train_step, config, TASK), out_axes=(None, None))
+    batches = Batches(packed_rows, ROWS, config.train.seed, multiple=count)
+    state = placed(jax.jit(functools.partial(init_state, config, TASK))(), count)
+    for i in range(2):
+      state, metrics = step(state, shares(batches[i], count))
+      assert metrics["gradient_norm"] > 0.1 and metrics["learning_rate"] > 1e-3
+    found.append(jax.device_get(state))
+  jax.tree.map(functools.partial(np.testing.assert_allclose, atol=2e-6), found[0].params, found[1].params)
 
 
 def test_the_loss_falls(one_device):

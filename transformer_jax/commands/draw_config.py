@@ -116,6 +116,8 @@ def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_schedule(args: argparse.Namespace) -> "Figure":
+  from transformer_jax.config import Schedule
+
   given = args.warmup or []
   for value in given:
     require_option("--warmup", value, value > 0, "positive")
@@ -123,6 +125,8 @@ def draw_schedule(args: argparse.Namespace) -> "Figure":
   require_option("--steps", args.steps, args.steps is None or args.steps > 1, "2 or more")
   config, _ = _config(args)
   d_model, train = config.model.d_model, config.train
+  if train.schedule is not Schedule.INVERSE_SQUARE_ROOT:
+    raise InputError(f"config.train.schedule is {train.schedule.value}, but the picture is that of inverse-square-root")
   others = [max(1, train.warmup_steps // 2), 2 * train.warmup_steps] if args.warmup is None else args.warmup
   peak = train.peak_learning_rate
   factor = 1.0 if peak is None else peak * (d_model * train.warmup_steps) ** 0.5

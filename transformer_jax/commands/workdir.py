@@ -24,7 +24,7 @@ def add_workdir_arguments(
     type=_step,
     default="last",
     metavar="N|last|best",
-    help=f"{step}: that of step N, the last (default), or the best by validation loss",
+    help=f"{step}: that of step N, the last (default), or the best by validation",
   )
   parser.add_argument(
     "--accept-edits",
@@ -62,8 +62,8 @@ def runs_to_restore(args: argparse.Namespace, command: str) -> "list[Run]":
 
   devices.require_devices()
   opened = [runs.open(workdir, accept_edits=args.accept_edits) for workdir in args.workdir]
-  which = {"last": ", the last", "best": ", the best by validation loss"}.get(args.step, "")
   for run in opened:
+    which = {"last": ", the last", "best": f", the best by {run.config.train.best_by}"}.get(args.step, "")
     registry.require_command(run.config.model, command, run.path)
     there = run.checkpoints
     step = {"last": there.last, "best": there.best}.get(args.step, args.step)

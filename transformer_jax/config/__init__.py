@@ -1,6 +1,7 @@
 """An experiment as typed dataclasses, its JSON form and its flags."""
 
 from transformer_jax.config.experiment import (
+  BestBy,
   Config,
   Corpus,
   DataConfig,
@@ -9,11 +10,14 @@ from transformer_jax.config.experiment import (
   Document,
   EvaluateConfig,
   LengthPenalty,
+  Optimizer,
   PieceKind,
+  Schedule,
   TrainConfig,
 )
 
 __all__ = [
+  "BestBy",
   "Config",
   "Corpus",
   "DataConfig",
@@ -22,6 +26,8 @@ __all__ = [
   "Document",
   "EvaluateConfig",
   "LengthPenalty",
+  "Optimizer",
   "PieceKind",
+  "Schedule",
   "TrainConfig",
 ]

@@ -49,6 +49,32 @@ class Decay(enum.Enum):
   INVERSE_SIGMOID = "inverse-sigmoid"
 
 
+class Optimizer(enum.Enum):
+  """How gradients become updates (see `training/optimizer.py`)."""
+
+  ADAM = "adam"
+  ADAMW = "adamw"
+
+
+class Schedule(enum.Enum):
+  """The learning rate after the warmup (see `training/schedule.py`)."""
+
+  INVERSE_SQUARE_ROOT = "inverse-square-root"
+  COSINE = "cosine"
+  LINEAR = "linear"
+  CONSTANT = "constant"
+
+
+class BestBy(enum.Enum):
+  """What tells the best checkpoint: the lowest validation loss, or the highest BLEU."""
+
+  LOSS = "loss"
+  BLEU = "bleu"
+
+  def __str__(self) -> str:
+    return {"loss": "validation loss", "bleu": "validation BLEU"}[self.value]
+
+
 class LengthPenalty(enum.Enum):
   """How a hypothesis' log-probability becomes its score (see `decoding/beam_search.py`)."""
 
@@ -165,6 +191,15 @@ class TrainConfig:
       is `batch_tokens // row_length` rows over all devices and hosts.
     accumulation: the micro-batches per batch, to save memory; the result is the
       same.
+    optimizer: `adam`, as in the paper, or `adamw`, which also decays the weights
+      (Loshchilov and Hutter 2019).
+    weight_decay: the factor of that decay, times the learning rate, in each
+      update; parameters with one axis, such as biases, are left out.
+    clip_norm: the largest norm of all gradients together; larger ones are scaled
+      down to it. 0, as in the paper, is no limit.
+    schedule: the learning rate after the warmup: `inverse-square-root`, as in
+      the paper; `cosine` or `linear`, which fall to 0 after the last of `steps`;
+      or `constant`.
     warmup_steps: the updates in which the learning rate rises (eq. 3).
     peak_learning_rate: the learning rate at `warmup_steps`; none means that of
       eq. 3, (d_model * warmup_steps) ** -0.5.
@@ -195,13 +230,22 @@ class TrainConfig:
       are at the start, those of `embeddings` or of `init_from`.
     log_every: the steps between two lines of the log.
     save_every: the steps between two checkpoints; 0 saves only at the end.
-    keep: the number of last checkpoints to keep; the best by validation loss is
+    keep: the number of last checkpoints to keep; the best by validation is
       kept, too.
+    best_by: what tells the best checkpoint: the validation `loss`, or `bleu` on
+      the first `evaluate.sentences` validation sentences.
+    patience: the run ends if so many validations in a row were not better than
+      the best before them; each best one is saved. `steps` stays the upper
+      bound. 0 means that the run never ends before it.
   """
 
   steps: int = 100_000
   batch_tokens: int = 25_000
   accumulation: int = 1
+  optimizer: Optimizer = Optimizer.ADAM
+  weight_decay: float = 0.0
+  clip_norm: float = 0.0
+  schedule: Schedule = Schedule.INVERSE_SQUARE_ROOT
   warmup_steps: int = 4000
   peak_learning_rate: float | None = None
   beta1: float = 0.9
@@ -220,17 +264,20 @@ class TrainConfig:
   log_every: int = 100
   save_every: int = 1000
   keep: int = 3
+  best_by: BestBy = BestBy.LOSS
+  patience: int = 0
 
   def __post_init__(self):
     for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
       require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
-    for name in ("save_every", "max_skipped"):
+    for name in ("save_every", "max_skipped", "patience"):
       require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
     for name in ("beta1", "beta2", "label_smoothing", "sampling_least", "ema_decay"):
       require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
     require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
     require(1 <= self.sampling_k < math.inf, "train.sampling_k", self.sampling_k, "at least 1")
     require(self.seed >= 0, "train.seed", self.seed, "0 or more")
+    self._check_optimizer()
     rate = self.peak_learning_rate
     require(rate is None or 0 < rate < math.inf, "train.peak_learning_rate", rate, "positive or None")
     require(
@@ -245,6 +292,27 @@ class TrainConfig:
       self.freeze_embeddings,
       "false without config.train.embeddings and config.train.init_from, as random embeddings say nothing",
     )
+
+  def _check_optimizer(self) -> None:
+    for name in ("weight_decay", "clip_norm"):
+      require(0 <= getattr(self, name) < math.inf, f"train.{name}", getattr(self, name), "0 or more")
+    require(
+      not self.weight_decay or self.optimizer is Optimizer.ADAMW,
+      "train.weight_decay",
+      self.weight_decay,
+      "0 unless config.train.optimizer is adamw",
+    )
+    require(
+      not self.ends_at_last_step or self.warmup_steps <= self.steps,
+      "train.warmup_steps",
+      self.warmup_steps,
+      f"at most config.train.steps = {self.steps} with config.train.schedule={self.schedule.value}",
+    )
+
+  @property
+  def ends_at_last_step(self) -> bool:
+    """Whether the learning rate of each update depends on `steps`."""
+    return self.schedule in (Schedule.COSINE, Schedule.LINEAR)
 
 
 @dataclass
@@ -337,6 +405,7 @@ class Config:
       "none, except for the recurrent models that translate",
     )
     self._check_pieces()
+    self._check_best()
     even = self.data.row_length % 2 == 0
     require(
       even or not self.model.needs_cudnn,
@@ -363,3 +432,16 @@ class Config:
     if data.samples_pieces and not data.tokenizer and not self.train.init_from:  # their vocabulary is learned
       kind = PieceKind.BPE if data.bpe_dropout else PieceKind.UNIGRAM
       require(data.pieces is kind, "data.pieces", data.pieces.value, f"{kind.value} with config.{sampled}")
+
+  def _check_best(self) -> None:
+    train, evaluate = self.train, self.evaluate
+    validates = bool(self.data.validation) and evaluate.every > 0
+    expected = "0 without config.data.validation and config.evaluate.every"
+    require(not train.patience or validates, "train.patience", train.patience, expected)
+    scored = self.model.translates and evaluate.sentences > 0
+    require(
+      train.best_by is BestBy.LOSS or scored,
+      "train.best_by",
+      train.best_by.value,
+      "loss for a model that does not translate, and if config.evaluate.sentences is 0",
+    )

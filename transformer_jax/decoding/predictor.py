@@ -36,7 +36,7 @@ class Predictor:
 
     Args:
       workdir: the run folder, or the run that `runs.open` made of it.
-      step: which checkpoint: its number, `last`, or `best`, by validation loss.
+      step: which checkpoint: its number, `last`, or `best`, by validation.
 
     Raises:
       InputError: the folder has no run of such a model, or no such checkpoint.

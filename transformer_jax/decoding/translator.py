@@ -132,7 +132,7 @@ class Translator:
     Args:
       workdir: the run folder, or the run that `runs.open` made of it; a list of them for an ensemble. An ensemble has
         the config of the first, with the least `max_source_length` and `extra_length` of all.
-      step: which checkpoint of each: its number, `last`, or `best`, by validation loss.
+      step: which checkpoint of each: its number, `last`, or `best`, by validation.
 
     Raises:
       InputError: not a run folder, no such checkpoint in it, or runs with different vocabularies.

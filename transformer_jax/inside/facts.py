@@ -91,7 +91,7 @@ def _of_training(config: Config, log: Log) -> dict[str, str]:
 def _checkpoints(run: Run) -> str:
   found = run.checkpoints
   steps = ", ".join(f"{step:,}" for step in found.steps[-20:]) or "none"
-  return f"{steps}; the best by validation loss is {found.best:,}" if found.best is not None else steps
+  return f"{steps}; the best by {run.config.train.best_by} is {found.best:,}" if found.best is not None else steps
 
 
 def _of_data(config: Config, history: list[dict[str, Any]]) -> dict[str, str]:

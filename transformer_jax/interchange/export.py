@@ -20,7 +20,7 @@ def export(
     workdir: the run folder, or the run that `runs.open` made of it.
     output: the folder to write, which must be new or empty. It is there only when it is complete.
     to: the name of a format in `formats.FORMATS`.
-    step: which checkpoint: its number, `last`, or `best`, by validation loss.
+    step: which checkpoint: its number, `last`, or `best`, by validation.
     options: the option of the format; None is its default.
 
   Returns:

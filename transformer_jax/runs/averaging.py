@@ -40,7 +40,7 @@ def average(
     output: the folder to write, which must be new or empty.
     last: how many checkpoints.
     minutes: if given, only checkpoints at least so far apart in time are taken, from the newest backwards.
-    step: the newest of them: a step's number, `last`, or `best`, by validation loss.
+    step: the newest of them: a step's number, `last`, or `best`, by validation.
 
   Returns:
     The steps of the checkpoints, newest first.

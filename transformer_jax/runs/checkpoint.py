@@ -19,14 +19,14 @@ from transformer_jax.training.step import TrainState
 
 
 class Restored(NamedTuple):
-  """What was saved: the state, and the numbers that the log goes on from, if there were any."""
+  """What was saved: the state, and the numbers that the loop goes on from, if there were any."""
 
   state: TrainState
   log: Mapping[str, Any] | None
 
 
 class Checkpoints:
-  """The checkpoints of a run: the last `keep` and the best by validation loss, and all while somebody reads them.
+  """The checkpoints of a run: the last `keep` and the best by validation, and all while somebody reads them.
 
   Every host has the whole state, so only the main one writes and reads. The others hear from it what it has read.
   """
@@ -38,20 +38,27 @@ class Checkpoints:
       _set_aside_damaged_losses(workdir)
       self._writer = files.Writer(workdir, keep)
 
-  def save(self, state: TrainState, validation_loss: float | None, log: Mapping[str, Any] | None = None) -> None:
+  def save(
+    self,
+    state: TrainState,
+    validation_loss: float | None,
+    log: Mapping[str, Any] | None = None,
+    score: float | None = None,
+  ) -> None:
     """Writes the state in the background; a checkpoint counts only when it is whole.
 
     Args:
       state: what is saved; it names the step.
       validation_loss: the loss that tells the best checkpoint, if it was measured at this step.
-      log: numbers that the log goes on from.
+      log: numbers that the loop goes on from.
+      score: a score that tells the best checkpoint in place of the loss; the highest is the best.
     """
     step = int(state.step)
     if self._writer is None or step in self._writer.steps():
       return
     copies = jax.tree.map(np.array, _items(state))  # as the next update reuses the memory
     numbers = None if log is None else jax.tree.map(np.float64, log)
-    self._writer.save(step, copies, numbers, validation_loss)
+    self._writer.save(step, copies, numbers, validation_loss, score)
 
   def restore(self, abstract: TrainState) -> Restored | None:
     """The last state on every local device, or None at the beginning of a run.
@@ -120,7 +127,7 @@ def _set_aside_damaged_losses(workdir: epath.Path) -> None:
   """Orbax reads every checkpoint's validation loss when it begins; a checkpoint is as good without it."""
   for step in files.finished(workdir):
     try:
-      reading.validation_loss(workdir, step)
+      reading.rank(workdir, step)
     except ValueError:
       folder = files.folder_of(workdir, step) / files.METRICS
       say(f"{folder} is damaged: the checkpoint of step {step} counts as one without a validation loss")

@@ -3,8 +3,8 @@
 params, optimizer   the state, and average, the moving one of params, if kept
 sums                checksums of these
 previous            the step of the checkpoint that was saved before
-log                 what the next line of the log is made of so far
-metrics             the validation loss, if it was measured
+log                 what the next line of the log is made of so far, and other numbers that the loop goes on from
+metrics             the validation loss, if it was measured, and a score if that tells the best checkpoint
 """
 
 import contextlib
@@ -32,7 +32,12 @@ from transformer_jax.runtime.errors import RunError, first_line, writing
 
 PARAMS, OPTIMIZER, AVERAGE = "params", "optimizer", "average"
 SUMS, PREVIOUS, LOG, METRICS = "sums", "previous", "log", "metrics"
-LOSS = "validation_loss"
+LOSS, SCORE = "validation_loss", "score"
+
+
+def rank(metrics: Mapping[str, float]) -> float:
+  """The number of which the best checkpoint has the least: minus its score if it has one, or its validation loss."""
+  return -metrics[SCORE] if SCORE in metrics else metrics[LOSS]
 
 
 def folder_of(workdir: epath.Path, step: int) -> epath.Path:
@@ -119,23 +124,20 @@ def _with_sums(arrays: Mapping[str, Any], **others: Any) -> ocp.args.Composite:
 
 
 class Writer:
-  """Writes the checkpoints of a run; keeps the last `keep`, the best by validation loss, and all that somebody reads.
+  """Writes the checkpoints of a run; keeps the last `keep`, the best by validation, and all that somebody reads.
 
   Raises:
     RunError: the disk refuses it; so do the methods.
   """
 
   def __init__(self, workdir: epath.Path, keep: int):
-    def loss(metrics: dict[str, float]) -> float:
-      return metrics[LOSS]
-
-    best = preservation_policy.BestN(get_metric_fn=loss, reverse=True, n=1, keep_checkpoints_without_metrics=False)
+    best = preservation_policy.BestN(get_metric_fn=rank, reverse=True, n=1, keep_checkpoints_without_metrics=False)
     policy = preservation_policy.AnyPreservationPolicy(
       [preservation_policy.LatestN(keep), best, _WhileRead(workdir / CHECKPOINTS)]
     )
     alone = ocp.options.MultiprocessingOptions(primary_host=0, active_processes={0})
     options = ocp.CheckpointManagerOptions(
-      preservation_policy=policy, best_fn=loss, best_mode="min", create=False, multiprocessing_options=alone
+      preservation_policy=policy, best_fn=rank, best_mode="min", create=False, multiprocessing_options=alone
     )
     self._workdir = workdir
     _say_errors_once()
@@ -148,12 +150,17 @@ class Writer:
     return self._manager.all_steps()
 
   def save(
-    self, step: int, arrays: Mapping[str, Any], log: Mapping[str, Any] | None, validation_loss: float | None
+    self,
+    step: int,
+    arrays: Mapping[str, Any],
+    log: Mapping[str, Any] | None,
+    validation_loss: float | None,
+    score: float | None = None,
   ) -> None:
     """Writes a checkpoint in the background; it counts only when it is whole."""
     previous = ocp.args.JsonSave({"step": max(self.steps(), default=None)})
     others = {PREVIOUS: previous} | ({} if log is None else {LOG: ocp.args.StandardSave(log)})
-    metrics = None if validation_loss is None else {LOSS: validation_loss}
+    metrics = None if validation_loss is None else {LOSS: validation_loss} | ({} if score is None else {SCORE: score})
     with _saving(self._workdir):
       saved = self._manager.save(step, args=_with_sums(arrays, **others), metrics=metrics)
     if not saved:

@@ -46,28 +46,29 @@ def finished(workdir: epath.Path) -> Finished:
 
 
 def _best(workdir: epath.Path, steps: Sequence[int]) -> int | None:
-  losses: dict[int, float] = {}
+  numbers: dict[int, float] = {}
   for step in steps:
     with contextlib.suppress(ValueError):  # training says so when it goes on
-      loss = validation_loss(workdir, step)
-      if loss is not None and math.isfinite(loss):
-        losses[step] = loss
+      number = rank(workdir, step)
+      if number is not None and math.isfinite(number):
+        numbers[step] = number
   # Of equal ones the newest, as that is the one that training keeps.
-  return min(losses, key=lambda step: (losses[step], -step), default=None)
+  return min(numbers, key=lambda step: (numbers[step], -step), default=None)
 
 
-def validation_loss(workdir: epath.Path, step: int) -> float | None:
-  """The validation loss that a checkpoint was saved with, if any.
+def rank(workdir: epath.Path, step: int) -> float | None:
+  """The validation loss that a checkpoint was saved with, or minus its score; None if it has none.
 
   Raises:
     ValueError: the file that tells is damaged.
   """
   path = files.folder_of(workdir, step) / files.METRICS / files.METRICS
   try:
-    return float(json.loads(untrusted.read_bytes(path, untrusted.LARGEST_JSON))[files.LOSS])
+    values = json.loads(untrusted.read_bytes(path, untrusted.LARGEST_JSON))
+    return files.rank({key: float(value) for key, value in values.items()})
   except FileNotFoundError:
     return None
-  except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+  except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
     raise ValueError(f"{path} has no {files.LOSS}") from error
 
 
@@ -77,7 +78,7 @@ def newest_whole(workdir: epath.Path, read: Callable[[int], Item], step: Step = 
   Args:
     workdir: the run folder.
     read: reads the checkpoint of a step.
-    step: a number; `best`, by validation loss; or `last`, in whose place an older one is read where it is damaged.
+    step: a number; `best`, by validation; or `last`, in whose place an older one is read where it is damaged.
 
   Raises:
     InputError: there is no such step.

@@ -18,7 +18,7 @@ from transformer_jax.runtime.progress import say
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
   *(f"data.{key}" for key in ("train", "validation", "test", "cache_dir", "data_dir", "tokenizer")),
-  *(f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "accumulation")),
+  *(f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "accumulation", "patience")),
   *("decode", "evaluate", "debug"),  # and all that is in them
 }
 
@@ -140,6 +140,12 @@ def _require_same(run: Run, config: Config) -> None:
     )
   before = serialization.flat(run.config)
   changed = {key: value for key, value in serialization.flat(config).items() if value != before[key]}
+  if "train.steps" in changed and config.train.ends_at_last_step:
+    raise InputError(
+      f"config.train.steps is {config.train.steps}, but the run in {run.path} was begun with "
+      f"{run.config.train.steps}, on which config.train.schedule={config.train.schedule.value} depends: "
+      "set it back, or use another --workdir"
+    )
   for key, value in changed.items():
     if not _FREE & {key, key.split(".")[0]}:
       raise InputError(

@@ -117,7 +117,7 @@ class Run:
 
     Args:
       command: for which the model must be; None for any.
-      step: which checkpoint: its number, `last`, or `best`, by validation loss.
+      step: which checkpoint: its number, `last`, or `best`, by validation.
 
     Raises:
       InputError: the run is of a model for something else, has no such checkpoint or none at all, or is damaged; or JAX

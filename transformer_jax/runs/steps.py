@@ -12,7 +12,7 @@ class Finished(NamedTuple):
   Attributes:
     steps: oldest first.
     last: the newest of them, or None where there is none.
-    best: the one of the lowest validation loss, or None where none has a validation loss.
+    best: the one of the lowest validation loss or the highest score, or None where none was measured.
   """
 
   steps: tuple[int, ...]

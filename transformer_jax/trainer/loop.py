@@ -9,12 +9,12 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from etils import epath
 
-from transformer_jax.config import Config
+from transformer_jax.config import BestBy, Config
 from transformer_jax.data import tokenizers
 from transformer_jax.data.epochs import EpochBatches
 from transformer_jax.data.pipeline import Batches
@@ -28,6 +28,7 @@ from transformer_jax.runtime.errors import InputError, RunError, writing
 from transformer_jax.runtime.progress import COLUMNS, Progress, doing, say
 from transformer_jax.runtime.wording import counted
 from transformer_jax.trainer import checks
+from transformer_jax.trainer.early_stopping import EarlyStopping
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
 from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
 from transformer_jax.training.embeddings import with_vectors
@@ -93,6 +94,18 @@ def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, Word
   return tokenizer, found
 
 
+class Validated(NamedTuple):
+  """The numbers of a validation that tell the best checkpoint.
+
+  Attributes:
+    loss: the validation loss.
+    score: the score that tells the best one in place of the loss; the highest is the best.
+  """
+
+  loss: float
+  score: float | None
+
+
 class Trainer:
   """This process' part of a training run, from its start to its end."""
 
@@ -107,6 +120,7 @@ class Trainer:
     accept_edits: bool = False,
   ):
     self._config, self._task, self._accept_edits = config, task, accept_edits
+    self._stopping = EarlyStopping(config.train.patience)
     with hosts.collective_errors():
       self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
       with doing("packing the validation and test text"):
@@ -133,6 +147,8 @@ class Trainer:
 
   def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, MetricsAccumulator]:
     say(f"resuming after step {int(restored.state.step)}")
+    if stopping := (restored.log or {}).get("stopping"):
+      self._stopping.restore(stopping)
     if isinstance(self._batches, EpochBatches):
       # Without a place the epochs are counted from the first one.
       self._batches.begin_at((restored.log or {}).get("place") or {"epoch": 0, "first_row": 0})
@@ -160,20 +176,20 @@ class Trainer:
     first = int(self._state.step)
     number, numbers = 0, hosts.MaximumOverHosts()  # the signal that ends the run, on all hosts after the same step
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
-      for step in range(first + 1, train.steps + 1):
+      for step in range(first + 1, train.steps + 1) if not self._stopping.is_over else ():
         self._update(step)
         last = step == train.steps
         if last or _due(step, train.log_every):
           progress.note(self._log(step))
-        validation_loss = None
-        if last or _due(step, self._config.evaluate.every):
-          validation_loss = self._evaluate(step, progress)
+        validated = self._evaluate(step, progress) if last or _due(step, self._config.evaluate.every) else None
+        is_best = validated is not None and self._is_best(step, validated)
         # Read once: a signal that comes while the state is saved must not end the loop before the next save.
         number = numbers.highest(received[0] if received else 0)
-        if last or number or _due(step, train.save_every):
-          self._save(step, validation_loss)
+        over = self._stopping.is_over
+        if last or number or over or is_best or _due(step, train.save_every):
+          self._save(step, validated)
         progress.update(1)
-        if number:
+        if number or over:
           break
       self._close()
     number = number or numbers.highest(received[0] if received else 0, wait=True)
@@ -181,11 +197,16 @@ class Trainer:
       name = signal.Signals(number).name
       say(f"stopped by {name} after step {int(self._state.step)}; the same command resumes from there")
       sys.exit(128 + number)
-    if self._updates and devices.is_main_host():
-      text = planned_and_seen(self._config, int(self._updates), self._seconds)
+    if self._stopping.is_over:
+      self._say_over(first)
+    if self._updates:
+      self._write_log(planned_and_seen(self._config, int(self._updates), self._seconds))
+    self._report()
+
+  def _write_log(self, text: str) -> None:
+    if devices.is_main_host():
       with writing(self._workdir / LOG):
         append(self._workdir / LOG, f"{_now()} step {int(self._state.step)}: {text}\n")
-    self._report()
 
   def _report(self) -> None:
     """Reports the model's folder and its scores on the test text, or those of the last validation without one."""
@@ -214,11 +235,33 @@ class Trainer:
     self._metrics.add(metrics)
     self._metrics.wait(devices.steps_in_flight())
 
-  def _save(self, step: int, validation_loss: float | None) -> None:
+  def _is_best(self, step: int, validated: Validated) -> bool:
+    """Whether early stopping counts this validation and it is the best so far."""
+    counts = self._stopping.patience and _due(step, self._config.evaluate.every)
+    rank = validated.loss if validated.score is None else -validated.score
+    return bool(counts) and self._stopping.add(step, rank)
+
+  def _say_over(self, first: int) -> None:
+    """Reports that early stopping has ended the run, now or before it was started at step `first`."""
+    step, stopping = int(self._state.step), self._stopping
+    done = "the run is finished: it stopped early" if step == first else "stopped early"
+    text = (
+      f"{done} after step {step}, as the {self._config.train.best_by} of step {stopping.best_step} was the best of the "
+      f"last {counted(stopping.waited + 1, 'validations')}; --step best chooses its checkpoint, and a higher "
+      "config.train.patience goes on"
+    )
+    say(textwrap.fill(text, COLUMNS, subsequent_indent="  "))
+    if step != first:
+      self._write_log(text)
+
+  def _save(self, step: int, validated: Validated | None) -> None:
     numbers: dict[str, Any] = self._metrics.interval().to_dict()
+    if self._stopping.patience:
+      numbers["stopping"] = self._stopping.numbers()
     if isinstance(self._batches, EpochBatches):
       numbers["place"] = self._batches.place(step)
-    self._checkpoints.save(self._state, validation_loss, numbers)
+    loss, score = validated or (None, None)
+    self._checkpoints.save(self._state, loss, numbers, score)
 
   def _log(self, step: int) -> str:
     line = self._metrics.flush(step)
@@ -246,7 +289,7 @@ class Trainer:
       "config.train.warmup_steps"
     )
 
-  def _evaluate(self, step: int, progress: Progress) -> float | None:
+  def _evaluate(self, step: int, progress: Progress) -> Validated | None:
     if not self._config.data.validation:
       return None
     with self._metrics.clock_stopped(), doing(f"step {step}: validating"):
@@ -256,7 +299,7 @@ class Trainer:
     text = f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}{scores}"
     self._validated = textwrap.fill(text, COLUMNS, subsequent_indent="  ")
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
-    return float(line["loss"])
+    return Validated(float(line["loss"]), line["bleu"] if self._config.train.best_by is BestBy.BLEU else None)
 
   def _close(self) -> None:
     with doing("saving the last checkpoint"):

@@ -1,33 +1,55 @@
-"""Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (§5.3), and the moving average of the parameters."""
+"""Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (§5.3), AdamW, and the moving average of the parameters."""
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from transformer_jax.config import Config
+from transformer_jax.config import Config, Optimizer, Schedule
 from transformer_jax.training import embeddings
-from transformer_jax.training.schedule import inverse_square_root
+from transformer_jax.training.schedule import after_warmup, inverse_square_root
 
 
 def learning_rate(config: Config) -> optax.Schedule:
   """The learning rate schedule of the config."""
-  train = config.train
-  return inverse_square_root(config.model.d_model, train.warmup_steps, train.peak_learning_rate)
+  train, d_model = config.train, config.model.d_model
+  if train.schedule is Schedule.INVERSE_SQUARE_ROOT:
+    return inverse_square_root(d_model, train.warmup_steps, train.peak_learning_rate)
+  peak = train.peak_learning_rate
+  return after_warmup(
+    train.schedule, (d_model * train.warmup_steps) ** -0.5 if peak is None else peak, train.warmup_steps, train.steps
+  )
 
 
 def optimizer(config: Config) -> optax.GradientTransformation:
-  """The optimizer of the config, as an optax chain.
+  """The optimizer of the config, as an optax chain; it gets the gradients of the whole batch, on all devices.
 
-  With `config.train.freeze_embeddings` the gradients of the tables of embeddings become 0 before Adam sees them. So
-  Adam's moments of a table stay 0, and the table stays as it is to the last bit.
+  With g the gradients, n the norm of all of them together, Adam's update u, the learning rate r and parameters p:
+
+    g <- g min(1, clip_norm / n)          if `clip_norm` is not 0
+    p <- p - r u                          Adam
+    p <- p - r (u + weight_decay p)       AdamW (Loshchilov and Hutter 2019, as in optax and torch)
+
+  Weights of one axis, such as biases and the gains of LayerNorm, do not decay. With `config.train.freeze_embeddings`
+  the gradients of the tables of embeddings become 0 before Adam sees them. So Adam's moments of a table stay 0, and the
+  table stays as it is to the last bit.
   """
   train = config.train
   frozen = [optax.masked(optax.set_to_zero(), embeddings.tables)] if train.freeze_embeddings else []
+  clipped = [optax.clip_by_global_norm(train.clip_norm)] if train.clip_norm else []
+  decayed = [optax.add_decayed_weights(train.weight_decay, _decays)] if train.optimizer is Optimizer.ADAMW else []
   return optax.chain(
     *frozen,
+    *clipped,
     optax.scale_by_adam(train.beta1, train.beta2, train.epsilon),
+    *decayed,
+    *(frozen if decayed else []),  # frozen tables do not decay either
     optax.scale_by_learning_rate(learning_rate(config)),
   )
+
+
+def _decays(params: optax.Params) -> optax.Params:
+  """The tree of `params` with True for each parameter that decays."""
+  return jax.tree.map(lambda leaf: leaf.ndim > 1, params)
 
 
 def updates_made(state: optax.OptState) -> jax.Array:

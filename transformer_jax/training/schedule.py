@@ -1,7 +1,9 @@
-"""The learning rate: warmup, then the inverse square root of the step (§5.3, eq. 3)."""
+"""The learning rate: warmup, then the inverse square root of the step (§5.3, eq. 3), or another curve."""
 
 import jax.numpy as jnp
 import optax
+
+from transformer_jax.config import Schedule
 
 
 def inverse_square_root(d_model: int, warmup_steps: int, peak: float | None = None) -> optax.Schedule:
@@ -30,3 +32,34 @@ def inverse_square_root(d_model: int, warmup_steps: int, peak: float | None = No
     return scale * jnp.minimum(step**-0.5, step * warmup_steps**-1.5)
 
   return schedule
+
+
+def after_warmup(kind: Schedule, peak: float, warmup_steps: int, steps: int) -> optax.Schedule:
+  r"""A linear warmup, then one of optax's schedules. Steps s count from 1, and T = steps + 1 - warmup_steps.
+
+    up to warmup_steps    peak s / warmup_steps
+    constant              peak
+    linear                peak (1 - (s - warmup_steps) / T)
+    cosine                peak (1 + cos(pi (s - warmup_steps) / T)) / 2
+
+  The rate would be 0 in the step after the last one, so that every update has an effect.
+
+  Args:
+    kind: the curve after the warmup, another than the inverse square root.
+    peak: the rate at step `warmup_steps`.
+    warmup_steps: the updates in which the rate rises.
+    steps: the updates of the whole run.
+
+  Returns:
+    A function of optax's count of updates.
+  """
+  length = steps + 1 - warmup_steps
+  match kind:
+    case Schedule.COSINE:
+      rest = optax.cosine_decay_schedule(peak, length)
+    case Schedule.LINEAR:
+      rest = optax.linear_schedule(peak, 0.0, length)
+    case _:
+      rest = optax.constant_schedule(peak)
+  joined = optax.join_schedules([optax.linear_schedule(0.0, peak, warmup_steps), rest], [warmup_steps])
+  return lambda count: jnp.asarray(joined(jnp.asarray(count) + 1), jnp.float32)
