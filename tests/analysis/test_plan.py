@@ -40,7 +40,13 @@ def with_model(config, **changes):
 
 
 @pytest.mark.parametrize(
-  "changes", [{}, {"pre_norm": True, "attention_bias": True}, {"share_embeddings": False, "share_logits": False}]
+  "changes",
+  [
+    {},
+    {"pre_norm": True, "attention_bias": True},
+    {"share_embeddings": False, "share_logits": False},
+    {"encoder_layers": 3, "decoder_layers": 1},
+  ],
 )
 def test_parts_add_up_to_what_is_initialised(changes):
   config = with_model(SMALL, **changes)

@@ -80,6 +80,8 @@ def test_an_integer_is_a_float():
     ("model", {"d_k": 0}),
     ("model", {"d_v": -1}),
     ("model", {"attention_window": 0}),
+    ("model", {"encoder_layers": 0}),
+    ("model", {"decoder_layers": -1}),
     ("model", {"d_model": 15, "num_heads": 3}),
     ("model", {"dropout": 1.0}),
     ("model", {"attention_dropout": -0.1}),

@@ -32,6 +32,7 @@ OPTIONS = [
   {"share_embeddings": False},
   {"share_logits": False, "attention_window": 3, "activation": Activation.GELU, "dropout": 0.2},
   {"share_embeddings": False, "share_logits": False, "pre_norm": True, "num_layers": 1, "attention_dropout": 0.1},
+  {"encoder_layers": 3, "decoder_layers": 1},
 ]
 
 

@@ -84,7 +84,6 @@ def refused(folder, message):
     ("normalize_before", True, "normalize_before is True, but must be False: the model here has nothing else"),
     ("static_position_embeddings", False, "static_position_embeddings is False, but must be True"),
     ("tie_word_embeddings", False, "tie_word_embeddings is False"),
-    ("decoder_layers", 3, "decoder_layers is 3, but must be 2: encoder and decoder have the same sizes here"),
     ("decoder_ffn_dim", 31, "decoder_ffn_dim is 31, but must be 29"),
     ("activation_function", "tanh", "activation_function is 'tanh', but must be one of relu, "),
     ("vocab_size", 284, "vocab_size is 284, but must be 283, the pieces in vocab.json"),

@@ -50,12 +50,12 @@ def transformer(
     source_mask, target_mask = (within(mask, config.attention_window) for mask in (source_mask, target_mask))
 
   memory = enter(source_table, params.get("source_positions"), source, source_positions)
-  for i in range(config.num_layers):
+  for i in range(config.encoder_depth):
     memory = encoder_layer(encoder[f"layers_{i}"], memory, source_mask, pre_norm=config.pre_norm)
   memory = layer_norm(encoder["norm"], memory) if config.pre_norm else memory
 
   x = enter(target_table, params.get("target_positions"), target, target_positions)
-  for i in range(config.num_layers):
+  for i in range(config.decoder_depth):
     x = decoder_layer(decoder[f"layers_{i}"], x, memory, target_mask, cross_mask, pre_norm=config.pre_norm)
   x = layer_norm(decoder["norm"], x) if config.pre_norm else x
   return x @ output_table.T + params.get("logits_bias", 0)

@@ -44,6 +44,7 @@ class Example:
 
 
 OPTIONS = {"pre_norm": True, "learned_positions": True, "attention_bias": True, "attention_window": 3}
+OPTIONS |= {"encoder_layers": 1, "decoder_layers": 3}
 
 
 @pytest.fixture(scope="module", params=[{}, pytest.param(OPTIONS, marks=pytest.mark.long)])

@@ -98,8 +98,19 @@ def test_decoder_layer(inputs):
     {"num_layers": 1, "share_embeddings": False, "d_v": None, "num_heads": 11},
     {"num_layers": 1, "pre_norm": True, "learned_positions": True, "share_embeddings": False, "share_logits": False},
     {"num_layers": 1, "attention_window": 2},
+    {"encoder_layers": 3, "decoder_layers": 1},
   ],
-  ids=["paper", "pre_norm-bias", "learned_positions", "logits_bias", "own_logits", "own_source", "all", "window"],
+  ids=[
+    "paper",
+    "pre_norm-bias",
+    "learned_positions",
+    "logits_bias",
+    "own_logits",
+    "own_source",
+    "all",
+    "window",
+    "deep_encoder",
+  ],
 )
 def test_logits(changes, inputs):
   config = options(**changes)

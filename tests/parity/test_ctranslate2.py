@@ -21,6 +21,7 @@ OPTIONS = {
   "the paper's": {},
   "pre-norm": {"pre_norm": True, "attention_bias": True, "activation": Activation.GELU},
   "own tables": {"share_embeddings": False, "share_logits": False, "activation": Activation.GELU_TANH},
+  "deep encoder": {"encoder_layers": 3, "decoder_layers": 1},
   "learned positions": {"learned_positions": True, "max_positions": 131, "layer_norm_epsilon": 1e-3},
 }
 # The sums of the library's matmuls are in another order.

@@ -21,6 +21,7 @@ EPSILON = {"layer_norm_epsilon": 1e-5}
 OPTIONS = {
   "the paper's": EPSILON,
   "other options": {**EPSILON, "attention_bias": True, "activation": Activation.GELU, "share_embeddings": False},
+  "deep encoder": {**EPSILON, "encoder_layers": 3, "decoder_layers": 1},
   "tanh": {**EPSILON, "activation": Activation.GELU_TANH},
 }
 

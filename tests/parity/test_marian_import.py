@@ -25,7 +25,7 @@ OPTIONS = {
   "as OPUS-MT": {},
   "separate embeddings": {"share_encoder_decoder_embeddings": False, "activation_function": "relu"},
   "begins with another piece": {
-    **{"decoder_start_token_id": 7, "activation_function": "gelu"},
+    **{"decoder_start_token_id": 7, "activation_function": "gelu", "decoder_layers": 1},
     "search": {"num_beams": 4, "length_penalty": 0.8, "early_stopping": True, "renormalize_logits": True},
     **{f"{stack}_attention_heads": 1 for stack in ("encoder", "decoder")},
   },

@@ -168,7 +168,7 @@ def test_a_run_stops_early_and_goes_on_with_more_patience(prefix, tmp_path, monk
   loop.train(config, epath.Path(tmp_path / "run"))
   assert len(made) == 8 and "stopped early after step 8" in capfd.readouterr().err
   assert runs.open(tmp_path / "run").checkpoints.best == 5
-  assert runs.open(tmp_path / "run").model("best").step == 5
+  assert runs.open(tmp_path / "run").model(step="best").step == 5
 
 
 @pytest.mark.long

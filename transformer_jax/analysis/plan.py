@@ -233,7 +233,9 @@ def build_report(
 def _row_of_table_2(model: AnyModelConfig) -> str | None:
   if not isinstance(model, ModelConfig):
     return None
-  sizes = (model.num_layers, model.d_model, model.d_ff, model.num_heads, model.head_dim_k, model.head_dim_v)
+  if model.encoder_depth != model.decoder_depth:
+    return None
+  sizes = (model.encoder_depth, model.d_model, model.d_ff, model.num_heads, model.head_dim_k, model.head_dim_v)
   return {(6, 512, 2048, 8, 64, 64): "base", (6, 1024, 4096, 16, 64, 64): "big"}.get(sizes)
 
 

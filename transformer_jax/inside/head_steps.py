@@ -66,8 +66,8 @@ def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 
       f"the run holds a {registry.name_of(model)} model, but the steps are drawn for the family {registry.FIRST} "
       "alone: take a run of it"
     )
-  layer = model.num_layers if layer is None else layer
-  require_option("--layer", layer, 1 <= layer <= model.num_layers, f"from 1 to {model.num_layers}")
+  layer = model.encoder_depth if layer is None else layer
+  require_option("--layer", layer, 1 <= layer <= model.encoder_depth, f"from 1 to {model.encoder_depth}")
   require_option("--head", head, 1 <= head <= model.num_heads, f"from 1 to {model.num_heads}")
   require_text(sentence, "the sentence")
   if not sentence.strip():

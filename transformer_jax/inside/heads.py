@@ -91,7 +91,10 @@ def heads(
 def lines_to_translate(translator: Translator, pairs: Sequence[tuple[str, str]]) -> int:
   """The number of lines that `heads` translates: all of them with the whole model, and once without each head."""
   model = _require_transformer(translator)
-  return len(pairs) * (1 + len(_MODULES) * model.num_layers * model.num_heads)
+  layers = sum(
+    {"encoder": model.encoder_depth, "decoder": model.decoder_depth}[stack] for stack, _ in _MODULES.values()
+  )
+  return len(pairs) * (1 + layers * model.num_heads)
 
 
 def weight_statistics(attentions: Iterable[Attention]) -> dict[str, np.ndarray]:

@@ -35,7 +35,7 @@ class _Parts:
         self._embedding("Input Embedding", "target_embedding" if shared else "own_source_embedding", "source"),
         self._positions("source"),
       ),
-      self._model.num_layers,
+      self._model.encoder_depth,
       (
         layers.sublayer("attention", layers.attention("attention")),
         layers.sublayer("feed_forward", layers.feed_forward()),
@@ -53,7 +53,7 @@ class _Parts:
       "decoder",
       "target tokens, shifted right [target]",
       (embedding, self._positions("target")),
-      model.num_layers,
+      model.decoder_depth,
       (
         layers.sublayer("self", layers.attention("self_attention")),
         layers.sublayer("cross", layers.attention("cross_attention", key="source")),

@@ -116,7 +116,8 @@ def _spec(config: ModelConfig, arrays: _Arrays) -> Any:
   common = import_module("ctranslate2.specs.common_spec")
   activation = getattr(common.Activation, _ACTIVATIONS[config.activation])
   made = import_module("ctranslate2.specs.transformer_spec").TransformerSpec
-  spec = made.from_config(config.num_layers, config.num_heads, pre_norm=config.pre_norm, activation=activation)
+  layers = config.encoder_depth, config.decoder_depth
+  spec = made.from_config(layers, config.num_heads, pre_norm=config.pre_norm, activation=activation)
   target = arrays["target_embedding/table"]
   spec.encoder.embeddings[0].weight = arrays.get("own_source_embedding/table", target)
   spec.decoder.embeddings.weight = target

@@ -91,8 +91,8 @@ def names(config: ModelConfig) -> list[Name]:
   """Every parameter of the model in both libraries but `BIAS`; those that one of them does not have are among them."""
   return [
     *(Name(ours, theirs, Layout.TABLE) for ours, theirs in _tables(config).items()),
-    *of_layers(_ENCODER_LAYER, config.num_layers),
-    *of_layers(_DECODER_LAYER, config.num_layers),
+    *of_layers(_ENCODER_LAYER, config.encoder_depth),
+    *of_layers(_DECODER_LAYER, config.decoder_depth),
   ]
 
 
@@ -161,7 +161,8 @@ def _config(config: Config, model: ModelConfig) -> dict[str, Any]:
     "vocab_size": model.vocab_size,
     "decoder_vocab_size": model.vocab_size,
     "d_model": model.d_model,
-    **{f"{stack}_layers": model.num_layers for stack in stacks},
+    "encoder_layers": model.encoder_depth,
+    "decoder_layers": model.decoder_depth,
     **{f"{stack}_ffn_dim": model.d_ff for stack in stacks},
     **{f"{stack}_attention_heads": model.num_heads for stack in stacks},
     "activation_function": ACTIVATIONS[model.activation],

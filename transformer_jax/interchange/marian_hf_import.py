@@ -92,7 +92,11 @@ def _model(config: Settings, pieces: PieceList) -> ModelConfig:
   if not config.truth("scale_embedding", False):
     raise config.wrong("scale_embedding", "True: the model here multiplies its embeddings by sqrt(d_model)")
   sizes = {}
-  for ours, name in {"num_layers": "layers", "d_ff": "ffn_dim", "num_heads": "attention_heads"}.items():
+  layers = [config.whole(f"{stack}_layers", least=1) for stack in ("encoder", "decoder")]
+  sizes["num_layers"] = layers[0]
+  if layers[0] != layers[1]:
+    sizes["encoder_layers"], sizes["decoder_layers"] = layers
+  for ours, name in {"d_ff": "ffn_dim", "num_heads": "attention_heads"}.items():
     sizes[ours] = config.whole(f"encoder_{name}", least=1)
     config.require(f"decoder_{name}", [sizes[ours]], "encoder and decoder have the same sizes here")
   width, size = config.whole("d_model", least=2), len(pieces.pieces)
@@ -220,7 +224,7 @@ def _arrays(config: Config, pieces: PieceList, weights: Weights) -> dict[str, np
   """The parameters by our names."""
   model = config.model
   assert isinstance(model, ModelConfig)
-  if model.num_layers > len(weights.shapes):
+  if max(model.encoder_depth, model.decoder_depth) > len(weights.shapes):
     raise InputError(f"{weights.path} has fewer arrays than the model has layers: take all files from one folder")
   shapes, names = shapes_of(config), marian_hf.names(model)
   expected = {**shapes_there(shapes, names), marian_hf.BIAS: (1, model.vocab_size)}

@@ -50,7 +50,7 @@ def empty(config: ModelConfig, memory: Memory | None, max_length: int, beams: in
   """The cache before the first of at most `max_length` tokens of `beams` hypotheses."""
   keys = jnp.zeros((max_length * beams, config.num_heads, config.head_dim_k), config.dtype.value)
   values = jnp.zeros((max_length * beams, config.num_heads, config.head_dim_v), config.dtype.value)
-  past = tuple(store((keys, values)) for _ in range(config.num_layers))
+  past = tuple(store((keys, values)) for _ in range(config.decoder_depth))
   return Cache(past, memory, ancestors=jnp.zeros((beams, max_length), jnp.int32))
 
 

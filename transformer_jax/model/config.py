@@ -99,6 +99,8 @@ class ModelConfig(AnyModelConfig):
     vocab_size: entries of the one vocabulary, shared by both languages; the
       tokenizer learns exactly that many.
     num_layers: N, the layers of the encoder, and as many of the decoder.
+    encoder_layers: the layers of the encoder, if the decoder has another number; None is num_layers.
+    decoder_layers: the layers of the decoder; None is num_layers.
     d_model: width of the residual stream.
     d_ff: inner width of the feed-forward layer.
     num_heads: h, the number of attention heads.
@@ -132,6 +134,8 @@ class ModelConfig(AnyModelConfig):
 
   vocab_size: int = 37_000
   num_layers: int = 6
+  encoder_layers: int | None = None
+  decoder_layers: int | None = None
   d_model: int = 512
   d_ff: int = 2048
   num_heads: int = 8
@@ -157,6 +161,9 @@ class ModelConfig(AnyModelConfig):
   def __post_init__(self):
     for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions"):
       require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
+    for name in ("encoder_layers", "decoder_layers"):
+      value = getattr(self, name)
+      require(value is None or value > 0, f"model.{name}", value, "positive or None")
     for name in ("d_k", "d_v"):
       value = getattr(self, name)
       require(value is None or value > 0, f"model.{name}", value, "positive or None")
@@ -185,6 +192,16 @@ class ModelConfig(AnyModelConfig):
       ("d_v", d_v, d_v == d_k, f"d_k = {d_k}"),
     ):
       require(fits, f"model.{key}", value, f"{expected} with config.model.fused_attention")
+
+  @property
+  def encoder_depth(self) -> int:
+    """The layers of the encoder."""
+    return self.num_layers if self.encoder_layers is None else self.encoder_layers
+
+  @property
+  def decoder_depth(self) -> int:
+    """The layers of the decoder."""
+    return self.num_layers if self.decoder_layers is None else self.decoder_layers
 
   @property
   def head_dim_k(self) -> int:

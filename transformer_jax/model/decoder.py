@@ -87,7 +87,7 @@ class Decoder(nn.Module):
   cross: bool = True
 
   def setup(self):
-    self.layers = [DecoderLayer(self.config, self.cross) for _ in range(self.config.num_layers)]
+    self.layers = [DecoderLayer(self.config, self.cross) for _ in range(self.config.decoder_depth)]
     if self.config.pre_norm:
       self.norm = layer_norm(self.config)
 

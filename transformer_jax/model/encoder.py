@@ -35,7 +35,7 @@ class Encoder(nn.Module):
   config: ModelConfig
 
   def setup(self):
-    self.layers = [EncoderLayer(self.config) for _ in range(self.config.num_layers)]
+    self.layers = [EncoderLayer(self.config) for _ in range(self.config.encoder_depth)]
     if self.config.pre_norm:
       self.norm = layer_norm(self.config)
 

@@ -1,0 +1,75 @@
+"""`clean`: what is written, what is reported, and how it ends."""
+
+import pytest
+
+from transformer_jax.__main__ import main
+
+PAIRS = [
+  ("a house", "ein Haus"),
+  ("", "leer"),
+  ("a house", "ein Haus"),  # a duplicate
+  ("same\ttext", "SAME  text"),
+  ("one", "eins zwei drei vier"),
+  ("a house", "das Haus"),
+  ("last \u2028 line", "letzte Zeile"),
+]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+  for side, language in enumerate(("en", "de")):
+    (tmp_path / f"in.{language}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS), newline="\n")
+  return ["clean", "--data", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
+
+
+def lines(path):
+  return path.read_bytes().decode().split("\n")[:-1]
+
+
+def written(tmp_path):
+  return [*zip(lines(tmp_path / "out.en"), lines(tmp_path / "out.de"), strict=True)]
+
+
+def test_what_is_kept_and_what_is_left_out(corpus, tmp_path, capfd):
+  left_out = tmp_path / "left.tsv"
+  flags = ["--no-copies", "--max-ratio", "3", "--duplicates", "pairs", "--left-out", str(left_out)]
+  assert main([*corpus, *flags]) == 0
+  assert written(tmp_path) == [PAIRS[0], PAIRS[5], PAIRS[6]]
+  assert capfd.readouterr().err.splitlines() == [
+    "kept 3 of 7 pairs (42.9%)",
+    "  1 left out: an empty side",
+    "  1 left out: one side 3 times as long as the other",
+    "  1 left out: both sides equal",
+    "  1 left out: the pair occurred before",
+  ]
+  assert [line.split("\t") for line in lines(left_out)] == [
+    ["2", "an empty side", "", "leer"],
+    ["4", "both sides equal", "same text", "SAME  text"],
+    ["5", "one side 3 times as long as the other", *PAIRS[4]],
+    ["3", "the pair occurred before", *PAIRS[2]],
+  ]
+  assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de", "out.en", "out.de", "left.tsv"}
+
+
+@pytest.mark.parametrize(("which", "kept"), [("sources", [0, 3, 4, 6]), ("targets", [0, 3, 4, 5, 6])])
+def test_duplicates_of_one_side(corpus, tmp_path, which, kept):
+  assert main([*corpus, "--duplicates", which]) == 0
+  assert written(tmp_path) == [PAIRS[number] for number in kept]
+
+
+def test_without_flags_only_empty_pairs_are_left_out(corpus, tmp_path):
+  assert main(corpus) == 0
+  assert written(tmp_path) == [pair for pair in PAIRS if all(pair)]
+
+
+def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
+  (tmp_path / "out.de").write_text("old")
+  assert main(corpus) == 2
+  assert "out.de exists already" in capfd.readouterr().err and (tmp_path / "out.de").read_text() == "old"
+  (tmp_path / "out.de").unlink()
+  assert main([*corpus, "--min-length", "99"]) == 1
+  assert "no pair is left, so that nothing was written" in capfd.readouterr().err
+  (tmp_path / "in.de").write_text("eins\n")
+  assert main(corpus) == 2
+  assert "in.de has 1: line i of" in capfd.readouterr().err
+  assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de"}

@@ -1,0 +1,96 @@
+"""The rules of cleaning by their definitions, and duplicates against a set in memory."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.nasty import LINES
+from transformer_jax.data import cleaning, duplicates
+from transformer_jax.data.cleaning import Rules, Unit, rules_by_reason, script_share
+from transformer_jax.runtime.errors import InputError
+
+
+def broken(source: str, target: str, **options) -> list[str]:
+  return [reason for reason, breaks in rules_by_reason(Rules(**options)).items() if breaks(source, target)]
+
+
+@pytest.mark.parametrize(
+  ("source", "target", "options", "expected"),
+  [
+    ("a", "b", {}, []),
+    (" ", "b", {}, ["an empty side"]),
+    ("a b", "a b c", {"min_length": 3}, ["fewer than 3 words"]),
+    ("a b", "a b c", {"max_length": 3}, []),
+    ("a b", "a b c", {"max_length": 2}, ["more than 2 words"]),
+    ("abc", "ab", {"max_length": 2, "unit": Unit.CHARACTERS}, ["more than 2 characters"]),
+    ("a b c", "a", {"max_ratio": 3.5}, []),
+    ("a b c", "a", {"max_ratio": 3.0}, ["one side 3 times as long as the other"]),  # OpusFilter: ratio < threshold
+    ("a", "a b c", {"max_ratio": 3.0}, ["one side 3 times as long as the other"]),
+    ("Straße  x", "STRASSE X ", {"copies": False}, ["both sides equal"]),
+    ("Straße x", "Straße y", {"copies": False}, []),
+    ("a dog, 12", "ein Hund", {"scripts": ("Latin", "Latin")}, []),
+    ("a dog", "собака", {"scripts": ("Latin", "Latin")}, ["letters of another script than Latin and Latin"]),
+    ("a dog 漢", "개", {"scripts": ("Latin", "Hangul"), "script_share": 0.8}, []),
+    ("a d 漢", "개", {"scripts": ("Latin", "Hangul"), "script_share": 0.8}, [
+      "letters of another script than Latin and Hangul"
+    ]),
+  ],
+)  # fmt: skip
+def test_a_pair_is_left_out_for_the_rule_that_it_breaks(source, target, options, expected):
+  assert broken(source, target, **options) == expected
+
+
+@given(LINES)
+def test_the_share_of_a_script_is_that_of_the_names_of_its_letters(text):
+  """A letter is Latin if its name says so; the rare letters without a script count for every script."""
+  letters = [c for c in text if unicodedata.category(c).startswith("L") and ord(c) < 0x250]
+  names = [unicodedata.name(c).startswith("LATIN") or c in "ªº" for c in letters if c != "µ"]
+  kept = "".join(c for c in letters if c != "µ")
+  assert script_share(kept, "Latin") == (sum(names) / len(names) if names else 1.0)
+
+
+def test_languages_are_told_apart():
+  pytest.importorskip("py3langid")
+  english, german = "The little dog runs over the meadow in the park", "Der kleine Hund läuft im Park über die Wiese"
+  reason = ["another language than en and de"]
+  assert broken(english, german, languages=("en", "de")) == []
+  assert broken(german, english, languages=("en", "de")) == broken(english, english, languages=("en", "de")) == reason
+  with pytest.raises(InputError, match="--languages is xx, but must be one of "):
+    rules_by_reason(Rules(languages=("en", "xx")))
+
+
+@pytest.mark.parametrize(
+  ("options", "message"),
+  [
+    ({"min_length": 0}, "--min-length is 0, but must be at least 1"),
+    ({"min_length": 3, "max_length": 2}, "--max-length is 2, but must be at least --min-length, 3"),
+    ({"max_ratio": 1.0}, "--max-ratio is 1.0"),
+    ({"script_share": 0.0}, "--script-share is 0.0"),
+    ({"scripts": ("Latin", "Lation")}, "Unicode has no script 'Lation'"),
+    ({"scripts": ("Latin", "a}|.*")}, "Unicode has no script"),
+  ],
+)
+def test_a_rule_that_cannot_be_is_named(options, message):
+  with pytest.raises(InputError, match=message.replace("|", r"\|").replace("*", r"\*")):
+    rules_by_reason(Rules(**options))
+
+
+@given(st.lists(st.sampled_from(["a", "b", "", "\ud800", "ab", "c d", "e"]), max_size=30))
+def test_duplicates_are_those_of_a_set(tmp_path_factory, items):
+  with duplicates.duplicates_in(tmp_path_factory.mktemp("digests")) as seen:
+    for number, item in enumerate(items):
+      seen.add(3 * number + 1, item)  # numbers may have gaps
+    found = seen.repeated(3 * len(items) + 1)
+  assert [bool(found[3 * number + 1]) for number in range(len(items))] == [
+    item in items[:number] for number, item in enumerate(items)
+  ]
+  assert found.sum() == len(items) - len(set(items))
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch):
+  monkeypatch.setitem(__import__("sys").modules, "py3langid", None)
+  with pytest.raises(InputError, match=r"pip install 'transformer_jax\[clean\]'"):
+    rules_by_reason(Rules(languages=("en", "de")))
+  assert cleaning.EMPTY in rules_by_reason(Rules())

@@ -1,0 +1,129 @@
+"""The files of a cleaned corpus: pairs that pass all rules, those that are left out, and the counts."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Literal
+
+import numpy as np
+
+from transformer_jax.data.cleaning import Rule
+from transformer_jax.data.duplicates import duplicates_in
+from transformer_jax.runtime.errors import RunError, writing
+from transformer_jax.runtime.progress import Progress
+from transformer_jax.runtime.wording import counted
+
+_KEYS = {
+  "pairs": lambda source, target: f"{source}\n{target}",
+  "sources": lambda source, target: source,
+  "targets": lambda source, target: target,
+}
+_REPEATED = {
+  "pairs": "the pair occurred before",
+  "sources": "the source occurred before",
+  "targets": "the target occurred before",
+}
+
+
+@dataclass
+class CleaningReport:
+  """How many pairs were read, and how many were left out for which reason."""
+
+  read: int = 0
+  left_out: Counter[str] = field(default_factory=Counter)
+
+  @property
+  def kept(self) -> int:
+    """The number of pairs that were written."""
+    return self.read - self.left_out.total()
+
+  def describe(self) -> str:
+    """One line for the pairs and an indented line for each reason."""
+    share = f" ({self.kept / self.read:.1%})" if self.read else ""
+    lines = [f"kept {self.kept:,} of {counted(self.read, 'pairs')}{share}"]
+    return "\n  ".join([*lines, *(f"{count:,} left out: {reason}" for reason, count in self.left_out.items())])
+
+
+def clean(
+  pairs: Iterable[tuple[str, str]],
+  rules: Mapping[str, Rule],
+  duplicates: str | None,
+  source: Path,
+  target: Path,
+  left_out: Path | None = None,
+) -> CleaningReport:
+  """Writes the pairs that pass all rules; a file appears only when it is whole.
+
+  Args:
+    pairs: the corpus.
+    rules: the rules by their reasons; the first that a pair breaks counts.
+    duplicates: which of `pairs`, `sources` and `targets` may occur only once; None is none.
+    source, target: the new files.
+    left_out: the new file of what is left out: the number of the pair from 1, the reason, source and target, with tabs
+      between them; a tab in the text becomes a space.
+
+  Raises:
+    InputError: the corpus cannot be read.
+    RunError: no pair is left, or the disk is full.
+  """
+  report = CleaningReport(left_out=Counter(dict.fromkeys(rules, 0)))
+  with writing(source.parent), tempfile.TemporaryDirectory(dir=source.parent, prefix=f".{source.name}.") as name:
+    folder = Path(name)
+    with _text(folder / "left_out", "w") as others:
+      with _text(folder / "passed", "w") as passed, duplicates_in(folder) as seen:
+        for number, pair in _passing(pairs, rules, others, report):
+          passed.write("\n".join([str(number), *pair, ""]))
+          if duplicates:
+            seen.add(number, _KEYS[duplicates](*pair))
+        repeated = seen.repeated(report.read + 1)
+      _write(folder, repeated, _REPEATED.get(duplicates or "", ""), others, report)
+    if not report.kept:
+      counts = "; ".join(f"{count:,} left out: {reason}" for reason, count in report.left_out.items() if count)
+      raise RunError(f"no pair is left, so that nothing was written: {counts}")
+    for new, path in (("source", source), ("target", target), ("left_out", left_out)):
+      if path is not None:
+        shutil.move(folder / new, path)
+  return report
+
+
+def _passing(
+  pairs: Iterable[tuple[str, str]], rules: Mapping[str, Rule], others: IO[str], report: CleaningReport
+) -> Iterator[tuple[int, tuple[str, str]]]:
+  """The pairs that pass all rules, with their numbers from 1; the others are counted and written."""
+  with Progress("pair") as progress:
+    for number, (source, target) in enumerate(pairs, 1):
+      report.read = number
+      reason = next((reason for reason, breaks in rules.items() if breaks(source, target)), None)
+      if reason is None:
+        yield number, (source, target)
+      else:
+        report.left_out[reason] += 1
+        others.write(_line(str(number), reason, source, target))
+      progress.update(1)
+
+
+def _write(folder: Path, repeated: np.ndarray, reason: str, others: IO[str], report: CleaningReport) -> None:
+  """Writes the pairs that passed to `source` and `target`, without repeated ones."""
+  with ExitStack() as stack:
+    passed = stack.enter_context(_text(folder / "passed", "r"))
+    source, target = (stack.enter_context(_text(folder / name, "w")) for name in ("source", "target"))
+    for number, *pair in zip(*[(line.removesuffix("\n") for line in passed)] * 3, strict=True):
+      if repeated[int(number)]:
+        report.left_out[reason] += 1
+        others.write(_line(number, reason, *pair))
+      else:
+        source.write(f"{pair[0]}\n")
+        target.write(f"{pair[1]}\n")
+
+
+def _text(path: Path, mode: Literal["r", "w"]) -> IO[str]:
+  """A UTF-8 file in which only a line feed ends a line."""
+  return open(path, mode, encoding="utf-8", newline="\n")
+
+
+def _line(*fields: str) -> str:
+  return "\t".join(field.replace("\t", " ") for field in fields) + "\n"
