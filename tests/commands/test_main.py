@@ -42,8 +42,8 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
 @pytest.mark.parametrize(
   ("argv", "message"),
   [
-    ([], "a command is missing; there are train, plan, translate, evaluate, score"),
-    (["translat"], "'translat' is not a command (did you mean translate or train?); there are train, plan"),
+    ([], "a command is missing; there are train, plan, translate, backtranslate"),
+    (["translat"], "'translat' is not a command (did you mean translate or backtranslate?); there are train, plan"),
     (["translate"], "required: --workdir"),
     (["translate", "--workdir", "/nowhere"], "/nowhere is not a run folder"),
     (["translate", "--workdir", "W", "--beam-size", "x"], "--beam-size"),
