@@ -11,6 +11,9 @@ import pytest
 from tests.commands.lines import LINES, text
 from tests.example_commands import RESTORING
 from transformer_jax.__main__ import main
+from transformer_jax.decoding import n_best
+from transformer_jax.decoding.minimum_bayes_risk import Utility, ranked
+from transformer_jax.decoding.sampling import SamplingOptions
 
 
 def test_line_i_is_the_translation_of_line_i(run, translator, workdir):
@@ -35,6 +38,53 @@ def test_scores_and_n_best(run, translator, workdir):
       assert translated == translation.text
       assert float(found) == pytest.approx(translation.score, abs=1e-6)
   assert lines[2:4] == ["0.000000\t", ""]
+
+
+def test_lists_in_the_format_of_moses(run, translator, workdir):
+  _, out, _ = run("translate", "--workdir", workdir, "--n-best", 2, "--moses", stdin=text(LINES).encode())
+  found = n_best.read(out.split("\n")[:-1], "out")
+  for candidates, best in zip(found, translator.translate(LINES, n_best=2, return_scores=True), strict=True):
+    assert [candidate.text for candidate in candidates] == [translation.text for translation in best]
+    for (_, features, score), translation in zip(candidates, best, strict=True):
+      assert features["logp"] == pytest.approx(translation.log_probability, abs=1e-6)
+      assert features["length"] == translation.tokens and score == pytest.approx(translation.score, abs=1e-6)
+
+
+def test_minimum_bayes_risk_chooses_from_the_candidates(run, translator, workdir):
+  flags = ["--mbr", "chrf", "--scores"]
+  _, out, _ = run("translate", "--workdir", workdir, *flags, stdin=text(LINES).encode())
+  for line, candidates in zip(out.split("\n"), translator.translate(LINES, n_best=2, return_scores=True), strict=False):
+    [best, *_] = ranked(candidates, Utility.CHRF, drawn=False)
+    assert line == f"{best.score:.6f}\t{best.text}"
+  _, out, _ = run(
+    "translate", "--workdir", workdir, *flags, "--sample", "--seed", 3, "--candidates", 5, stdin=text(LINES).encode()
+  )
+  drawn = translator.translate(LINES, n_best=5, sampling=SamplingOptions(), seed=3, return_scores=True)
+  for line, candidates in zip(out.split("\n"), drawn, strict=False):
+    [best, *_] = ranked(candidates, Utility.CHRF, drawn=True)
+    assert line == f"{best.score:.6f}\t{best.text}"
+
+
+@pytest.mark.parametrize(
+  ("flags", "message"),
+  [
+    (["--candidates", 3], "--candidates is 3, but must be left out without --mbr"),
+    (["--mbr", "bleu", "--n-best", 3], "--n-best is 3, but must be from 1 to --candidates, which is 2"),
+    (["--mbr", "bleu", "--candidates", 3], "n_best is 3, but must be from 1 to beam_size, which is 2"),
+    (["--seed", 3], "--seed is for random choices, but this is a search: add --sample, or leave it out"),
+    (["--sample", "--beam-size", 3], "beam_size is 3, but must be left out with sampling, which has no beam"),
+    (["--prefix", "/nowhere"], "/nowhere does not exist: check the path"),
+  ],
+)
+def test_flags_that_do_not_fit_together(run, translator, workdir, flags, message):
+  assert run("translate", "--workdir", workdir, *flags)[::2] == (2, [f"transformer-jax: error: {message}"])
+
+
+def test_prefixes_come_from_a_file(run, translator, workdir, tmp_path):
+  (tmp_path / "prefixes").write_text("ab\n\n\nc\n\n\n")
+  _, out, _ = run("translate", "--workdir", workdir, "--prefix", tmp_path / "prefixes", stdin=text(LINES).encode())
+  assert out == text(translator.translate(LINES, prefixes=["ab", "", "", "c", "", ""]))
+  assert out.split("\n")[0].startswith("ab") and out.split("\n")[3].startswith("c")
 
 
 def test_a_bad_byte_comes_after_the_lines_before_it(run, translator, workdir):

@@ -15,9 +15,12 @@ from transformer_jax.commands.search import (
   search_options,
 )
 from transformer_jax.commands.workdir import runs_to_restore
+from transformer_jax.runtime.errors import require_option
 
 if TYPE_CHECKING:
+  from transformer_jax.config import Config
   from transformer_jax.decoding.translator import Translation
+_DRAWS = 16
 
 DESCRIPTION = """\
 Translates standard input, one sentence per line, to standard output: line i of the output is the translation of line i
@@ -49,6 +52,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="write each translation's score and a tab before it: its log-probability over its length penalty",
   )
   parser.add_argument(
+    "--moses",
+    action="store_true",
+    help="write translations in the format of Moses: NUMBER ||| TRANSLATION ||| logp= L length= T ||| SCORE, with "
+    "numbers from 0, and no line for translations that are missing",
+  )
+  parser.add_argument(
+    "--mbr",
+    choices=("chrf", "bleu"),
+    help="choose the translation with the least Bayes risk: the one that is most like all candidates by this score. "
+    "With --n-best N and --scores it is the N best and their expected scores",
+  )
+  parser.add_argument(
+    "--candidates",
+    type=int,
+    metavar="N",
+    help=f"the translations that --mbr chooses from: N draws with --sample (default {_DRAWS}), otherwise the N best of "
+    "the beam (default: its size), each weighted by its probability",
+  )
+  parser.add_argument(
     "--long",
     choices=("split", "refuse"),
     default="split",
@@ -66,21 +88,46 @@ def run(args: argparse.Namespace) -> None:
   prefixes = _prefixes(args.prefix) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
-  translator = load(runs_to_restore(args, "translate"), args)
+  runs = runs_to_restore(args, "translate")
+  candidates = _candidates(args, runs[0].config.decode.beam_size)
+  translator = load(runs, args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
-    for translations in translator.translate_lines(
+    found = translator.translate_lines(
       read_lines(source, "standard input"),
       **search_options(args),
       long=args.long,
       more=source.more,
-      n_best=args.n_best,
+      n_best=candidates,
       sampling=sampling,
       seed=args.seed,
       prefixes=prefixes,
       progress=progress.update,
       warn=say,
-    ):
-      output.write("".join(_output_lines(translations, args.n_best, args.scores)))
+    )
+    for number, translations in enumerate(found):
+      best = _ranked(translations, args, runs[0].config) if args.mbr else translations
+      output.write("".join(_output_lines(number, best, args)))
+
+
+def _candidates(args: argparse.Namespace, beam_size: int) -> int:
+  """How many translations of each line are made."""
+  if not args.mbr:
+    require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
+    return args.n_best
+  default = _DRAWS if args.sample else args.beam_size or beam_size
+  candidates = default if args.candidates is None else args.candidates
+  require_option(
+    "--n-best", args.n_best, 0 < args.n_best <= candidates, f"from 1 to --candidates, which is {candidates}"
+  )
+  return candidates
+
+
+def _ranked(translations: "Sequence[Translation]", args: argparse.Namespace, config: "Config") -> "list[Translation]":
+  """The best translations by minimum Bayes risk."""
+  from transformer_jax.decoding.minimum_bayes_risk import Utility, ranked
+
+  scored_as = {"tokenize": config.evaluate.tokenize, "lowercase": config.evaluate.lowercase}
+  return ranked(translations, Utility(args.mbr), drawn=args.sample, **scored_as)[: args.n_best]
 
 
 def _prefixes(name: str) -> Iterator[str]:
@@ -94,7 +141,12 @@ def _prefixes(name: str) -> Iterator[str]:
   return lines_of(path)
 
 
-def _output_lines(translations: "Sequence[Translation]", n_best: int, scores: bool) -> Iterator[str]:
+def _output_lines(number: int, translations: "Sequence[Translation]", args: argparse.Namespace) -> Iterator[str]:
+  if args.moses:
+    from transformer_jax.decoding import n_best
+
+    yield from n_best.lines_of(number, translations)
+    return
   for translation in translations:
-    yield f"{translation.score:.6f}\t{translation.text}\n" if scores else f"{translation.text}\n"
-  yield from itertools.repeat("\n", n_best - len(translations))
+    yield f"{translation.score:.6f}\t{translation.text}\n" if args.scores else f"{translation.text}\n"
+  yield from itertools.repeat("\n", args.n_best - len(translations))

@@ -1,0 +1,58 @@
+"""Minimum Bayes risk against a plain double loop with sacreBLEU."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU, CHRF
+
+from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.minimum_bayes_risk import Utility, ranked
+from transformer_jax.evaluation.pairwise import sentence_scores
+
+WORDS = ["ein", "Haus,", "haus", "steht", "am", "See", ".", "(alt)", "\N{SNOWMAN}", "seine"]
+TEXTS = [" ".join(random.Random(i).choices(WORDS, k=i % 7 + 1)) for i in range(23)]
+TEXTS += ["", "  ", "a", "ein Haus"]
+METRICS = {
+  ("chrf", "13a", False): CHRF(),
+  ("chrf", "13a", True): CHRF(lowercase=True),
+  ("bleu", "13a", False): BLEU(effective_order=True),
+  ("bleu", "none", True): BLEU(effective_order=True, tokenize="none", lowercase=True, force=True),
+}
+
+
+@pytest.mark.parametrize(("name", "tokenize", "lowercase"), METRICS)
+def test_scores_of_all_pairs_are_those_of_sacrebleu(name, tokenize, lowercase):
+  metric = METRICS[name, tokenize, lowercase]
+  found = sentence_scores(name, TEXTS, tokenize=tokenize, lowercase=lowercase)
+  expected = [[metric.sentence_score(hypothesis, [reference]).score for reference in TEXTS] for hypothesis in TEXTS]
+  np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+  assert len(np.unique(np.round(found, 6))) > 50
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+@pytest.mark.parametrize("utility", list(Utility))
+def test_the_ranking_is_that_of_a_double_loop(utility, drawn):
+  metric = METRICS[utility.value, "13a", False]
+  generator = random.Random(5)
+  texts = generator.choices(TEXTS, k=17)
+  translations = [Translation(text, 0.0, generator.uniform(-9, -1), 3) for text in texts]
+  assert len(set(texts)) < len(texts)
+  weights = [1.0 if drawn else math.exp(translation.log_probability) for translation in translations]
+  expected = {
+    text: sum(w * metric.sentence_score(text, [other]).score for w, other in zip(weights, texts, strict=True))
+    / sum(weights)
+    for text in texts
+  }
+  found = ranked(translations, utility, drawn=drawn)
+  assert len(found) == len(expected)
+  assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+  for each in found:
+    assert each.score == pytest.approx(expected[each.text], rel=1e-9)
+    assert each.log_probability in [t.log_probability for t in translations if t.text == each.text]
+
+
+def test_one_translation_is_its_own_reference():
+  [best] = ranked([Translation("ein Haus", -1.0, -700.0, 3)], Utility.CHRF, drawn=False)
+  assert best == Translation("ein Haus", 100.0, -700.0, 3)

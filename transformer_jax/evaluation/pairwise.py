@@ -1,0 +1,73 @@
+"""sacreBLEU's score of each of several texts against each other one, with the n-grams of every text counted once."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from transformer_jax.evaluation.scores import metrics_by_name
+
+_CHARACTERS, _BETA = 6, 2  # of chrF2
+_WORDS = 4  # of BLEU
+
+
+def sentence_scores(name: str, texts: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False) -> np.ndarray:
+  """The scores of sacreBLEU's `sentence_score`, 0 to 100, of all pairs of texts.
+
+  Args:
+    name: `chrf` for chrF2, `bleu` for BLEU with exponential smoothing and the effective order.
+    texts: the texts.
+    tokenize: the tokenisation for BLEU.
+    lowercase: whether case is ignored.
+
+  Returns:
+    `[texts, texts]` float64: row i, column j has the score of text i if text j is the reference.
+
+  Raises:
+    InputError: sacreBLEU does not have the tokenisation.
+  """
+  if name == "chrf":
+    return _chrf(["".join((text.lower() if lowercase else text).split()) for text in texts])
+  tokenizer = metrics_by_name(tokenize, lowercase)["bleu"].tokenizer
+  return _bleu([tokenizer((text.lower() if lowercase else text).rstrip()).split() for text in texts])
+
+
+def _chrf(texts: Sequence[str]) -> np.ndarray:
+  """chrF2 (Popović 2015) of texts without spaces: the F score of mean precision and mean recall over the orders."""
+  precision = recall = orders = np.zeros((len(texts), len(texts)))
+  for order in range(1, _CHARACTERS + 1):
+    matches, totals = _matches(texts, order)
+    hypothesis, reference = np.broadcast_to(totals[:, None], matches.shape), np.broadcast_to(totals, matches.shape)
+    both = (hypothesis > 0) & (reference > 0)
+    precision = precision + np.where(both, matches / np.maximum(hypothesis, 1), 0)
+    recall = recall + np.where(both, matches / np.maximum(reference, 1), 0)
+    orders = orders + both
+  precision, recall = precision / np.maximum(orders, 1), recall / np.maximum(orders, 1)
+  below = _BETA**2 * precision + recall
+  return 100 * (1 + _BETA**2) * precision * recall / np.where(below > 0, below, 1)
+
+
+def _bleu(texts: Sequence[Sequence[str]]) -> np.ndarray:
+  """BLEU of texts as words."""
+  from sacrebleu.metrics.bleu import BLEU
+
+  found = [_matches(texts, order) for order in range(1, _WORDS + 1)]
+  scores = np.zeros((len(texts), len(texts)))
+  for i, hypothesis in enumerate(texts):
+    for j, reference in enumerate(texts):
+      correct = [int(matches[i, j]) for matches, _ in found]
+      total = [int(totals[i]) for _, totals in found]
+      scores[i, j] = BLEU.compute_bleu(
+        correct, total, len(hypothesis), len(reference), smooth_method="exp", effective_order=True
+      ).score
+  return scores
+
+
+def _matches(texts: Sequence[Sequence[str]], order: int) -> tuple[np.ndarray, np.ndarray]:
+  """How many n-grams two texts have in common, each as often as in both `[texts, texts]`; and how many each has."""
+  counters = [Counter(tuple(text[i : i + order]) for i in range(len(text) - order + 1)) for text in texts]
+  column = {ngram: i for i, ngram in enumerate(dict.fromkeys(ngram for counter in counters for ngram in counter))}
+  counts = np.zeros((len(texts), len(column)), np.int32)
+  for row, counter in zip(counts, counters, strict=True):
+    row[[column[ngram] for ngram in counter]] = list(counter.values())
+  return np.array([np.minimum(row, counts).sum(axis=1) for row in counts]), counts.sum(axis=1)
