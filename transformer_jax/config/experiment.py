@@ -113,6 +113,13 @@ class DataConfig:
     dataset: the TFDS name, such as `wmt14_translate/de-en`, or the name of a
       registered corpus.
     data_dir: the folder of TFDS; empty means TFDS' default.
+    tags: whether each source begins with the tag of its target language, such as
+      `<2de>`. A corpus in `train`, `validation` and `test` then may name its
+      languages: `PREFIX:en-de` is one direction, `PREFIX:en+de+fr` all six. For
+      `text` only.
+    temperature: T of temperature sampling: with n pairs a direction is read in
+      proportion to n ** (1 / T), as pairs of smaller ones are repeated. 1 reads
+      each pair once. Needs `tags`.
     row_length: the tokens of a packed row, on each side.
     max_length: the longest sentence allowed in training, in tokens with its EOS;
       0 means `row_length`. Longer pairs are skipped, counted and reported.
@@ -137,6 +144,8 @@ class DataConfig:
   test: str = ""
   dataset: str = ""
   data_dir: str = ""
+  tags: bool = False
+  temperature: float = 1.0
   row_length: int = 128
   max_length: int = 0
   tokenizer: str = ""
@@ -146,6 +155,11 @@ class DataConfig:
   cache_dir: str = ""
 
   def __post_init__(self):
+    require(
+      not self.tags or self.corpus is Corpus.TEXT, "data.tags", self.tags, "false unless config.data.corpus is text"
+    )
+    sampled = self.temperature == 1 or (self.tags and 1 < self.temperature < math.inf)
+    require(sampled, "data.temperature", self.temperature, "at least 1 with config.data.tags, and 1 without it")
     require(0 <= self.bpe_dropout < 1, "data.bpe_dropout", self.bpe_dropout, "at least 0 and below 1")
     alpha = self.unigram_alpha
     require(alpha is None or 0 <= alpha < math.inf, "data.unigram_alpha", alpha, "0 or more, or None")
@@ -406,6 +420,8 @@ class Config:
     )
     self._check_pieces()
     self._check_best()
+    tags = self.data.tags
+    require(not tags or self.model.translates, "data.tags", tags, "false for a model that does not translate")
     even = self.data.row_length % 2 == 0
     require(
       even or not self.model.needs_cudnn,

@@ -79,6 +79,11 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
       from transformer_jax.data.numbers import NumberPairs
 
       return NumberPairs(which, *languages)
+    case Corpus.TEXT if data.tags:
+      from transformer_jax.data.tagged import TaggedPairs
+
+      # Validation and test are read as they are.
+      return TaggedPairs(which, *languages, data.temperature if which == data.train else 1.0)
     case Corpus.TEXT:
       from transformer_jax.data.text import TextPairs
 

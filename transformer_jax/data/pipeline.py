@@ -17,6 +17,7 @@ from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.subword_regularization import PieceSampler
+from transformer_jax.data.tagged import TaggedPairs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 
@@ -42,7 +43,8 @@ def learn_tokenizer(data: DataConfig, vocab_size: int) -> Tokenizer:
   if data.tokenizer:
     return chosen_tokenizer(data.tokenizer, vocab_size)
   corpus = open_corpus(data, data.train)
-  return Tokenizer.learn((side for pair in corpus for side in pair), vocab_size, kind=data.pieces.value)
+  tags = corpus.tags if isinstance(corpus, TaggedPairs) else ()
+  return Tokenizer.learn((side for pair in corpus for side in pair), vocab_size, kind=data.pieces.value, whole=tags)
 
 
 def chosen_tokenizer(path: str, vocab_size: int) -> Tokenizer:

@@ -98,6 +98,7 @@ class Tokenizer:
     most: int = 2_000_000,
     most_bytes: int = _MOST_BYTES,
     kind: str = "bpe",
+    whole: Sequence[str] = (),
   ) -> "Tokenizer":
     """Learns the pieces from text; the same text gives the same pieces.
 
@@ -107,6 +108,7 @@ class Tokenizer:
       most: the most sentences to learn from; of a larger text, an evenly spread part is taken.
       most_bytes: the most bytes to learn from; of a larger text, an evenly spread part is taken.
       kind: `bpe` for byte-pair encoding, `unigram` for a unigram language model.
+      whole: texts that are one piece each, wherever they occur.
 
     Raises:
       InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
@@ -130,6 +132,7 @@ class Tokenizer:
         bos_id=BOS,
         eos_id=EOS,
         minloglevel=3,
+        **({"user_defined_symbols": list(whole)} if whole else {}),
       )
     except RuntimeError as error:
       raise _explained(error, vocab_size) from error

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from transformer_jax.data.tagged import divided
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding import splitting
 from transformer_jax.decoding.beam_search import SearchOptions, penalty
@@ -58,6 +59,7 @@ def parts(
   long: Long,
   first: int,
   warn: Callable[[LineWarning], object],
+  tagged: bool = False,
 ) -> tuple[list[list[list[int]]], InputError | None]:
   """Encodes lines and splits those that are too long.
 
@@ -68,6 +70,7 @@ def parts(
     long: what to do with a line that has more.
     first: the number of the first line.
     warn: is called with a warning for each line that is split.
+    tagged: whether a line begins with the tag of its target language, which each part then gets.
 
   Returns:
     The tokens of the parts of each line, each part with its EOS; an empty line has no part. If a line is refused, only
@@ -87,10 +90,16 @@ def parts(
         f"line {number} {too_long}shorten it, or have it translated in parts (split, not refuse)"
       )
     else:
-      split = splitting.split(text, longest - 1, lambda part: len(tokenizer.encode(part)))
+      tag, rest = divided(text) if tagged else ("", text)
+      split = [tag + part for part in splitting.split(rest, longest - 1, _counter(tokenizer, tag))]
       found.append([[*tokens, EOS] for tokens in tokenizer.encode_batch(split)])
       warn(LineWarning(number, f"{too_long}it is translated in {len(split)} parts"))
   return found, None
+
+
+def _counter(tokenizer: Tokenizer, tag: str) -> Callable[[str], int]:
+  """A function that counts the tokens of a text behind a tag."""
+  return lambda part: len(tokenizer.encode(tag + part))
 
 
 def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:

@@ -374,9 +374,9 @@ class Translator:
     self, windows: Iterable[tuple[list[str], InputError | None]], wanted: _Wanted, first: int
   ) -> Iterator[list[Translation]]:
     """Translates the lines of each window; raises a window's error after its lines."""
-    longest = self._config.decode.max_source_length
+    longest, tagged = self._config.decode.max_source_length, self._config.data.tags
     for texts, broken in windows:
-      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, wanted.long, first, wanted.warn)
+      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, wanted.long, first, wanted.warn, tagged)
       forced = None
       if wanted.prefixes is not None:
         forced, refused = self._forced(wanted.prefixes, parts, first, wanted.warn)

@@ -1,0 +1,115 @@
+"""Many languages in one model: the pairs, their proportions, and the tags as pieces."""
+
+from collections import Counter
+
+import pytest
+
+from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data import pipeline
+from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.packing import SOURCE
+from transformer_jax.data.tagged import TaggedPairs, divided
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.long_lines import Long, parts
+from transformer_jax.runtime.errors import InputError
+
+LANGUAGES = ("en", "de", "fr", "cs")
+
+
+@pytest.fixture
+def texts(tmp_path):
+  """`big` of 29 lines in four languages, `small` of 3 in two; each line says its language and number."""
+  for name, count, languages in (("big", 29, LANGUAGES), ("small", 3, LANGUAGES[:2])):
+    for language in languages:
+      lines = [f"{name} {language} {number}" for number in range(count)]
+      (tmp_path / f"{name}.{language}").write_text("".join(f"{line}\n" for line in lines))
+  return str(tmp_path)
+
+
+def directions(pairs) -> Counter:
+  return Counter((source.split()[0], *source.split()[1:3], target.split()[1]) for source, target in pairs)
+
+
+def test_every_direction_is_read_with_its_tag(texts):
+  pairs = TaggedPairs(f"{texts}/big:en+de+fr+cs", "xx", "yy")
+  found = [*pairs]
+  expected = {
+    (f"<2{target}> big {source} {number}", f"big {target} {number}")
+    for source in LANGUAGES
+    for target in LANGUAGES
+    if source != target
+    for number in range(29)
+  }
+  assert len(found) == len(expected) == 12 * 29 and set(found) == expected
+  assert [target.split()[2] for _, target in found] == sorted((t.split()[2] for _, t in found), key=int)  # in turns
+  assert pairs.tags == ["<2de>", "<2fr>", "<2cs>", "<2en>"]
+
+
+def test_one_direction_the_default_and_a_weight(texts):
+  found = directions(
+    TaggedPairs(f"{texts}/small:de-en*2; {texts}/small ;{texts}/big.fr,{texts}/big.cs:fr-cs", "en", "de")
+  )
+  assert found == {
+    ("<2en>", "small", "de", "en"): 6,
+    ("<2de>", "small", "en", "de"): 3,
+    ("<2cs>", "big", "fr", "cs"): 29,
+  }
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0, 5.0, 1e9])
+def test_directions_are_read_in_the_proportions_of_the_temperature(texts, temperature):
+  pairs = TaggedPairs(f"{texts}/big:en-fr;{texts}/small:en-de", "en", "de", temperature)
+  found = directions(pairs)
+  big, small = found["<2fr>", "big", "en", "fr"], found["<2de>", "small", "en", "de"]
+  assert big == 29 and len({pair for pair in pairs if "small" in pair[1]}) == 3  # nothing is lost
+  assert small / big == pytest.approx((3 / 29) ** (1 / temperature), abs=2 / 29)
+
+
+def test_an_empty_source_stays_empty(tmp_path):
+  (tmp_path / "a.en").write_text("x\n \n")
+  (tmp_path / "a.de").write_text("y\nz\n")
+  assert [*TaggedPairs(f"{tmp_path}/a", "en", "de")] == [("<2de> x", "y"), (" ", "z")]
+
+
+@pytest.mark.parametrize("which", ["big:en-en", "big:en+de+en"])
+def test_a_direction_within_one_language_is_refused(texts, which):
+  with pytest.raises(InputError, match="has one language twice: write PREFIX:en-de"):
+    TaggedPairs(f"{texts}/{which}", "en", "de")
+
+
+def test_the_fingerprint_names_the_directions(texts):
+  names = ["big:en-de", "big:de-en", "big:en+de", "big:en-de;small:en-de"]
+  found = {
+    TaggedPairs(";".join(f"{texts}/{part}" for part in name.split(";")), "en", "de").fingerprint() for name in names
+  }
+  found.add(TaggedPairs(f"{texts}/big:en-de", "en", "de", 5.0).fingerprint())
+  assert len(found) == 5
+
+
+def test_a_tag_is_one_piece_and_temperature_is_for_training_alone(texts, tmp_path):
+  data = DataConfig(corpus=Corpus.TEXT, train=f"{texts}/big:en+de+fr;{texts}/small", tags=True, temperature=5.0)
+  data.validation, data.cache_dir, data.row_length = f"{texts}/small:en+de;{texts}/big:en-de", str(tmp_path), 32
+  assert len([*open_corpus(data, data.validation)]) == 3 + 3 + 29
+  tokenizer = pipeline.learn_tokenizer(data, 300)
+  [number] = {tokens[1] for tokens in tokenizer.encode_batch(["<2de> big", "<2de> x y", "<2de>"])}
+  assert tokenizer.pieces([number]) == ["<2de>"] and tokenizer.decode(tokenizer.encode("a <2de> b")) == "a <2de> b"
+  rows = pipeline.packed_rows(data, data.train, tokenizer).rows
+  assert (rows[:, SOURCE] == number).sum() == directions(open_corpus(data, data.train)).total() - sum(
+    count for (tag, *_), count in directions(open_corpus(data, data.train)).items() if tag != "<2de>"
+  )
+  with pytest.raises(InputError, match=r"config\.data\.temperature is 5\.0"):
+    DataConfig(corpus=Corpus.TEXT, temperature=5.0)
+  with pytest.raises(InputError, match=r"config\.data\.tags is True"):
+    DataConfig(tags=True)
+
+
+def test_each_part_of_a_long_line_has_the_tag():
+  tokenizer = Tokenizer.learn(["abc abd bcd"] * 5, 270, whole=["<2de>"])
+  text, warnings = "<2de> " + "abc abd. " * 9, []
+  [found], error = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, tagged=True)
+  decoded = [tokenizer.decode(tokens) for tokens in found]
+  assert error is None and len(found) > 2 and len(warnings) == 1 and max(map(len, found)) <= 12
+  assert all(part.startswith("<2de> ") for part in decoded)
+  assert " ".join(divided(part)[1] for part in decoded).split() == divided(text)[1].split()
+  [plain], _ = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append)
+  assert not all(tokenizer.decode(tokens).startswith("<2de> ") for tokens in plain)

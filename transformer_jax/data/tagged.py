@@ -1,0 +1,101 @@
+"""Many languages in one model: corpora of several directions, with a tag of the target language before each source.
+
+    config.data.train = "news:en-de; talks:en+fr+cs*2"
+
+reads news.en with news.de, and six directions of talks.en, talks.fr and talks.cs, each pair twice. A source becomes
+`<2de> A dog .` if its target is German (Johnson et al. 2017).
+"""
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from transformer_jax.data import fingerprint
+from transformer_jax.data.text import TextPairs, repeated
+from transformer_jax.runtime.errors import InputError
+
+_LANGUAGES = re.compile(r"(.*):(\w+-\w+|\w+(?:\+\w+)+)((?:\*[^*]*)?)")
+_TAG = re.compile(r"<2\w+> ")
+
+
+def tag(language: str) -> str:
+  """The tag of a target language, such as `<2de>`."""
+  return f"<2{language}>"
+
+
+def divided(text: str) -> tuple[str, str]:
+  """A source's tag with the space behind it, empty if it has none, and the rest of the source."""
+  found = _TAG.match(text)
+  return (found[0], text[found.end() :]) if found else ("", text)
+
+
+class TaggedPairs:
+  """The pairs of corpora of several directions: the first pair of each corpus, then the second of each, and so on.
+
+  Temperature sampling (Arivazhagan et al. 2019): with n_i pairs in direction i, a pair of it is read with probability
+
+    p_i is proportional to n_i^(1/T)
+
+  To read every pair at least once, each pair of a smaller direction is repeated (n_largest / n_i)^(1 - 1/T) times.
+  T = 1 reads each pair once.
+
+  Args:
+    which: corpora separated by `;`, each as `TextPairs` reads it, with `:SOURCE-TARGET` for one direction or `:A+B+C`
+      for every direction between these languages before its `*WEIGHT`; without either its direction is that of the
+      next two arguments.
+    source_language, target_language: the languages of corpora that name none.
+    temperature: T, at least 1.
+
+  Attributes:
+    tags: the tags of all target languages, each once.
+
+  Raises:
+    InputError: as `TextPairs` does, or a direction has one language twice.
+  """
+
+  def __init__(self, which: str, source_language: str, target_language: str, temperature: float = 1.0):
+    self.name, self._temperature = which, temperature
+    self._corpora: list[tuple[TextPairs, str]] = []
+    for part in which.split(";"):
+      corpus, directions = _parse(part.strip(), which, (source_language, target_language))
+      self._corpora += [(TextPairs(corpus, *direction), direction[1]) for direction in directions]
+    self.tags = [tag(language) for language in dict.fromkeys(target for _, target in self._corpora)]
+
+  def __iter__(self) -> Iterator[tuple[str, str]]:
+    corpora = [
+      _tagged(repeated(corpus, weight), tag(target))
+      for (corpus, target), weight in zip(self._corpora, self.weights(), strict=True)
+    ]
+    for pairs in itertools.zip_longest(*corpora):
+      yield from (pair for pair in pairs if pair is not None)
+
+  def weights(self) -> list[float]:
+    """How often each pair of each direction is read; it reads all files unless the temperature is 1."""
+    if self._temperature == 1:
+      return [1.0] * len(self._corpora)
+    counts = [sum(1 for _ in corpus) for corpus, _ in self._corpora]
+    return [(max(counts) / max(1, count)) ** (1 - 1 / self._temperature) for count in counts]
+
+  def fingerprint(self) -> str:
+    """A digest of the files' bytes, the directions, the weights and the temperature."""
+    return fingerprint.of_values(
+      "tagged", [(corpus.fingerprint(), target) for corpus, target in self._corpora], self._temperature
+    )
+
+
+def _tagged(pairs: Iterator[tuple[str, str]], tag: str) -> Iterator[tuple[str, str]]:
+  for source, target in pairs:
+    yield (f"{tag} {source}" if source.strip() else source), target  # an empty one is left out later, and counted
+
+
+def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[tuple[str, str]]]:
+  """A corpus as `TextPairs` names it, and its directions."""
+  found = _LANGUAGES.fullmatch(part)
+  if not found:
+    return part, [default]
+  corpus, languages, weight = found.groups()
+  one = tuple(languages.split("-"))
+  directions = [one] if len(one) == 2 else list(itertools.permutations(languages.split("+"), 2))
+  if any(source == target for source, target in directions):
+    raise InputError(f"{part!r} in {which!r} has one language twice: write PREFIX:en-de or PREFIX:en+de+fr")
+  return corpus + weight, directions
