@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
+from typing import Any
 
 import sentencepiece
 from etils import epath
@@ -36,6 +37,15 @@ _LONGEST_PART = 1 << 18
 _MOST_BYTES = 1 << 28
 # A text that a model changes if it was not learned with the options of `Tokenizer.learn`.
 _PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
+# The options of SentencePiece for which nothing of a text is lost.
+_LOSSLESS: dict[str, Any] = {
+  "normalization_rule_name": "identity",
+  "remove_extra_whitespaces": False,
+  "add_dummy_prefix": False,
+  "byte_fallback": True,
+  "character_coverage": 1.0,
+}
+_SPECIAL = {"pad_id": PAD, "unk_id": UNK, "bos_id": BOS, "eos_id": EOS}
 
 
 class Tokenizer:
@@ -114,25 +124,19 @@ class Tokenizer:
       InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
     """
     model = io.BytesIO()
+    whole_pieces: dict[str, Any] = {"user_defined_symbols": list(whole)} if whole else {}
     try:
       sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(" " + part for text in _spread(sentences, most, most_bytes) for part in _learnable(text)),
         model_writer=model,
         vocab_size=vocab_size,
         model_type=kind,
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        add_dummy_prefix=False,
-        byte_fallback=True,
-        character_coverage=1.0,
+        **_LOSSLESS,
         max_sentence_length=5 * _LONGEST_PART,  # in bytes; the default is 4,192
         num_threads=1,  # the number is written into the model
-        pad_id=PAD,
-        unk_id=UNK,
-        bos_id=BOS,
-        eos_id=EOS,
+        **_SPECIAL,
         minloglevel=3,
-        **({"user_defined_symbols": list(whole)} if whole else {}),
+        **whole_pieces,
       )
     except RuntimeError as error:
       raise _explained(error, vocab_size) from error

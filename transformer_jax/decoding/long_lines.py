@@ -86,20 +86,19 @@ def parts(
     elif known and len(tokens) < longest:
       found.append([[*tokens, EOS]])
     elif long is Long.REFUSE:
-      return found, InputError(
-        f"line {number} {too_long}shorten it, or have it translated in parts (split, not refuse)"
-      )
+      advice = "shorten it, or have it translated in parts (split, not refuse)"
+      return found, InputError(f"line {number} {too_long}{advice}")
     else:
-      tag, rest = divided(text) if tagged else ("", text)
-      split = [tag + part for part in splitting.split(rest, longest - 1, _counter(tokenizer, tag))]
+      split = _split(text, longest, tokenizer, tagged)
       found.append([[*tokens, EOS] for tokens in tokenizer.encode_batch(split)])
       warn(LineWarning(number, f"{too_long}it is translated in {len(split)} parts"))
   return found, None
 
 
-def _counter(tokenizer: Tokenizer, tag: str) -> Callable[[str], int]:
-  """A function that counts the tokens of a text behind a tag."""
-  return lambda part: len(tokenizer.encode(tag + part))
+def _split(text: str, longest: int, tokenizer: Tokenizer, tagged: bool) -> list[str]:
+  """The parts of a line, each with the line's tag if it is tagged."""
+  tag, rest = divided(text) if tagged else ("", text)
+  return [tag + part for part in splitting.split(rest, longest - 1, lambda part: len(tokenizer.encode(tag + part)))]
 
 
 def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:
