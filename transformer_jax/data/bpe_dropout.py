@@ -10,6 +10,7 @@ merges, and the ranks of a word's steps determine its pieces. Most ranks are 0, 
 again, and their pieces are kept.
 """
 
+import itertools
 from bisect import bisect_left
 
 import numpy as np
@@ -19,7 +20,10 @@ from transformer_jax.data.piece_list import Pieces
 _LONGEST_KEPT = 32  # a longer word rarely occurs twice with the same ranks
 _RANK = np.uint16
 _BYTES = 2  # of a rank
-_SMALLEST = 2.0**-53  # a uniform random number below it is 0
+
+# Minus the score of the merged piece and where it starts. So the highest priority comes first in ascending order, and
+# of equal ones that on the left.
+Merge = tuple[float, int]
 
 
 class BpeDropout:
@@ -35,15 +39,22 @@ class BpeDropout:
 
   def __init__(self, pieces: Pieces, p: float):
     self._pieces = pieces
-    powers = [p]
-    while powers[-1] >= _SMALLEST:
-      powers.append(powers[-1] * p)
-    self._powers = -np.array(powers)  # in ascending order, as `searchsorted` needs it
+    thresholds = [int(p * 2.0**64)]  # a uniform 64-bit number is below the k-th of them with probability p^k
+    while thresholds[-1] and len(thresholds) < np.iinfo(_RANK).max:
+      thresholds.append(int(thresholds[-1] * p))
+    self._thresholds = np.array(thresholds[::-1], np.uint64)
+    self._begun: dict[str, list[Merge]] = {}
     self.kept: dict[tuple[str, bytes], list[int]] = {}
 
-  def draws(self, uniforms: np.ndarray) -> bytes:
-    """The rank for each random number in [0, 1)."""
-    return np.searchsorted(self._powers, -uniforms).astype(_RANK).tobytes()
+  def forget(self) -> None:
+    """Frees the memory of what is kept."""
+    self._begun.clear()
+    self.kept.clear()
+
+  def draws(self, numbers: np.ndarray) -> bytes:
+    """The rank for each uniform uint64."""
+    ranks = len(self._thresholds) - self._thresholds.searchsorted(numbers, "right")
+    return ranks.astype(_RANK).tobytes()
 
   def sample(self, word: str, draws: bytes, at: int) -> list[int]:
     """The numbers of a word's pieces.
@@ -62,28 +73,30 @@ class BpeDropout:
     return found
 
   def _split(self, word: str, ranks: list[int]) -> list[int]:
-    starts = list(range(len(word)))  # of the pieces
-    merges = sorted(self._possible(word, starts, range(len(word) - 1)))
+    scores, merges = self._pieces.scores, self._first_merges(word)
+    starts = list(range(len(word) + 1))  # of the pieces, and the end of the word
     for rank in ranks:
       if rank >= len(merges):
         break
-      _, place = merges[rank]
+      place = merges[rank][1]
       i = bisect_left(starts, place)
-      gone = starts[max(0, i - 1) : i + 2]  # the merges of these pieces are others now
-      del starts[i + 1]
-      new = self._possible(word, starts, [j for j in (i - 1, i) if 0 <= j < len(starts) - 1])
-      merges = sorted([merge for merge in merges if merge[1] not in gone] + new)
-    return self._pieces.numbers(word[a:b] for a, b in zip(starts, [*starts[1:], len(word)], strict=True))
+      before, behind = starts[i - 1] if i else -1, starts.pop(i + 1)
+      # The merges of these three pieces are others now.
+      merges = [merge for merge in merges if merge[1] != place and merge[1] != before and merge[1] != behind]
+      if i and (score := scores.get(word[before : starts[i + 1]])) is not None:
+        merges.append((-score, before))
+      if i + 2 < len(starts) and (score := scores.get(word[place : starts[i + 2]])) is not None:
+        merges.append((-score, place))
+      merges.sort()
+    return self._pieces.numbers([word[a:b] for a, b in itertools.pairwise(starts)])
 
-  def _possible(self, word: str, starts: list[int], which: range | list[int]) -> list[tuple[float, int]]:
-    """The merges of the pieces `which` with the piece behind each: minus the score, and where the merged piece starts.
-
-    So the highest priority comes first in ascending order, and of equal ones that on the left.
-    """
-    scores, found = self._pieces.scores, []
-    for i in which:
-      end = starts[i + 2] if i + 2 < len(starts) else len(word)
-      score = scores.get(word[starts[i] : end])
-      if score is not None:
-        found.append((-score, starts[i]))
+  def _first_merges(self, word: str) -> list[Merge]:
+    """The merges of single characters, the highest priority first."""
+    found = self._begun.get(word)
+    if found is None:
+      scores = self._pieces.scores
+      pairs = ((scores.get(word[i : i + 2]), i) for i in range(len(word) - 1))
+      found = sorted((-score, i) for score, i in pairs if score is not None)
+      if len(word) <= _LONGEST_KEPT:
+        self._begun[word] = found
     return found

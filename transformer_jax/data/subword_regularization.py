@@ -58,7 +58,7 @@ class PieceSampler:
       side: 0 for the source, 1 for the target.
     """
     if len(self._sampling.kept) > _MOST_KEPT:
-      self._sampling.kept.clear()
+      self._sampling.forget()
     text = f" {text}" if text else ""  # as `Tokenizer.encode` does
     # A word of n characters needs at most n numbers, so each word has those at its own place in the text.
     draws = self._draws(len(text), epoch, pair, side)
@@ -82,13 +82,13 @@ class PieceSampler:
     return found
 
   def _draws(self, count: int, epoch: int, pair: int, side: int) -> Any:
-    """What `count` random numbers in [0, 1) are for the sampling."""
+    """What `count` random numbers are for the sampling."""
     state = self._state
     state["state"]["key"][:] = self._seed, epoch
     state["state"]["counter"][:] = 0, 0, pair, side
     state["buffer_pos"] = 4  # the buffer's numbers are used up
     self._generator.state = state
-    return self._sampling.draws((self._generator.random_raw(count) >> 11) * 2.0**-53)
+    return self._sampling.draws(self._generator.random_raw(count))
 
 
 def _sampling(pieces: Pieces, data: DataConfig) -> BpeDropout | UnigramSampling:

@@ -46,9 +46,13 @@ class UnigramSampling:
     self._pieces, self._alpha = pieces, alpha
     self.kept: dict[str, list[_Next]] = {}
 
-  def draws(self, uniforms: np.ndarray) -> list[float]:
-    """The random numbers themselves."""
-    return uniforms.tolist()
+  def forget(self) -> None:
+    """Frees the memory of what is kept."""
+    self.kept.clear()
+
+  def draws(self, numbers: np.ndarray) -> list[float]:
+    """A random number in [0, 1) for each uniform uint64."""
+    return ((numbers >> 11) * 2.0**-53).tolist()
 
   def sample(self, word: str, draws: list[float], at: int) -> list[int]:
     """The numbers of a word's pieces.
