@@ -21,7 +21,7 @@ def add_workdir_arguments(
   )
   parser.add_argument(
     "--step",
-    type=_step,
+    type=step_of,
     default="last",
     metavar="N|last|best",
     help=f"{step}: that of step N, the last (default), or the best by validation",
@@ -33,7 +33,8 @@ def add_workdir_arguments(
   )
 
 
-def _step(text: str) -> "Step":
+def step_of(text: str) -> "Step":
+  """The value of --step."""
   if text == "last" or text == "best":
     return text
   if not (text.isascii() and text.isdigit()):

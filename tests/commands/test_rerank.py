@@ -1,0 +1,106 @@
+"""`rerank`: weights that are tuned and applied, the features of models, and lists that cannot be read."""
+
+import json
+
+import pytest
+
+from tests.commands.lines import LINES, text
+from transformer_jax.decoding import n_best
+from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.evaluation.scores import score
+from transformer_jax.runtime.errors import InputError
+
+LIST = """\
+0 ||| das Haus steht hier ||| logp= -2 length= 4 ||| -0.5
+0 ||| ein Haus steht da ||| logp= -3 length= 5 ||| -0.6
+1 ||| a ||| b ||| c d ||| logp= -1 length= 3 ||| -0.3
+1 ||| a ||| b ||| c ||| logp= -4 length= 4 ||| -0.4
+2 |||  ||| logp= 0 length= 0 ||| 0
+"""
+REFERENCE = ["ein Haus steht da", "a ||| b ||| c", ""]
+
+
+@pytest.fixture
+def files(tmp_path):
+  (tmp_path / "list").write_text(LIST)
+  (tmp_path / "reference").write_text(text(REFERENCE))
+  return ["rerank", "--n-best", tmp_path / "list", "--weights", tmp_path / "weights"]
+
+
+def test_weights_are_tuned_and_applied(run, files, tmp_path):
+  status, out, _ = run(*files, "--reference", tmp_path / "reference")
+  first = ["das Haus steht hier", "a ||| b ||| c d", ""]
+  assert status == 0
+  assert out.startswith(f"BLEU {score(first, REFERENCE).bleu:.2f} of the first of each list, 100.00 of the best")
+  weights = json.loads((tmp_path / "weights").read_text())
+  assert list(weights) == ["score", "logp", "length"]
+  assert run(*files) == (0, text(REFERENCE), [])
+  (tmp_path / "weights").write_text(json.dumps(weights | {"score": 1.0, "length": 0.0, "logp": 0.0}))
+  assert run(*files) == (0, text(first), [])
+
+
+def test_models_give_their_log_probabilities(run, translator, workdir, files, tmp_path):
+  found = [[Translation(text, -1.0, -2.0, 3) for text in ("ab de", "de ab", "c fg a", "h i")] for _ in LINES]
+  (tmp_path / "list").write_text("".join(line for i, best in enumerate(found) for line in n_best.lines_of(i, best)))
+  (tmp_path / "source").write_text(text(LINES))
+  flags = [*files, "--source", tmp_path / "source"]
+  flags += ["--forward", workdir, "--forward", workdir, "--reverse", workdir, "--right-to-left", workdir]
+  names = ["score", "logp", "length", "forward", "forward2", "reverse", "right-to-left"]
+
+  def chosen(name):
+    (tmp_path / "weights").write_text(json.dumps({each: -float(each == name) for each in names}))
+    status, out, _ = run(*flags)
+    assert status == 0
+    return out.split("\n")[:-1]
+
+  def worst(key):
+    """The weights are negative."""
+    return [
+      min(best, key=lambda each: key(line, each.text)).text if line.strip() else best[0].text
+      for line, best in zip(LINES, found, strict=True)
+    ]
+
+  def log_prob(source, target):
+    return translator.score([(source, target)])[0].log_probability
+
+  assert chosen("forward2") == worst(log_prob)
+  assert chosen("reverse") == worst(lambda line, other: log_prob(other, line))
+  assert chosen("right-to-left") == worst(lambda line, other: log_prob(line, " ".join(other.split()[::-1])))
+
+
+@pytest.mark.parametrize(
+  ("line", "message"),
+  [
+    ("0 ||| a ||| x= 1", "line 1 is not NUMBER |||"),
+    ("0 ||| a ||| x= nan ||| 1", "line 1 is not NUMBER |||"),
+    ("0 ||| a ||| 1 ||| 1", "line 1 is not NUMBER |||"),
+    ("0 ||| a ||| x= b ||| 1", "line 1 is not NUMBER |||"),
+    ("1 ||| a ||| x= 1 ||| 1", "line 1 is of sentence 1, but must be of sentence 0"),
+    ("0 ||| a ||| x= 1 ||| 1\n2 ||| a ||| x= 1 ||| 1", "line 2 is of sentence 2, but must be of sentence 1"),
+    ("0 ||| a ||| x= 1 ||| 1\n0 ||| a ||| y= 1 ||| 1", r"line 2 has the features \['y'\], but line 1 has \['x'\]"),
+  ],
+)
+def test_lists_that_cannot_be_read(line, message):
+  with pytest.raises(InputError, match=message.replace("|||", r"\|\|\|")):
+    n_best.read(line.split("\n"), "file")
+
+
+def test_values_of_one_name_are_numbered():
+  [[candidate]] = n_best.read(["0 ||| a b ||| lm= -1 -2 tm= 3 ||| 4"], "file")
+  assert candidate == ("a b", {"lm": -1.0, "lm2": -2.0, "tm": 3.0}, 4.0)
+
+
+def test_input_that_does_not_fit(run, files, workdir, tmp_path):
+  def error(*flags):
+    status, out, err = run(*files, *flags)
+    assert (status, out, len(err)) == (2, "", 1)
+    return err[0]
+
+  assert "cannot read --weights" in error()
+  (tmp_path / "weights").write_text('{"score": 1}')
+  assert "has weights of score, but the features are score, logp, length" in error()
+  assert "--reverse needs the lines that were translated: give --source" in error("--reverse", workdir)
+  (tmp_path / "reference").write_text("a\n")
+  assert "has 1 lines, but" in error("--reference", tmp_path / "reference")
+  (tmp_path / "list").write_text("")
+  assert "must be a file with translations" in error()

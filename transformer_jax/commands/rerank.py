@@ -1,0 +1,169 @@
+"""`rerank`: chooses from lists of translations by the scores of several models."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from transformer_jax.commands.workdir import step_of
+from transformer_jax.runtime.errors import InputError, require_option
+
+if TYPE_CHECKING:
+  import numpy as np
+
+  from transformer_jax.decoding.n_best import Candidate
+
+DESCRIPTION = """\
+Chooses the best of the translations that `translate --n-best N --moses` found for each line, by a weighted sum of their
+features: those in the list, its score, and the log-probabilities that other models give them. With --reference the
+weights are tuned for BLEU on these lists and written to --weights. Without it the weights are read, and the best
+translation of each line is written to standard output.
+"""
+
+_MODELS = {
+  "forward": "log P(translation | source) of this run; may be repeated",
+  "reverse": "log P(source | translation) of this run, which translates in the reverse direction; may be repeated",
+  "right-to-left": "log P of the translation with its words in reverse order, given the source; the run was trained on "
+  "such targets; may be repeated",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add = parser.add_argument
+  add("--n-best", required=True, metavar="FILE", help="the translations, in the format of Moses")
+  add("--source", metavar="FILE", help="the lines that were translated; models need them")
+  for name, what in _MODELS.items():
+    add(f"--{name}", action="append", default=[], metavar="DIR", help=f"a feature: {what}")
+  add("--weights", required=True, metavar="FILE", help="the weights, in JSON: written with --reference, otherwise read")
+  add("--reference", metavar="FILE", help="tune the weights for BLEU against this file")
+  add("--tokenize", default="13a", metavar="T", help="sacreBLEU's: 13a, none for tokenised text, ... (default: 13a)")
+  add("--lowercase", action="store_true", help="letters of both cases are equal")
+  add("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
+  add("--step", type=step_of, default="last", metavar="N|last|best", help="the checkpoint of each model (default last)")
+  add("--accept-edits", action="store_true", help="take the files of the runs as they are, though they were edited")
+
+
+def run(args: argparse.Namespace) -> None:
+  """`rerank`: chooses from lists of translations."""
+  from transformer_jax.decoding import n_best, reranking
+  from transformer_jax.evaluation.scores import check_tokenization
+
+  check_tokenization(args.tokenize)
+  lists = n_best.read(_lines(args.n_best), args.n_best)
+  require_option("--n-best", args.n_best, bool(lists), "a file with translations: it is empty")
+  source = _as_many(args.source, lists, args.n_best) if args.source else None
+  reference = _as_many(args.reference, lists, args.n_best) if args.reference else None
+  weights = {} if reference else _read_weights(args.weights)
+  names, features = _features(lists, source, args)
+  if reference:
+    _tune(args, names, features, lists, reference)
+    return
+  if list(weights) != names:
+    raise InputError(f"{args.weights} has weights of {', '.join(weights)}, but the features are {', '.join(names)}")
+  chosen = reranking.best(features, _array(list(weights.values())))
+  out = "".join(f"{candidates[i].text}\n" for candidates, i in zip(lists, chosen, strict=True))
+  sys.stdout.buffer.write(out.encode())
+
+
+def _tune(
+  args: argparse.Namespace,
+  names: list[str],
+  features: "list[np.ndarray]",
+  lists: "list[list[Candidate]]",
+  reference: list[str],
+) -> None:
+  """Tunes the weights, writes them and prints what they give."""
+  from transformer_jax.decoding import reranking
+  from transformer_jax.evaluation.bleu_statistics import bleu, statistics
+  from transformer_jax.runtime.files import write_atomically
+
+  counts = [
+    statistics([each.text for each in candidates], text, tokenize=args.tokenize, lowercase=args.lowercase)
+    for candidates, text in zip(lists, reference, strict=True)
+  ]
+  weights, score = reranking.tuned(features, counts)
+  before = bleu(_array([own[0] for own in counts]).sum(axis=0))
+  found = {name: float(weight) for name, weight in zip(names, weights, strict=True)}
+  write_atomically(Path(args.weights), (json.dumps(found, indent=2) + "\n").encode())
+  print(f"BLEU {before:.2f} of the first of each list, {score:.2f} of the best by the weights in {args.weights}")
+
+
+def _features(
+  lists: "list[list[Candidate]]", source: list[str] | None, args: argparse.Namespace
+) -> "tuple[list[str], list[np.ndarray]]":
+  """The names of the features, and their values `[candidates, features]` of each sentence."""
+  names = ["score", *lists[0][0].features]
+  rows = [[[each.score, *each.features.values()] for each in candidates] for candidates in lists]
+  for kind in _MODELS:
+    for number, workdir in enumerate(getattr(args, kind.replace("-", "_")), 1):
+      if source is None:
+        raise InputError(f"--{kind} needs the lines that were translated: give --source")
+      names.append(f"{kind}{number if number > 1 else ''}")
+      scores = iter(_log_probabilities(kind, workdir, lists, source, args))
+      for candidates in rows:
+        for row in candidates:
+          row.append(next(scores))
+  return names, [_array(candidates) for candidates in rows]
+
+
+def _log_probabilities(
+  kind: str, workdir: str, lists: "list[list[Candidate]]", source: list[str], args: argparse.Namespace
+) -> list[float]:
+  """The log-probability that a model gives each candidate; 0 for an empty line."""
+  from transformer_jax.commands.search import load
+  from transformer_jax.commands.workdir import runs_to_restore
+  from transformer_jax.runtime.progress import doing
+
+  translator = load(runs_to_restore(argparse.Namespace(**vars(args) | {"workdir": [workdir]}), "translate"), args)
+  pairs = [_pair(kind, line, each.text) for line, candidates in zip(source, lists, strict=True) for each in candidates]
+  with doing(f"scoring {len(pairs):,} translations with {workdir}"):
+    found = translator.score([pair for pair, is_empty in pairs if not is_empty], batch_size=args.batch_size)
+  scores = iter(found)
+  return [0.0 if is_empty else next(scores).log_probability for _, is_empty in pairs]
+
+
+def _pair(kind: str, source: str, translation: str) -> tuple[tuple[str, str], bool]:
+  """What a model of this kind is asked for, and whether the line is empty."""
+  if kind == "reverse":
+    return (translation, source), not source.strip()
+  reverse = kind == "right-to-left"
+  return (source, " ".join(translation.split()[::-1]) if reverse else translation), not source.strip()
+
+
+def _lines(name: str) -> Iterator[str]:
+  from etils import epath
+
+  from transformer_jax.data.text import lines_of
+
+  return lines_of(epath.Path(name).expanduser())
+
+
+def _as_many(name: str, lists: Sequence[Any], n_best: str) -> list[str]:
+  """The lines of a file, which must have one for each sentence of the list."""
+  lines = list(_lines(name))
+  if len(lines) != len(lists):
+    raise InputError(f"{name} has {len(lines)} lines, but {n_best} has {len(lists)} sentences: give those of one text")
+  return lines
+
+
+def _read_weights(name: str) -> dict[str, float]:
+  from etils import epath
+
+  from transformer_jax.runtime import untrusted
+
+  path = epath.Path(name).expanduser()
+  try:
+    found = untrusted.json_of(path, path.read_bytes)
+  except OSError as error:
+    raise InputError(f"cannot read --weights {name}: {error.strerror}; tune them with --reference") from error
+  if not isinstance(found, dict) or not all(isinstance(value, float | int) for value in found.values()):
+    raise InputError(f"--weights {name} is not an object of numbers: tune them with --reference")
+  return found
+
+
+def _array(values: Any) -> "np.ndarray":
+  import numpy as np
+
+  return np.array(values, float)
