@@ -66,6 +66,18 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
     _require_free(coordinator)
   _last_words = f"the hosts did not meet within {_SECONDS_TO_MEET} seconds: {_ADVICE}"
   _speak_before_abort()
+  if not _met(coordinator, hosts, host):
+    return
+  atexit.register(_part)
+  _last_words = f"{_cannot_go_on()}: JAX ended it for the reason above, most likely as another host died"
+  if not devices.is_main_host():
+    progress.mute()
+  # The first exchange connects the hosts, for which some libraries wait only briefly: now all hosts are here.
+  require_equal({"the number of its devices": jax.local_device_count()}, "give all hosts the same devices")
+
+
+def _met(coordinator: str | None, hosts: int | None, host: int | None) -> bool:
+  """Starts JAX's connection of the hosts; False if this process is alone."""
   # JAX's own handler of SIGTERM would hide the signal from the training loop, which tells all hosts of it.
   jax.config.update("jax_enable_preemption_service", False)
   try:
@@ -83,15 +95,10 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
         f"a launcher started several processes, but JAX cannot tell which: {error}; {_ALL_BY_HAND}"
       ) from error
     _c_library.signal(signal.SIGABRT, None)
-    return
+    return False
   except (RuntimeError, OSError) as error:
     raise RunError(f"the hosts did not find each other: {first_line(error, 300)}; {_ADVICE}") from error
-  atexit.register(_part)
-  _last_words = f"{_cannot_go_on()}: JAX ended it for the reason above, most likely as another host died"
-  if not devices.is_main_host():
-    progress.mute()
-  # The first exchange connects the hosts, for which some libraries wait only briefly: now all hosts are here.
-  require_equal({"the number of its devices": jax.local_device_count()}, "give all hosts the same devices")
+  return True
 
 
 def _require_free(coordinator: str) -> None:
