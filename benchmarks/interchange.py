@@ -8,8 +8,9 @@ limit that it has here. PAD and BOS are not suppressed where that would change s
 
 "equal" is the share of translations that are equal to ours. Another greedy translation is a "tie" if our model gives
 its first other token a log-probability at most 1e-4 below the best. Another translation of a beam search is a tie if
-our model's score of it is at most 1e-4 from ours. "score" is the largest difference of the scores of equal
-translations. A run with a length penalty that the libraries do not have is refused.
+our model's score of it is at most 1e-4 from ours. "limit" counts the other ones that have as many tokens as allowed, on
+either side: here the last of them is EOS. Lines that neither explains are named. "score" is the largest difference of
+the scores of equal translations. A run with a length penalty that the libraries do not have is refused.
 """
 
 import argparse
@@ -153,8 +154,14 @@ def compare(
     found |= dict(zip(numbers, results, strict=True))
   texts = [tokenizer.decode(found[i].tokens) for i in range(len(sources))]
   different = [i for i in range(len(sources)) if texts[i] != ours[i].text]
+  most = [len(row) + config.decode.extra_length for row in tokens]
   log_probs = log_probs_of(translator, max(map(len, tokens)) + config.decode.extra_length + 1)
-  gaps = [gap(log_probs(tokens[i], found[i].tokens), found[i].tokens, ours[i], beam, config) for i in different]
+  gaps = {i: gap(log_probs(tokens[i], found[i].tokens), found[i].tokens, ours[i], beam, config) for i in different}
+  ties = [i for i in different if abs(gaps[i]) <= TIE]
+  limit = [i for i in different if i not in ties and max(len(found[i].tokens) + 1, ours[i].tokens) >= most[i]]
+  for i in different:
+    if i not in ties and i not in limit:
+      report.progress(f"line {i + 1} has another translation; its gap is {gaps[i]:.2g}")
   apart = [abs(score - ours[i].score) for i, (_, score) in found.items() if score is not None and i not in different]
 
   def bleu(translations: list[str]) -> float:
@@ -164,7 +171,8 @@ def compare(
   return {
     "equal": 1 - len(different) / len(sources),
     "different": len(different),
-    "ties": sum(abs(one) <= TIE for one in gaps),
+    "ties": len(ties),
+    "limit": len(limit),
     "score": max(apart, default=None),
     "BLEU": bleu(texts),
     "BLEU of ours": bleu([translation.text for translation in ours]),
