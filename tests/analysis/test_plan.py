@@ -46,6 +46,7 @@ def with_model(config, **changes):
     {"pre_norm": True, "attention_bias": True},
     {"share_embeddings": False, "share_logits": False},
     {"encoder_layers": 3, "decoder_layers": 1},
+    {"share_embeddings": False, "source_vocab_size": 13},
   ],
 )
 def test_parts_add_up_to_what_is_initialised(changes):
@@ -54,6 +55,8 @@ def test_parts_add_up_to_what_is_initialised(changes):
   total = parts.pop("total")
   params = jax.eval_shape(lambda: init_params(config, task_of(config.model)))
   assert sum(parts.values()) == total == sum(leaf.size for leaf in jax.tree.leaves(params))
+  if size := changes.get("source_vocab_size"):
+    assert parts["source embeddings"] == size * SMALL.model.d_model
 
 
 def test_parts_of_base():

@@ -79,6 +79,8 @@ def test_an_integer_is_a_float():
     *[("model", {name: 0}) for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions")],
     ("model", {"d_k": 0}),
     ("model", {"d_v": -1}),
+    ("model", {"source_vocab_size": 0}),
+    ("model", {"source_vocab_size": 0, "family": "luong"}),
     ("model", {"attention_window": 0}),
     ("model", {"encoder_layers": 0}),
     ("model", {"decoder_layers": -1}),
@@ -113,6 +115,7 @@ def test_an_integer_is_a_float():
     ("decode", {"extra_length": 0}),
     ("decode", {"extra_length": 1025}),
     ("model", {"vocab_size": 2**31}),
+    ("model", {"source_vocab_size": 2**31, "share_embeddings": False}),
     ("decode", {"max_source_length": 1}),
   ],
   ids=lambda value: value if isinstance(value, str) else next(iter(value)),
@@ -145,6 +148,11 @@ def test_no_key_takes_what_is_not_a_number(group, key, value):
   [
     ({"model": {"num_heads": 3}}, ["model.num_heads", "model.d_model", "model.d_k"]),
     ({"model": {"num_heads": 3, "d_k": 5}}, ["model.num_heads", "model.d_model", "model.d_v"]),
+    ({"model": {"source_vocab_size": 5}}, ["model.share_embeddings", "model.source_vocab_size"]),
+    (
+      {"model": {"source_vocab_size": 5, "share_embeddings": False}, "train": {"embeddings": "x"}},
+      ["train.embeddings", "model.source_vocab_size"],
+    ),
     ({"data": {"max_length": 129}}, ["data.row_length", "data.max_length"]),
     ({"train": {"batch_tokens": 127}}, ["train.batch_tokens", "data.row_length"]),
     ({"data": {"bpe_dropout": 0.1, "pieces": "unigram"}}, ["data.bpe_dropout", "data.pieces"]),

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +17,10 @@ from tests.recurrent.example import CONFIGS
 from transformer_jax import registry
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
+from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.decoding.ensemble import ensemble
+from transformer_jax.decoding.ensemble import ensemble, require_one_vocabulary
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model import masking
 from transformer_jax.model.config import AnyModelConfig, Dtype, ModelConfig
@@ -165,6 +167,17 @@ def test_the_lengths_are_the_least(mixed, translator):
   assert (mixed.config.decode.max_source_length, mixed.config.decode.extra_length) == (16, 5)
   assert mixed.config.model == translator.config.model
   assert (mixed.step, mixed.steps) == (None, (7, 7))
+
+
+def test_sources_need_one_vocabulary_too():
+  source, target = (Tokenizer.learn(["abc de", "f ghij ab"], size) for size in (273, 275))
+  first, other = (
+    SimpleNamespace(path=path, tokenizer=TokenizerPair(side, target)) for path, side in (("a", source), ("b", target))
+  )
+  require_one_vocabulary([first, first])
+  message = r"a and b have different vocabularies, .* with the other's source\.model,target\.model as config\.data"
+  with pytest.raises(InputError, match=message):
+    require_one_vocabulary([first, other])
 
 
 def test_what_is_no_ensemble_is_one_sentence(workdirs, mixed):

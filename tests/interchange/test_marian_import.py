@@ -87,7 +87,7 @@ def refused(folder, message):
     ("decoder_ffn_dim", 31, "decoder_ffn_dim is 31, but must be 29"),
     ("activation_function", "tanh", "activation_function is 'tanh', but must be one of relu, "),
     ("vocab_size", 284, "vocab_size is 284, but must be 283, the pieces in vocab.json"),
-    ("decoder_vocab_size", 284, "decoder_vocab_size is 284, but must be 283: there is one vocabulary here"),
+    ("decoder_vocab_size", 284, "decoder_vocab_size is 284, but must be 283, the pieces in vocab.json"),
     ("d_model", 23, "d_model is 23, but must be even"),
     ("d_model", 1 << 30, r"has shape .*, but in a model of these sizes \(.*1073741824"),
     ("d_model", "22", "d_model is '22', but must be a whole number"),
@@ -101,6 +101,44 @@ def test_a_model_that_we_cannot_express(folder, name, value, message):
   if name == "decoder_start_token_id":
     edit(folder / "generation_config.json", **{name: value})
   refused(folder, message)
+
+
+@pytest.fixture
+def two(tmp_path):
+  """A folder with two vocabularies, to change."""
+  config = exported.config(layer_norm_epsilon=1e-5, **exported.SEPARATE)
+  return exported.export_of(config, exported.params_of(config), tmp_path / "run", "marian-hf").rename(tmp_path / "hf")
+
+
+def test_two_vocabularies_come_back_and_what_does_not_fit_is_refused(two, tmp_path):
+  original = runs.open(tmp_path / "run" / "run").model()
+  import_model(two, tmp_path / "run" / "new", "marian-hf")
+  found = runs.open(tmp_path / "run" / "new").model()
+  assert found.tokenizer.vocab_sizes == original.tokenizer.vocab_sizes == (277, 283)
+  texts, arrays = exported.lines(), by_name(jax.device_get(found.params))
+  for name in ("own_source_embedding/table", "target_embedding/table"):
+    np.testing.assert_array_equal(arrays[name], by_name(jax.device_get(original.params))[name])
+  for side in ("source", "target"):
+    sides = (getattr(model.tokenizer, side) for model in (found, original))
+    assert len({json.dumps(each.encode_batch(texts)) for each in sides}) == 1
+  again = tokenizers.from_bytes(tokenizers.to_bytes(found.tokenizer))
+  assert again.fingerprint() == found.tokenizer.fingerprint() and again.vocab_sizes == (277, 283)
+  shutil.rmtree(tmp_path / "run")
+  path = two / "config.json"
+  for name, value, message in (
+    ("share_encoder_decoder_embeddings", True, "must be False, as separate_vocabs is True in tokenizer_config.json"),
+    ("decoder_vocab_size", 277, "decoder_vocab_size is 277, but must be 283, the pieces in target_vocab.json"),
+    ("vocab_size", 283, "vocab_size is 283, but must be 277, the pieces in vocab.json"),
+  ):
+    before = path.read_text()
+    edit(path, **{name: value})
+    refused(two, message)
+    path.write_text(before)
+  names = json.loads((two / "vocab.json").read_text())
+  (two / "vocab.json").write_text(json.dumps({piece.replace("<pad>", "<p>"): names[piece] for piece in names}))
+  refused(two, "vocab.json has no '<pad>', which target_vocab.json has")
+  (two / "target_vocab.json").unlink()
+  refused(two, "has no target_vocab.json, which the format needs")
 
 
 def test_more_layers_than_arrays(folder):

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,6 +14,7 @@ from jax import export as jax_export
 
 from tests.parity import exported
 from tests.recurrent.example import CONFIGS
+from transformer_jax import runs
 from transformer_jax.config import Config
 from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.decoding.translator import Translator
@@ -37,7 +39,8 @@ lines, results = json.load(sys.stdin), []
 for program in sys.argv[1:]:
   names = {}
   exec(code.replace("beam.jax", program), names)
-  pieces, names["pieces"] = names["pieces"], types.SimpleNamespace(encode=names["pieces"].encode, decode=list)
+  name = next(name for name in ("of_target", "pieces") if name in names)
+  pieces, names[name] = names[name], types.SimpleNamespace(encode=names[name].encode, decode=list)
   results.append([[tokens, pieces.decode(tokens), score] for tokens, score in names["translate"](lines)])
 print(json.dumps(results))
 """
@@ -50,7 +53,7 @@ def random_run(config, folder):
   params = jax.tree.map(lambda x: np.float32(0.4 * generator.standard_normal(x.shape)), shapes)
   folder.mkdir()
   params_file.write(folder, params, 5, Dtype.FLOAT32)
-  run_folder.begin_run(epath.Path(folder), config, exported.tokenizer(), [])
+  run_folder.begin_run(epath.Path(folder), config, exported.tokenizer(*config.model.vocab_sizes), [])
   return folder
 
 
@@ -61,7 +64,10 @@ def transformer_run(folder):
 
 def recurrent_run(name, folder):
   config = exported.config()
-  config = dataclasses.replace(config, model=dataclasses.replace(CONFIGS[name], vocab_size=exported.VOCAB))
+  sizes: dict[str, Any] = {"vocab_size": exported.VOCAB}
+  if len(CONFIGS[name].vocab_sizes) > 1:
+    sizes["source_vocab_size"] = exported.SEPARATE["source_vocab_size"]
+  config = dataclasses.replace(config, model=dataclasses.replace(CONFIGS[name], **sizes))
   run = random_run(config, folder / "run")
   export(run, folder / "model", "stablehlo", parameters="beside")
   return folder / "model", run
@@ -83,7 +89,7 @@ def test_translations_and_scores_are_those_of_translate(tmp_path, name):
   for (program, beam_size), found in zip(programs.items(), json.loads(done.stdout), strict=True):
     expected = translator.translate(exported.lines(), beam_size=beam_size, return_scores=True)
     for (tokens, text, score), translation in zip(found, expected, strict=True):
-      assert without_line_breaks(exported.tokenizer().decode(tokens)) == translation.text
+      assert without_line_breaks(runs.open(run).tokenizer.decode(tokens)) == translation.text
       assert len(tokens) + 1 == translation.tokens
       np.testing.assert_allclose(score, translation.score, rtol=2e-5)
       if name == "transformer":  # the others write bytes that are no characters

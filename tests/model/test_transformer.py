@@ -99,6 +99,7 @@ def test_decoder_layer(inputs):
     {"num_layers": 1, "pre_norm": True, "learned_positions": True, "share_embeddings": False, "share_logits": False},
     {"num_layers": 1, "attention_window": 2},
     {"encoder_layers": 3, "decoder_layers": 1},
+    {"num_layers": 1, "share_embeddings": False, "source_vocab_size": 37},
   ],
   ids=[
     "paper",
@@ -110,11 +111,13 @@ def test_decoder_layer(inputs):
     "all",
     "window",
     "deep_encoder",
+    "two",
   ],
 )
 def test_logits(changes, inputs):
   config = options(**changes)
   apply, params = compiled(config)
+  inputs = inputs | {"source": inputs["source"] + config.vocab_sizes[0] - CONFIG.vocab_size}
   result = apply(params, inputs)
   assert result.shape == (TARGET, config.vocab_size) and result.dtype == jnp.float32
   np.testing.assert_allclose(result, reference.transformer(config, float64(params), **inputs), atol=5e-5)

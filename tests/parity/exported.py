@@ -13,6 +13,7 @@ from etils import epath
 from tests.model.example import random_params
 from transformer_jax.config import Config, DecodeConfig, LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
+from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.interchange.export import export
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.params import Params
@@ -21,6 +22,8 @@ from transformer_jax.runs import params_file, run_folder
 from transformer_jax.tasks.translation import TASK
 
 VOCAB, EXTRA = 283, 17
+# Options of a model with a vocabulary for each language.
+SEPARATE = {"source_vocab_size": 277, "share_embeddings": False}
 
 
 @functools.cache
@@ -32,8 +35,10 @@ def lines() -> list[str]:
 
 
 @functools.cache
-def tokenizer() -> Tokenizer:
-  return Tokenizer.learn(lines()[:11], VOCAB)
+def tokenizer(*vocab_sizes: int) -> Tokenizer:
+  """That of a model with these vocabularies; without sizes that of both languages."""
+  sides = [Tokenizer.learn(lines()[:11], size) for size in vocab_sizes or (VOCAB,)]
+  return TokenizerPair(*sides) if len(sides) > 1 else sides[0]
 
 
 def config(**options: Any) -> Config:
@@ -77,15 +82,19 @@ def export_of(config: Config, params: Params, folder: Path, to: str, **options: 
   if not run.exists():
     run.mkdir(parents=True)
     params_file.write(run, params, 5, Dtype.FLOAT32)
-    run_folder.begin_run(epath.Path(run), config, tokenizer(), [{"time": "once", "data": "a text"}])
+    pieces = tokenizer(*config.model.vocab_sizes)
+    run_folder.begin_run(epath.Path(run), config, pieces, [{"time": "once", "data": "a text"}])
   export(run, output, to, **options)
   return output
 
 
-def pairs() -> tuple[list[list[int]], list[list[int]]]:
+def pairs(*vocab_sizes: int) -> tuple[list[list[int]], list[list[int]]]:
   """Tokens of sources and of targets, each with its EOS."""
-  encoded = [[*tokens, EOS] for tokens in tokenizer().encode_batch(lines())]
-  return encoded, encoded[1:] + encoded[:1]
+  pieces = tokenizer(*vocab_sizes)
+  sources, targets = (
+    [[*tokens, EOS] for tokens in side.encode_batch(lines())] for side in (pieces.source, pieces.target)
+  )
+  return sources, targets[1:] + targets[:1]
 
 
 def padded(rows: list[list[int]]) -> np.ndarray:

@@ -31,35 +31,49 @@ def sentencepiece_model(side: str) -> bytes:
 
 
 @functools.cache
-def pieces() -> list[str]:
-  """One vocabulary of both sides: </s>, <unk>, pieces in an order of their own, a code of a language, <pad>.
+def pieces(*sides: str, missing: int = 3) -> list[str]:
+  """A vocabulary of one or both sides: </s>, <unk>, pieces in an order of their own, a code of a language, <pad>.
 
-  Some pieces of the SentencePiece models are not in it.
+  So many `missing` pieces of the SentencePiece models are not in it.
   """
   found = set()
-  for side in LANGUAGES:
+  for side in sides:
     processor = sentencepiece.SentencePieceProcessor(model_proto=sentencepiece_model(side))  # pyright: ignore[reportCallIssue]
     found |= {processor.id_to_piece(i) for i in range(3, processor.vocab_size())}
-  ordinary = sorted(found)[3:]
+  ordinary = sorted(found)[missing:]
   random.Random(0).shuffle(ordinary)
   return ["</s>", "<unk>", *ordinary, ">>xx<<", "<pad>"]
 
 
-def write(folder: Path, search: dict[str, Any] | None = None, pad: float = 0.1, **options: Any) -> Any:
-  """Writes a folder and returns its model; the row of PAD is of size `pad`, and `options` are of `MarianConfig`."""
+def write(
+  folder: Path, search: dict[str, Any] | None = None, *, separate: bool = False, pad: float = 0.1, **options: Any
+) -> Any:
+  """Writes a folder and returns its model.
+
+  Args:
+    folder: where to.
+    search: settings of the search.
+    separate: whether each side has a vocabulary of its own.
+    pad: the size of PAD's embedding. With 0, as OPUS-MT has it, the decoder begins with zeros.
+    options: of `MarianConfig`.
+  """
   import torch
   from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
   folder.mkdir(parents=True, exist_ok=True)
-  vocabulary = {piece: number for number, piece in enumerate(pieces())}
-  (folder / "vocab.json").write_text(json.dumps(vocabulary))
+  # The number of the target's PAD must be one of the source's pieces, too: torch asks for it.
+  vocabularies = [pieces("source"), pieces("target", missing=7)] if separate else [pieces(*LANGUAGES)]
+  names = ("vocab.json", "target_vocab.json")[: len(vocabularies)]
+  for name, vocabulary in zip(names, vocabularies, strict=True):
+    (folder / name).write_text(json.dumps({piece: number for number, piece in enumerate(vocabulary)}))
   for side in LANGUAGES:
     (folder / f"{side}.spm").write_bytes(sentencepiece_model(side))
-  files = [str(folder / name) for name in ("source.spm", "target.spm", "vocab.json")]
-  MarianTokenizer(*files, source_lang="xx", target_lang="yy").save_pretrained(folder)
-  last = len(vocabulary) - 1
+  files = [str(folder / name) for name in ("source.spm", "target.spm", *names)]
+  MarianTokenizer(*files, source_lang="xx", target_lang="yy", separate_vocabs=separate).save_pretrained(folder)
+  last = len(vocabularies[-1]) - 1
   settings = {
-    **{"vocab_size": len(vocabulary), "d_model": 22, "max_position_embeddings": 128, "scale_embedding": True},
+    **{"vocab_size": len(vocabularies[0]), "decoder_vocab_size": last + 1},
+    **{"d_model": 22, "max_position_embeddings": 128, "scale_embedding": True},
     **{f"{stack}_layers": 2 for stack in ("encoder", "decoder")},
     **{f"{stack}_ffn_dim": 29 for stack in ("encoder", "decoder")},
     **{f"{stack}_attention_heads": 2 for stack in ("encoder", "decoder")},
@@ -94,6 +108,6 @@ def _make_it_end(model: Any, width: int, pad: float) -> None:
   model.final_logits_bias[0, 0] = 1
   for table in dict.fromkeys([model.get_output_embeddings().weight, model.get_input_embeddings().weight]):
     table.mul_(0.25)
-    table[[0, -1]] = 0
+    table[0] = 0
     table[0, 2], table[0, width // 2 + 2] = 2, -2  # the sine and cosine of one wave
-    table[-1].normal_(std=pad)
+    table[model.config.pad_token_id].normal_(std=pad)

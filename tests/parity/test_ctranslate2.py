@@ -23,6 +23,7 @@ OPTIONS = {
   "own tables": {"share_embeddings": False, "share_logits": False, "activation": Activation.GELU_TANH},
   "deep encoder": {"encoder_layers": 3, "decoder_layers": 1},
   "learned positions": {"learned_positions": True, "max_positions": 131, "layer_norm_epsilon": 1e-3},
+  "two vocabularies": exported.SEPARATE,
 }
 # The sums of the library's matmuls are in another order.
 TOLERANCE = 2e-5
@@ -43,9 +44,14 @@ def load(folder, compute_type="float32"):
   return ctranslate2.Translator(str(folder), device="cpu", compute_type=compute_type, intra_threads=1)
 
 
-def scored(translator, names):
+def scored(translator, *vocab_sizes):
   """The log-probability of each token of each target."""
-  sources, targets = ([[names[token] for token in tokens[:-1]] for tokens in side] for side in exported.pairs())
+  sides = exported.tokenizer(*vocab_sizes)
+  names = map(vocabulary.pieces, (sides.source, sides.target))
+  sources, targets = (
+    [[own[token] for token in tokens[:-1]] for tokens in side]
+    for own, side in zip(names, exported.pairs(*vocab_sizes), strict=True)
+  )
   return [np.array(found.log_probs) for found in translator.score_batch(sources, targets)]
 
 
@@ -54,9 +60,10 @@ def test_log_probabilities(tmp_path, options):
   config = exported.config(**options)
   params = exported.params_of(config)
   folder = exported.export_of(config, params, tmp_path, "ctranslate2")
-  sources, targets = exported.pairs()
+  sizes = config.model.vocab_sizes
+  sources, targets = exported.pairs(*sizes)
   expected = exported.log_probs(exported.our_logits(config, params, sources, targets), targets)
-  for ours, theirs in zip(expected, scored(load(folder), vocabulary.pieces(exported.tokenizer())), strict=True):
+  for ours, theirs in zip(expected, scored(load(folder), *sizes), strict=True):
     np.testing.assert_allclose(theirs, ours, rtol=TOLERANCE, atol=TOLERANCE)
 
 
@@ -102,9 +109,7 @@ def test_quantization(model, folder, tmp_path, quantization):
   config, params = model
   quantized = exported.export_of(config, params, tmp_path, "ctranslate2", quantization=quantization)
   smaller = (quantized / "model.bin").stat().st_size / (folder / "model.bin").stat().st_size
-  names = vocabulary.pieces(exported.tokenizer())
-  found = np.concatenate(scored(load(quantized), names))
-  exact = np.concatenate(scored(load(folder), names))
+  found, exact = (np.concatenate(scored(load(path))) for path in (quantized, folder))
   assert 0 < np.max(np.abs(found - exact)) < 0.5
   # The positions, a large part of so small a model, are not quantized to int8.
   assert 0.45 < smaller < (0.55 if quantization.endswith("float16") else 0.75)

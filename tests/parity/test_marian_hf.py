@@ -23,13 +23,19 @@ OPTIONS = {
   "other options": {**EPSILON, "attention_bias": True, "activation": Activation.GELU, "share_embeddings": False},
   "deep encoder": {**EPSILON, "encoder_layers": 3, "decoder_layers": 1},
   "tanh": {**EPSILON, "activation": Activation.GELU_TANH},
+  "two vocabularies": {**EPSILON, **exported.SEPARATE},
 }
 
 
-@pytest.fixture(scope="module")
-def model():
-  config = exported.config(**EPSILON)
+@pytest.fixture(scope="module", params=[{}, exported.SEPARATE], ids=["one vocabulary", "two"])
+def model(request):
+  config = exported.config(**EPSILON, **request.param)
   return config, exported.params_of(config)
+
+
+@pytest.fixture(scope="module")
+def pieces(model):
+  return exported.tokenizer(*model[0].model.vocab_sizes)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +58,7 @@ def their_logits(theirs, sources, targets):
 
 
 def assert_equal_logits(theirs, config, params, tolerance=1e-5):
-  sources, targets = exported.pairs()
+  sources, targets = exported.pairs(*config.model.vocab_sizes)
   ours = exported.our_logits(config, params, sources, targets)
   for expected, found in zip(ours, their_logits(theirs, sources, targets), strict=True):
     np.testing.assert_allclose(found, expected, atol=tolerance * np.max(np.abs(expected)), rtol=tolerance)
@@ -77,10 +83,10 @@ def test_logits_after_the_library_has_saved_it_again(model, folder, tmp_path):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_translations(model, folder, beam):
+def test_translations(model, pieces, folder, beam):
   """Each sentence by itself, as the library's limit is one number for all. At the limit its scores lack EOS."""
   lines = exported.lines()
-  ours = Translator(*model, exported.tokenizer()).translate(lines, beam_size=beam, return_scores=True)
+  ours = Translator(*model, pieces).translate(lines, beam_size=beam, return_scores=True)
   tokenizer, theirs, compared = transformers.MarianTokenizer.from_pretrained(folder), load(folder), 0
   options = {"length_penalty": None, "early_stopping": None} if beam == 1 else {"return_dict_in_generate": True}
   for line, translation in zip(lines, ours, strict=True):
@@ -89,19 +95,21 @@ def test_translations(model, folder, beam):
     found = theirs.generate(**source, num_beams=beam, max_length=length + 1, output_scores=beam > 1, **options)
     if translation.tokens < length:
       [tokens] = (found.sequences if beam > 1 else found).tolist()
-      assert exported.tokenizer().decode(tokens) == translation.text
+      assert pieces.decode(tokens) == translation.text
       assert beam == 1 or found.sequences_scores.item() == pytest.approx(translation.score, abs=1e-5)
       compared += len(translation.text) > 0
   assert compared > 5
 
 
-def test_the_tokenizer_gives_the_same_tokens(folder):
+def test_the_tokenizer_gives_the_same_tokens(pieces, folder):
   tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
   texts = [*exported.lines(), "a\t\u3000b", "\U0001f600 ﬁ"]
-  for text, numbers in zip(texts, exported.tokenizer().encode_batch(texts), strict=True):
-    assert tokenizer(text)["input_ids"] == [*numbers, 3]
-    assert tokenizer.decode(numbers) == text.strip()
-  assert len(tokenizer) == exported.VOCAB
+  sides = pieces.source.encode_batch(texts), pieces.target.encode_batch(texts)
+  for text, source, target in zip(texts, *sides, strict=True):
+    assert tokenizer(text)["input_ids"] == [*source, 3]
+    assert tokenizer(text_target=text)["input_ids"] == [*target, 3]
+    assert tokenizer.decode(target) == text.strip()
+  assert len(tokenizer) == pieces.vocab_sizes[0]
 
 
 @pytest.mark.parametrize(
@@ -121,10 +129,12 @@ def test_what_it_cannot_express_is_refused(tmp_path, options, message):
     exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
 
 
-def test_the_files(folder):
+def test_the_files(pieces, folder):
+  own = {"target_vocab.json"} if len(pieces.vocab_sizes) > 1 else set()
   assert {path.name for path in folder.iterdir()} == {
     *("model.safetensors", "config.json", "generation_config.json", "tokenizer_config.json", "vocab.json"),
     *("source.spm", "target.spm", "README.md"),
+    *own,
   }
   page = (folder / "README.md").read_text()
   assert page.startswith('---\nlanguage: ["en", "de"]\n') and '"data": "a text"' in page

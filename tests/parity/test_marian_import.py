@@ -24,6 +24,7 @@ transformers = required("transformers")
 OPTIONS = {
   "as OPUS-MT": {},
   "separate embeddings": {"share_encoder_decoder_embeddings": False, "activation_function": "relu"},
+  "two vocabularies": {"share_encoder_decoder_embeddings": False, "separate": True},
   "begins with another piece": {
     **{"decoder_start_token_id": 7, "activation_function": "gelu", "decoder_layers": 1},
     "search": {"num_beams": 4, "length_penalty": 0.8, "early_stopping": True, "renormalize_logits": True},
@@ -42,9 +43,9 @@ def imported(request, tmp_path_factory):
   return theirs, folder / "hf", folder / "run"
 
 
-def theirs_of(model, tokens):
+def theirs_of(model, tokens, side="target"):
   """Tokens of ours with their numbers there."""
-  order = model.tokenizer.target.vocabulary.order()
+  order = getattr(model.tokenizer, side).vocabulary.order()
   return [[int(order[token]) for token in row] for row in tokens]
 
 
@@ -60,7 +61,8 @@ def test_logits(imported):
   assert isinstance(target, ListedTokenizer)
   start, order = theirs.config.decoder_start_token_id, target.vocabulary.order()
   ours = exported.our_logits(model.config, model.params, *pairs)
-  for source, target, found in zip(*(theirs_of(model, side) for side in pairs), ours, strict=True):
+  theirs_of_pairs = map(theirs_of, (model, model), pairs, marian_folder.LANGUAGES)
+  for source, target, found in zip(*theirs_of_pairs, ours, strict=True):
     with torch.inference_mode():
       inputs = torch.tensor([[start, *target[:-1]]])
       expected = theirs(input_ids=torch.tensor([source]), decoder_input_ids=inputs).logits[0].numpy()
@@ -70,7 +72,8 @@ def test_logits(imported):
 def test_the_tokenizers_are_theirs(imported):
   _, folder, run = imported
   model, theirs = runs.open(run).model(), transformers.MarianTokenizer.from_pretrained(folder)
-  for text, tokens in zip(TEXTS, theirs_of(model, model.tokenizer.source.encode_batch(TEXTS)), strict=True):
+  numbers = theirs_of(model, model.tokenizer.source.encode_batch(TEXTS), "source")
+  for text, tokens in zip(TEXTS, numbers, strict=True):
     assert [*tokens, 0] == theirs(text)["input_ids"]
   texts = marian_folder.lines("target")[:7]
   for text, numbers in zip(texts, model.tokenizer.target.encode_batch(texts), strict=True):
@@ -113,10 +116,20 @@ def test_the_export_gives_back_the_same_bits(imported, tmp_path):
     np.testing.assert_array_equal(array.view(np.int32), after[name].view(np.int32), name)
   for name in ("source.spm", "target.spm"):
     assert (tmp_path / "hf" / name).read_bytes() == (folder / name).read_bytes()
-  assert json.loads((tmp_path / "hf" / "vocab.json").read_text()) == json.loads((folder / "vocab.json").read_text())
+  vocabularies = {path.name for path in folder.glob("*vocab.json")}
+  assert {path.name for path in (tmp_path / "hf").glob("*vocab.json")} == vocabularies
+  for name in vocabularies:
+    assert json.loads((tmp_path / "hf" / name).read_text()) == json.loads((folder / name).read_text())
   loaded, report = transformers.MarianMTModel.from_pretrained(tmp_path / "hf", output_loading_info=True)
   assert not any(report.values())
-  for name in ("vocab_size", "pad_token_id", "eos_token_id", "decoder_start_token_id", "activation_function"):
+  for name in (
+    "vocab_size",
+    "decoder_vocab_size",
+    "pad_token_id",
+    "eos_token_id",
+    "decoder_start_token_id",
+    "activation_function",
+  ):
     assert getattr(loaded.config, name) == getattr(theirs.config, name)
   assert (loaded.generation_config.num_beams, loaded.generation_config.length_penalty) == (4, 0.8)
   import_model(tmp_path / "hf", tmp_path / "again", "marian-hf")

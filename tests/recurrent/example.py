@@ -23,10 +23,10 @@ CONFIGS: dict[str, AnyModelConfig] = {
   "gru": SequenceToSequenceConfig(**SIZES, num_layers=2, reverse_source=False, cell=Cell.GRU),
   "rnn-context": SequenceToSequenceConfig(**SIZES, num_layers=1, cell=Cell.RNN, feed_context=True),
   "lstm-context": SequenceToSequenceConfig(**SIZES, num_layers=2, reverse_source=False, feed_context=True),
-  "bahdanau": BahdanauConfig(**SIZES, attention_size=11),
+  "bahdanau": BahdanauConfig(**SIZES, source_vocab_size=37, attention_size=11),
   "luong-dot": LuongConfig(**SIZES, num_layers=1, score=Score.DOT),
   "luong-general": LuongConfig(**SIZES, num_layers=2, score=Score.GENERAL, reverse_source=False),
-  "luong-concat": LuongConfig(**SIZES, num_layers=1, score=Score.CONCAT),
+  "luong-concat": LuongConfig(**SIZES, source_vocab_size=37, num_layers=1, score=Score.CONCAT),
   "luong-not-fed": LuongConfig(**SIZES, num_layers=1, input_feeding=False),
 }
 # Tokens of the sentence pairs of a row, source and target; one side is longer than the other, and there are short ones.
@@ -47,10 +47,11 @@ def _params(config: AnyModelConfig) -> Any:
   return jax.tree.map(lambda x: jnp.asarray(0.4 * generator.standard_normal(x.shape), x.dtype), shapes)
 
 
-def pairs() -> list[tuple[np.ndarray, np.ndarray]]:
+def pairs(source_vocab_size: int = 31) -> list[tuple[np.ndarray, np.ndarray]]:
   generator = np.random.default_rng(0)
   return [
-    (generator.integers(4, 31, size=source), generator.integers(4, 31, size=target)) for source, target in LENGTHS
+    (generator.integers(4, source_vocab_size, size=source), generator.integers(4, 31, size=target))
+    for source, target in LENGTHS
   ]
 
 

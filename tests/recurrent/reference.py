@@ -66,6 +66,10 @@ def stack_step(params: Params, x: Array, states: list[State]) -> list[State]:
   return result
 
 
+def embedded_source(params: Params, tokens: Array) -> list[Array]:
+  return embedded({"embedding": params.get("own_source_embedding", params["embedding"])}, tokens)
+
+
 def embedded(params: Params, tokens: Array) -> list[Array]:
   table = params["embedding"]["table"]
   return [table[token] * table.shape[1] ** 0.5 for token in tokens]
@@ -79,7 +83,7 @@ def read(config: Any, params: Params, source: Array) -> tuple[list[Array], list[
   """Top states in the order in which they were read, and the last states of each layer."""
   states: list[State] = [(np.zeros(config.hidden_size),) * 2] * config.num_layers
   tops = []
-  for x in embedded(params, source[::-1] if config.reverse_source else source):
+  for x in embedded_source(params, source[::-1] if config.reverse_source else source):
     states = stack_step(params["encoder"], x, states)
     tops.append(states[-1][0])
   return tops, states
@@ -125,7 +129,7 @@ def luong(config: LuongConfig, params: Params, source: Array, target: Array) -> 
 
 def bahdanau(config: BahdanauConfig, params: Params, source: Array, target: Array) -> list[Array]:
   n = config.hidden_size
-  xs = embedded(params, source)
+  xs = embedded_source(params, source)
   forward, backward = [], []
   state = np.zeros(n)
   for x in xs:

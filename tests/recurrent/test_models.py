@@ -41,9 +41,10 @@ def logits_of_row(model, params, row):
 @every("reversed", "luong-general", long=("rnn-context", "bahdanau", "luong-concat"))
 def test_each_pair_of_a_packed_row_has_the_logits_of_the_equations(name):
   model, params = example(name)
-  row = packed(pairs(), rest=9)  # in the padding stands a token that would do harm if anything looked at it
+  sentences = pairs(model.config.vocab_sizes[0])
+  row = packed(sentences, rest=9)  # in the padding stands a token that would do harm if anything looked at it
   found = np.asarray(jax.jit(functools.partial(logits_of_row, model))(params, row))
-  expected = [reference.logits(model.config, float64(params), *pair) for pair in pairs()]
+  expected = [reference.logits(model.config, float64(params), *pair) for pair in sentences]
   real = row[TARGET_SEGMENTS] > 0
   assert found.shape == (ROW_LENGTH, 31) and found.dtype == np.float32
   np.testing.assert_allclose(found[real], np.concatenate(expected), atol=1e-5)

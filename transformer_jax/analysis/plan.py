@@ -157,7 +157,7 @@ def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: 
 def _kept(config: Config, rows: int) -> int:
   """The bytes that the backward pass of the loss needs for so many rows, without the parameters."""
   task = task_of(config.model)
-  batch = jax.ShapeDtypeStruct((rows, task.parts, config.data.row_length), pipeline.row_type(config.model.vocab_size))
+  batch = jax.ShapeDtypeStruct((rows, task.parts, config.data.row_length), pipeline.row_type(*config.model.vocab_sizes))
   keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))
 
   def backward_of(params: Any, rows: jax.Array, keys: jax.Array) -> Any:
@@ -182,7 +182,7 @@ def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   config = _for_shapes(model, row_length)
   rows = CHUNK  # as in `_kept_for_backward`
   task = task_of(model)
-  batch = jax.ShapeDtypeStruct((rows, task.parts, row_length), pipeline.row_type(model.vocab_size))
+  batch = jax.ShapeDtypeStruct((rows, task.parts, row_length), pipeline.row_type(*model.vocab_sizes))
 
   def loss(params: Any, rows: jax.Array) -> jax.Array:
     return joint_loss(task.batch_sums(config, params, rows, None), task.counts(config, rows))

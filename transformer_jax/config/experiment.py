@@ -123,7 +123,8 @@ class DataConfig:
     row_length: the tokens of a packed row, on each side.
     max_length: the longest sentence allowed in training, in tokens with its EOS;
       0 means `row_length`. Longer pairs are skipped, counted and reported.
-    tokenizer: the file of a SentencePiece model; empty learns one from `train`.
+    tokenizer: the file of a SentencePiece model, or `SOURCE,TARGET` with
+      `model.source_vocab_size`; empty learns from `train`.
     pieces: the kind of vocabulary to learn: `bpe`, byte-pair encoding as in the
       paper, or `unigram` (Kudo 2018).
     bpe_dropout: the probability that BPE-dropout drops a merge (Provilkov et
@@ -409,8 +410,14 @@ class Config:
         f"config.train.batch_tokens is {self.train.batch_tokens}, less than one row of "
         f"config.data.row_length = {self.data.row_length} tokens"
       )
-    size = self.model.vocab_size
-    require(size < 1 << 31, "model.vocab_size", size, "below 2 ** 31, as tokens are 32-bit integers")
+    for key, size in zip(("vocab_size", "source_vocab_size"), reversed(self.model.vocab_sizes), strict=False):
+      require(size < 1 << 31, f"model.{key}", size, "below 2 ** 31, as tokens are 32-bit integers")
+    require(
+      not (self.train.embeddings and len(self.model.vocab_sizes) > 1),
+      "train.embeddings",
+      self.train.embeddings,
+      "empty with config.model.source_vocab_size, as one file has vectors for one vocabulary",
+    )
     decay = self.train.scheduled_sampling
     require(
       decay is Decay.NONE or self.model.chooses_inputs,

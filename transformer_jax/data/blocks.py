@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from transformer_jax.config import Config
-from transformer_jax.data import fingerprint, pipeline
+from transformer_jax.data import fingerprint, pipeline, tokenizers
 from transformer_jax.data.documents import Chunk, encode_documents, open_text
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
@@ -26,7 +26,7 @@ _FORMAT = "blocks 1"  # the version of the cached rows; it changes when their me
 def learn_tokenizer(config: Config) -> Tokenizer:
   """The vocabulary of the training text, or the one that `config.data.tokenizer` names."""
   if config.data.tokenizer:
-    return pipeline.chosen_tokenizer(config.data.tokenizer, config.model.vocab_size)
+    return tokenizers.chosen(config.data.tokenizer, config.model.vocab_size)
   lines = open_text(config.data, config.data.train).lines()
   return Tokenizer.learn(lines, config.model.vocab_size, kind=config.data.pieces.value)
 

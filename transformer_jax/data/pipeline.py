@@ -11,7 +11,7 @@ import grain
 import numpy as np
 
 from transformer_jax.config import DataConfig
-from transformer_jax.data import fingerprint, packing
+from transformer_jax.data import fingerprint, packing, tokenizers
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
@@ -19,6 +19,7 @@ from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tagged import TaggedPairs
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runtime.errors import InputError
 
 Array = TypeVar("Array")  # NumPy's or JAX's
@@ -38,28 +39,26 @@ class Batch(NamedTuple, Generic[Array]):
   places: Array
 
 
-def learn_tokenizer(data: DataConfig, vocab_size: int) -> Tokenizer:
-  """One vocabulary for both sides of the training text, or the one that `data.tokenizer` names."""
-  if data.tokenizer:
-    return chosen_tokenizer(data.tokenizer, vocab_size)
-  corpus = open_corpus(data, data.train)
-  tags = corpus.tags if isinstance(corpus, TaggedPairs) else ()
-  return Tokenizer.learn((side for pair in corpus for side in pair), vocab_size, kind=data.pieces.value, whole=tags)
+def learn_tokenizer(data: DataConfig, *vocab_sizes: int) -> Tokenizer:
+  """The vocabulary of the training text, or the one that `data.tokenizer` names.
 
-
-def chosen_tokenizer(path: str, vocab_size: int) -> Tokenizer:
-  """The tokenizer in a file that the user chose.
+  Args:
+    data: the config of the data.
+    *vocab_sizes: the size of one vocabulary for both sides; or those of the source's and of the target's.
 
   Raises:
-    InputError: the file cannot be read, or its size is not that of the model's vocabulary.
+    InputError: the text or a file cannot be read, or does not give a vocabulary of this size.
   """
-  tokenizer = Tokenizer.load(path)
-  if tokenizer.vocab_size != vocab_size:
-    raise InputError(
-      f"config.model.vocab_size is {vocab_size}, but {path} has {tokenizer.vocab_size} pieces: "
-      f"set config.model.vocab_size={tokenizer.vocab_size}"
-    )
-  return tokenizer
+  if data.tokenizer:
+    return tokenizers.chosen(data.tokenizer, *vocab_sizes)
+  corpus, kind = open_corpus(data, data.train), data.pieces.value
+  tags = corpus.tags if isinstance(corpus, TaggedPairs) else ()
+  if len(vocab_sizes) == 1:
+    return Tokenizer.learn((side for pair in corpus for side in pair), *vocab_sizes, kind=kind, whole=tags)
+  of_source, of_target = vocab_sizes
+  key = "config.model.source_vocab_size"
+  source = Tokenizer.learn((source for source, _ in corpus), of_source, kind=kind, whole=tags, key=key)
+  return TokenizerPair(source, Tokenizer.learn((target for _, target in corpus), of_target, kind=kind))
 
 
 def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:
@@ -74,7 +73,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
 
   def pack() -> Iterator[np.ndarray]:
     pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report)
-    for rows in packing.pack(pairs, data.row_length, row_type(tokenizer.vocab_size)):
+    for rows in packing.pack(pairs, data.row_length, row_type(*tokenizer.vocab_sizes)):
       report.rows += len(rows)
       yield rows
     if not report.rows:
@@ -83,7 +82,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
         "raise config.data.max_length and config.data.row_length"
       )
 
-  return cached_rows(data, content, pack, report, (PARTS, data.row_length), row_type(tokenizer.vocab_size))
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), row_type(*tokenizer.vocab_sizes))
 
 
 def packing_of_epochs(
@@ -94,12 +93,14 @@ def packing_of_epochs(
   Raises:
     InputError: the vocabulary is of another kind than the config needs.
   """
-  sampler = PieceSampler(tokenizer, data, seed)
-  dtype = row_type(tokenizer.vocab_size)
+  source = PieceSampler(tokenizer.source, data, seed)
+  both = tokenizer.source is tokenizer.target
+  samplers = source, source if both else PieceSampler(tokenizer.target, data, seed)
+  dtype = row_type(*tokenizer.vocab_sizes)
 
   def pack(epoch: int) -> Iterator[np.ndarray]:
     def sample(text: str, pair: int, side: int) -> list[int]:
-      return sampler.sample(text, epoch, pair, side)
+      return samplers[side].sample(text, epoch, pair, side)
 
     pairs = packing.sample_pairs(open_corpus(data, which), tokenizer, data.longest, PackingReport(), sample)
     return packing.pack(pairs, data.row_length, dtype)
@@ -107,9 +108,9 @@ def packing_of_epochs(
   return pack
 
 
-def row_type(vocab_size: int) -> type:
+def row_type(*vocab_sizes: int) -> type:
   """The type of the tokens in packed rows."""
-  return np.uint16 if vocab_size <= 1 << 16 else np.uint32
+  return np.uint16 if max(vocab_sizes) <= 1 << 16 else np.uint32
 
 
 class Batches:

@@ -35,6 +35,7 @@ _LONGEST_PART = 1 << 18
 # The most bytes of the text to learn from; two million sentences of 134 bytes fill it. SentencePiece takes several
 # times as much memory, and the most if no word occurs twice.
 _MOST_BYTES = 1 << 28
+_KEY = "config.model.vocab_size"
 # A text that a model changes if it was not learned with the options of `Tokenizer.learn`.
 _PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
 # The options of SentencePiece for which nothing of a text is lost.
@@ -109,6 +110,7 @@ class Tokenizer:
     most_bytes: int = _MOST_BYTES,
     kind: str = "bpe",
     whole: Sequence[str] = (),
+    key: str = _KEY,
   ) -> "Tokenizer":
     """Learns the pieces from text; the same text gives the same pieces.
 
@@ -119,6 +121,7 @@ class Tokenizer:
       most_bytes: the most bytes to learn from; of a larger text, an evenly spread part is taken.
       kind: `bpe` for byte-pair encoding, `unigram` for a unigram language model.
       whole: texts that are one piece each, wherever they occur.
+      key: the key that `vocab_size` is the value of, for messages.
 
     Raises:
       InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
@@ -139,7 +142,7 @@ class Tokenizer:
         **whole_pieces,
       )
     except RuntimeError as error:
-      raise _explained(error, vocab_size) from error
+      raise _explained(error, vocab_size, key) from error
     return cls(model.getvalue())
 
   @classmethod
@@ -174,6 +177,11 @@ class Tokenizer:
   def fingerprint(self) -> str:
     """A digest of the model."""
     return hashlib.blake2b(self._model, digest_size=16).hexdigest()
+
+  @property
+  def vocab_sizes(self) -> tuple[int, ...]:
+    """As in `AnyModelConfig`."""
+    return (self.vocab_size,)
 
   @property
   def source(self) -> "Tokenizer":
@@ -277,21 +285,21 @@ def _spread(sentences: Iterable[str], most: int, most_bytes: int) -> Iterator[st
     yield kept.pop().decode(errors="surrogatepass")
 
 
-def _explained(error: RuntimeError, vocab_size: int) -> InputError:
+def _explained(error: RuntimeError, vocab_size: int, key: str) -> InputError:
   """An InputError for an error of SentencePiece, with the numbers of its message."""
   message = str(error)
   if found := re.search(r"Please set it to a value <= (\d+)", message):
     return InputError(
-      f"config.model.vocab_size is {vocab_size}, but the training text has only {found[1]} different pieces: "
-      f"set config.model.vocab_size to at most {found[1]}"
+      f"{key} is {vocab_size}, but the training text has only {found[1]} different pieces: set {key} to at most "
+      f"{found[1]}"
     )
   if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
     return InputError(
-      f"config.model.vocab_size is {vocab_size}, but all bytes and the characters of the text need {found[1]}: "
-      f"set config.model.vocab_size to at least {found[1]}"
+      f"{key} is {vocab_size}, but all bytes and the characters of the text need {found[1]}: set {key} to at least "
+      f"{found[1]}"
     )
   if "Unable to cast" in message:
     return InputError("the training text has half of a surrogate pair, which is no text: decode its bytes again")
   if "!sentences_.empty()" in message:
     return InputError("the training text is empty: there is nothing to learn a vocabulary from")
-  return InputError(f"SentencePiece cannot learn a vocabulary of config.model.vocab_size = {vocab_size}: {message}")
+  return InputError(f"SentencePiece cannot learn a vocabulary of {key} = {vocab_size}: {message}")

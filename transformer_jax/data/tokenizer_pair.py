@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from etils import epath
 
@@ -19,24 +20,32 @@ class TokenizerPair(Tokenizer):
 
   Args:
     source: that of sources.
-    target: that of targets, with the same list of pieces.
+    target: that of targets. If both have one list of pieces, it is one vocabulary, otherwise there are two.
   """
 
-  def __init__(self, source: ListedTokenizer, target: ListedTokenizer):  # pyright: ignore[reportMissingSuperCall]
+  def __init__(self, source: Tokenizer, target: Tokenizer):  # pyright: ignore[reportMissingSuperCall]
     self._source, self._target = source, target
     self.vocab_size, self.longest_piece = target.vocab_size, target.longest_piece
 
   @property
-  def source(self) -> ListedTokenizer:
+  def source(self) -> Tokenizer:
     return self._source
 
   @property
-  def target(self) -> ListedTokenizer:
+  def target(self) -> Tokenizer:
     return self._target
 
+  @property
+  def vocab_sizes(self) -> tuple[int, ...]:
+    return (self.vocab_size,) if self._one_list() else (self._source.vocab_size, self.vocab_size)
+
   def files(self) -> dict[str, bytes]:
-    pieces = json.dumps(self._target.vocabulary.to_json(), ensure_ascii=False, indent=0)
-    return {SOURCE: self._source.to_bytes(), TARGET: self._target.to_bytes(), PIECES: f"{pieces}\n".encode()}
+    found = {SOURCE: self._source.to_bytes(), TARGET: self._target.to_bytes()}
+    if isinstance(self._source, ListedTokenizer) and isinstance(self._target, ListedTokenizer):
+      source, target = (side.vocabulary.to_json() for side in (self._source, self._target))
+      lists = target if self._one_list() else {"source": source, "target": target}
+      found[PIECES] = f"{json.dumps(lists, ensure_ascii=False, indent=0)}\n".encode()
+    return found
 
   def fingerprint(self) -> str:
     both = self._source.fingerprint() + self._target.fingerprint()
@@ -51,18 +60,38 @@ class TokenizerPair(Tokenizer):
   def pieces(self, ids: Sequence[int]) -> list[str]:
     return self._target.pieces(ids)
 
+  def _one_list(self) -> bool:
+    sides = self._source, self._target
+    lists = [side.vocabulary for side in sides if isinstance(side, ListedTokenizer)]
+    return len(lists) == 2 and lists[0] is lists[1]
 
-def load_pair(folder: epath.Path, read: Callable[[str, int], bytes]) -> TokenizerPair:
+
+def load_pair(folder: epath.Path, read: Callable[[str, int], bytes], *, listed: bool) -> TokenizerPair:
   """The pair whose files are in a run folder; the arguments are those of `tokenizers.load`.
+
+  Args:
+    folder: the run folder.
+    read: a function (name, most bytes) -> the content of a file of the folder.
+    listed: whether the folder has the pieces' numbers in a file of their own.
 
   Raises:
     InputError: a file is missing or damaged.
   """
+  paths = {name: str(folder / name) for name in (SOURCE, TARGET)}
   try:
-    path = folder / PIECES
-    values = untrusted.json_of(path, lambda: read(PIECES, untrusted.LARGEST_JSON))
-    pieces = PieceList.from_json(values, str(path))
-    sides = [ListedTokenizer(read(name, LARGEST), pieces, str(folder / name)) for name in (SOURCE, TARGET)]
+    if not listed:
+      return TokenizerPair(*(Tokenizer(read(name, LARGEST), path) for name, path in paths.items()))
+    lists = _lists(untrusted.json_of(folder / PIECES, lambda: read(PIECES, untrusted.LARGEST_JSON)), folder / PIECES)
+    models = [(read(name, LARGEST), path) for name, path in paths.items()]
   except OSError as error:
     raise InputError(f"cannot read the tokenizers in {folder}: {error.strerror}; copy them from the run") from error
-  return TokenizerPair(*sides)
+  return TokenizerPair(*(ListedTokenizer(model, own, path) for (model, path), own in zip(models, lists, strict=True)))
+
+
+def _lists(values: Any, path: epath.Path) -> tuple[PieceList, PieceList]:
+  """The lists of the source and of the target, which may be one."""
+  if isinstance(values, dict) and values.keys() == {"source", "target"}:
+    source, target = (PieceList.from_json(values[side], f"{path}: {side}") for side in ("source", "target"))
+    return source, target
+  both = PieceList.from_json(values, str(path))
+  return both, both

@@ -1,14 +1,17 @@
 """The kinds of tokenizers, by the files that they have in a run folder."""
 
 import base64
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from etils import epath
 
 from transformer_jax.data import subwords, tokenizer, tokenizer_pair
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import LARGEST, Tokenizer
+from transformer_jax.data.tokenizer_pair import TokenizerPair
+from transformer_jax.runtime.errors import InputError
 
 
 def load(folder: epath.Path, read: Callable[[str, int], bytes]) -> Tokenizer:
@@ -24,8 +27,48 @@ def load(folder: epath.Path, read: Callable[[str, int], bytes]) -> Tokenizer:
   if (folder / subwords.FILE).exists():
     return SubwordTokenizer(subwords.from_json(read(subwords.FILE, LARGEST), str(folder / subwords.FILE)))
   if (folder / tokenizer_pair.SOURCE).exists():
-    return tokenizer_pair.load_pair(folder, read)
+    return tokenizer_pair.load_pair(folder, read, listed=(folder / tokenizer_pair.PIECES).exists())
   return Tokenizer.load(folder / tokenizer.FILE, lambda most: read(tokenizer.FILE, most))
+
+
+def chosen(path: str, *vocab_sizes: int) -> Tokenizer:
+  """The tokenizer in files that the user chose.
+
+  Args:
+    path: `config.data.tokenizer`: a file, or two, `SOURCE,TARGET`, if there are two vocabularies.
+    *vocab_sizes: those of the model's config.
+
+  Raises:
+    InputError: a file cannot be read, or its size is not that of the model's vocabulary.
+  """
+  paths = path.split(",") if len(vocab_sizes) > 1 else [path]
+  if len(paths) != len(vocab_sizes):
+    raise InputError(
+      f"config.data.tokenizer is {path!r}, but must be two files, SOURCE,TARGET, with config.model.source_vocab_size"
+    )
+  sides = [*map(Tokenizer.load, paths)]
+  found = TokenizerPair(*sides) if len(sides) > 1 else sides[0]
+  require_sizes(found, vocab_sizes, path)
+  return found
+
+
+def require_sizes(found: Tokenizer, vocab_sizes: Sequence[int], name: str) -> None:
+  """Checks a tokenizer against a model's config.
+
+  Args:
+    found: the tokenizer.
+    vocab_sizes: those of the config.
+    name: what has the tokenizer, for messages.
+
+  Raises:
+    InputError: the model has other vocabularies.
+  """
+  sizes = itertools.zip_longest(reversed(found.vocab_sizes), reversed(vocab_sizes))
+  keys = {"vocab_size": "", "source_vocab_size": " for the source"}
+  for (key, of), (pieces, size) in zip(keys.items(), sizes, strict=False):
+    if pieces != size:
+      has = f"{pieces} pieces{of}" if pieces else "one vocabulary for both languages"
+      raise InputError(f"config.model.{key} is {size}, but {name} has {has}: set config.model.{key}={pieces}")
 
 
 def to_bytes(made: Tokenizer) -> bytes:
@@ -37,7 +80,8 @@ def from_bytes(content: bytes) -> Tokenizer:
   """The inverse of `to_bytes`."""
   files = {name: base64.b64decode(text) for name, text in json.loads(content).items()}
   if tokenizer_pair.SOURCE in files:
-    return tokenizer_pair.load_pair(epath.Path("the main host"), lambda name, most: files[name])
+    listed = tokenizer_pair.PIECES in files
+    return tokenizer_pair.load_pair(epath.Path("the main host"), lambda name, most: files[name], listed=listed)
   if subwords.FILE in files:
     return SubwordTokenizer(subwords.from_json(files[subwords.FILE], subwords.FILE))
   return Tokenizer(files[tokenizer.FILE])

@@ -86,9 +86,10 @@ def require_one_vocabulary(runs: "Sequence[Run]") -> None:
   first, *others = runs
   for run in others:
     if run.tokenizer.fingerprint() != first.tokenizer.fingerprint():
+      models = ",".join(name for name in first.tokenizer.files() if name.endswith(".model"))
       raise InputError(
         f"{first.path} and {run.path} have different vocabularies, but the models of an ensemble need the same: train "
-        "one of them with the other's tokenizer.model as config.data.tokenizer"
+        f"one of them with the other's {models} as config.data.tokenizer"
       )
 
 

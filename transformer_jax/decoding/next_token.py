@@ -102,5 +102,5 @@ def _next_token(tokenizer: Tokenizer, source: Sequence[int], read: Sequence[int]
   probabilities = np.asarray(found)
   if not np.isfinite(probabilities).all():
     raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
-  of_source, of_read, pieces = (tuple(tokenizer.pieces(ids)) for ids in (source, read, range(tokenizer.vocab_size)))
-  return NextToken(of_source, of_read, pieces, probabilities)
+  of_read, pieces = (tuple(tokenizer.pieces(ids)) for ids in (read, range(tokenizer.vocab_size)))
+  return NextToken(tuple(tokenizer.source.pieces(source)), of_read, pieces, probabilities)

@@ -157,7 +157,8 @@ def _vocabulary(config: Config) -> str:
   learned = f"taken from {config.data.tokenizer}" if config.data.tokenizer else "learned from the training text"
   if config.train.init_from:
     learned = f"that of the run {config.train.init_from}"
-  return f"{counted(config.model.vocab_size, 'pieces')}, {learned}"
+  sizes = [counted(size, "pieces") for size in config.model.vocab_sizes]
+  return f"{' for the source and '.join(sizes)}{' for the target' if len(sizes) > 1 else ''}, {learned}"
 
 
 def _starts(history: list[dict[str, Any]]) -> str:

@@ -72,7 +72,7 @@ def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 
   require_text(sentence, "the sentence")
   if not sentence.strip():
     raise InputError("the sentence is empty: give one of some words")
-  tokens = [*found.tokenizer.encode(sentence), EOS]
+  tokens = [*found.tokenizer.source.encode(sentence), EOS]
   if len(tokens) > config.decode.max_source_length:
     raise InputError(f"the sentence has {len(tokens)} tokens, more than config.decode.max_source_length: shorten it")
   n, path = len(tokens), ("encoder", f"layers_{layer - 1}", "attention")
@@ -80,7 +80,7 @@ def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 
   inputs = np.array(tokens, np.int32), np.arange(n), np.ones((n, n), bool)
   captured = _captured(registry.module(model), path, params, *inputs, method="encode")
   title = f"layer {layer}, head {head} of the encoder"
-  return _steps(captured, _at(params, path), head - 1, title, tuple(found.tokenizer.pieces(tokens)))
+  return _steps(captured, _at(params, path), head - 1, title, tuple(found.tokenizer.source.pieces(tokens)))
 
 
 def toy() -> HeadSteps:

@@ -92,11 +92,13 @@ def bahdanau(model: BahdanauConfig) -> ModelParts:
 
 
 def _embedding(model: RecurrentConfig, sizes: Sizes, axis: str) -> Box:
-  """The embedding; the decoder has the table of the encoder."""
+  """The embedding; the decoder has the table of the encoder, unless that has a vocabulary of its own."""
   times, source = f"times √{model.d_model}: [{axis}, {model.d_model}]", axis == "source"
-  table = f"table [{model.vocab_size}, {model.d_model}]" if source else "the table of the input"
-  name = "Input Embedding" if source else "Output Embedding"
-  return Box(name, (table, times), sizes.count("embedding") if source else 0)
+  name, own = "Input Embedding" if source else "Output Embedding", len(model.vocab_sizes) > 1
+  if not source and not own:
+    return Box(name, ("the table of the input", times), 0)
+  table = f"table [{model.vocab_sizes[0 if source else -1]}, {model.d_model}]"
+  return Box(name, (table, times), sizes.count("own_source_embedding" if source and own else "embedding"))
 
 
 def _layers(
@@ -134,11 +136,13 @@ def _plain_outputs(model: SequenceToSequenceConfig, sizes: Sizes) -> tuple[Box, 
 
 def _probabilities(model: RecurrentConfig) -> tuple[Box, Box]:
   shape = f"[target, {model.vocab_size}]"
-  return Box("Linear", ("the table of the input", f"logits {shape}")), Box("Softmax", (shape,))
+  table = "the table of the input" if len(model.vocab_sizes) == 1 else "the table of the target"
+  return Box("Linear", (table, f"logits {shape}")), Box("Softmax", (shape,))
 
 
 def _notes(model: RecurrentConfig) -> tuple[str, ...]:
-  notes = ["one table for both embeddings and Linear"]
+  both = len(model.vocab_sizes) == 1
+  notes = [f"one table for {'both embeddings' if both else 'Output Embedding'} and Linear"]
   if isinstance(model, SequenceToSequenceConfig) and model.feed_context:
     notes.append("context: the encoder's last output, read in each step")
   if model.dropout:

@@ -64,7 +64,8 @@ class _Parts:
 
   def _embedding(self, name: str, module: str, axis: str) -> Box:
     model = self._model
-    table = f"table [{model.vocab_size}, {model.d_model}]"
+    vocab = model.vocab_sizes[0 if axis == "source" else -1]
+    table = f"table [{vocab}, {model.d_model}]"
     return Box(name, (table, f"times √{model.d_model}: [{axis}, {model.d_model}]"), self._sizes.count(module))
 
   def _positions(self, axis: str) -> Box:

@@ -20,7 +20,6 @@ from transformer_jax.model.special_tokens import BOS, EOS, UNK
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError
 
-SENTENCEPIECE = "sentencepiece.model"
 _ACTIVATIONS = {
   Activation.RELU: "RELU",
   Activation.GELU: "GELU",
@@ -36,13 +35,13 @@ _USAGE = """\
 ```python
 import ctranslate2, sentencepiece
 
-pieces = sentencepiece.SentencePieceProcessor(model_file="sentencepiece.model")
+{load}
 translator = ctranslate2.Translator(".")
 found = translator.translate_batch(
-  [pieces.encode(line, out_type=str) for line in ["A sentence."]], beam_size={beam}, patience={patience:g},
+  [{source}.encode(line, out_type=str) for line in ["A sentence."]], beam_size={beam}, patience={patience:g},
   length_penalty={penalty:g},
 )
-print([pieces.decode(result.hypotheses[0]) for result in found])
+print([{target}.decode(result.hypotheses[0]) for result in found])
 ```"""
 
 
@@ -68,12 +67,13 @@ def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
     model: the run's model.
     quantization: the type of the numbers, as CTranslate2 names it.
   """
-  config, names = model.config.model, vocabulary.pieces(model.tokenizer)
+  config = model.config.model
   assert isinstance(config, ModelConfig)
   dtype = jnp.bfloat16 if quantization == "bfloat16" else np.float32  # the library would need torch to round
   arrays = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
   spec = _spec(config, {name: x.astype(dtype) for name, x in (arrays | _positions(model, arrays)).items()})
-  spec.register_source_vocabulary(names)
+  names = vocabulary.pieces(model.tokenizer.target)
+  spec.register_source_vocabulary(vocabulary.pieces(model.tokenizer.source))
   spec.register_target_vocabulary(names)
   settings = {
     "layer_norm_epsilon": config.layer_norm_epsilon,
@@ -85,14 +85,14 @@ def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
   spec.validate()
   spec.optimize(quantization)
   spec.save(str(folder))
-  (folder / SENTENCEPIECE).write_bytes(vocabulary.sentencepiece_model(model.tokenizer))
+  vocabulary.write_models(folder, model.tokenizer)
   (folder / "README.md").write_bytes(_card(run, model))
 
 
 def _card(run: Run, model: Model) -> bytes:
   decode = model.config.decode
   values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
-  usage = _USAGE.format(**values)
+  usage = _USAGE.format(**values, **vocabulary.usage(model.tokenizer))
   languages = [model.config.data.source_language, model.config.data.target_language]
   header = {"language": languages, "library_name": "ctranslate2", "pipeline_tag": "translation"}
   return model_card.card(run, model, usage, header)

@@ -28,10 +28,12 @@ ACTIVATIONS = {
   Activation.GELU_TANH: "gelu_pytorch_tanh",
   Activation.SWISH: "swish",
 }
-SENTENCEPIECE = ("source.spm", "target.spm")
+SENTENCEPIECE = vocabulary.TWO_MODELS
+VOCABULARIES = ("vocab.json", "target_vocab.json")  # of the source, which is both languages' if there is no other
 BIAS = "final_logits_bias"  # [1, vocab]
 # The positions that a model of OPUS-MT has; ours has more if it decodes longer texts.
 _POSITIONS = 512
+_SOURCE_TABLE = "own_source_embedding/table"
 EPSILON, _MOST_EPSILON = 1e-5, 2e-5
 
 
@@ -83,7 +85,7 @@ def _tables(config: ModelConfig) -> dict[str, str]:
     return {"target_embedding/table": "model.shared.weight"}
   return {
     "target_embedding/table": "model.decoder.embed_tokens.weight",
-    "own_source_embedding/table": "model.encoder.embed_tokens.weight",
+    _SOURCE_TABLE: "model.encoder.embed_tokens.weight",
   }
 
 
@@ -96,9 +98,9 @@ def names(config: ModelConfig) -> list[Name]:
   ]
 
 
-def tables(config: ModelConfig) -> list[str]:
-  """Their names of the arrays that have a row for each piece."""
-  return list(_tables(config).values())
+def tables(config: ModelConfig) -> dict[str, int]:
+  """Their names of the arrays with a row for each piece: 0 for a piece of the source, 1 of the target, or of both."""
+  return {theirs: 0 if ours == _SOURCE_TABLE else 1 for ours, theirs in _tables(config).items()}
 
 
 def copies(config: ModelConfig) -> dict[str, str]:
@@ -127,24 +129,28 @@ def write(folder: Path, run: Run, model: Model) -> None:
   config = model.config.model
   assert isinstance(config, ModelConfig)
   ours = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
-  numbered = vocabulary.numbered(model.tokenizer)
+  sides = [vocabulary.numbered(side) for side in (model.tokenizer.source, model.tokenizer.target)]
   theirs = _with_biases(renamed(ours, names(config), sinusoids.halves(config.d_model)))
-  back = np.argsort(numbered.order)
-  for name in tables(config):
-    theirs[name] = theirs[name][back]
-  theirs[BIAS] = ours.get("logits_bias", np.zeros(config.vocab_size, np.float32))[None, back]
+  back = [np.argsort(side.order) for side in sides]
+  for name, side in tables(config).items():
+    theirs[name] = theirs[name][back[side]]
+  theirs[BIAS] = ours.get("logits_bias", np.zeros(config.vocab_size, np.float32))[None, back[1]]
   tensor_file.write(folder / "model.safetensors", theirs, {"format": "pt"})
-  for name, spelling in zip(SENTENCEPIECE, numbered.models, strict=True):
-    (folder / name).write_bytes(spelling)
-  special = _special(config, numbered)
+  for name, side in zip(SENTENCEPIECE, sides, strict=True):
+    (folder / name).write_bytes(side.model)
+  special = _special(config, sides[1])
   for name, values in {
     "config.json": _config(model.config, config) | special,
-    "generation_config.json": _generation_config(model.config, numbered) | special,
-    "tokenizer_config.json": _tokenizer_config(model.config, numbered),
-    "vocab.json": {piece: number for number, piece in enumerate(numbered.pieces)},
+    "generation_config.json": _generation_config(model.config, sides[1]) | special,
+    "tokenizer_config.json": _tokenizer_config(model.config, sides[1]),
+    **{name: _numbers(side) for name, side, _ in zip(VOCABULARIES, sides, config.vocab_sizes, strict=False)},
   }.items():
     (folder / name).write_text(json.dumps(values, indent=2) + "\n")
   (folder / "README.md").write_bytes(_card(run, model))
+
+
+def _numbers(side: Numbered) -> dict[str, int]:
+  return {piece: number for number, piece in enumerate(side.pieces)}
 
 
 def _with_biases(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -158,7 +164,7 @@ def _config(config: Config, model: ModelConfig) -> dict[str, Any]:
   return {
     "architectures": ["MarianMTModel"],
     "model_type": "marian",
-    "vocab_size": model.vocab_size,
+    "vocab_size": model.vocab_sizes[0],
     "decoder_vocab_size": model.vocab_size,
     "d_model": model.d_model,
     "encoder_layers": model.encoder_depth,
@@ -225,7 +231,7 @@ def _tokenizer_config(config: Config, numbered: Numbered) -> dict[str, Any]:
     "eos_token": eos,
     "pad_token": pad,
     "model_max_length": config.decode.max_source_length,
-    "separate_vocabs": False,
+    "separate_vocabs": len(config.model.vocab_sizes) > 1,
     "clean_up_tokenization_spaces": False,  # it would take the space before a full stop away
   }
 

@@ -50,6 +50,8 @@ _SEARCH_ONLY: dict[str, tuple[Any, ...]] = {
 _NEVER = ("forced_bos_token_id", "begin_suppress_tokens", "sequence_bias", "exponential_decay_length_penalty")
 _SOURCE_LENGTH = 256  # the longest input that is translated as a whole
 
+_Lists = tuple[PieceList, PieceList]  # those of the source and of the target, which may be one
+
 
 def read(folder: ForeignFolder) -> Imported:
   """The model of a folder.
@@ -61,14 +63,14 @@ def read(folder: ForeignFolder) -> Imported:
   with folder.weights() as weights:
     arrays = _arrays(made, pieces, weights)
   sides = [
-    ListedTokenizer(folder.bytes(name, tokenizer.LARGEST), pieces, str(folder.path / name))
-    for name in marian_hf.SENTENCEPIECE
+    ListedTokenizer(folder.bytes(name, tokenizer.LARGEST), own, str(folder.path / name))
+    for name, own in zip(marian_hf.SENTENCEPIECE, pieces, strict=True)
   ]
   return Imported(made, arrays, TokenizerPair(*sides), notes)
 
 
-def described(folder: ForeignFolder) -> tuple[Config, PieceList, tuple[str, ...]]:
-  """What the JSON files of a folder say: the config of the run, the vocabulary, and sentences about what differs.
+def described(folder: ForeignFolder) -> tuple[Config, _Lists, tuple[str, ...]]:
+  """What the JSON files of a folder say: the config of the run, the vocabularies, and sentences about what differs.
 
   Raises:
     InputError: as in `read`.
@@ -80,13 +82,13 @@ def described(folder: ForeignFolder) -> tuple[Config, PieceList, tuple[str, ...]
   search = Search(generation, config)
   pieces = _pieces(folder, config, search, texts)
   model = _model(config, pieces)
-  decode, notes = search.decode(config, pieces)
+  decode, notes = search.decode(config, pieces[1])
   source, target = _languages(texts)
   data = DataConfig(corpus=Corpus.TEXT, source_language=source, target_language=target)
   return Config(data=data, model=model, decode=decode), pieces, notes
 
 
-def _model(config: Settings, pieces: PieceList) -> ModelConfig:
+def _model(config: Settings, pieces: _Lists) -> ModelConfig:
   for name, only in _ONLY.items():
     config.require(name, only)
   if not config.truth("scale_embedding", False):
@@ -99,17 +101,24 @@ def _model(config: Settings, pieces: PieceList) -> ModelConfig:
   for ours, name in {"d_ff": "ffn_dim", "num_heads": "attention_heads"}.items():
     sizes[ours] = config.whole(f"encoder_{name}", least=1)
     config.require(f"decoder_{name}", [sizes[ours]], "encoder and decoder have the same sizes here")
-  width, size = config.whole("d_model", least=2), len(pieces.pieces)
+  width = config.whole("d_model", least=2)
   if width % 2 or width % sizes["num_heads"]:
     raise config.wrong("d_model", "even, and a multiple of encoder_attention_heads")
-  if config.whole("vocab_size", least=1) != size:
-    raise config.wrong("vocab_size", f"{size}, the pieces in vocab.json")
-  config.require("decoder_vocab_size", [size], "there is one vocabulary here")
+  source, target = (len(side.pieces) for side in pieces)
+  if config.whole("vocab_size", least=1) != source:
+    raise config.wrong("vocab_size", f"{source}, the pieces in {marian_hf.VOCABULARIES[0]}")
+  separate = pieces[0] is not pieces[1]
+  if config.whole("decoder_vocab_size", source) != target:
+    raise config.wrong("decoder_vocab_size", f"{target}, the pieces in {marian_hf.VOCABULARIES[separate]}")
+  shared = config.truth("share_encoder_decoder_embeddings", True)
+  if separate and shared:
+    raise config.wrong("share_encoder_decoder_embeddings", "False, as separate_vocabs is True in tokenizer_config.json")
   activation = config.text("activation_function", "gelu")
   if activation not in _ACTIVATIONS:
     raise config.wrong("activation_function", f"one of {', '.join(_ACTIVATIONS)}")
   return ModelConfig(
-    vocab_size=size,
+    vocab_size=target,
+    source_vocab_size=source if separate else None,
     d_model=width,
     **sizes,
     dropout=_rate(config, "dropout", 0.1),
@@ -117,9 +126,9 @@ def _model(config: Settings, pieces: PieceList) -> ModelConfig:
     attention_bias=True,
     activation=_ACTIVATIONS[activation],
     layer_norm_epsilon=marian_hf.EPSILON,
-    share_embeddings=config.truth("share_encoder_decoder_embeddings", True),
+    share_embeddings=shared,
     logits_bias=True,
-    start=Start.PAD if pieces.bos is None else Start.BOS,
+    start=Start.PAD if pieces[1].bos is None else Start.BOS,
   )
 
 
@@ -130,14 +139,11 @@ def _rate(config: Settings, name: str, default: float) -> float:
   return rate
 
 
-def _pieces(folder: ForeignFolder, config: Settings, search: "Search", texts: Settings) -> PieceList:
-  """The vocabulary, and which of its pieces are special."""
-  texts.require("separate_vocabs", [False], "there is one vocabulary here")
+def _pieces(folder: ForeignFolder, config: Settings, search: "Search", texts: Settings) -> _Lists:
+  """The vocabulary of each side, and which of its pieces are special."""
   texts.require("sp_model_kwargs", [{}])
-  vocabulary = folder.settings("vocab.json")
-  pieces = numbered(vocabulary.items(), vocabulary.path)
-  if len(pieces) != len(vocabulary.items()) or len(pieces) < 4:
-    raise InputError(f"{vocabulary.path} does not number its pieces 0, 1, 2 and so on, each once: copy it again")
+  separate = texts.truth("separate_vocabs", False)
+  pieces = _names(folder, marian_hf.VOCABULARIES[separate])
   last = len(pieces) - 1
   pad, eos = (pieces[config.whole(f"{name}_token_id", most=last)] for name in ("pad", "eos"))
   start = pieces[search.settings("decoder_start_token_id").whole("decoder_start_token_id", most=last)]
@@ -147,9 +153,27 @@ def _pieces(folder: ForeignFolder, config: Settings, search: "Search", texts: Se
   if unk not in pieces or len({pad, eos, unk}) < 3 or start in (eos, unk):
     raise InputError(
       f"{config.path}: pad_token_id, eos_token_id, decoder_start_token_id and {unk!a:.40} are not different pieces of "
-      "vocab.json: the model here needs that"
+      f"{marian_hf.VOCABULARIES[separate]}: the model here needs that"
     )
-  return PieceList(tuple(pieces), pad, unk, eos, None if start == pad else start)
+  target = PieceList(tuple(pieces), pad, unk, eos, None if start == pad else start)
+  if not separate:
+    return target, target
+  of_source = _names(folder, marian_hf.VOCABULARIES[0])
+  if missing := {pad, unk, eos}.difference(of_source):
+    raise InputError(
+      f"{folder.path / marian_hf.VOCABULARIES[0]} has no {min(missing)!a:.40}, which {marian_hf.VOCABULARIES[1]} has: "
+      "take all files from one folder"
+    )
+  return PieceList(tuple(of_source), pad, unk, eos), target
+
+
+def _names(folder: ForeignFolder, name: str) -> list[str]:
+  """The pieces that a file numbers, in their order."""
+  vocabulary = folder.settings(name)
+  pieces = numbered(vocabulary.items(), vocabulary.path)
+  if len(pieces) != len(vocabulary.items()) or len(pieces) < 4:
+    raise InputError(f"{vocabulary.path} does not number its pieces 0, 1, 2 and so on, each once: copy it again")
+  return pieces
 
 
 def _added(text: str, value: Any) -> Any:
@@ -220,7 +244,7 @@ class Search:
       )
 
 
-def _arrays(config: Config, pieces: PieceList, weights: Weights) -> dict[str, np.ndarray]:
+def _arrays(config: Config, pieces: _Lists, weights: Weights) -> dict[str, np.ndarray]:
   """The parameters by our names."""
   model = config.model
   assert isinstance(model, ModelConfig)
@@ -234,11 +258,11 @@ def _arrays(config: Config, pieces: PieceList, weights: Weights) -> dict[str, np
   weights = weights.under({name: name for name in weights.shapes.keys() - positions})
   weights.require(expected, marian_hf.copies(model))
   theirs = {name: weights.array(name) for name in expected}
-  order = pieces.order()
-  for name in marian_hf.tables(model):
-    theirs[name] = theirs[name][order]
+  orders = [side.order() for side in pieces]
+  for name, side in marian_hf.tables(model).items():
+    theirs[name] = theirs[name][orders[side]]
   found = renamed_back(theirs, names, sinusoids.halves(model.d_model), shapes)
-  return found | {"logits_bias": theirs[marian_hf.BIAS].reshape(-1)[order]}
+  return found | {"logits_bias": theirs[marian_hf.BIAS].reshape(-1)[orders[1]]}
 
 
 def _require_sinusoids(weights: Weights, name: str, d_model: int) -> None:

@@ -25,7 +25,7 @@ from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError, first_line
 
 PLATFORMS = ("cpu", "cuda", "tpu")
-GREEDY, BEAM, PARAMETERS, SENTENCEPIECE = "greedy.jax", "beam.jax", "parameters.npz", "sentencepiece.model"
+GREEDY, BEAM, PARAMETERS = "greedy.jax", "beam.jax", "parameters.npz"
 _MOST_BYTES = (1 << 31) - (1 << 26)  # a file of jax.export has less than 2 GiB, and some of it is the program
 
 # A model's parameters by name, and tokens `[sentences, length]` -> the best hypothesis of each sentence.
@@ -37,18 +37,18 @@ _USAGE = """\
 import jax, numpy, sentencepiece
 from jax import export
 
-pieces = sentencepiece.SentencePieceProcessor(model_file="{sentencepiece}")
+{load}
 with open("{program}", "rb") as file:
   search = jax.jit(export.deserialize(bytearray(file.read())).call)
 {parameters}
 
 def translate(lines):
-  sources = [[*pieces.encode(line), {eos}] for line in lines]
+  sources = [[*{source}.encode(line), {eos}] for line in lines]
   length = min(-(-max(map(len, sources)) // 16) * 16, {longest})  # few lengths are few compilations
   rows = numpy.array([source + [{pad}] * (length - len(source)) for source in sources], numpy.int32)
   found = jax.device_get(search({arguments}rows))
   for tokens, length, score in zip(found["tokens"], found["lengths"], found["scores"]):
-    yield pieces.decode(tokens[: length - 1].tolist()), float(score)
+    yield {target}.decode(tokens[: length - 1].tolist()), float(score)
 
 for text, score in translate(["A sentence."]):
   print(f"{{score:.6f}}\\t{{text}}")
@@ -96,7 +96,7 @@ def write(folder: Path, run: Run, model: Model, parameters: str) -> None:
   if not inside:
     with open(folder / PARAMETERS, "wb") as file:
       np.savez(file, allow_pickle=False, **arrays)
-  (folder / SENTENCEPIECE).write_bytes(vocabulary.sentencepiece_model(model.tokenizer))
+  vocabulary.write_models(folder, model.tokenizer)
   (folder / "README.md").write_bytes(_card(run, model, inside=inside))
 
 
@@ -162,7 +162,7 @@ def _card(run: Run, model: Model, *, inside: bool) -> bytes:
     if inside
     else f'with numpy.load("{PARAMETERS}") as file:\n  parameters = jax.device_put(dict(file))\n',
     arguments="" if inside else "parameters, ",
-    sentencepiece=SENTENCEPIECE,
+    **vocabulary.usage(model.tokenizer),
     platforms=f"{', '.join(PLATFORMS[:-1])} and {PLATFORMS[-1]}",
     version=jax.__version__,
     longest=_longest(config),

@@ -5,31 +5,33 @@ model says so (`add_dummy_prefix`), and the model that is exported says it. One 
 U+2581 itself, which SentencePiece reads as a space.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
 
+from transformer_jax.data.listed_tokenizer import ListedTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.model.special_tokens import FIRST_PIECE
 from transformer_jax.runtime.errors import InputError
 
 # `normalizer_spec { add_dummy_prefix: true }` as a protocol buffer. Where a message follows another, the fields of both
 # are merged, and the last value of a field counts.
 _ADD_DUMMY_PREFIX = b"\x1a\x02\x18\x01"
+ONE_MODEL, TWO_MODELS = "sentencepiece.model", ("source.spm", "target.spm")
 
 
 def pieces(tokenizer: Tokenizer) -> list[str]:
-  """The names of the pieces in the order of their numbers."""
-  _require_one_model(tokenizer)
+  """The names of the pieces in the order of their numbers, for a tokenizer of one vocabulary."""
+  _require_own_numbers(tokenizer)
   processor = _processor(tokenizer.to_bytes())
   return [processor.id_to_piece(i) for i in range(tokenizer.vocab_size)]
 
 
 def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
-  """A SentencePiece model that by itself gives each text the pieces that the tokenizer gives it."""
-  _require_one_model(tokenizer)
+  """A SentencePiece model that by itself gives each text the pieces that a tokenizer of one vocabulary gives it."""
+  _require_own_numbers(tokenizer)
   return tokenizer.to_bytes() + _ADD_DUMMY_PREFIX
 
 
@@ -39,26 +41,59 @@ def without_dummy_prefix(model: bytes) -> bytes:
 
 
 class Numbered(NamedTuple):
-  """A vocabulary as another library is to have it.
+  """The vocabulary of one language as another library is to have it.
 
   Attributes:
     pieces: the names of the pieces.
     order: `[vocab]`, the place in `pieces` of each of our numbers.
-    models: the SentencePiece models of the two languages.
+    model: the SentencePiece model.
   """
 
   pieces: list[str]
   order: np.ndarray
-  models: tuple[bytes, bytes]
+  model: bytes
 
 
 def numbered(tokenizer: Tokenizer) -> Numbered:
-  """The vocabulary with the numbers that it has here, or that it came with if it was imported."""
-  if isinstance(tokenizer, TokenizerPair):
-    own = tokenizer.target.vocabulary
-    return Numbered(list(own.pieces), own.order(), (tokenizer.source.to_bytes(), tokenizer.target.to_bytes()))
-  model = sentencepiece_model(tokenizer)
-  return Numbered(pieces(tokenizer), np.arange(tokenizer.vocab_size), (model, model))
+  """A vocabulary with the numbers that it has here, or that it came with if it was imported.
+
+  Args:
+    tokenizer: the tokenizer of one language.
+  """
+  if isinstance(tokenizer, ListedTokenizer):
+    return Numbered(list(tokenizer.vocabulary.pieces), tokenizer.vocabulary.order(), tokenizer.to_bytes())
+  return Numbered(pieces(tokenizer), np.arange(tokenizer.vocab_size), sentencepiece_model(tokenizer))
+
+
+def write_models(folder: Path, tokenizer: Tokenizer) -> None:
+  """Writes the SentencePiece model of both languages, or two if there are two vocabularies, for `USAGE`.
+
+  Raises:
+    InputError: as in `pieces`.
+  """
+  sides = [tokenizer] if len(tokenizer.vocab_sizes) == 1 else [tokenizer.source, tokenizer.target]
+  for name, side in zip(model_files(tokenizer), sides, strict=True):
+    (folder / name).write_bytes(sentencepiece_model(side))
+
+
+def model_files(tokenizer: Tokenizer) -> tuple[str, ...]:
+  """The names of the files that `write_models` writes."""
+  return (ONE_MODEL,) if len(tokenizer.vocab_sizes) == 1 else TWO_MODELS
+
+
+def usage(tokenizer: Tokenizer) -> dict[str, str]:
+  """The parts of a program that reads the files of `write_models`.
+
+  Returns:
+    `load`, a line that makes the processors; `source` and `target`, the names that the two have in it.
+  """
+  files = model_files(tokenizer)
+  names = ("pieces",) if len(files) == 1 else ("of_source", "of_target")
+  made = (
+    f'{name} = sentencepiece.SentencePieceProcessor(model_file="{file}")'
+    for name, file in zip(names, files, strict=True)
+  )
+  return {"load": "\n".join(made), "source": names[0], "target": names[-1]}
 
 
 def spelled(tokenizer: Tokenizer) -> list[str]:
@@ -77,11 +112,11 @@ def merged(tokenizer: Tokenizer) -> list[str] | None:
   return [names[i] for i in made] if ranks == list(range(len(made))) else None
 
 
-def _require_one_model(tokenizer: Tokenizer) -> None:
-  if isinstance(tokenizer, TokenizerPair):
+def _require_own_numbers(tokenizer: Tokenizer) -> None:
+  if isinstance(tokenizer.source, ListedTokenizer):
     raise InputError(
-      "the run has a SentencePiece model for each of its languages, but the format has one for both: choose "
-      "--to safetensors or marian-hf"
+      "the pieces of the imported run have numbers of their own, but in the format they have those of a SentencePiece "
+      "model: choose --to safetensors or marian-hf"
     )
 
 

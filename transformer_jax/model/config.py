@@ -57,7 +57,7 @@ class AnyModelConfig:
   knows which model belongs to which dataclass.
 
   Attributes:
-    vocab_size: entries of the one vocabulary.
+    vocab_size: entries of the vocabulary, or of the target's if the source has its own.
     d_model: the width that sets the learning rate in eq. 3.
     dtype: the type of matmuls.
     translates: whether the model reads a source and writes a target.
@@ -69,6 +69,11 @@ class AnyModelConfig:
   dtype: Dtype
   translates: ClassVar[bool] = True
   chooses_inputs: ClassVar[bool] = False
+
+  @property
+  def vocab_sizes(self) -> tuple[int, ...]:
+    """The entries of the one vocabulary, or those of the source's and of the target's."""
+    return (self.vocab_size,)
 
   @property
   def most_positions(self) -> int | None:
@@ -98,6 +103,9 @@ class ModelConfig(AnyModelConfig):
   Attributes:
     vocab_size: entries of the one vocabulary, shared by both languages; the
       tokenizer learns exactly that many.
+    source_vocab_size: entries of a vocabulary for the source alone, so that
+      `vocab_size` counts the target's; needs `share_embeddings=False`. None, as in
+      the paper, is one vocabulary for both.
     num_layers: N, the layers of the encoder, and as many of the decoder.
     encoder_layers: the layers of the encoder, if the decoder has another number; None is num_layers.
     decoder_layers: the layers of the decoder; None is num_layers.
@@ -133,6 +141,7 @@ class ModelConfig(AnyModelConfig):
   """
 
   vocab_size: int = 37_000
+  source_vocab_size: int | None = None
   num_layers: int = 6
   encoder_layers: int | None = None
   decoder_layers: int | None = None
@@ -161,17 +170,20 @@ class ModelConfig(AnyModelConfig):
   def __post_init__(self):
     for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions"):
       require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
-    for name in ("encoder_layers", "decoder_layers"):
+    for name in ("source_vocab_size", "encoder_layers", "decoder_layers", "d_k", "d_v"):
       value = getattr(self, name)
       require(value is None or value > 0, f"model.{name}", value, "positive or None")
     for name in ("d_k", "d_v"):
-      value = getattr(self, name)
-      require(value is None or value > 0, f"model.{name}", value, "positive or None")
-      if value is None and self.d_model % self.num_heads:
+      if getattr(self, name) is None and self.d_model % self.num_heads:
         raise InputError(
           f"config.model.num_heads is {self.num_heads}, which does not divide config.model.d_model = {self.d_model}: "
           f"choose another number of heads, or set config.model.{name}"
         )
+    if self.source_vocab_size and self.share_embeddings:
+      raise InputError(
+        f"config.model.share_embeddings is True, but two vocabularies cannot share a table: set it to False, or leave "
+        f"config.model.source_vocab_size = {self.source_vocab_size} out"
+      )
     window = self.attention_window
     require(window is None or window > 0, "model.attention_window", window, "positive or None")
     for name in ("dropout", "attention_dropout"):
@@ -192,6 +204,10 @@ class ModelConfig(AnyModelConfig):
       ("d_v", d_v, d_v == d_k, f"d_k = {d_k}"),
     ):
       require(fits, f"model.{key}", value, f"{expected} with config.model.fused_attention")
+
+  @property
+  def vocab_sizes(self) -> tuple[int, ...]:
+    return (self.vocab_size,) if self.source_vocab_size is None else (self.source_vocab_size, self.vocab_size)
 
   @property
   def encoder_depth(self) -> int:

@@ -18,12 +18,19 @@ def output_logits(table: jax.Array, hidden: jax.Array, dtype: str = "float32") -
 
 
 class Embedding(nn.Module):
-  """A table `[vocab, model]`, drawn from N(0, 1 / d_model), so that the output of `embed` has unit variance."""
+  """A table `[vocab, model]`, drawn from N(0, 1 / d_model), so that the output of `embed` has unit variance.
+
+  Attributes:
+    config: the model's.
+    of_source: whether the table has the source's vocabulary, if there are two.
+  """
 
   config: AnyModelConfig
+  of_source: bool = False
 
   def setup(self):
-    shape = (self.config.vocab_size, self.config.d_model)
+    source, target = self.config.vocab_sizes[0], self.config.vocab_sizes[-1]
+    shape = (source if self.of_source else target, self.config.d_model)
     self.table = self.param("table", nn.initializers.normal(self.config.d_model**-0.5), shape)
 
   def __call__(self, tokens: jax.Array) -> jax.Array:

@@ -28,7 +28,7 @@ class Transformer(nn.Module):
     config = self.config
     self.target_embedding = Embedding(config)
     if not config.share_embeddings:
-      self.own_source_embedding = Embedding(config)
+      self.own_source_embedding = Embedding(config, of_source=True)
     if not config.share_logits:
       self.own_output = Embedding(config)
     if config.logits_bias:

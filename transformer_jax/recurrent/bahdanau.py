@@ -102,7 +102,7 @@ class Bahdanau(EncoderDecoder):
     self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True
   ) -> jax.Array:
     """The annotations, `[source, 2 hidden]`: the states read from the left, beside those read from the right."""
-    x = self.embed(source, deterministic=deterministic)
+    x = self.embed_source(source, deterministic=deterministic)
     return jnp.concatenate(
       [
         self.encoder_forward(x, begins(positions, mask, reverse=False)),

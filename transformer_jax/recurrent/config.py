@@ -1,7 +1,7 @@
 """Sizes and options of the recurrent models; the defaults are the papers'.
 
 The papers have three tables of embeddings: source, target and output. Here they are one, as in the Transformer, so that
-models of equal size differ in their architecture alone.
+models of equal size differ in their architecture alone. A source with a vocabulary of its own has a table of its own.
 """
 
 import enum
@@ -34,6 +34,8 @@ class RecurrentConfig(AnyModelConfig):
 
   Attributes:
     vocab_size: entries of the one vocabulary, shared by both languages.
+    source_vocab_size: entries of a vocabulary for the source alone, so that `vocab_size` counts the target's; None is
+      one vocabulary for both.
     d_model: width of the embeddings and of the output layer's input.
     hidden_size: width of a recurrent state.
     dropout: applied between layers, never from one position to the next (Zaremba et al. 2014).
@@ -43,6 +45,7 @@ class RecurrentConfig(AnyModelConfig):
   chooses_inputs: ClassVar[bool] = True
 
   vocab_size: int = 37_000
+  source_vocab_size: int | None = None
   d_model: int = 1000
   hidden_size: int = 1000
   dropout: float = 0.0
@@ -51,7 +54,13 @@ class RecurrentConfig(AnyModelConfig):
   def __post_init__(self):
     for name in ("vocab_size", "d_model", "hidden_size"):
       require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
+    size = self.source_vocab_size
+    require(size is None or size > 0, "model.source_vocab_size", size, "positive or None")
     require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")
+
+  @property
+  def vocab_sizes(self) -> tuple[int, ...]:
+    return (self.vocab_size,) if self.source_vocab_size is None else (self.source_vocab_size, self.vocab_size)
 
 
 @dataclass(unsafe_hash=True)

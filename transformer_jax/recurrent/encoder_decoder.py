@@ -57,6 +57,8 @@ class EncoderDecoder(nn.Module):
 
   def setup(self):
     self.embedding = Embedding(self.config)
+    if self.config.source_vocab_size is not None:
+      self.own_source_embedding = Embedding(self.config, of_source=True)
     self.dropout = Dropout(self.config.dropout)
 
   def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> Encoded:
@@ -106,8 +108,13 @@ class EncoderDecoder(nn.Module):
     memory = self.encode(source, source_positions, source_mask, deterministic=deterministic)
     return self.decode(target, target_positions, memory, target_mask, cross_mask, deterministic=deterministic)
 
+  def embed_source(self, tokens: jax.Array, *, deterministic: bool) -> jax.Array:
+    """Tokens of the source, `[length]` -> `[length, model]`."""
+    embedding = self.embedding if self.config.source_vocab_size is None else self.own_source_embedding
+    return self.dropout(embedding(tokens), deterministic=deterministic)
+
   def embed(self, tokens: jax.Array, *, deterministic: bool) -> jax.Array:
-    """`[length]` -> `[length, model]`."""
+    """Tokens of the target, `[length]` -> `[length, model]`."""
     return self.dropout(self.embedding(tokens), deterministic=deterministic)
 
   def logits(self, hidden: jax.Array) -> jax.Array:

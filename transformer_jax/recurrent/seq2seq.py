@@ -34,7 +34,7 @@ class Stacks(EncoderDecoder):
 
   def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True) -> States:
     reverse = self.config.reverse_source
-    x = self.embed(source, deterministic=deterministic)
+    x = self.embed_source(source, deterministic=deterministic)
     return self.encoder(x, begins(positions, mask, reverse=reverse), reverse=reverse, deterministic=deterministic)
 
 

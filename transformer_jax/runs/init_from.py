@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.config import Config, serialization
+from transformer_jax.data import tokenizers
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import Params
 from transformer_jax.runs import resume
@@ -92,18 +93,14 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
   Raises:
     InputError: a vocabulary has another size than the model's, or two are given that differ.
   """
-  size, chosen = config.model.vocab_size, config.data.tokenizer
+  sizes, chosen = config.model.vocab_sizes, config.data.tokenizer
   if other is None:
     if not chosen:
-      say(f"learning a vocabulary of {size:,} pieces")
+      say(" and ".join(f"learning a vocabulary of {size:,} pieces" for size in sizes))
     return task_of(config.model).learn_tokenizer(config)
   tokenizer = other.tokenizer
-  if tokenizer.vocab_size != size:
-    raise InputError(
-      f"config.model.vocab_size is {size}, but the run in {config.train.init_from} has {tokenizer.vocab_size} pieces: "
-      f"set config.model.vocab_size={tokenizer.vocab_size}"
-    )
-  if chosen and Tokenizer.load(chosen).fingerprint() != tokenizer.fingerprint():
+  tokenizers.require_sizes(tokenizer, sizes, f"the run in {config.train.init_from}")
+  if chosen and tokenizers.chosen(chosen, *sizes).fingerprint() != tokenizer.fingerprint():
     raise InputError(
       f"config.data.tokenizer: {chosen} is not the vocabulary of the run in {config.train.init_from}: leave it empty"
     )

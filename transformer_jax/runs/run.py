@@ -63,11 +63,11 @@ class Run:
       InputError: there is none, it is damaged, or its size is not that of the config.
     """
     tokenizer = tokenizers.load(self.path, self._bytes)
-    if tokenizer.vocab_size != self.config.model.vocab_size:
+    here, there = (" and ".join(map(str, each.vocab_sizes)) for each in (tokenizer, self.config.model))
+    if here != there:
       raise InputError(
-        f"{self.path / next(iter(tokenizer.files()))} has {tokenizer.vocab_size} pieces, but "
-        f"{self.path / run_folder.CONFIG} says "
-        f"{self.config.model.vocab_size}: take both from one run"
+        f"{self.path / next(iter(tokenizer.files()))} has {here} pieces, but {self.path / run_folder.CONFIG} says "
+        f"{there}: take both from one run"
       )
     return tokenizer
 

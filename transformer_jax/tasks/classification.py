@@ -15,7 +15,7 @@ from etils import epath
 
 from transformer_jax import registry
 from transformer_jax.config import Config
-from transformer_jax.data import fingerprint, pipeline
+from transformer_jax.data import fingerprint, pipeline, tokenizers
 from transformer_jax.data.documents import require_text
 from transformer_jax.data.next_sentence import LABEL, PARTS, SIDES, TOKENS
 from transformer_jax.data.packing import AT_ONCE, gathered
@@ -59,7 +59,7 @@ def labelled(path: str, classes: list[str]) -> Iterator[tuple[int, str]]:
 def learn_tokenizer(config: Config) -> Tokenizer:
   """The vocabulary of the training sentences, or the one that `config.data.tokenizer` names."""
   if config.data.tokenizer:
-    return pipeline.chosen_tokenizer(config.data.tokenizer, config.model.vocab_size)
+    return tokenizers.chosen(config.data.tokenizer, config.model.vocab_size)
   sentences = (sentence for _, sentence in labelled(_file(config, config.data.train), _classes(config)))
   return Tokenizer.learn(sentences, config.model.vocab_size, kind=config.data.pieces.value)
 

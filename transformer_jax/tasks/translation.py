@@ -29,8 +29,8 @@ from transformer_jax.training.task import Task
 
 
 def learn_tokenizer(config: Config) -> Tokenizer:
-  """One vocabulary for both sides of the training text."""
-  return pipeline.learn_tokenizer(config.data, config.model.vocab_size)
+  """The vocabulary of the training text: one for both sides, or one for each."""
+  return pipeline.learn_tokenizer(config.data, *config.model.vocab_sizes)
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:

@@ -36,7 +36,7 @@ def require_text(config: Config) -> None:
 def _require_memory(config: Config, task: Task) -> None:
   """Raises InputError if a batch exceeds the memory; otherwise it would take minutes until memory runs out."""
   rows = plan.rows_at_a_time(config, devices.device_count())
-  tokens = config.train.accumulation * task.parts * row_type(config.model.vocab_size)().itemsize
+  tokens = config.train.accumulation * task.parts * row_type(*config.model.vocab_sizes)().itemsize
   embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
   size = rows * config.data.row_length * (tokens + embedded) * (devices.local_device_count() if devices.on_cpu() else 1)
   memory = devices.memory()
