@@ -1,12 +1,14 @@
 """The import of the format `marian-hf`: what comes back of an exported run, what is refused, and damage."""
 
 import json
+import math
 import random
 import resource
 import shutil
 import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from etils import epath
@@ -21,6 +23,7 @@ from transformer_jax.interchange.import_ import import_model
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import by_name
 from transformer_jax.runs import init_from, params_file
+from transformer_jax.runtime import tensor_file
 from transformer_jax.runtime.errors import InputError
 
 
@@ -139,6 +142,31 @@ def test_two_vocabularies_come_back_and_what_does_not_fit_is_refused(two, tmp_pa
   refused(two, "vocab.json has no '<pad>', which target_vocab.json has")
   (two / "target_vocab.json").unlink()
   refused(two, "has no target_vocab.json, which the format needs")
+
+
+@pytest.mark.parametrize(
+  ("dtype", "error", "fits"),
+  [
+    *[(np.float32, 0, True), (np.float16, 0, True), (jnp.bfloat16, 0, True)],
+    *[(np.float32, 1e-6, False), (np.float16, 2e-3, False), (jnp.bfloat16, 2e-2, False)],
+  ],
+)
+def test_a_table_of_positions_must_be_that_of_the_formula(tmp_path, dtype, error, fits):
+  """But for the rounding of its type. The error is at position 1, as an angle of float32 is less exact later."""
+  positions, width = 131, 22
+  table = [
+    [(math.sin if k < width // 2 else math.cos)(p / 10_000 ** (2 * (k % (width // 2)) / width)) for k in range(width)]
+    for p in range(positions)
+  ]
+  changed = np.array(table)
+  changed[1, 3] += error
+  tensor_file.write(tmp_path / "model.safetensors", {"positions": changed.astype(dtype)}, {})
+  with ForeignFolder(tmp_path).weights() as weights:
+    if fits:
+      marian_hf_import._require_sinusoids(weights, "positions", width)
+    else:
+      with pytest.raises(InputError, match="positions holds learned positions"):
+        marian_hf_import._require_sinusoids(weights, "positions", width)
 
 
 def test_more_layers_than_arrays(folder):

@@ -39,16 +39,19 @@ class Weights:
     """The arrays under other names; `names` has the present name of each."""
     return Weights(self.path, self._file, {name: self._names[there] for name, there in names.items()})
 
+  def type_of(self, name: str) -> str:
+    """The type of an array's numbers, as safetensors name it: `F32`, for example."""
+    return self._file.types[self._names[name]]
+
   def array(self, name: str) -> np.ndarray:
     """An array of float32.
 
     Raises:
       InputError: the file has numbers of another type.
     """
-    there = self._names[name]
-    if self._file.types[there] not in _FLOATS:
-      raise InputError(f"{self.path}: {name} has numbers of the type {self._file.types[there]}, which is not {_FLOATS}")
-    return np.array(self._file.array(there), np.float32)  # a copy, as its memory is the file's
+    if self.type_of(name) not in _FLOATS:
+      raise InputError(f"{self.path}: {name} has numbers of the type {self.type_of(name)}, which is not {_FLOATS}")
+    return np.array(self._file.array(self._names[name]), np.float32)  # a copy, as its memory is the file's
 
   def require(self, shapes: Mapping[str, tuple[int, ...]], others: Mapping[str, str] | None = None) -> None:
     """Checks the arrays' names and shapes, before one is read.

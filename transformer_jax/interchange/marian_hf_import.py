@@ -6,7 +6,6 @@ Both only move numbers, so that the export gives back the same bits.
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty
@@ -20,7 +19,6 @@ from transformer_jax.interchange.imported import Imported, shapes_of
 from transformer_jax.interchange.layout import renamed_back, shapes_there
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.model.config import Activation, ModelConfig, Start
-from transformer_jax.model.positional_encoding import sinusoids as encodings
 from transformer_jax.runtime.errors import InputError
 
 _ACTIVATIONS = {
@@ -49,6 +47,8 @@ _SEARCH_ONLY: dict[str, tuple[Any, ...]] = {
 }
 _NEVER = ("forced_bos_token_id", "begin_suppress_tokens", "sequence_bias", "exponential_decay_length_penalty")
 _SOURCE_LENGTH = 256  # the longest input that is translated as a whole
+
+_ROUNDING = {"F32": 2**-23, "F16": 2**-10, "BF16": 2**-7}  # the spacing of numbers at 1
 
 _Lists = tuple[PieceList, PieceList]  # those of the source and of the target, which may be one
 
@@ -270,8 +270,12 @@ def _require_sinusoids(weights: Weights, name: str, d_model: int) -> None:
   shape = weights.shapes[name]
   fits = len(shape) == 2 and shape[1] == d_model
   if fits:
-    table = encodings(jnp.arange(shape[0]), d_model)[:, sinusoids.halves(d_model)]
-    fits = bool(np.allclose(weights.array(name), table, atol=2e-3))  # in float16 too
+    found, positions = weights.array(name), np.arange(shape[0])[:, None]
+    angles = positions / 10_000 ** (np.arange(0, d_model, 2) / d_model)
+    table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    # Rounding to the file's type, and of the angle if it was computed in float32.
+    tolerance = _ROUNDING[weights.type_of(name)] + _ROUNDING["F32"] * positions
+    fits = bool(np.all(np.abs(found - table) <= tolerance))
   if not fits:
     raise InputError(
       f"{weights.path}: {name} holds learned positions, but the model here has sinusoids for this format"
