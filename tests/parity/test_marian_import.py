@@ -31,7 +31,7 @@ OPTIONS = {
     **{f"{stack}_attention_heads": 1 for stack in ("encoder", "decoder")},
   },
 }
-TEXTS = [*marian_folder.lines("source")[:9], ">>xx<< fe gh", "zzz \u00e4 fe  gh ", "\ufb01 x\tfe", ">>no<<fe"]
+TEXTS = [*marian_folder.lines("source")[:12], ">>xx<< fe gh", "zzz \u00e4 fe  gh ", "\ufb01 x\tfe", ">>no<<fe"]
 
 
 @pytest.fixture(scope="module", params=OPTIONS)
