@@ -1,7 +1,8 @@
 """Sentences per second, beside the libraries that are installed here: `decoding_speed.py` without environments.
 
-The first model is `models/en-de`. The second has the sizes of base and random parameters: its outputs have no end, so
-all sides decode as many tokens as they may, and their texts tell nothing.
+The first model is `models/en-de`. The second has the sizes of base and random parameters. Its outputs seldom end by
+themselves, so compare tokens per second: a peer's limit is that of the longest source of a batch, ours that of each
+source. Ours computes in float32 beside transformers, which does so, and in bfloat16 beside CTranslate2 in float16.
 """
 
 import argparse
@@ -17,11 +18,14 @@ from typing import Any
 import decoding_speed
 import part
 import sizes
+from decoding_speed import Setting
 from etils import epath
 from sentences import sentences
+from side import Side
 
 from transformer_jax import runs
 from transformer_jax.config import LengthPenalty
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime import devices
@@ -30,6 +34,7 @@ from transformer_jax.training.task import task_of
 
 HERE = Path(__file__).resolve().parents[2]
 MODEL = HERE / "models" / "en-de"
+ROUNDS = 3
 
 
 def peers() -> list[str]:
@@ -39,38 +44,50 @@ def peers() -> list[str]:
   return [name for name, needed in packages.items() if all(map(importlib.util.find_spec, needed))]
 
 
-def measure(workdir: str, sides: list[str], count: int, singly: int, batches: list[int]) -> part.Rows:
-  """The rows of a model: ours and those of `sides`."""
-  programs = {decoding_speed.OURS: ("decoders/ours.py", sys.executable, HERE)}
-  programs |= {name: (decoding_speed.PEERS[name].program, sys.executable, HERE) for name in sides}
-  with tempfile.NamedTemporaryFile("w", suffix=".en") as file:
-    file.write("".join(f"{line}\n" for line in sentences(count)))
-    file.flush()
+def measure(workdir: str, sides: list[str], count: int, batch: int) -> part.Rows:
+  """The rows of a model, ours and those of `sides`: all sentences in one call, at beam 4 and greedy."""
+  with tempfile.TemporaryDirectory() as scratch:
+    folder, file = Path(scratch), Path(scratch) / "sentences.en"
+    file.write_text("".join(f"{line}\n" for line in sentences(count)))
     args = argparse.Namespace(
-      data=file.name,
-      sides=sides,
-      sentences=count,
-      singly=singly,
-      sample=min(count, 200),
-      batches=batches,
-      rounds=2,
-      device="cpu" if devices.on_cpu() else "cuda",
+      data=str(file), sides=sides, sentences=count, device="cpu" if devices.on_cpu() else "cuda"
     )
-    return decoding_speed.measure_run(workdir, programs, args)
+    tokenizer, job = decoding_speed.prepare(workdir, args, folder)
+    programs = {decoding_speed.OURS: "decoders/ours.py"} | {name: decoding_speed.PEERS[name].program for name in sides}
+    running = [
+      Side(name, sys.executable, program, folder, [name], JAX_PLATFORMS=args.device)
+      for name, program in programs.items()
+    ]
+    try:
+      return [row for beam in (4, 1) for row in measure_beam(running, beam, batch, tokenizer, len(job["sources"]))]
+    finally:
+      for side in running:
+        side.close()
 
 
-def measure_random(tiny: bool, *size: Any) -> part.Rows:
-  """The rows of a model with the sizes of base, bfloat16 and random parameters."""
+def measure_beam(running: list[Side], beam: int, batch: int, tokenizer: Tokenizer, count: int) -> part.Rows:
+  """The rows of a beam size; ours chooses the batch size itself."""
+  everything = list(range(count))
+  settings = [Setting(beam, 0, {"patience": 1}), *(Setting(beam, batch, {}) for _ in running[1:])]
+  entrants = [
+    decoding_speed.fastest(side.name, side, [setting], everything)
+    for side, setting in zip(running, settings, strict=True)
+  ]
+  return [{"beam": beam, **row} for row in decoding_speed.measure(entrants, everything, tokenizer, ROUNDS)]
+
+
+def measure_random(tiny: bool, dtype: Dtype, *size: Any) -> part.Rows:
+  """The rows of a model with the sizes of base and random parameters."""
   with tempfile.TemporaryDirectory() as folder:
-    write_random(Path(folder), tiny)
+    write_random(Path(folder), tiny, dtype)
     return measure(folder, *size)
 
 
-def write_random(folder: Path, tiny: bool) -> None:
+def write_random(folder: Path, tiny: bool, dtype: Dtype) -> None:
   """Writes a run folder with the vocabulary of `models/en-de` and random parameters."""
   run = runs.open(MODEL)
   sized = sizes.TINY if tiny else sizes.BASE
-  model = dataclasses.replace(sized, vocab_size=run.config.model.vocab_size, dtype=Dtype.BFLOAT16)
+  model = dataclasses.replace(sized, vocab_size=run.config.model.vocab_size, dtype=dtype)
   decode = dataclasses.replace(run.config.decode, penalty=LengthPenalty.FAIRSEQ, extra_length=10)
   config = dataclasses.replace(run.config, model=model, decode=decode)
   params_file.write(folder, init_params(config, task_of(model)), 0, Dtype.FLOAT32)
@@ -79,12 +96,13 @@ def write_random(folder: Path, tiny: bool) -> None:
 
 
 def cases(tiny: bool) -> dict[str, part.Case]:
-  size = (6, 2, [4]) if tiny else (1000, 20, [64, 256])
+  size = (6, 4) if tiny else (1000, 250)
   found: dict[str, part.Case] = {}
   for name in peers() or [""]:  # each in a case of its own, as one may fail
     sides = [name] if name else []
     found[f"en-de beside {name}"] = functools.partial(measure, str(MODEL), sides, *size)
-    found[f"random beside {name}"] = functools.partial(measure_random, tiny, sides, *size)
+    dtype = Dtype.BFLOAT16 if name.endswith("float16") else Dtype.FLOAT32
+    found[f"random, {dtype.value}, beside {name}"] = functools.partial(measure_random, tiny, dtype, sides, *size)
   return found
 
 

@@ -7,12 +7,13 @@ import jax.export
 import jax.numpy as jnp
 import pytest
 
+from configs import base, big
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_state, train_step
+from transformer_jax.training.step import init_params, init_state, train_step
 
 ROWS, ROW_LENGTH = 13, 256  # of a device
 
@@ -21,8 +22,11 @@ CUDNN = "__cudnn$fmhaScaleBiasSoftmax", "__cudnn$fmhaScaleBiasSoftmaxBackward"
 
 
 def lowered(model, platforms):
-  config = Config(model=model)
-  assert (config.model.d_model, config.model.num_layers, config.model.vocab_size) == (512, 6, 37_000)
+  assert (model.d_model, model.num_layers, model.vocab_size) == (512, 6, 37_000)
+  return lowered_step(Config(model=model), platforms)
+
+
+def lowered_step(config, platforms):
   count = jax.device_count()
   state = jax.eval_shape(lambda: init_state(config, TASK))
   batch = Batch(
@@ -49,6 +53,21 @@ def test_train_step_of_the_base_model(dtype):
   products = lines_with(exported, "stablehlo.dot_general")
   assert len(products) > 100
   assert any("xbf16>" in line for line in products) == (dtype is Dtype.BFLOAT16)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("experiment", "width"), [(base, 512), (big, 1024)], ids=["base", "big"])
+def test_the_papers_steps_for_eight_tpu_devices(experiment, width):
+  """One all-reduce over all devices sums the gradient of each parameter."""
+  config = experiment.get_config()
+  exported = lowered_step(config, ["tpu"])
+  assert exported.platforms == ("tpu",) and exported.nr_devices == 8
+  parameters = jax.tree.leaves(jax.eval_shape(lambda: init_params(config, TASK)))
+  assert any(shape.shape == (37_000, width) for shape in parameters)
+  assert {shape.shape for shape in parameters} <= {aval.shape for aval in exported.in_avals}
+  groups = [line for line in lines_with(exported, "replica_groups") if "[[0, 1, 2, 3, 4, 5, 6, 7]]" in line]
+  assert len(groups) >= len(parameters)
+  assert any("xbf16>" in line for line in lines_with(exported, "stablehlo.dot_general"))
 
 
 @pytest.mark.long

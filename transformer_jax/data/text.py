@@ -17,6 +17,7 @@ from etils import epath
 
 from transformer_jax.data import fingerprint
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import open_buffered
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 # The most bytes of a line, its end included. A longer line is not text and may not fit into memory.
@@ -193,7 +194,7 @@ def require_readable(path: epath.Path) -> None:
 
 def lines_of(path: epath.Path) -> Iterator[str]:
   """The lines of a file, plain or compressed, by `read_lines`; InputError if the file cannot be read."""
-  with _readable(path), path.open("rb") as file:
+  with _readable(path), open_buffered(path) as file:
     opener = _OPENERS.get(path.suffix)
     yield from read_lines(cast(Stream, opener(file, "rb") if opener else file), str(path))
 

@@ -9,6 +9,7 @@ from etils import epath
 
 from transformer_jax.runs.metrics_file import FILE
 from transformer_jax.runtime.errors import one_line
+from transformer_jax.runtime.files import open_buffered
 from transformer_jax.runtime.wording import counted
 
 # A line of the log has some hundred bytes, or some thousand with sample translations. The lines take several times as
@@ -102,7 +103,7 @@ def _notes(left_out: list[int], length: int) -> list[str]:
 def _lines(path: epath.Path) -> Iterator[bytes]:
   """The lines of a file, the end of a very long one cut off, without a last one that a kill cut short."""
   left = _LARGEST_FILE
-  with path.open("rb") as file:
+  with open_buffered(path) as file:
     while left > 0 and (line := file.readline(_LONGEST_LINE)):
       left -= len(line)
       part = line

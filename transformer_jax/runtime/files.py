@@ -1,10 +1,13 @@
 """The project's cache folder, and the replacement of files."""
 
+import io
 import os
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from transformer_jax.runtime.errors import InputError, writing
 
@@ -54,6 +57,17 @@ def is_text(path: str) -> bool:
   except UnicodeEncodeError:
     return False
   return True
+
+
+@contextmanager
+def open_buffered(path: "epath.Path | Path") -> Iterator[io.BufferedIOBase]:
+  """Opens a file for reading bytes; one in a bucket gets a buffer, as its own `readline` takes no size."""
+  with path.open("rb") as file:
+    if isinstance(file, io.BufferedReader):
+      yield file
+    else:
+      with io.BufferedReader(cast(io.RawIOBase, file)) as buffered:
+        yield buffered
 
 
 def write_atomically(path: "epath.Path | Path", content: bytes) -> None:
