@@ -16,7 +16,7 @@ from etils import epath
 
 from tests.model.example import random_state
 from transformer_jax import runs
-from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
+from transformer_jax.config import Config, DataConfig, Optimizer, Schedule, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, locks, reading, restore, resume, run_folder
@@ -438,3 +438,30 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
     resume.run_to_go_on_with(workdir, serialization.from_dict(values))
+
+
+def test_the_steps_of_a_schedule_that_ends_with_them_may_not_change(tmp_path):
+  workdir, values = epath.Path(tmp_path), serialization.to_dict(CONFIG)
+  values["train"] |= {"schedule": "cosine", "steps": 5000}
+  (workdir / run_folder.CONFIG).write_text(serialization.to_json(serialization.from_dict(values)))
+  (workdir / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
+  assert resume.run_to_go_on_with(workdir, serialization.from_dict(values))
+  values["train"]["steps"] = 5001
+  with pytest.raises(InputError, match=r"config\.train\.steps is 5001, .* begun with 5000, .*schedule=cosine depends"):
+    resume.run_to_go_on_with(workdir, serialization.from_dict(values))
+
+
+def test_another_optimizer_and_the_loop_s_numbers_are_restored(tmp_path):
+  recipe = {"optimizer": Optimizer.ADAMW, "weight_decay": 0.1, "clip_norm": 1.0, "schedule": Schedule.LINEAR}
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, **recipe))
+  state = random_state(config, TASK)
+  state = jax.tree.map(lambda leaf: leaf + np.asarray(1, leaf.dtype), state)  # no moment is 0
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
+  numbers = {"place": {"epoch": 7, "first_row": 12_345}, "stopping": {"best": np.inf, "best_step": 0, "waited": 2}}
+  checkpoints.save(state, 3.0, numbers, score=41.5)
+  checkpoints.save(at_step(state, 2), 2.0, numbers, score=40.5)  # a lower loss, but a lower score
+  checkpoints.close()
+  assert reading.finished(epath.Path(tmp_path)).best == 1
+  found = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract_state(config, TASK))
+  assert found is not None and found.log == numbers
+  jax.tree.map(np.testing.assert_array_equal, jax.device_get(found.state), at_step(state, 2))
