@@ -66,7 +66,7 @@ def test_translations_and_scores(both, beam):
   """Each sentence by itself, as the library's limit is one number for all. At the limit its outputs have no EOS."""
   run, theirs = both
   translator, compared = Translator.load(run), 0
-  lines = marian_folder.lines("source")[:23]
+  lines = marian_folder.lines("source")
   ours = translator.translate(lines, beam_size=beam, return_scores=True)
   for source, translation in zip(spelled(run, "source", lines), ours, strict=True):
     limit = len(source) + 1 + translator.config.decode.extra_length
@@ -81,4 +81,4 @@ def test_translations_and_scores(both, beam):
       assert processor.decode(pieces).replace("\u2581", " ").strip() == translation.text
       assert found.scores[0] == pytest.approx(translation.score, abs=TOLERANCE)
       compared += len(translation.text) > 0
-  assert compared > 5
+  assert compared > 4

@@ -38,13 +38,15 @@ _MOST_BYTES = 1 << 28
 _KEY = "config.model.vocab_size"
 # A text that a model changes if it was not learned with the options of `Tokenizer.learn`.
 _PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
-# The options of SentencePiece for which nothing of a text is lost.
+# The options of SentencePiece for which nothing of a text is lost, and a text always gives the same bytes.
 _LOSSLESS: dict[str, Any] = {
   "normalization_rule_name": "identity",
   "remove_extra_whitespaces": False,
   "add_dummy_prefix": False,
   "byte_fallback": True,
   "character_coverage": 1.0,
+  "max_sentence_length": 5 * _LONGEST_PART,  # in bytes; the default is 4,192, and longer lines are dropped
+  "num_threads": 1,  # the number is written into the model
 }
 _SPECIAL = {"pad_id": PAD, "unk_id": UNK, "bos_id": BOS, "eos_id": EOS}
 
@@ -135,8 +137,6 @@ class Tokenizer:
         vocab_size=vocab_size,
         model_type=kind,
         **_LOSSLESS,
-        max_sentence_length=5 * _LONGEST_PART,  # in bytes; the default is 4,192
-        num_threads=1,  # the number is written into the model
         **_SPECIAL,
         minloglevel=3,
         **whole_pieces,

@@ -104,21 +104,11 @@ def _model(config: Settings, pieces: _Lists) -> ModelConfig:
   width = config.whole("d_model", least=2)
   if width % 2 or width % sizes["num_heads"]:
     raise config.wrong("d_model", "even, and a multiple of encoder_attention_heads")
-  source, target = (len(side.pieces) for side in pieces)
-  if config.whole("vocab_size", least=1) != source:
-    raise config.wrong("vocab_size", f"{source}, the pieces in {marian_hf.VOCABULARIES[0]}")
-  separate = pieces[0] is not pieces[1]
-  if config.whole("decoder_vocab_size", source) != target:
-    raise config.wrong("decoder_vocab_size", f"{target}, the pieces in {marian_hf.VOCABULARIES[separate]}")
-  shared = config.truth("share_encoder_decoder_embeddings", True)
-  if separate and shared:
-    raise config.wrong("share_encoder_decoder_embeddings", "False, as separate_vocabs is True in tokenizer_config.json")
   activation = config.text("activation_function", "gelu")
   if activation not in _ACTIVATIONS:
     raise config.wrong("activation_function", f"one of {', '.join(_ACTIVATIONS)}")
   return ModelConfig(
-    vocab_size=target,
-    source_vocab_size=source if separate else None,
+    **_vocabularies(config, pieces),
     d_model=width,
     **sizes,
     dropout=_rate(config, "dropout", 0.1),
@@ -126,10 +116,24 @@ def _model(config: Settings, pieces: _Lists) -> ModelConfig:
     attention_bias=True,
     activation=_ACTIVATIONS[activation],
     layer_norm_epsilon=marian_hf.EPSILON,
-    share_embeddings=shared,
     logits_bias=True,
     start=Start.PAD if pieces[1].bos is None else Start.BOS,
   )
+
+
+def _vocabularies(config: Settings, pieces: _Lists) -> dict[str, Any]:
+  """The part of the model's config that says how large the vocabularies are, and whether they share a table."""
+  source, target = (len(side.pieces) for side in pieces)
+  separate = pieces[0] is not pieces[1]
+  if config.whole("vocab_size", least=1) != source:
+    raise config.wrong("vocab_size", f"{source}, the pieces in {marian_hf.VOCABULARIES[0]}")
+  if config.whole("decoder_vocab_size", source) != target:
+    raise config.wrong("decoder_vocab_size", f"{target}, the pieces in {marian_hf.VOCABULARIES[separate]}")
+  shared = config.truth("share_encoder_decoder_embeddings", True)
+  if separate and shared:
+    raise config.wrong("share_encoder_decoder_embeddings", "False, as separate_vocabs is True in tokenizer_config.json")
+  sizes = {"source_vocab_size": source} if separate else {}
+  return {"vocab_size": target, **sizes, "share_embeddings": shared}
 
 
 def _rate(config: Settings, name: str, default: float) -> float:
