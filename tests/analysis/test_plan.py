@@ -264,6 +264,7 @@ def test_fit_says_when_nothing_fits():
     plan.fit(base.get_config(), 500 * 10**6)
 
 
+@pytest.mark.long
 def test_fit_with_short_rows():
   assert plan.fit(SMALL, 10**9).data.row_length == 31
 

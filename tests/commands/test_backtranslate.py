@@ -21,6 +21,7 @@ def corpus_of(folder):
   return [(folder / f"out.{language}").read_bytes() for language in ("de", "en")]
 
 
+@pytest.mark.long
 def test_a_tagged_corpus_that_is_resumed_exactly_after_any_stop(run, flags, translator, tmp_path):
   flags += ["--tag", "<BT>", "--seed", 3, "--top-k", 40]
   status, out, said = run(*flags)

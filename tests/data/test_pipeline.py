@@ -27,7 +27,7 @@ class Letters:
   longest_piece = 1
 
   def __init__(self, name="letters", vocab_size=128):
-    self.name, self.vocab_size = name, vocab_size
+    self.name, self.vocab_size, self.vocab_sizes = name, vocab_size, (vocab_size,)
 
   @property
   def source(self):

@@ -280,7 +280,7 @@ def test_options_that_would_be_ignored_are_refused(folder, gpt_run, tmp_path):
     loop.train(longest, epath.Path(tmp_path / "run"))
   own = Path(gpt_run) / "tokenizer.model"
   other = tmp_path / "other.model"
-  Tokenizer.learn(["abc abd"] * 9, 266).save(other)
+  Tokenizer.learn(["the brown fox jumps over a lazy dog; every quick wizard mocks big sphinxes"] * 9, 290).save(other)
   config = config_of(folder, models()["gpt"], init_from=gpt_run)
   for path, fits in ((own, True), (other, False)):
     chosen = dataclasses.replace(config, data=dataclasses.replace(config.data, tokenizer=str(path)))
