@@ -22,7 +22,7 @@ from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import by_name
-from transformer_jax.runs import init_from, params_file
+from transformer_jax.runs import averaging, init_from, params_file
 from transformer_jax.runtime import tensor_file
 from transformer_jax.runtime.errors import InputError
 
@@ -60,6 +60,8 @@ def test_an_exported_run_comes_back(original, tmp_path):
   assert after.tokenizer.decode(before.tokenizer.encode("dabc  x")) == "dabc  x"
   again = tokenizers.from_bytes(tokenizers.to_bytes(after.tokenizer))
   assert again.fingerprint() == after.tokenizer.fingerprint()
+  with pytest.raises(InputError, match=r"has its parameters in one file, model\.safetensors, and no checkpoints"):
+    averaging.average(tmp_path / "run", tmp_path / "mean", last=1)
   [imported] = [entry["imported"] for entry in runs.open(tmp_path / "run").provenance]
   assert imported["from"] == "marian-hf" and {"config.json", "model.safetensors"} <= imported["sha256"].keys()
 

@@ -13,7 +13,7 @@ from etils import epath
 from transformer_jax.config import Config
 from transformer_jax.model.params import Params
 from transformer_jax.runs import checkpoint_files as files
-from transformer_jax.runs import reading, restore, run_folder
+from transformer_jax.runs import params_file, reading, restore, run_folder
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import untrusted
@@ -52,6 +52,11 @@ def average(
   require_option("last", last, last > 0, "positive")
   require_option("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
   run, target = open_run(workdir), run_folder.folder_of(output)
+  if params_file.has_one(run.path):
+    raise InputError(
+      f"{run.path} has its parameters in one file, {params_file.FILE}, and no checkpoints to average: give a run that "
+      "`train` made, such as one that begins with it (config.train.init_from)"
+    )
   tokenizer, history = run.tokenizer, run.provenance
   _enough(run, last, minutes, step)
   _make_new(target)
