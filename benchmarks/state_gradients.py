@@ -110,7 +110,7 @@ def _recurrent(call: Call, model: nn.Module, source: jax.Array, inputs: jax.Arra
 
 def _encode_stack(call: Call, model: nn.Module, source: jax.Array, bumps: Tree) -> Tree:
   """The states of a stack after each token."""
-  inputs = call(lambda model: model.encoder.inputs(model.embed(source, deterministic=True)))
+  inputs = call(lambda model: model.encoder.inputs(model.embed_source(source, deterministic=True)))
 
   def advance(state: Tree, x: jax.Array) -> Tree:
     return call(lambda model: model.encoder.advance(state, x))
@@ -122,7 +122,7 @@ def _encode_in_both_directions(call: Call, model: nn.Module, source: jax.Array, 
   """The annotations of Bahdanau's model, `[source, 2 hidden]`."""
   sides = []
   for name, side in zip(("encoder_forward", "encoder_backward"), bumps, strict=True):
-    inputs = call(lambda model, name=name: getattr(model, name).inputs(model.embed(source, deterministic=True)))
+    inputs = call(lambda model, name=name: getattr(model, name).inputs(model.embed_source(source, deterministic=True)))
 
     def advance(state: Tree, x: jax.Array, name: str = name) -> Tree:
       return call(lambda model: getattr(model, name).advance(state, x))

@@ -80,7 +80,7 @@ def test_cross_attention_keys_and_values_are_computed_once(example):
   config, cache = example.model.config, example.start(VALID)
   assert [(k.shape, v.shape) for k, v in cache.memory.keys_values] == [
     ((config.num_heads, config.d_k, SOURCE), (config.num_heads, SOURCE, config.d_v))
-  ] * config.num_layers
+  ] * config.decoder_depth
   np.testing.assert_array_equal(cache.memory.mask, VALID[None])
   _, after = example.step(cache, jnp.int32(0), np.zeros(BEAMS, int), np.arange(BEAMS))
   jax.tree.map(np.testing.assert_array_equal, after.memory, cache.memory)
