@@ -104,7 +104,7 @@ def test_translations(imported, beam):
       assert tokenizer.decode(tokens[1:], skip_special_tokens=True) == translation.text.replace("\ufffd", "").strip()
       assert beam == 1 or result.sequences_scores.item() == pytest.approx(translation.score, abs=1e-5)
       compared += len(translation.text) > 0
-  assert compared > 5
+  assert compared > 4
 
 
 def test_the_export_gives_back_the_same_bits(imported, tmp_path):
