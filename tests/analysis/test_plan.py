@@ -215,11 +215,8 @@ def test_devices_and_micro_batches_share_the_rows():
 # The paper's batch in the memory at hand.
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-  ("make", "devices"),
-  [pytest.param(base.get_config, 1, id="base"), pytest.param(big.get_config, 8, id="big", marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "devices"), [(base.get_config, 1), (big.get_config, 8)], ids=["base", "big"])
 def test_fit_gives_the_papers_batch(make, devices):
   budget = 16 * 10**9
   fitted = plan.fit(make(), budget, devices)
