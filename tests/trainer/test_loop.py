@@ -352,10 +352,10 @@ def test_a_finished_run_stays_as_it_is(prefix, tmp_path):
 def test_faults_at_any_moment_lose_nothing(tmp_path):
   """In processes of their own, which are really killed; the long form is the program's own default."""
   program = Path(__file__).parents[2] / "benchmarks" / "kills.py"
-  command = [sys.executable, str(program), "--kills=3", "--signals=4", f"--json={tmp_path / 'kills.json'}"]
+  command = [sys.executable, str(program), "--kills=3", "--signals=8", f"--json={tmp_path / 'kills.json'}"]
   subprocess.run(command, check=True)
   faults = json.loads((tmp_path / "kills.json").read_text())["faults"]
-  assert len(faults) == 7
+  assert len(faults) == 11
   assert len({fault["step"] for fault in faults}) > 3  # the run went on between them
 
 
