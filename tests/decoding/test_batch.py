@@ -15,6 +15,8 @@ from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.beam_search import SearchOptions, beam_search
 from transformer_jax.decoding.buckets import pad
+from transformer_jax.decoding.choices import Choices
+from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.model import masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
@@ -114,6 +116,26 @@ def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, f
   result = jax.device_get(eight(devices.replicate(params), devices.shard(sources)))
   for i, order in enumerate(orders):
     for a, b in zip(result, found, strict=True):
+      np.testing.assert_array_equal(a[i], b[order])
+
+
+@pytest.mark.long
+def test_forced_and_drawn_tokens_on_eight_devices_equal_those_on_one_to_the_last_bit(model, params, source):
+  options = dataclasses.replace(OPTIONS, beam_size=1, n_best=1, sampling=SamplingOptions())
+  prefixes = pad([[], [7], [31, 32, 33], [], [5, 6]], 8, LENGTH + EXTRA_LENGTH, PAD)
+  numbers = np.array([[3, row] for row in range(8)], np.uint32)
+
+  def run(params, batch):
+    return search(model, options, params, *batch, slots=2)
+
+  one = jax.device_get(jax.jit(run)(params, (source, Choices(prefixes, numbers))))
+  assert one.tokens[2, 0, :3].tolist() == [31, 32, 33]
+  orders = [[*np.roll(np.arange(7), i), 7] for i in range(8)]
+  batch = jax.tree.map(lambda x: np.concatenate([x[order] for order in orders]), (source, Choices(prefixes, numbers)))
+  eight = devices.over_devices(run, out_axes=0)
+  result = jax.device_get(eight(devices.replicate(params), devices.shard(batch)))
+  for i, order in enumerate(orders):
+    for a, b in zip(result, one, strict=True):
       np.testing.assert_array_equal(a[i], b[order])
 
 

@@ -103,6 +103,32 @@ def test_translations_and_scores(model, folder, beam):
   assert compared > 5
 
 
+@pytest.mark.parametrize("beam", [1, 3])
+def test_translations_with_a_forced_beginning(model, folder, beam):
+  """Without a length penalty, as the two may count the tokens of the beginning otherwise."""
+  lines, prefixes = exported.lines(), ["ab", "abc de", "h g", "f"]
+  prefixes = [prefixes[i % 4] for i in range(len(lines))]
+  translator = Translator(*model, exported.tokenizer())
+  ours = translator.translate(lines, prefixes=prefixes, beam_size=beam, length_penalty=0, return_scores=True)
+  pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
+  theirs, compared = load(folder), 0
+  for line, prefix, translation in zip(lines, prefixes, ours, strict=True):
+    source = pieces.encode(line, out_type=str)
+    [found] = theirs.translate_batch(
+      [source],
+      target_prefix=[pieces.encode(prefix, out_type=str)],
+      beam_size=beam,
+      patience=1,
+      length_penalty=0,
+      min_decoding_length=0,
+      max_decoding_length=len(source) + 1 + exported.EXTRA,
+    )
+    if translation.tokens < len(source) + 1 + exported.EXTRA:  # else the library ends without EOS
+      assert pieces.decode(found.hypotheses[0]) == translation.text
+      compared += translation.text != prefix
+  assert compared > 5
+
+
 @pytest.mark.parametrize("quantization", ["int8", "int8_float32", "float16", "bfloat16"])
 def test_quantization(model, folder, tmp_path, quantization):
   logging.getLogger("ctranslate2").setLevel(logging.ERROR)
