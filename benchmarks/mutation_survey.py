@@ -150,10 +150,13 @@ def drawn(tree: Path, room: str, each: int, seed: int) -> list[Mutant]:
 
 
 def is_python(tree: Path, mutant: Mutant) -> bool:
-  """Whether the mutated file compiles; an operator takes the `*` of keyword-only arguments for a product."""
+  """Whether the mutated file compiles.
+
+  An operator takes the `*` of keyword-only arguments for a product, and one cannot change `except module.Error`.
+  """
   try:
     compile(mutated(tree / mutant.path, mutant), mutant.path, "exec")
-  except SyntaxError:
+  except (SyntaxError, AttributeError):
     return False
   return True
 

@@ -78,7 +78,9 @@ class Page:
     return found
 
   def _width(self, text: Text) -> float:
-    return text.get_window_extent(self._renderer).width / self.figure.dpi
+    with warnings.catch_warnings():
+      warnings.filterwarnings("ignore", "Glyph .* missing from")  # `files` tells it
+      return text.get_window_extent(self._renderer).width / self.figure.dpi
 
   def box(self, x: float, y: float, width: float, height: float, **options: Any) -> None:
     """Draws a box with round corners from its lower left corner; the options are those of `FancyBboxPatch`."""

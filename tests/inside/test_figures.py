@@ -1,0 +1,15 @@
+"""The page for boxes and lines."""
+
+import pytest
+
+
+def test_a_character_that_no_font_has_is_told_once_at_the_end():
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside.figures import Page, files
+
+  page = Page(2, 1)
+  assert page.write(1, 0.5, "\N{SYMBOL FOR SHIFT IN}", 1) > 0  # a warning is an error in tests
+  assert files(page.figure)[1]
+  page = Page(2, 1)
+  page.write(1, 0.5, "a", 1)
+  assert not files(page.figure)[1]
