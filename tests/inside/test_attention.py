@@ -50,7 +50,7 @@ def test_the_page_is_one_file_and_no_token_is_code(found):
   assert (data["run"], data["texts"]) == ("a <run>", ["</script>", "</title><b>"])
   kinds = {kind["name"]: kind for kind in data["kinds"]}
   assert [*kinds] == ["encoder", "decoder", "cross"]
-  assert kinds["cross"]["query"] == ["␣<!--", '"\u2028\\', "␣$x_$", "⏎␇&lt;", "</s>"]
+  assert kinds["cross"]["query"] == ["␣<!--", '"\u2028\\', "␣$x_$", "⏎<0x07>&lt;", "</s>"]
   for name, kind in kinds.items():
     np.testing.assert_allclose(np.array(kind["weights"]) / 1000, found.weights[name], atol=5e-4)
 

@@ -20,8 +20,9 @@ from transformer_jax.tasks.encoder_attention import encoder_attention
 
 _DIGITS = 6  # of a weight in JSON
 _THOUSANDTHS = 1000  # the page's unit of weights
-# Signs in the place of characters that have no shape.
-_VISIBLE = {" ": "␣", "\n": "⏎", "\x7f": "␡"} | {chr(i): chr(0x2400 + i) for i in range(32) if chr(i) != "\n"}
+# Texts in the place of characters that have no shape. Few fonts have signs for control characters, so these are written
+# like SentencePiece's bytes.
+_VISIBLE = {chr(i): f"<0x{i:02X}>" for i in (*range(32), 127)} | {" ": "␣", "\n": "⏎"}
 
 
 def attention_of(run: Run, step: Step, text: str, target: str | None = None) -> Attention:
