@@ -22,6 +22,8 @@ The choices:
   padding. "torch compiled" (--compile) is the same compiled by `torch.compile` for any shape.
 - Dropout is where the paper has it. The peers' further dropouts, on attention weights and inside feed-forward layers,
   are off: ours has none there, and with them torch could not use its fast attention.
+- With `--dtypes float32 bfloat16` ours and torch run in both types: ours with `model.dtype=bfloat16`, torch under
+  `torch.autocast`. JoeyNMT has no such type on a CPU.
 - Ours is the step of train.py on packed rows, for each of --row-lengths; the first length is compared with the peers.
   All sides use huge pages, as train.py does.
 
@@ -99,6 +101,14 @@ def parse() -> argparse.Namespace:
   add("--warm-up", type=int, default=5, metavar="N", help="updates before the first round (default 5)")
   add("--sides", nargs="*", default=list(PEERS), choices=PEERS, metavar="NAME", help="peers to measure (default: all)")
   add("--checkout", nargs="+", default=[], metavar="DIR", help="of this project, measured beside this one")
+  add(
+    "--dtypes",
+    nargs="+",
+    default=["float32"],
+    choices=["float32", "bfloat16"],
+    metavar="TYPE",
+    help="of ours and torch (default float32)",
+  )
   add("--compile", action="store_true", help="measure torch behind torch.compile as well; needs a C++ compiler")
   report.add_arguments(parser)
   return parser.parse_args()
@@ -178,19 +188,7 @@ def padding_of(config: Config, tokenizer: Tokenizer, row_length: int) -> dict[st
 
 def measure(args: argparse.Namespace, folder: Path, torch_python: str | None) -> list[dict[str, Any]]:
   """The rows of the table for one size."""
-  ours, matmuls = "trainers/ours.py", "trainers/matmuls.py"
-  first = [str(args.row_lengths[0])]
-  trainers = [Side(f"ours, rows of {n}", sys.executable, ours, folder, [str(n)]) for n in args.row_lengths]
-  trainers += [
-    Side(name, sys.executable, ours, own_folder(folder, name), first, checkout=checkout)
-    for name, checkout in checkouts(args.checkout).items()
-  ]
-  limits = [Side("matmuls, XLA", sys.executable, matmuls, folder)]
-  if torch_python:
-    trainers += [Side(name, torch_python, PEERS[name], folder) for name in args.sides]
-    if args.compile:
-      trainers.append(Side("torch compiled", torch_python, PEERS["torch.nn.Transformer"], folder, ["compile"]))
-    limits += [Side("matmuls, torch", torch_python, matmuls, folder, ["torch"])]
+  trainers, limits = sides(args, folder, torch_python)
   for side in trainers:
     report.progress(f"warming up {side.name}")
     side.ask(steps=args.warm_up)
@@ -203,6 +201,29 @@ def measure(args: argparse.Namespace, folder: Path, torch_python: str | None) ->
   for side in [*trainers, *limits]:
     side.close()
   return table(answers, seconds, [side.name for side in limits])
+
+
+def sides(args: argparse.Namespace, folder: Path, torch_python: str | None) -> tuple[list[Side], list[Side]]:
+  """The trainers, ours first, and the programs that compute only the matmuls."""
+  ours, matmuls, plain_torch = "trainers/ours.py", "trainers/matmuls.py", PEERS["torch.nn.Transformer"]
+  trainers, limits = [], []
+  for dtype in args.dtypes:
+    ending = "" if dtype == "float32" else f", {dtype}"
+    for n in args.row_lengths if not ending else args.row_lengths[:1]:
+      trainers.append(Side(f"ours, rows of {n}{ending}", sys.executable, ours, folder, [str(n), dtype]))
+    for name, checkout in checkouts(args.checkout).items():
+      options = [str(args.row_lengths[0]), dtype]
+      own = own_folder(folder, name + ending)
+      trainers.append(Side(name + ending, sys.executable, ours, own, options, checkout=checkout))
+    limits.append(Side(f"matmuls, XLA{ending}", sys.executable, matmuls, folder, [dtype]))
+    if torch_python:
+      limits.append(Side(f"matmuls, torch{ending}", torch_python, matmuls, folder, ["torch", dtype]))
+      for name in args.sides:
+        if not ending or name == "torch.nn.Transformer":
+          trainers.append(Side(name + ending, torch_python, PEERS[name], folder, [dtype]))
+      if args.compile:
+        trainers.append(Side(f"torch compiled{ending}", torch_python, plain_torch, folder, ["compile", dtype]))
+  return trainers, limits
 
 
 def own_folder(folder: Path, name: str) -> Path:
@@ -232,7 +253,6 @@ def table(
     seconds: the seconds of a step, for each trainer and the matmuls.
     limits: the names of the matmuls.
   """
-  fastest = min(limits, key=lambda name: report.median(seconds[name]))
   a_token = {name: [a["seconds"] / a["target_tokens"] for a in of_side] for name, of_side in answers.items()}
   reference = next(iter(answers))
   rows: list[dict[str, Any]] = [
@@ -247,7 +267,13 @@ def table(
     }
     for name, of_side in answers.items()
   ]
-  rows[0]["matmuls / step"] = report.ratio(seconds[fastest], seconds[reference])
+  for row in rows:
+    if row["side"].startswith(reference):  # in each type
+      of_type = [
+        name for name in limits if name.partition(", ")[2].partition(", ")[2] == row["side"][len(reference) + 2 :]
+      ]
+      fastest = min(of_type, key=lambda name: report.median(seconds[name]))
+      row["matmuls / step"] = report.ratio(seconds[fastest], seconds[row["side"]])
   rows += [{"side": n, "s per step": report.median(seconds[n]), "spread": report.spread(seconds[n])} for n in limits]
   return rows
 

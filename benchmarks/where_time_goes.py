@@ -1,6 +1,6 @@
 """The time of each part of the model in a training step or a search, from JAX's profiler.
 
-    python benchmarks/where_time_goes.py train [--size tiny] [--row-length 64] [--json FILE]
+    python benchmarks/where_time_goes.py train [--size tiny] [--dtype float32] [--row-length 64] [--json FILE]
     python benchmarks/where_time_goes.py decode --workdir RUN --data FILE.en [--beam 4] [--json FILE]
 
 The compiled program has the module and line of each of its operations; the profiler has the time of each. Times are
@@ -10,6 +10,7 @@ and one that is split over all cores counts once. So the shares tell what is lar
 
 import argparse
 import collections
+import dataclasses
 import functools
 import gzip
 import json
@@ -54,6 +55,7 @@ def parse() -> argparse.Namespace:
   add = parser.add_argument
   add("what", choices=["train", "decode"])
   add("--size", default="tiny", help="of the model to train: tiny (default) or base")
+  add("--dtype", default="float32", choices=["float32", "bfloat16"], help="of training (default float32)")
   add("--row-length", type=int, default=64, metavar="N", help="of training (default 64)")
   add("--batch-tokens", type=int, default=4096, metavar="N", help="of training (default 4096)")
   add("--workdir", metavar="DIR", help="a run folder of train.py to decode with")
@@ -74,13 +76,15 @@ def training(args: argparse.Namespace) -> tuple[Any, Any]:
 
   from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
   from transformer_jax.data.pipeline import Batch
+  from transformer_jax.model.config import Dtype
   from transformer_jax.runtime import devices
   from transformer_jax.tasks.translation import TASK
   from transformer_jax.training.step import init_state, train_step
 
   length, rows = args.row_length, args.batch_tokens // args.row_length
   data = DataConfig(corpus=Corpus.TEXT, train="none", row_length=length)
-  config = Config(data=data, model=SIZES[args.size], train=TrainConfig(batch_tokens=args.batch_tokens))
+  model = dataclasses.replace(SIZES[args.size], dtype=Dtype(args.dtype))
+  config = Config(data=data, model=model, train=TrainConfig(batch_tokens=args.batch_tokens))
   state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
   step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   tokens = np.random.default_rng(0).integers(4, config.model.vocab_size, (2, rows, length))

@@ -3,7 +3,8 @@
 The job's `matmuls` are [times, batch, m, k, n]: `times` batches of matmuls
 [m, k] [k, n]. Each matmul is computed once for warm-up, and then at least five
 times and for 0.2 s; the answer is the sum of times * median. Both libraries
-reuse the memory of the previous result.
+reuse the memory of the previous result. With `bfloat16` on the command line the
+operands are bfloat16; XLA's results are float32 then.
 """
 
 import statistics
@@ -18,7 +19,8 @@ import protocol
 
 
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
-  matmul = in_torch(job["threads"]) if "torch" in sys.argv[2:] else in_xla()
+  dtype = sys.argv[-1]
+  matmul = in_torch(job["threads"], dtype) if "torch" in sys.argv[2:] else in_xla(dtype)
   random = np.random.default_rng(0)
   runs = [
     (times, matmul(*(np.squeeze(random.standard_normal(shape, np.float32)) for shape in ((b, m, k), (b, k, n)))))
@@ -37,15 +39,18 @@ def median_seconds(run: Callable[[], Any]) -> float:
   return statistics.median(seconds)
 
 
-def in_xla() -> Callable[..., Callable[[], Any]]:
+def in_xla(dtype: str) -> Callable[..., Callable[[], Any]]:
   import jax
   import jax.numpy as jnp
 
-  multiply = jax.jit(lambda left, right, result: jnp.matmul(left, right), donate_argnums=2, keep_unused=True)
+  def plain(left: jax.Array, right: jax.Array) -> jax.Array:
+    return jnp.matmul(left, right, preferred_element_type=jnp.float32)
+
+  multiply = jax.jit(lambda left, right, result: plain(left, right), donate_argnums=2, keep_unused=True)
 
   def matmul(a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
-    left, right = jnp.asarray(a), jnp.asarray(b)
-    result = jnp.matmul(left, right)
+    left, right = jnp.asarray(a, dtype), jnp.asarray(b, dtype)
+    result = plain(left, right)
 
     def run() -> None:
       nonlocal result
@@ -56,13 +61,13 @@ def in_xla() -> Callable[..., Callable[[], Any]]:
   return matmul
 
 
-def in_torch(threads: int) -> Callable[..., Callable[[], Any]]:
+def in_torch(threads: int, dtype: str) -> Callable[..., Callable[[], Any]]:
   import torch
 
   torch.set_num_threads(threads)
 
   def matmul(a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
-    left, right = torch.from_numpy(a), torch.from_numpy(b)
+    left, right = (torch.from_numpy(x).to(getattr(torch, dtype)) for x in (a, b))
     result = torch.matmul(left, right)
     return lambda: torch.matmul(left, right, out=result)
 

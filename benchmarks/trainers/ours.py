@@ -1,6 +1,6 @@
 """This project's trainer: the parts of the training loop, without log and checkpoints.
 
-The command line has the length of packed rows after the folder.
+The command line has the length of packed rows after the folder, and then the type of matmuls and activations.
 """
 
 import functools
@@ -14,6 +14,7 @@ import protocol
 from transformer_jax.config import serialization
 from transformer_jax.data import pipeline
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.config import Dtype
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.process import use_huge_pages
@@ -24,7 +25,7 @@ from transformer_jax.training.step import init_state, train_step
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   use_compilation_cache()
   config = serialization.from_dict(job["config"])
-  config.data.row_length = int(sys.argv[2])
+  config.data.row_length, config.model.dtype = int(sys.argv[2]), Dtype(sys.argv[3])
   packed = pipeline.packed_rows(config.data, config.data.train, Tokenizer.load(folder / "tokenizer.model"))
   rows = config.train.batch_tokens // config.data.row_length
   batches = pipeline.Batches(packed, rows, config.train.seed, multiple=devices.device_count())

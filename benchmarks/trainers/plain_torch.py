@@ -3,7 +3,7 @@
 The fast paths are scaled_dot_product_attention (which its layers use in
 training), the fused Adam, and cross_entropy with its built-in label smoothing.
 With `compile` after the folder on the command line, `torch.compile` compiles the
-loss for any shape.
+loss for any shape. With `bfloat16` the loss is computed under `torch.autocast`.
 """
 
 import math
@@ -79,7 +79,8 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
     source = torch.from_numpy(protocol.padded([source for source, _ in pairs]))
     before = torch.from_numpy(protocol.padded([[protocol.BOS, *target[:-1]] for _, target in pairs]))
     target = torch.from_numpy(protocol.padded([target for _, target in pairs]))
-    loss = loss_of(source, before, target, smoothing)
+    with torch.autocast("cpu", torch.bfloat16, enabled="bfloat16" in sys.argv[2:]):
+      loss = loss_of(source, before, target, smoothing)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)

@@ -1,4 +1,6 @@
 import functools
+import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -59,6 +61,41 @@ def test_gradients_of_a_sum_over_mapped_rows_are_those_of_numpy():
   np.testing.assert_allclose(by_matrix, x.reshape(-1, K).T @ into.reshape(-1, M), atol=1e-4)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("n", "m"), [(N, M), (2, 3 * M)])  # the gradient of W transposes x, or the gradient
+def test_bfloat16_is_rounded_once(transposed, n, m):
+  x, matrix, into = (jnp.asarray(a, jnp.bfloat16) for a in (normal(1, n, K), normal(2, K, m), normal(3, n, m)))
+
+  def products(x, matrix):
+    return shared_matmul(x, matrix.T if transposed else matrix, transposed=transposed, dtype=jnp.float32)
+
+  logits, gradients_of = jax.vjp(products, x, matrix)
+  exact_x, exact_matrix, exact_into = (np.asarray(a, np.float64) for a in (x, matrix, into))
+  assert logits.dtype == jnp.float32
+  np.testing.assert_allclose(logits, exact_x @ exact_matrix, rtol=1e-5, atol=1e-5)
+  by_x, by_matrix = gradients_of(into.astype(jnp.float32))
+  for found, expected in ((by_x, exact_into @ exact_matrix.T), (by_matrix, exact_x.T @ exact_into)):
+    assert found.dtype == jnp.bfloat16
+    np.testing.assert_allclose(np.asarray(found, np.float64), expected, rtol=2**-8, atol=1e-5)
+
+
+@pytest.mark.skipif(
+  not Path("/proc/cpuinfo").is_file() or "avx512_bf16" not in Path("/proc/cpuinfo").read_text(),
+  reason="the processor has no bfloat16",
+)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_cpu_computes_in_bfloat16(transposed):
+  x, matrix = jnp.zeros((64, 32), jnp.bfloat16), jnp.zeros((48, 32) if transposed else (32, 48), jnp.bfloat16)
+
+  def loss(x, matrix):
+    return jnp.sum(jnp.sin(shared_matmul(x, matrix, transposed=transposed, dtype=jnp.float32)))
+
+  program = jax.jit(jax.grad(loss, (0, 1))).lower(x, matrix).compile().as_text()
+  with_dots = [part for part in re.split(r"\n(?=%|ENTRY )", program) if " dot(" in part]
+  assert len(with_dots) == 3
+  assert all(re.findall(r"= (\w+)\[.*\]\S* parameter", part) == ["bf16", "bf16"] for part in with_dots)
+
+
 @pytest.mark.long
 def test_forward_second_and_recomputed_derivatives():
   x, matrix = normal(1, N, K), normal(2, K, M)
@@ -83,7 +120,7 @@ def test_a_batch_is_one_product_of_two_matrices_forward_and_by_each_of_them():
   assert [[v.aval.shape for v in e.invars] for e in matmuls] == [
     [(MANY * N, K), (K, M)],
     [(MANY * N, K), (MANY * N, M)],
-    [(MANY * N, M), (M, K)],
+    [(MANY * N, M), (K, M)],
   ]
   assert operations.matmuls(traced) == 3 * 2 * MANY * N * K * M
 

@@ -58,7 +58,7 @@ def _own(equation: JaxprEqn) -> int:
       (contracted, _), _ = equation.params["dimension_numbers"]
       return 2 * math.prod(shapes[-1]) * math.prod(shapes[0][axis] for axis in contracted)
     case "shared_matmul":
-      return 2 * math.prod(shapes[0]) * shapes[1][1]
+      return 2 * shapes[0][1] * math.prod(shapes[2])
     case "conv_general_dilated":
       features = equation.params["dimension_numbers"].rhs_spec[0]
       return 2 * math.prod(shapes[-1]) * math.prod(shapes[1]) // shapes[1][features]

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.model.config import AnyModelConfig
+from transformer_jax.ops.shared_matmul import shared_matmul
 
 
 def embed(table: jax.Array, tokens: jax.Array) -> jax.Array:
@@ -14,7 +15,9 @@ def embed(table: jax.Array, tokens: jax.Array) -> jax.Array:
 
 def output_logits(table: jax.Array, hidden: jax.Array, dtype: str = "float32") -> jax.Array:
   """The linear transformation h E^T, without bias: `[vocab, model]`, `[..., model]` -> float32 `[..., vocab]`."""
-  return jnp.einsum("...d,vd->...v", hidden.astype(dtype), table.astype(dtype), preferred_element_type=jnp.float32)
+  rows = hidden.astype(dtype).reshape(-1, hidden.shape[-1])
+  logits = shared_matmul(rows, table.astype(dtype), transposed=True, dtype=jnp.float32)
+  return logits.reshape(*hidden.shape[:-1], -1)
 
 
 class Embedding(nn.Module):

@@ -1,6 +1,7 @@
 """Position-wise feed-forward network (§3.3, eq. 2)."""
 
 import functools
+from typing import Any
 
 import flax.linen as nn
 import jax
@@ -26,15 +27,23 @@ class FeedForward(nn.Module):
 
   @nn.compact
   def __call__(self, x: jax.Array) -> jax.Array:
-    hidden = self._dense(self.config.d_ff, "inner")(x)  # [..., hidden]
+    hidden = self._dense(x, self.config.d_ff, "inner")  # [..., hidden]
     hidden = ACTIVATIONS[self.config.activation](hidden)
-    return self._dense(self.config.d_model, "outer")(hidden)
+    return self._dense(hidden, self.config.d_model, "outer")
 
-  def _dense(self, features: int, name: str) -> nn.Dense:
-    return nn.Dense(
+  def _dense(self, x: jax.Array, features: int, name: str) -> jax.Array:
+    dense = nn.Dense(
       features,
       kernel_init=nn.initializers.glorot_uniform(),
       dtype=self.config.dtype.value,
       dot_general=shared_matmul.dot_general,
+      promote_dtype=_promote_operands,
       name=name,
     )
+    return dense(x).astype(self.config.dtype.value)
+
+
+def _promote_operands(*operands: jax.Array | None, dtype: Any = None, inexact: bool = True) -> list[jax.Array | None]:
+  """Operands of the matmul in `dtype`; the bias is added in float32, so that its gradient is a sum in float32."""
+  *multiplied, bias = operands
+  return [*(x.astype(dtype) for x in multiplied if x is not None), bias]
