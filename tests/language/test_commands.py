@@ -19,7 +19,7 @@ from transformer_jax import runs
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.data.documents import decode_text, encode_text
-from transformer_jax.data.tokenizer import BOS, PAD, UNK, Tokenizer
+from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
 from transformer_jax.runs import checkpoint, init_from
@@ -146,6 +146,37 @@ def test_the_text_is_what_follows_the_prompt(gpt_run):
     tokens.append(int(np.argmax(logits)))
   [sample] = generator.generate(prompt, max_tokens=4, temperature=0)
   assert sample.tokens == 4 and prompt + sample.text == decode_text(generator._tokenizer, tokens)
+
+
+def test_scores_are_those_of_the_tokens_one_after_the_other(gpt_run):
+  generator, texts = Generator.load(gpt_run), ["fünf\nzwei", "", "ein zwei drei", "zwei"]
+  found = generator.score(texts, batch_size=3)
+  apply = jax.jit(functools.partial(generator._model.apply, {"params": generator._params}), static_argnames="method")
+  for text, score in zip(texts, found, strict=True):
+    tokens = [*encode_text(generator._tokenizer, text), EOS]
+    before = np.array([BOS, *tokens[:-1], *[UNK] * (16 - len(tokens))])
+    logits = np.array(apply(apply(before, np.arange(16), np.tri(16, dtype=bool)), method="logits"), float)
+    log_probs = logits - np.log(np.sum(np.exp(logits), axis=1, keepdims=True))
+    expected = sum(log_probs[i, token] for i, token in enumerate(tokens))
+    assert score == (pytest.approx(expected, abs=1e-4), len(tokens))
+  assert generator.score(texts[2:]) == [(pytest.approx(score, abs=1e-5), tokens) for score, tokens in found[2:]]
+  with pytest.raises(InputError, match=r"text 2 has .* tokens with its end, but .*max_positions = 16: shorten it"):
+    generator.score(["ein", "ein zwei drei vier fünf " * 5])
+  with pytest.raises(InputError, match="batch_size"):
+    generator.score(texts, batch_size=0)
+
+
+def test_reranking_by_a_language_model(gpt_run, command, tmp_path):
+  lists = [["ein zwei", "zwei", "drei"], ["fünf", "ein drei"]]
+  lines = (f"{i} ||| {text} ||| logp= -1 ||| -1\n" for i, texts in enumerate(lists) for text in texts)
+  (tmp_path / "list").write_text("".join(lines))
+  generator = Generator.load(gpt_run)
+  scores = [[score.log_probability for score in generator.score(texts)] for texts in lists]
+  for weight, best in ((1.0, max), (-1.0, min)):
+    (tmp_path / "weights").write_text(json.dumps({"score": 0.0, "logp": 0.0, "language-model": weight}))
+    flags = ["--n-best", tmp_path / "list", "--weights", tmp_path / "weights", "--language-model", gpt_run]
+    expected = [texts[own.index(best(own))] for texts, own in zip(lists, scores, strict=True)]
+    assert command("rerank", *flags)[:2] == (0, "".join(f"{text}\n" for text in expected))
 
 
 def test_no_more_than_there_is_room_for(gpt_run, capfdbinary):

@@ -27,6 +27,7 @@ _MODELS = {
   "reverse": "log P(source | translation) of this run, which translates in the reverse direction; may be repeated",
   "right-to-left": "log P of the translation with its words in reverse order, given the source; the run was trained on "
   "such targets; may be repeated",
+  "language-model": "log P(translation) of this run of a language model; may be repeated",
 }
 
 
@@ -98,10 +99,13 @@ def _features(
   rows = [[[each.score, *each.features.values()] for each in candidates] for candidates in lists]
   for kind in _MODELS:
     for number, workdir in enumerate(getattr(args, kind.replace("-", "_")), 1):
-      if source is None:
+      if source is None and kind != "language-model":
         raise InputError(f"--{kind} needs the lines that were translated: give --source")
       names.append(f"{kind}{number if number > 1 else ''}")
-      scores = iter(_log_probabilities(kind, workdir, lists, source, args))
+      if kind == "language-model":
+        scores = iter(_log_probabilities_of_texts(workdir, lists, args))
+      else:
+        scores = iter(_log_probabilities(kind, workdir, lists, source or [], args))
       for candidates in rows:
         for row in candidates:
           row.append(next(scores))
@@ -122,6 +126,21 @@ def _log_probabilities(
     found = translator.score([pair for pair, is_empty in pairs if not is_empty], batch_size=args.batch_size)
   scores = iter(found)
   return [0.0 if is_empty else next(scores).log_probability for _, is_empty in pairs]
+
+
+def _log_probabilities_of_texts(workdir: str, lists: "list[list[Candidate]]", args: argparse.Namespace) -> list[float]:
+  """The log-probability that a language model gives each candidate, as a document of its own."""
+  from transformer_jax.commands.workdir import run_to_restore
+  from transformer_jax.decoding.generator import Generator
+  from transformer_jax.runtime.compilation_cache import use_compilation_cache
+  from transformer_jax.runtime.progress import doing
+
+  use_compilation_cache()
+  run = run_to_restore(argparse.Namespace(**vars(args) | {"workdir": workdir}), "generate")
+  generator = Generator.load(run, step=args.step)
+  texts = [each.text for candidates in lists for each in candidates]
+  with doing(f"scoring {len(texts):,} translations with {workdir}"):
+    return [found.log_probability for found in generator.score(texts, batch_size=args.batch_size)]
 
 
 def _pair(kind: str, source: str, translation: str) -> tuple[tuple[str, str], bool]:

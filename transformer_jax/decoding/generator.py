@@ -2,7 +2,8 @@
 
 import functools
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import jax
@@ -13,13 +14,14 @@ from transformer_jax.config import Config
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.tokenizer import PAD, Tokenizer
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
-from transformer_jax.decoding.buckets import pad
+from transformer_jax.decoding.buckets import batches, pad, rows_at_once
 from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
+from transformer_jax.decoding.text_score import score
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.errors import InputError, RunError, require_option
 
 _GRAIN = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default
@@ -40,8 +42,20 @@ class Sample(NamedTuple):
   ended: bool
 
 
+class TextScore(NamedTuple):
+  """How a language model scores a given text.
+
+  Attributes:
+    log_probability: log P(text), with its end.
+    tokens: the number of its tokens, with the end.
+  """
+
+  log_probability: float
+  tokens: int
+
+
 class Generator(Predictor):
-  """Continues texts with a trained language model."""
+  """Continues texts with a trained language model, and scores texts."""
 
   command = "generate"
 
@@ -90,6 +104,40 @@ class Generator(Predictor):
       return Sample(text, int(count) - len(tokens), written[-1] == options.end)
 
     return list(devices.at_once(write, range(samples)))
+
+  def score(self, texts: Iterable[str], *, batch_size: int | None = None) -> list[TextScore]:
+    """The log-probability of each text as a document of its own.
+
+    Args:
+      texts: the texts.
+      batch_size: texts computed together; None suits the machine.
+
+    Raises:
+      InputError: a text is longer than the model's table of positions, or is no text.
+      RunError: the model's probabilities are not finite.
+    """
+    require_option("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
+    tokens = [[*self._encode(text), self.config.model.end_token] for text in texts]
+    lengths, most = [len(ids) for ids in tokens], self.config.model.most_positions
+    for number, length in enumerate(lengths, 1):
+      if most is not None and length > most:
+        raise InputError(
+          f"text {number} has {length} tokens with its end, but the model has config.model.max_positions = {most}: "
+          "shorten it"
+        )
+    found = [0.0] * len(tokens)
+    longest = most or max([_GRAIN, *lengths])
+    for index, rows, length in batches(
+      lengths, longest, lambda length: batch_size or rows_at_once(length, 0, cpu=devices.on_cpu())
+    ):
+      batch = pad([tokens[i] for i in index], rows, length, PAD)
+      [sizes] = pad([[lengths[i] for i in index]], 1, rows, 0)
+      scores = jax.device_get(score(self._model, self._params, batch, sizes))
+      for i, log_prob in zip(index, scores, strict=False):
+        if not math.isfinite(log_prob):
+          raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
+        found[i] = float(log_prob)
+    return list(map(TextScore, found, lengths))
 
   def attention(self, text: str) -> Attention:
     """Where each head looks at each position of a text: the weights of the decoder.

@@ -1,0 +1,38 @@
+"""The probability of a text under a language model."""
+
+import functools
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_jax.decoding.batch import start_token
+from transformer_jax.model import masking
+from transformer_jax.model.params import Params
+
+
+@functools.partial(jax.jit, static_argnames="model")
+def score(model: nn.Module, params: Params, rows: jax.Array, lengths: jax.Array) -> jax.Array:
+  """Computes log P(text), the sum of log P(token | tokens before it).
+
+  Args:
+    model: a language model of the registry that predicts each token from those before it.
+    params: its parameters.
+    rows: the tokens of each text, its end included and padding behind, `[texts, length]`.
+    lengths: the number of tokens of each text, `[texts]`.
+
+  Returns:
+    `[texts]` float32; 0 for a text without tokens.
+  """
+
+  def log_prob(row: jax.Array, length: jax.Array) -> jax.Array:
+    positions = jnp.arange(len(row))
+    read = jnp.roll(row, 1).at[0].set(start_token(model))
+    # Causal alone: padding is behind the positions that count.
+    hidden = model.apply({"params": params}, read, positions, masking.causal_mask(len(row)))
+    log_probs = jax.nn.log_softmax(jnp.asarray(model.apply({"params": params}, hidden, method="logits")))
+    chosen = jnp.take_along_axis(log_probs, row[:, None], axis=1)[:, 0]
+    return jnp.sum(jnp.where(positions < length, chosen, 0))
+
+  # One text at a time: log-probabilities `[length, vocab]` of all texts would take much memory.
+  return jax.lax.map(lambda text: log_prob(*text), (rows, lengths))
