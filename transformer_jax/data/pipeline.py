@@ -7,7 +7,6 @@ resumed run simply starts at its step, on any number of devices and hosts.
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-import grain
 import numpy as np
 
 from transformer_jax.config import DataConfig
@@ -126,6 +125,8 @@ class Batches:
   """
 
   def __init__(self, packed: PackedRows, size: int, seed: int, *, multiple: int = 1, host: int = 0, hosts: int = 1):
+    import grain  # takes a third of a second with orbax, which translating may not need
+
     self._rows = packed.rows
     self._order = grain.MapDataset.range(len(packed.rows)).seed(seed).shuffle().repeat().batch(size)
     self._share = Share(size, multiple, host, hosts)
