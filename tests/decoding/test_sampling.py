@@ -73,6 +73,13 @@ def test_all_tokens_are_all_and_a_low_temperature_is_the_most_probable():
   assert np.argmax(coldest) == np.argmax(logits) and np.isfinite(coldest[np.argmax(logits)])
 
 
+def test_of_equal_logits_the_first_are_kept():
+  logits = np.random.default_rng(1).integers(0, 3, 997).astype(np.float32)
+  kept = np.isfinite(np.asarray(candidates(jnp.asarray(logits), SamplingOptions(top_p=0.3, silent=()))))
+  assert 2 < np.sum(kept) < np.sum(logits == 2) and np.all(logits[kept] == 2)
+  assert np.flatnonzero(kept).tolist() == np.flatnonzero(logits == 2)[: np.sum(kept)].tolist()
+
+
 @pytest.fixture(scope="module")
 def model():
   config = Config(data=DataConfig(row_length=13), model=example.GPT, train=TrainConfig(batch_tokens=13))

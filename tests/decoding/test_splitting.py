@@ -58,3 +58,7 @@ def test_a_very_long_line_is_not_counted_again_and_again():
 
   assert " ".join(split(text, 250, count)) == text.strip()
   assert counted < 300 * len(text)
+
+
+def test_a_part_has_at_most_16_characters_for_each_of_its_tokens():
+  assert list(map(len, split("x" * 1000, 5, lambda text: 1 if text else 0)))[:-1] == [5 * 16] * (1000 // 80)

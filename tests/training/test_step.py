@@ -18,7 +18,7 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK, batch_sums, decoder_input, decoder_output, segment_positions
-from transformer_jax.training.step import abstract_state, eval_step, init_params, init_state, train_step
+from transformer_jax.training.step import abstract_state, begin_with, eval_step, init_params, init_state, train_step
 
 ROW_LENGTH, VOCAB, ROWS, STEPS = 13, 31, 5, 10
 CONFIG = Config(
@@ -196,6 +196,26 @@ def test_devices_and_accumulation_change_nothing(one_device, count, accumulation
   for one, other in zip(history, one_device[1], strict=True):
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=2e-5), one, other)
   jax.tree.map(functools.partial(np.testing.assert_allclose, atol=2e-6), state.params, one_device[0].params)
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_accumulation_computes_one_part_after_the_other(parts):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, accumulation=parts))
+  batch = Batch(np.zeros((8, 4, ROW_LENGTH), np.uint16), np.arange(8, dtype=np.int32))
+  jaxpr = jax.make_jaxpr(functools.partial(train_step, config, TASK))(abstract_state(config, TASK), batch)
+  assert [e.params["length"] for e in jaxpr.eqns if e.primitive.name == "scan"] == [parts]
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.9])
+def test_a_state_begins_with_given_parameters(decay):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=decay))
+  state, params = abstract_state(config, TASK), {"w": np.array([2.0, 3.0])}
+  begun = begin_with(state, params)
+  assert begun.params is params and begun.step is state.step and begun.optimizer is state.optimizer
+  assert (begun.average is None) == (decay == 0)
+  if begun.average is not None:
+    np.testing.assert_array_equal(begun.average["w"], params["w"])
+    assert begun.average["w"] is not params["w"]
 
 
 @pytest.mark.long
