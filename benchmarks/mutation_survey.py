@@ -39,7 +39,7 @@ ROOMS = ("model", "training", "decoding", "data", "evaluation", "recurrent", "la
 # The tests of CI: first those that are run by default, then, for mutants that survive them, the long ones.
 TESTS = ("not slow and not long", "long and not slow")
 NEAREST = 2  # test files that run first: they catch most mutants, and collecting all tests takes longer
-SECONDS = 600  # for one test; an endless loop counts as caught
+SECONDS = 200  # for one test; an endless loop counts as caught
 
 
 class Mutant(NamedTuple):
@@ -83,11 +83,14 @@ def parse() -> argparse.Namespace:
 def copied(folder: Path) -> Path:
   """A copy of the repository; an existing copy is kept, so that all mutants are of one state of the code."""
   tree = folder / "tree"
-  if not tree.exists():
+  original = folder / "original"
+  if not original.exists():
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in files.rstrip("\0").split("\0"):
-      (tree / name).parent.mkdir(parents=True, exist_ok=True)
-      shutil.copy(ROOT / name, tree / name)
+      (folder / "new" / name).parent.mkdir(parents=True, exist_ok=True)
+      shutil.copy(ROOT / name, folder / "new" / name)
+    (folder / "new").rename(original)
+  shutil.copytree(original, tree, dirs_exist_ok=True)  # also where a killed survey left a mutant
   return tree
 
 
@@ -224,7 +227,8 @@ def run(tree: Path, files: list[str], tests: str) -> tuple[str, str]:
   if not files:
     return "survived", "no test executes the line"
   program = [sys.executable, "-m", "pytest", "-q", "-m", tests, "-x", "-n", "0", "-p", "no:cacheprovider"]
-  program += ["--timeout", str(SECONDS), *files]
+  # The method `thread` ends the process, also one that is in a compiled loop.
+  program += ["--timeout", str(SECONDS), "--timeout-method", "thread", *files]
   done = subprocess.run(program, cwd=tree, env=environment(tree.parent, tree), capture_output=True, text=True)
   if done.returncode in (0, 5):  # 5: there are none
     return "survived", ""
