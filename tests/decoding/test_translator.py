@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding import splitting
-from transformer_jax.decoding import translator as translators
+from transformer_jax.decoding import bucketed_search, buckets, splitting
 from transformer_jax.decoding.long_lines import different
 from transformer_jax.decoding.translator import Translation, Translator
+from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
 
 
@@ -48,7 +48,7 @@ def test_batch_sizes_give_the_same_texts_and_almost_the_same_scores(translator, 
 def test_short_queues_change_nothing_to_the_last_bit(translator, lines, batch_size, monkeypatch):
   """More lines than one call holds, and fewer slots than a call has lines."""
   expected = translator.translate(lines, return_scores=True, batch_size=batch_size)
-  monkeypatch.setattr(translators, "_queue", lambda: 1)
+  monkeypatch.setattr(bucketed_search, "_QUEUE_ON_CPU", 1)
   assert translator.translate(lines, return_scores=True, batch_size=batch_size) == expected
 
 
@@ -57,7 +57,7 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
   """The first call is the last that is done."""
   expected = translator.translate(lines, return_scores=True, batch_size=1)
   begun, another_done, calls = itertools.count(), threading.Event(), []
-  search_function = translator._search_function
+  search_function = translator._bucketed._function
 
   def delayed(*shape):
     search = search_function(*shape)
@@ -74,9 +74,9 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
 
     return function
 
-  monkeypatch.setattr(translators, "_queue", lambda: 1)
-  monkeypatch.setattr(translators.devices, "on_cpu", lambda: False)
-  monkeypatch.setattr(translator, "_search_function", delayed)
+  monkeypatch.setattr(bucketed_search, "_QUEUE", 1)
+  monkeypatch.setattr(devices, "on_cpu", lambda: False)
+  monkeypatch.setattr(translator._bucketed, "_function", delayed)
   counts = []
   assert translator.translate(lines, return_scores=True, batch_size=1, progress=counts.append) == expected
   assert sum(counts) == len(lines)
@@ -93,11 +93,11 @@ def test_outputs_that_their_bucket_truncates_are_found_in_a_larger_one(
   other = Translator(config, params_of_short_outputs, translator._tokenizer)
   texts = [_texts_and_tokens(found) for found in other.translate(lines, return_scores=True, **options)]
 
-  large_enough, asked = translators.buckets.large_enough, []
+  large_enough, asked = buckets.large_enough, []
   monkeypatch.setattr(
-    translators.buckets, "large_enough", lambda length, *rest: asked.append(length) or large_enough(length, *rest)
+    buckets, "large_enough", lambda length, *rest: asked.append(length) or large_enough(length, *rest)
   )
-  monkeypatch.setattr(translators.buckets, "headroom", lambda length, longest, extra: extra if length == longest else 0)
+  monkeypatch.setattr(buckets, "headroom", lambda length, longest, extra: extra if length == longest else 0)
   other = Translator(config, params_of_short_outputs, translator._tokenizer)
   counts = []
   found = other.translate(lines, return_scores=True, progress=counts.append, **options)
