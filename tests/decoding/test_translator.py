@@ -1,8 +1,10 @@
 """Text to text, with a tiny Transformer of random weights."""
 
 import dataclasses
+import inspect
 import itertools
 import random
+import re
 import threading
 
 import numpy as np
@@ -286,11 +288,28 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"patience": -1.0}, "patience is -1.0, but must be 0 or more"),
     ({"patience": float("nan")}, "patience is nan"),
     ({"batch_size": 0}, "batch_size is 0"),
+    ({"seed": -1}, "seed is -1, but must be 0 or more"),
+    ({"window": 0}, "window is 0, but must be positive"),
+    ({"first": 0}, "first is 0, but must be positive"),
+    ({"long": "cut"}, "long is cut, but must be split or refuse"),
   ],
 )
 def test_options_that_cannot_be_used(translator, lines, options, message):
+  """The call refuses them: it reads no line, and nobody has to ask for the first translation."""
+  unread = iter(lines)
   with pytest.raises(InputError, match=message):
-    translator.translate(lines, **options)
+    translator.translate_lines(unread, **options)
+  assert list(unread) == lines
+
+
+@pytest.mark.parametrize("name", ["translate", "translate_lines", "search_tree"])
+def test_help_describes_each_option(name):
+  method = getattr(Translator, name)
+  here, there = inspect.getdoc(method), inspect.getdoc(Translator)
+  assert re.search(r"[Tt]he docstring of `Translator`\s+describes the options", here)
+  for option in list(inspect.signature(method).parameters)[2:]:
+    described = rf"^  (\w+, )*{option}(, \w+)*: "
+    assert re.search(described, f"{here}\n{there}", re.MULTILINE) or f"`{option}`" in here, option
 
 
 def test_other_bad_input(translator):

@@ -54,7 +54,8 @@ class PairScore(NamedTuple):
   tokens: int
 
 
-class _Wanted(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class _Wanted:
   """What `translate_lines` is asked for, with the names of its arguments."""
 
   options: SearchOptions
@@ -62,9 +63,19 @@ class _Wanted(NamedTuple):
   seed: int
   prefixes: Iterator[str] | None
   batch_size: int | None
-  long: Long
-  progress: Callable[[int], object]
+  long: str
+  window: int
+  first: int
+  more: Callable[[float], bool]
+  progress: Callable[[int], object] | None
   warn: Callable[[LineWarning], object]
+
+  def __post_init__(self) -> None:
+    _require_batch_size(self.batch_size)
+    require_seed(self.seed)
+    require_option("window", self.window, self.window > 0, "positive")
+    require_option("first", self.first, self.first > 0, "positive")
+    require_option("long", self.long, self.long in [kind.value for kind in Long], "split or refuse")
 
 
 class Translator:
@@ -80,6 +91,18 @@ class Translator:
     tokenizer: the run's tokenizer.
     step: the update at which the checkpoint was written, if the parameters come from one.
     model: what the parameters are of, if not the model of `config.model`: an ensemble.
+
+  Options of the methods:
+    beam_size, length_penalty, patience: replace the values of `config.decode`.
+    n_best: translations wanted for each line, at most `beam_size`, best first; fewer if the search finds fewer
+      different ones.
+    sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`. They
+      come as they were drawn, with equal ones; an empty line has one.
+    seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
+    prefixes: a text for each line, with which its translation begins; a blank one forces nothing. Its tokens are the
+      tokenizer's, and its last word may go on. Scores are those of the whole translation.
+    batch_size: sentences computed side by side on a device; None suits the machine.
+    progress: is called with the number of lines finished since the last call.
   """
 
   def __init__(
@@ -159,7 +182,7 @@ class Translator:
     batch_size: int | None = None,
     progress: Callable[[int], object] | None = None,
   ) -> list[Any]:
-    """Translates a list of sentences; the arguments are those of `translate_lines`.
+    """Translates a list of sentences; the docstring of `Translator` describes the options.
 
     Returns:
       A `str` for each sentence; with `return_scores` a `Translation`; with
@@ -201,43 +224,27 @@ class Translator:
     progress: Callable[[int], object] | None = None,
     warn: Callable[[LineWarning], object] = _log.warning,
   ) -> Iterator[list[Translation]]:
-    """Translates lines as they come, in windows of some thousands; the longest line bounds the memory.
+    """Translates lines as they come, in windows of some thousands, and yields the translations of each in their order.
+
+    The longest line bounds the memory. The docstring of `Translator` describes the options that this one does not.
 
     Args:
       lines: one sentence each; an empty one has an empty translation with score 0.
-      beam_size, length_penalty, patience: replace the values of `config.decode`.
-      n_best: translations wanted for each line, at most `beam_size`.
-      sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`.
-      seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
-      prefixes: a text for each line, with which its translation begins; a blank one forces nothing. Its tokens are the
-        tokenizer's, and its last word may go on. Scores are those of the whole translation.
-      batch_size: sentences computed side by side on a device; None suits the machine.
       long: `split` translates a line of more than `config.decode.max_source_length` tokens in parts, with a warning;
         `refuse` raises InputError.
       window: lines that are read before the first is translated.
       first: the number of the first line, in warnings, errors and draws.
       more: tells whether another line comes within so many seconds; if not, the lines so far are translated.
-      progress, warn: are called with the number of lines finished since the last call, and with each warning.
-
-    Returns:
-      The `n_best` best translations of each line, best first, in the order of the lines; fewer if the search finds
-      fewer different ones. With `sampling` as many as were drawn, in this order and with equal ones; one of an empty
-      line.
+      warn: is called with each warning.
 
     Raises:
       InputError: an option cannot be used; or, after the lines before it, a line is refused or cannot be read.
       RunError: the model's probabilities are not finite.
     """
-    require_option("n_best", n_best, not sampling or 0 < n_best <= MOST_BEAMS, f"from 1 to {MOST_BEAMS} for samples")
-    options = self._options(beam_size, length_penalty, patience, 1 if sampling else n_best, sampling)
-    _require_batch_size(batch_size)
-    require_seed(seed)
-    require_option("window", window, window > 0, "positive")
-    require_option("first", first, first > 0, "positive")
-    require_option("long", long, long in [kind.value for kind in Long], "split or refuse")
+    options = self._options(beam_size, length_penalty, patience, n_best, sampling)
     forced = None if prefixes is None else iter(prefixes)
-    wanted = _Wanted(options, n_best, seed, forced, batch_size, Long(long), progress or (lambda count: None), warn)
-    return self._windows(windows(lines, window, more, first), wanted, first)
+    wanted = _Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
+    return self._windows(lines, wanted)
 
   def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[PairScore]:
     """The log-probability of each target sentence given its source.
@@ -317,8 +324,8 @@ class Translator:
   ) -> SearchTree:
     """The beam search that `translate` makes for a sentence, step by step.
 
-    Its numbers are those of `translate` up to the order of additions in float32. The other arguments are those of
-    `translate_lines`.
+    Its numbers are those of `translate` up to the order of additions in float32. The docstring of `Translator`
+    describes the options.
 
     Raises:
       InputError: the sentence is empty or too long, or an option cannot be used.
@@ -347,13 +354,12 @@ class Translator:
   def _attention(self) -> Program:
     return attention_program(self._model)
 
-  def _windows(
-    self, windows: Iterable[tuple[list[str], InputError | None]], wanted: _Wanted, first: int
-  ) -> Iterator[list[Translation]]:
+  def _windows(self, lines: Iterable[str], wanted: _Wanted) -> Iterator[list[Translation]]:
     """Translates the lines of each window; raises a window's error after its lines."""
     longest, tagged = self._config.decode.max_source_length, self._config.data.tags
-    for texts, broken in windows:
-      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, wanted.long, first, wanted.warn, tagged)
+    long, first = Long(wanted.long), wanted.first
+    for texts, broken in windows(lines, wanted.window, wanted.more, first):
+      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, long, first, wanted.warn, tagged)
       forced = None
       if wanted.prefixes is not None:
         forced, refused = self._forced(wanted.prefixes, parts, first, wanted.warn)
@@ -387,9 +393,10 @@ class Translator:
   ) -> SearchOptions:
     decode = self._config.decode
     if sampling is not None:
+      require_option("n_best", n_best, 0 < n_best <= MOST_BEAMS, f"from 1 to {MOST_BEAMS} for samples")
       for name, value in (("beam_size", beam_size), ("patience", patience)):
         require_option(name, value, value is None, "left out with sampling, which has no beam")
-      beam_size = 1
+      beam_size = n_best = 1  # each draw is a search of its own
     beam_size = decode.beam_size if beam_size is None else beam_size
     alpha = decode.length_penalty if length_penalty is None else length_penalty
     require_option("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
@@ -436,7 +443,7 @@ class Translator:
     self, parts: list[list[list[int]]], forced: list[list[int]] | None, wanted: _Wanted, first: int
   ) -> list[list[list[list[Translation]]]]:
     """The best translations of each part of each sample of each line; without sampling a line has one sample."""
-    sampling, progress = wanted.options.sampling, wanted.progress
+    sampling, progress = wanted.options.sampling, wanted.progress or (lambda count: None)
     samples = wanted.n_best if sampling else 1
     lines = [i for i, sentence in enumerate(parts) for _ in range(samples * len(sentence))]  # of each output
     outputs = [
