@@ -1,18 +1,20 @@
 """Text to text, with a tiny Transformer of random weights."""
 
 import dataclasses
+import inspect
 import itertools
 import random
+import re
 import threading
 
 import numpy as np
 import pytest
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding import splitting
-from transformer_jax.decoding import translator as translators
+from transformer_jax.decoding import bucketed_search, buckets, splitting
 from transformer_jax.decoding.long_lines import different
 from transformer_jax.decoding.translator import Translation, Translator
+from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
 
 
@@ -48,7 +50,7 @@ def test_batch_sizes_give_the_same_texts_and_almost_the_same_scores(translator, 
 def test_short_queues_change_nothing_to_the_last_bit(translator, lines, batch_size, monkeypatch):
   """More lines than one call holds, and fewer slots than a call has lines."""
   expected = translator.translate(lines, return_scores=True, batch_size=batch_size)
-  monkeypatch.setattr(translators, "_queue", lambda: 1)
+  monkeypatch.setattr(bucketed_search, "_QUEUE_ON_CPU", 1)
   assert translator.translate(lines, return_scores=True, batch_size=batch_size) == expected
 
 
@@ -57,7 +59,7 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
   """The first call is the last that is done."""
   expected = translator.translate(lines, return_scores=True, batch_size=1)
   begun, another_done, calls = itertools.count(), threading.Event(), []
-  search_function = translator._search_function
+  search_function = translator._bucketed._function
 
   def delayed(*shape):
     search = search_function(*shape)
@@ -74,9 +76,9 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
 
     return function
 
-  monkeypatch.setattr(translators, "_queue", lambda: 1)
-  monkeypatch.setattr(translators.devices, "on_cpu", lambda: False)
-  monkeypatch.setattr(translator, "_search_function", delayed)
+  monkeypatch.setattr(bucketed_search, "_QUEUE", 1)
+  monkeypatch.setattr(devices, "on_cpu", lambda: False)
+  monkeypatch.setattr(translator._bucketed, "_function", delayed)
   counts = []
   assert translator.translate(lines, return_scores=True, batch_size=1, progress=counts.append) == expected
   assert sum(counts) == len(lines)
@@ -93,11 +95,11 @@ def test_outputs_that_their_bucket_truncates_are_found_in_a_larger_one(
   other = Translator(config, params_of_short_outputs, translator._tokenizer)
   texts = [_texts_and_tokens(found) for found in other.translate(lines, return_scores=True, **options)]
 
-  large_enough, asked = translators.buckets.large_enough, []
+  large_enough, asked = buckets.large_enough, []
   monkeypatch.setattr(
-    translators.buckets, "large_enough", lambda length, *rest: asked.append(length) or large_enough(length, *rest)
+    buckets, "large_enough", lambda length, *rest: asked.append(length) or large_enough(length, *rest)
   )
-  monkeypatch.setattr(translators.buckets, "headroom", lambda length, longest, extra: extra if length == longest else 0)
+  monkeypatch.setattr(buckets, "headroom", lambda length, longest, extra: extra if length == longest else 0)
   other = Translator(config, params_of_short_outputs, translator._tokenizer)
   counts = []
   found = other.translate(lines, return_scores=True, progress=counts.append, **options)
@@ -286,11 +288,28 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"patience": -1.0}, "patience is -1.0, but must be 0 or more"),
     ({"patience": float("nan")}, "patience is nan"),
     ({"batch_size": 0}, "batch_size is 0"),
+    ({"seed": -1}, "seed is -1, but must be 0 or more"),
+    ({"window": 0}, "window is 0, but must be positive"),
+    ({"first": 0}, "first is 0, but must be positive"),
+    ({"long": "cut"}, "long is cut, but must be split or refuse"),
   ],
 )
 def test_options_that_cannot_be_used(translator, lines, options, message):
+  """The call refuses them: it reads no line, and nobody has to ask for the first translation."""
+  unread = iter(lines)
   with pytest.raises(InputError, match=message):
-    translator.translate(lines, **options)
+    translator.translate_lines(unread, **options)
+  assert list(unread) == lines
+
+
+@pytest.mark.parametrize("name", ["translate", "translate_lines", "search_tree"])
+def test_help_describes_each_option(name):
+  method = getattr(Translator, name)
+  here, there = inspect.getdoc(method), inspect.getdoc(Translator)
+  assert re.search(r"[Tt]he docstring of `Translator`\s+describes the options", here)
+  for option in list(inspect.signature(method).parameters)[2:]:
+    described = rf"^  (\w+, )*{option}(, \w+)*: "
+    assert re.search(described, f"{here}\n{there}", re.MULTILINE) or f"`{option}`" in here, option
 
 
 def test_other_bad_input(translator):

@@ -60,8 +60,10 @@ def test_temperature_0_is_greedy_search(translator, lines):
   ],
 )
 def test_options_of_sampling_that_cannot_be_used(translator, options, message):
+  unread = iter(["a"])
   with pytest.raises(InputError, match=message):
-    translator.translate(["a"], sampling=SamplingOptions(), **options)
+    translator.translate_lines(unread, sampling=SamplingOptions(), **options)
+  assert list(unread) == ["a"]
   with pytest.raises(InputError, match="top_p is 0, but must be above 0"):
     SamplingOptions(top_p=0)
 

@@ -112,6 +112,14 @@ def test_a_run_in_parts_equals_a_run_in_one(whole, tmp_path, capfd):
   assert PackingReport(**packing) == TASK.packed_rows(config, "text", runs.open(whole).tokenizer).report
 
 
+def test_a_change_of_the_machine_is_reported(capfd):
+  loop._report_other_machine([], {"machine": {"cores": 2}})
+  loop._report_other_machine([{"machine": {"cores": 3}}, {"machine": {"cores": 2}}], {"machine": {"cores": 2}})
+  assert not capfd.readouterr().err
+  loop._report_other_machine([{"machine": {"cores": 2}}, {"machine": {"cores": 3}}], {"machine": {"cores": 2}})
+  assert re.search("before {'cores': 3}\n +now +{'cores': 2}", capfd.readouterr().err)
+
+
 @pytest.mark.long
 def test_a_run_with_random_pieces_in_parts_equals_a_run_in_one(prefix, tmp_path, monkeypatch, capfd):
   config = tiny(prefix, steps=24, save_every=5)  # some epochs

@@ -57,6 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="write translations in the format of Moses: NUMBER ||| TRANSLATION ||| logp= L length= T ||| SCORE, with "
     "numbers from 0, and no line for translations that are missing",
   )
+  _add_risk_arguments(parser)
+  parser.add_argument(
+    "--long",
+    choices=("split", "refuse"),
+    default="split",
+    help="a line of more than config.decode.max_source_length tokens is translated in parts (default), or is an error",
+  )
+
+
+def _add_risk_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the flags of minimum Bayes risk."""
   parser.add_argument(
     "--mbr",
     choices=("chrf", "bleu"),
@@ -69,12 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="N",
     help=f"the translations that --mbr chooses from: N draws with --sample (default {_DRAWS}), otherwise the N best of "
     "the beam (default: its size), each weighted by its probability",
-  )
-  parser.add_argument(
-    "--long",
-    choices=("split", "refuse"),
-    default="split",
-    help="a line of more than config.decode.max_source_length tokens is translated in parts (default), or is an error",
   )
 
 

@@ -62,12 +62,7 @@ def search(
     f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each",
   )
 
-  def admit(cache: Any, slot: jax.Array, sentence: jax.Array) -> Any:
-    def put(old: jax.Array, every: jax.Array) -> jax.Array:
-      return jax.lax.dynamic_update_index_in_dim(old, every[sentence], slot, 0)
-
-    return dataclasses.replace(cache, memory=jax.tree.map(put, cache.memory, memories))
-
+  admit = functools.partial(_admit, memories)
   limits = _limits(source, extra_length)
   restrict = restriction(choices, limits, options.sampling)
   return continuous_batching.search(step, admit, cache, limits, slots, max_length, options, restrict)
@@ -85,6 +80,15 @@ def search_together(
   cache = first_cache(model, params, memories, max_length, options.beam_size)
   step = functools.partial(decode_step, model, options, params)
   return beam_search(step, cache, _limits(source, extra_length), max_length, options)
+
+
+def _admit(memories: Any, cache: Any, slot: jax.Array, sentence: jax.Array) -> Any:
+  """The cache with the memory of a sentence in a slot."""
+
+  def put(old: jax.Array, every: jax.Array) -> jax.Array:
+    return jax.lax.dynamic_update_index_in_dim(old, every[sentence], slot, 0)
+
+  return dataclasses.replace(cache, memory=jax.tree.map(put, cache.memory, memories))
 
 
 def _limits(source: jax.Array, extra_length: int) -> jax.Array:

@@ -54,8 +54,7 @@ def search(
 ) -> Hypotheses:
   """Finds the best hypotheses of each sentence, in one loop on the device.
 
-  A sentence's result does not depend on its slot or on the other sentences, as
-  long as its rows of `step` do not.
+  A sentence's result does not depend on its slot or on the other sentences, as long as its rows of `step` do not.
 
   Args:
     step: as in `beam_search`, with slots in place of sentences.
@@ -68,29 +67,26 @@ def search(
     restrict: leaves the chosen tokens of a sentence to its search (`decoding/choices.py`); None leaves all.
 
   Returns:
-    `Hypotheses`, each array with a leading axis `[sentences]`. All lengths of a
-    truncated sentence are TRUNCATED, and its other values mean nothing.
+    `Hypotheses`, each array with a leading axis `[sentences]`. All lengths of a truncated sentence are TRUNCATED, and
+    its other values mean nothing.
   """
   sentences, queued = len(limits), jnp.sum(limits > 0)
   new = new_search(max_length, options)
-
-  def restricted_step(state: _State) -> tuple[jax.Array, Any]:
-    searches = state.searches
-    log_probs, cache = step(state.cache, searches.position, searches.beam.parents, searches.beam.last)
-    if restrict is not None:
-      log_probs = jax.vmap(restrict)(log_probs, state.sentence, searches.position)
-    return log_probs, cache
 
   def unfinished(state: _State) -> jax.Array:
     return (state.admitted < queued) | jnp.any(state.sentence < sentences)
 
   def body(state: _State) -> _State:
     state = _fill(state, admit, queued, new)
-    return _advance(state, *restricted_step(state), limits, max_length, options)
+    return _advance(state, *_next_tokens(state, step, restrict), limits, max_length, options)
 
+  return jax.lax.while_loop(unfinished, body, _start(new, cache, slots, sentences)).results
+
+
+def _start(new: Search, cache: Any, slots: int, sentences: int) -> _State:
+  """The state before the first step: every slot is free."""
   free = jnp.full(slots, sentences, jnp.int32)
-  start = _State(jnp.int32(0), free, _repeat(new, slots), _repeat(new.finished, sentences), cache)
-  return jax.lax.while_loop(unfinished, body, start).results
+  return _State(jnp.int32(0), free, _repeat(new, slots), _repeat(new.finished, sentences), cache)
 
 
 def _fill(state: _State, admit: Admit, queued: jax.Array, new: Search) -> _State:
@@ -114,6 +110,15 @@ def _fill(state: _State, admit: Admit, queued: jax.Array, new: Search) -> _State
     )
 
   return jax.lax.while_loop(can_admit, admit_next, state)
+
+
+def _next_tokens(state: _State, step: Step, restrict: Restrict | None) -> tuple[jax.Array, Any]:
+  """log P(next token) of the hypotheses in every slot, and the new cache."""
+  searches = state.searches
+  log_probs, cache = step(state.cache, searches.position, searches.beam.parents, searches.beam.last)
+  if restrict is not None:
+    log_probs = jax.vmap(restrict)(log_probs, state.sentence, searches.position)
+  return log_probs, cache
 
 
 def _advance(

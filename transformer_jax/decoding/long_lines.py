@@ -89,16 +89,16 @@ def parts(
       advice = "shorten it, or have it translated in parts (split, not refuse)"
       return found, InputError(f"line {number} {too_long}{advice}")
     else:
-      split = _split(text, longest, tokenizer, tagged)
-      found.append([[*tokens, EOS] for tokens in tokenizer.encode_batch(split)])
-      warn(LineWarning(number, f"{too_long}it is translated in {len(split)} parts"))
+      found.append(_split(text, longest, tokenizer, tagged))
+      warn(LineWarning(number, f"{too_long}it is translated in {len(found[-1])} parts"))
   return found, None
 
 
-def _split(text: str, longest: int, tokenizer: Tokenizer, tagged: bool) -> list[str]:
-  """The parts of a line, each with the line's tag if it is tagged."""
+def _split(text: str, longest: int, tokenizer: Tokenizer, tagged: bool) -> list[list[int]]:
+  """The tokens of a line's parts, each part with its EOS, and with the line's tag if it is tagged."""
   tag, rest = divided(text) if tagged else ("", text)
-  return [tag + part for part in splitting.split(rest, longest - 1, lambda part: len(tokenizer.encode(tag + part)))]
+  texts = splitting.split(rest, longest - 1, lambda part: len(tokenizer.encode(tag + part)))
+  return [[*tokens, EOS] for tokens in tokenizer.encode_batch([tag + text for text in texts])]
 
 
 def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:

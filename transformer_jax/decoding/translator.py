@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import flax.linen as nn
 import jax
-import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import Config
@@ -20,9 +19,8 @@ from transformer_jax.data.tokenizer import EOS, PAD, UNK, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines, prefixes
 from transformer_jax.decoding.attention import Attention, Program, attention_of_pair, attention_program
-from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.decoding.choices import Choices
-from transformer_jax.decoding.continuous_batching import TRUNCATED
+from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
+from transformer_jax.decoding.bucketed_search import NOT_FINITE, BucketedSearch, Output
 from transformer_jax.decoding.ensemble import Ensemble, ensemble, require_one_vocabulary
 from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
@@ -40,11 +38,6 @@ if TYPE_CHECKING:  # orbax takes seconds to import
 _WINDOW = 4096
 # More sentences at a time on a device are taken for a mistake.
 MOST_ROWS = 1 << 16
-# The sentences per slot that a device gets. The sentences in the queue are already encoded, which takes much memory if
-# a device has hundreds of slots.
-_QUEUE_ON_CPU = 16
-_QUEUE = 8
-_NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
 
 _log = logging.getLogger(__name__)
 
@@ -61,23 +54,8 @@ class PairScore(NamedTuple):
   tokens: int
 
 
-class _Output(NamedTuple):
-  """An output to search for.
-
-  Attributes:
-    line: the place of its line in the window.
-    source: the tokens of the line, or of a part of it.
-    prefix: the tokens with which it begins; None if no line has a prefix.
-    numbers: the seed, and the numbers of the line, the part and the sample; None if nothing is drawn.
-  """
-
-  line: int
-  source: list[int]
-  prefix: list[int] | None = None
-  numbers: tuple[int, ...] | None = None
-
-
-class _Wanted(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class _Wanted:
   """What `translate_lines` is asked for, with the names of its arguments."""
 
   options: SearchOptions
@@ -85,9 +63,19 @@ class _Wanted(NamedTuple):
   seed: int
   prefixes: Iterator[str] | None
   batch_size: int | None
-  long: Long
-  progress: Callable[[int], object]
+  long: str
+  window: int
+  first: int
+  more: Callable[[float], bool]
+  progress: Callable[[int], object] | None
   warn: Callable[[LineWarning], object]
+
+  def __post_init__(self) -> None:
+    _require_batch_size(self.batch_size)
+    require_seed(self.seed)
+    require_option("window", self.window, self.window > 0, "positive")
+    require_option("first", self.first, self.first > 0, "positive")
+    require_option("long", self.long, self.long in [kind.value for kind in Long], "split or refuse")
 
 
 class Translator:
@@ -103,6 +91,18 @@ class Translator:
     tokenizer: the run's tokenizer.
     step: the update at which the checkpoint was written, if the parameters come from one.
     model: what the parameters are of, if not the model of `config.model`: an ensemble.
+
+  Options of the methods:
+    beam_size, length_penalty, patience: replace the values of `config.decode`.
+    n_best: translations wanted for each line, at most `beam_size`, best first; fewer if the search finds fewer
+      different ones.
+    sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`. They
+      come as they were drawn, with equal ones; an empty line has one.
+    seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
+    prefixes: a text for each line, with which its translation begins; a blank one forces nothing. Its tokens are the
+      tokenizer's, and its last word may go on. Scores are those of the whole translation.
+    batch_size: sentences computed side by side on a device; None suits the machine.
+    progress: is called with the number of lines finished since the last call.
   """
 
   def __init__(
@@ -119,7 +119,7 @@ class Translator:
     self.steps = (step,)  # of an ensemble, each model's
     self._model = model or registry.module(config.model)
     self._tokenizer = tokenizer
-    self._searches: dict[tuple[SearchOptions, int, int], Callable] = {}
+    self._bucketed = BucketedSearch(self._model, config.decode)
     self._score = devices.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)
     self.params = params
 
@@ -182,7 +182,7 @@ class Translator:
     batch_size: int | None = None,
     progress: Callable[[int], object] | None = None,
   ) -> list[Any]:
-    """Translates a list of sentences; the arguments are those of `translate_lines`.
+    """Translates a list of sentences; the docstring of `Translator` describes the options.
 
     Returns:
       A `str` for each sentence; with `return_scores` a `Translation`; with
@@ -224,43 +224,27 @@ class Translator:
     progress: Callable[[int], object] | None = None,
     warn: Callable[[LineWarning], object] = _log.warning,
   ) -> Iterator[list[Translation]]:
-    """Translates lines as they come, in windows of some thousands; the longest line bounds the memory.
+    """Translates lines as they come, in windows of some thousands, and yields the translations of each in their order.
+
+    The longest line bounds the memory. The docstring of `Translator` describes the options that this one does not.
 
     Args:
       lines: one sentence each; an empty one has an empty translation with score 0.
-      beam_size, length_penalty, patience: replace the values of `config.decode`.
-      n_best: translations wanted for each line, at most `beam_size`.
-      sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`.
-      seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
-      prefixes: a text for each line, with which its translation begins; a blank one forces nothing. Its tokens are the
-        tokenizer's, and its last word may go on. Scores are those of the whole translation.
-      batch_size: sentences computed side by side on a device; None suits the machine.
       long: `split` translates a line of more than `config.decode.max_source_length` tokens in parts, with a warning;
         `refuse` raises InputError.
       window: lines that are read before the first is translated.
       first: the number of the first line, in warnings, errors and draws.
       more: tells whether another line comes within so many seconds; if not, the lines so far are translated.
-      progress, warn: are called with the number of lines finished since the last call, and with each warning.
-
-    Returns:
-      The `n_best` best translations of each line, best first, in the order of the lines; fewer if the search finds
-      fewer different ones. With `sampling` as many as were drawn, in this order and with equal ones; one of an empty
-      line.
+      warn: is called with each warning.
 
     Raises:
       InputError: an option cannot be used; or, after the lines before it, a line is refused or cannot be read.
       RunError: the model's probabilities are not finite.
     """
-    require_option("n_best", n_best, not sampling or 0 < n_best <= MOST_BEAMS, f"from 1 to {MOST_BEAMS} for samples")
-    options = self._options(beam_size, length_penalty, patience, 1 if sampling else n_best, sampling)
-    _require_batch_size(batch_size)
-    require_seed(seed)
-    require_option("window", window, window > 0, "positive")
-    require_option("first", first, first > 0, "positive")
-    require_option("long", long, long in [kind.value for kind in Long], "split or refuse")
+    options = self._options(beam_size, length_penalty, patience, n_best, sampling)
     forced = None if prefixes is None else iter(prefixes)
-    wanted = _Wanted(options, n_best, seed, forced, batch_size, Long(long), progress or (lambda count: None), warn)
-    return self._windows(windows(lines, window, more, first), wanted, first)
+    wanted = _Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
+    return self._windows(lines, wanted)
 
   def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[PairScore]:
     """The log-probability of each target sentence given its source.
@@ -278,13 +262,13 @@ class Translator:
     log_probs = [0.0] * len(lengths)
     count = devices.local_device_count()
     for index, rows, length in buckets.batches(
-      lengths, longest, lambda length: count * self._slots(length, 0, batch_size)
+      lengths, longest, lambda length: count * (batch_size or buckets.rows_at_once(length, 0, cpu=devices.on_cpu()))
     ):
       batch = [buckets.pad([side[i] for i in index], rows, length, PAD) for side in (sources, targets)]
       found = jax.device_get(self._score(self._params, devices.shard(tuple(batch)))).reshape(-1)
       for i, log_prob in zip(index, found, strict=False):
         if not math.isfinite(log_prob):
-          raise RunError(_NOT_FINITE)
+          raise RunError(NOT_FINITE)
         log_probs[i] = float(log_prob)
     return [PairScore(log_prob, len(target)) for log_prob, target in zip(log_probs, targets, strict=True)]
 
@@ -340,8 +324,8 @@ class Translator:
   ) -> SearchTree:
     """The beam search that `translate` makes for a sentence, step by step.
 
-    Its numbers are those of `translate` up to the order of additions in float32. The other arguments are those of
-    `translate_lines`.
+    Its numbers are those of `translate` up to the order of additions in float32. The docstring of `Translator`
+    describes the options.
 
     Raises:
       InputError: the sentence is empty or too long, or an option cannot be used.
@@ -358,25 +342,24 @@ class Translator:
         "(config.decode.max_source_length) are translated in one search: shorten it"
       )
     [batch] = buckets.batches([len(tokens)], decode.max_source_length, lambda length: 1)
-    slots = self._slots(batch.length, self._headroom(options, batch.length), None)
+    slots = self._bucketed.slots(options, batch.length)
     rows = buckets.pad([tokens] * slots, slots, batch.length, PAD)
     params = devices.on_first_device(self._params)
     found = search_tree(self._model, options, params, self._tokenizer, rows, decode.extra_length)
     if not found.best:
-      raise RunError(_NOT_FINITE)
+      raise RunError(NOT_FINITE)
     return found
 
   @functools.cached_property
   def _attention(self) -> Program:
     return attention_program(self._model)
 
-  def _windows(
-    self, windows: Iterable[tuple[list[str], InputError | None]], wanted: _Wanted, first: int
-  ) -> Iterator[list[Translation]]:
+  def _windows(self, lines: Iterable[str], wanted: _Wanted) -> Iterator[list[Translation]]:
     """Translates the lines of each window; raises a window's error after its lines."""
     longest, tagged = self._config.decode.max_source_length, self._config.data.tags
-    for texts, broken in windows:
-      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, wanted.long, first, wanted.warn, tagged)
+    long, first = Long(wanted.long), wanted.first
+    for texts, broken in windows(lines, wanted.window, wanted.more, first):
+      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, long, first, wanted.warn, tagged)
       forced = None
       if wanted.prefixes is not None:
         forced, refused = self._forced(wanted.prefixes, parts, first, wanted.warn)
@@ -410,9 +393,10 @@ class Translator:
   ) -> SearchOptions:
     decode = self._config.decode
     if sampling is not None:
+      require_option("n_best", n_best, 0 < n_best <= MOST_BEAMS, f"from 1 to {MOST_BEAMS} for samples")
       for name, value in (("beam_size", beam_size), ("patience", patience)):
         require_option(name, value, value is None, "left out with sampling, which has no beam")
-      beam_size = 1
+      beam_size = n_best = 1  # each draw is a search of its own
     beam_size = decode.beam_size if beam_size is None else beam_size
     alpha = decode.length_penalty if length_penalty is None else length_penalty
     require_option("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
@@ -459,11 +443,11 @@ class Translator:
     self, parts: list[list[list[int]]], forced: list[list[int]] | None, wanted: _Wanted, first: int
   ) -> list[list[list[list[Translation]]]]:
     """The best translations of each part of each sample of each line; without sampling a line has one sample."""
-    sampling, progress = wanted.options.sampling, wanted.progress
+    sampling, progress = wanted.options.sampling, wanted.progress or (lambda count: None)
     samples = wanted.n_best if sampling else 1
+    lines = [i for i, sentence in enumerate(parts) for _ in range(samples * len(sentence))]  # of each output
     outputs = [
-      _Output(
-        i,
+      Output(
         tokens,
         None if forced is None else forced[i],
         (wanted.seed, (first + i) % 2**32, part, sample) if sampling else None,
@@ -473,110 +457,17 @@ class Translator:
       for part, tokens in enumerate(sentence)
     ]
     found: list[list[Translation]] = [[]] * len(outputs)
-    missing = Counter(output.line for output in outputs)
+    missing = Counter(lines)
     progress(len(parts) - len(missing))
-    for i, translations in self._found(outputs, wanted.options, wanted.batch_size):
-      found[i] = translations
-      missing[outputs[i].line] -= 1
-      progress(int(missing[outputs[i].line] == 0))
+    for i, hypotheses in self._bucketed.search(self._params, outputs, wanted.options, wanted.batch_size):
+      found[i] = self._translations(hypotheses)
+      missing[lines[i]] -= 1
+      progress(int(missing[lines[i]] == 0))
     results = iter(found)
     return [[[next(results) for _ in sentence] for _ in range(samples)] for sentence in parts]
 
-  def _found(
-    self, outputs: Sequence[_Output], options: SearchOptions, batch_size: int | None
-  ) -> Iterator[tuple[int, list[Translation]]]:
-    """Yields the index of each output with its best translations, in the order in which they are found.
-
-    An output that is truncated is searched for again in a larger bucket.
-    """
-    decode = self._config.decode
-    row_lengths = {i: len(output.source) for i, output in enumerate(outputs)}  # of those that are still to be found
-    while row_lengths:
-      truncated = []
-      for i, translations in self._search_once(outputs, row_lengths, options, batch_size):
-        if translations is None:
-          truncated.append(i)
-        else:
-          yield i, translations
-      row_lengths = {
-        i: buckets.large_enough(len(outputs[i].source), decode.max_source_length, decode.extra_length)
-        for i in truncated
-      }
-
-  def _search_once(
-    self, outputs: Sequence[_Output], row_lengths: dict[int, int], options: SearchOptions, batch_size: int | None
-  ) -> Iterator[tuple[int, list[Translation] | None]]:
-    """Yields the index of each output in `row_lengths` with its best translations; None if they are truncated."""
-    count, longest, indices = devices.local_device_count(), self._config.decode.max_source_length, list(row_lengths)
-
-    def slots(length: int) -> int:
-      return self._slots(length, self._headroom(options, length), batch_size)
-
-    def translate(batch: buckets.Batch) -> list[tuple[int, list[Translation] | None]]:
-      members = [indices[member] for member in batch.members]
-      found = self._search_batch([outputs[i] for i in members], batch, options, slots(batch.length))
-      return list(zip(members, found, strict=True))
-
-    batches = buckets.batches(
-      list(row_lengths.values()),
-      longest,
-      lambda length: count * slots(length),
-      queue=_queue(),
-      at_a_time=devices.at_a_time(),
-    )
-    for found in devices.at_once(translate, batches):
-      yield from found
-
-  def _search_batch(
-    self, outputs: Sequence[_Output], batch: buckets.Batch, options: SearchOptions, slots: int
-  ) -> list[list[Translation] | None]:
-    """The best translations of each output of a batch; None if they are truncated."""
-    count, headroom = devices.local_device_count(), self._headroom(options, batch.length)
-
-    def deal(x: np.ndarray) -> np.ndarray:
-      """Sentences are dealt out like cards, so that every device has as many of them."""
-      return x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
-
-    source = buckets.pad([output.source for output in outputs], batch.rows, batch.length, PAD)
-    choices = _choices(outputs, batch.rows, batch.length + headroom)
-    function = self._search_function(options, slots, headroom)
-    by_device = jax.device_get(function(self._params, devices.shard(jax.tree.map(deal, (source, choices)))))
-    hypotheses = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
-    return [self._texts(jax.tree.map(lambda x, row=row: x[row], hypotheses)) for row in range(len(outputs))]
-
-  def _headroom(self, options: SearchOptions, length: int) -> int:
-    """The room for an output beyond the bucket's length, in tokens.
-
-    An exact search and a greedy search have room for all extra tokens: the exact search often needs them, and they cost
-    the single hypothesis of the greedy search little.
-    """
-    longest, extra = self._config.decode.max_source_length, self._config.decode.extra_length
-    hasty = options.beam_size > 1 and options.patience > 0
-    return buckets.headroom(length, longest, extra) if hasty else extra
-
-  def _slots(self, length: int, headroom: int, batch_size: int | None) -> int:
-    """The number of sentences of a bucket that a device decodes side by side."""
-    return batch_size or buckets.rows_at_once(length, headroom, cpu=devices.on_cpu())
-
-  def _search_function(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
-    key = options, slots, headroom
-    if key not in self._searches:
-      extra_length = self._config.decode.extra_length
-
-      def search(params: Any, batch: tuple[jax.Array, Choices]) -> programs.Hypotheses:
-        return programs.search(
-          self._model, options, params, *batch, slots=slots, extra_length=extra_length, headroom=headroom
-        )
-
-      self._searches[key] = devices.over_devices(search, out_axes=0, alone=True)
-    return self._searches[key]
-
-  def _texts(self, hypotheses: programs.Hypotheses) -> list[Translation] | None:
-    """One sentence's hypotheses as text; None if they are truncated."""
-    if hypotheses.lengths[0] == TRUNCATED:
-      return None
-    if not math.isfinite(hypotheses.scores[0]):
-      raise RunError(_NOT_FINITE)
+  def _translations(self, hypotheses: Hypotheses) -> list[Translation]:
+    """One output's hypotheses as text."""
     return [
       Translation(
         without_line_breaks(self._tokenizer.target.decode(tokens[: length - 1].tolist())),
@@ -587,21 +478,6 @@ class Translator:
       for tokens, length, log_prob, score in zip(*hypotheses, strict=True)
       if length > 0
     ]
-
-
-def _choices(outputs: Sequence[_Output], rows: int, length: int) -> Choices:
-  """What is chosen for these outputs, in rows of `length` tokens; an output with a longer prefix is truncated."""
-  forced = [output.prefix[:length] for output in outputs if output.prefix is not None]
-  numbers = [output.numbers for output in outputs if output.numbers is not None]
-  return Choices(
-    buckets.pad(forced, rows, length, PAD) if forced else None,
-    np.array(numbers + [(0,) * len(numbers[0])] * (rows - len(numbers)), np.uint32) if numbers else None,
-  )
-
-
-def _queue() -> int:
-  """The number of sentences per slot that a device gets."""
-  return _QUEUE_ON_CPU if devices.on_cpu() else _QUEUE
 
 
 def _with_eos(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:

@@ -31,9 +31,8 @@ def average(
 ) -> list[int]:
   """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
 
-  The new folder decodes as every run folder does, and cannot be trained on. A
-  checkpoint that the run keeps only because it is the best does not count, and
-  the run's moving average is not used.
+  The new folder decodes as every run folder does, and cannot be trained on. A checkpoint that the run keeps only
+  because it is the best does not count, and the run's moving average is not used.
 
   Args:
     workdir: the run folder, or the run that `runs.open` made of it.
@@ -52,11 +51,7 @@ def average(
   require_option("last", last, last > 0, "positive")
   require_option("minutes", minutes, minutes is None or 0 < minutes < math.inf, "positive")
   run, target = open_run(workdir), run_folder.folder_of(output)
-  if params_file.has_one(run.path):
-    raise InputError(
-      f"{run.path} has its parameters in one file, {params_file.FILE}, and no checkpoints to average: give a run that "
-      "`train` made, such as one that begins with it (config.train.init_from)"
-    )
+  _require_checkpoints(run.path)
   tokenizer, history = run.tokenizer, run.provenance
   _enough(run, last, minutes, step)
   _make_new(target)
@@ -66,6 +61,14 @@ def average(
   averaged = {"run": str(run.path), "steps": steps}
   run_folder.begin_run(target, run.config, tokenizer, [*history, {"time": now, "averaged": averaged}])
   return steps
+
+
+def _require_checkpoints(workdir: epath.Path) -> None:
+  if params_file.has_one(workdir):
+    raise InputError(
+      f"{workdir} has its parameters in one file, {params_file.FILE}, and no checkpoints to average: give a run that "
+      "`train` made, such as one that begins with it (config.train.init_from)"
+    )
 
 
 def _make_new(target: epath.Path) -> None:

@@ -69,14 +69,19 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
     texts = checks.digests_of_texts(config, task, tokenizer)
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
-  if history and history[-1].get("machine") != now["machine"]:
-    before = history[-1].get("machine", "an unknown machine")
-    say(f"another machine: equal to rounding, not to the last bit\n  before {before}\n  now    {now['machine']}")
+  _report_other_machine(history, now)
   trainer = Trainer(config, task, workdir, tokenizer, packed, vectors, accept_edits)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(trainer):
     trainer.run()
   say(f"try it:\n  {next_command(config, workdir)}")
+
+
+def _report_other_machine(history: list[dict[str, Any]], now: dict[str, Any]) -> None:
+  """Reports a change of the machine since the last start of the run."""
+  if history and history[-1].get("machine") != now["machine"]:
+    before = history[-1].get("machine", "an unknown machine")
+    say(f"another machine: equal to rounding, not to the last bit\n  before {before}\n  now    {now['machine']}")
 
 
 def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, WordVectors | None]:

@@ -1,0 +1,165 @@
+"""The search for many outputs, in batches by the length of their sources, on all local devices.
+
+The sentences of a batch have the bucket's compute shape (`decoding/buckets.py`), and each bucket has one compiled
+program (`decoding/batch.py`). An output that its bucket truncates is searched for again in a larger one.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import flax.linen as nn
+import jax
+import numpy as np
+
+from transformer_jax.config import DecodeConfig
+from transformer_jax.data.tokenizer import PAD
+from transformer_jax.decoding import batch as programs
+from transformer_jax.decoding import buckets
+from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
+from transformer_jax.decoding.choices import Choices
+from transformer_jax.decoding.continuous_batching import TRUNCATED
+from transformer_jax.model.params import Params
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import RunError
+
+# The sentences per slot that a device gets. The sentences in the queue are already encoded, which takes much memory if
+# a device has hundreds of slots.
+_QUEUE_ON_CPU = 16
+_QUEUE = 8
+
+NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
+
+
+class Output(NamedTuple):
+  """An output to search for.
+
+  Attributes:
+    source: the tokens of its sentence, at most `max_source_length`, with EOS.
+    prefix: the tokens with which it begins; None if no output has a prefix.
+    numbers: the seed and the numbers that tell it apart from all other outputs; None if nothing is drawn.
+  """
+
+  source: list[int]
+  prefix: list[int] | None = None
+  numbers: tuple[int, ...] | None = None
+
+
+class BucketedSearch:
+  """The search with one model, with a compiled program for each bucket and each set of options.
+
+  Args:
+    model: an encoder-decoder of the registry.
+    decode: gives the lengths of sources and outputs.
+  """
+
+  def __init__(self, model: nn.Module, decode: DecodeConfig):
+    self._model = model
+    self._longest, self._extra = decode.max_source_length, decode.extra_length
+    self._functions: dict[tuple[SearchOptions, int, int], Callable] = {}
+
+  def search(
+    self, params: Params, outputs: Sequence[Output], options: SearchOptions, batch_size: int | None
+  ) -> Iterator[tuple[int, Hypotheses]]:
+    """Yields the index of each output with its best hypotheses, in the order in which they are found.
+
+    Args:
+      params: the model's parameters, on every local device.
+      outputs: the outputs to search for; their order changes no result.
+      options: the options of the search.
+      batch_size: sentences computed side by side on a device; None suits the machine.
+
+    Raises:
+      RunError: the model's probabilities are not finite.
+    """
+    row_lengths = {i: len(output.source) for i, output in enumerate(outputs)}  # of those that are still to be found
+    while row_lengths:
+      truncated = []
+      for i, hypotheses in self._search_once(params, outputs, row_lengths, options, batch_size):
+        if hypotheses.lengths[0] == TRUNCATED:
+          truncated.append(i)
+        else:
+          yield i, hypotheses
+      row_lengths = {i: buckets.large_enough(len(outputs[i].source), self._longest, self._extra) for i in truncated}
+
+  def slots(self, options: SearchOptions, length: int, batch_size: int | None = None) -> int:
+    """The number of sentences of a bucket that a device decodes side by side."""
+    return batch_size or buckets.rows_at_once(length, self._headroom(options, length), cpu=devices.on_cpu())
+
+  def _search_once(
+    self,
+    params: Params,
+    outputs: Sequence[Output],
+    row_lengths: dict[int, int],
+    options: SearchOptions,
+    batch_size: int | None,
+  ) -> Iterator[tuple[int, Hypotheses]]:
+    """Yields the index of each output in `row_lengths` with its best hypotheses, which may be truncated."""
+    count, indices = devices.local_device_count(), list(row_lengths)
+
+    def search(batch: buckets.Batch) -> list[tuple[int, Hypotheses]]:
+      members = [indices[member] for member in batch.members]
+      slots = self.slots(options, batch.length, batch_size)
+      found = self._search_batch(params, [outputs[i] for i in members], batch, options, slots)
+      return list(zip(members, found, strict=True))
+
+    batches = buckets.batches(
+      list(row_lengths.values()),
+      self._longest,
+      lambda length: count * self.slots(options, length, batch_size),
+      queue=_QUEUE_ON_CPU if devices.on_cpu() else _QUEUE,
+      at_a_time=devices.at_a_time(),
+    )
+    for found in devices.at_once(search, batches):
+      yield from found
+
+  def _search_batch(
+    self, params: Params, outputs: Sequence[Output], batch: buckets.Batch, options: SearchOptions, slots: int
+  ) -> list[Hypotheses]:
+    """The best hypotheses of each output of a batch."""
+    count, headroom = devices.local_device_count(), self._headroom(options, batch.length)
+
+    def deal(x: np.ndarray) -> np.ndarray:
+      """Sentences are dealt out like cards, so that every device has as many of them."""
+      return x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+
+    source = buckets.pad([output.source for output in outputs], batch.rows, batch.length, PAD)
+    choices = _choices(outputs, batch.rows, batch.length + headroom)
+    function = self._function(options, slots, headroom)
+    by_device = jax.device_get(function(params, devices.shard(jax.tree.map(deal, (source, choices)))))
+    together = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
+    found = [Hypotheses(*(x[row] for x in together)) for row in range(len(outputs))]
+    if any(each.lengths[0] != TRUNCATED and not math.isfinite(each.scores[0]) for each in found):
+      raise RunError(NOT_FINITE)
+    return found
+
+  def _headroom(self, options: SearchOptions, length: int) -> int:
+    """The room for an output beyond the bucket's length, in tokens.
+
+    An exact search and a greedy search have room for all extra tokens: the exact search often needs them, and they cost
+    the single hypothesis of the greedy search little.
+    """
+    hasty = options.beam_size > 1 and options.patience > 0
+    return buckets.headroom(length, self._longest, self._extra) if hasty else self._extra
+
+  def _function(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
+    key = options, slots, headroom
+    if key not in self._functions:
+
+      def search(params: Params, batch: tuple[jax.Array, Choices]) -> Hypotheses:
+        return programs.search(
+          self._model, options, params, *batch, slots=slots, extra_length=self._extra, headroom=headroom
+        )
+
+      self._functions[key] = devices.over_devices(search, out_axes=0, alone=True)
+    return self._functions[key]
+
+
+def _choices(outputs: Sequence[Output], rows: int, length: int) -> Choices:
+  """What is chosen for these outputs, in rows of `length` tokens; an output with a longer prefix is truncated."""
+  forced = [output.prefix[:length] for output in outputs if output.prefix is not None]
+  numbers = [output.numbers for output in outputs if output.numbers is not None]
+  return Choices(
+    buckets.pad(forced, rows, length, PAD) if forced else None,
+    np.array(numbers + [(0,) * len(numbers[0])] * (rows - len(numbers)), np.uint32) if numbers else None,
+  )
