@@ -39,8 +39,8 @@ _SIZES = {
   "num_layers": ("num_hidden_layers", 12),
   "num_heads": ("num_attention_heads", 12),
   "d_ff": ("intermediate_size", 3072),
-  "max_positions": ("max_position_embeddings", 512),
 }
+_POSITIONS = {"max_positions": ("max_position_embeddings", 512)}  # stands apart in config.json, as in `BertConfig`
 _DROPOUTS = {"dropout": "hidden_dropout_prob", "attention_dropout": "attention_probs_dropout_prob"}
 # What the model here has one value of.
 _ONLY = {
@@ -183,7 +183,7 @@ def _model(settings: Settings, weights: Weights) -> BERTConfig:
   if "classifier.weight" in weights.shapes:
     kind, options["labels"] = BERTClassifierConfig, _labels(settings, *weights.shapes["classifier.weight"][:1])
   return kind(
-    **hf_folder.sizes(settings, _SIZES, weights),
+    **hf_folder.sizes(settings, _SIZES | _POSITIONS, weights),
     activation=hf_folder.activation(settings, "hidden_act", "gelu"),
     layer_norm_epsilon=settings.number("layer_norm_eps", 1e-12),
     **options,
@@ -235,6 +235,7 @@ def _config(config: BERTConfig) -> dict[str, Any]:
     "hidden_act": hf_folder.ACTIVATIONS[config.activation],
     "hidden_dropout_prob": config.dropout,
     "attention_probs_dropout_prob": config.attention_dropout,
+    **hf_folder.sizes_there(config, _POSITIONS),
     "type_vocab_size": 2,
     "layer_norm_eps": config.layer_norm_epsilon,
     "tie_word_embeddings": True,
