@@ -58,6 +58,8 @@ def test_an_exported_run_comes_back(original, tmp_path):
   texts = exported.lines()
   assert after.tokenizer.source.encode_batch(texts) == before.tokenizer.encode_batch(texts)
   assert after.tokenizer.decode(before.tokenizer.encode("dabc  x")) == "dabc  x"
+  every = range(exported.VOCAB)  # bytes that are characters among them
+  assert after.tokenizer.pieces(every) == before.tokenizer.pieces(every)
   again = tokenizers.from_bytes(tokenizers.to_bytes(after.tokenizer))
   assert again.fingerprint() == after.tokenizer.fingerprint()
   with pytest.raises(InputError, match=r"has its parameters in one file, model\.safetensors, and no checkpoints"):

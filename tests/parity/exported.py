@@ -76,13 +76,15 @@ def params_of(config: Config) -> Params:
   return params
 
 
-def export_of(config: Config, params: Params, folder: Path, to: str, **options: str) -> Path:
-  """The folder of a model in a format."""
+def export_of(
+  config: Config, params: Params, folder: Path, to: str, *, pieces: Tokenizer | None = None, **options: str
+) -> Path:
+  """The folder of a model in a format; without `pieces` its tokenizer is that of this file."""
   run, output = folder / "run", folder / "model"
   if not run.exists():
     run.mkdir(parents=True)
     params_file.write(run, params, 5, Dtype.FLOAT32)
-    pieces = tokenizer(*config.model.vocab_sizes)
+    pieces = pieces or tokenizer(*config.model.vocab_sizes)
     run_folder.begin_run(epath.Path(run), config, pieces, [{"time": "once", "data": "a text"}])
   export(run, output, to, **options)
   return output

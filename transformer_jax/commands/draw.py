@@ -92,7 +92,7 @@ _PICTURES = {
   "unrolled": _Picture(
     "Draws a recurrent model unrolled in time: each state, input and output of three steps, and what it is computed "
     "from.",
-    draw_config.add_unrolled_arguments,
+    draw_config.add_model_arguments,
     draw_config.draw_unrolled,
   ),
   "positions": _Picture(

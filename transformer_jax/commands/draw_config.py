@@ -50,10 +50,6 @@ def draw_model(args: argparse.Namespace) -> "Figure":
   return model_picture.draw(parts, name)
 
 
-def add_unrolled_arguments(parser: argparse.ArgumentParser) -> None:
-  _add_config_or_run(parser, "the model")
-
-
 def draw_unrolled(args: argparse.Namespace) -> "Figure":
   config, name = _config(args)
   from transformer_jax.inside import unrolled

@@ -117,8 +117,8 @@ class ListedTokenizer(Tokenizer):
     names = ["\ufffd" if i == UNK else self._names[i] for i in ids if i not in self._silent]
     return str(self._processor.decode(names)).replace(_SPACE, " ").strip() if names else ""
 
-  def pieces(self, ids: Sequence[int]) -> list[str]:
-    return [self._names[i].replace(_SPACE, " ") for i in ids]
+  def _name(self, i: int) -> str:
+    return self._names[i]
 
 
 def _code_first(text: str) -> tuple[list[str], str]:

@@ -226,9 +226,13 @@ class Tokenizer:
 
     A byte that is no character is `<0xE2>`, for example; PAD, UNK, BOS and EOS are `<pad>`, `<unk>`, `<s>` and `</s>`.
     """
-    names = [self._processor.id_to_piece(i) for i in ids]
-    bytes_ = map(self._processor.is_byte, ids)
+    names = [self._name(i) for i in ids]
+    bytes_ = map(self._processor.is_byte, map(self._processor.piece_to_id, names))
     return [_character(name) if byte else name.replace(_SPACE, " ") for name, byte in zip(names, bytes_, strict=True)]
+
+  def _name(self, i: int) -> str:
+    """The name of a piece in the SentencePiece model."""
+    return self._processor.id_to_piece(i)
 
   def _join(self, parts: list[list[int]]) -> list[int]:
     """The encoded parts of a text with the space sign's bytes between them; an empty text has no parts."""

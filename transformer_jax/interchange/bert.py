@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from transformer_jax.config import Config
@@ -30,23 +29,18 @@ from transformer_jax.interchange.layout import (
 )
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
-from transformer_jax.model.config import Activation
-from transformer_jax.model.params import by_name
+from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runs.run import Model, Run
 
-_ACTIVATIONS = {
-  **{Activation.RELU: "relu", Activation.GELU: "gelu"},
-  **{Activation.GELU_TANH: "gelu_pytorch_tanh", Activation.SWISH: "silu"},
-}
 _SIZES = {
   "vocab_size": ("vocab_size", 30522),
-  "num_layers": ("num_hidden_layers", 12),
   "d_model": ("hidden_size", 768),
+  "num_layers": ("num_hidden_layers", 12),
   "num_heads": ("num_attention_heads", 12),
   "d_ff": ("intermediate_size", 3072),
-  "max_positions": ("max_position_embeddings", 512),
 }
+_POSITIONS = {"max_positions": ("max_position_embeddings", 512)}  # stands apart in config.json, as in `BertConfig`
 _DROPOUTS = {"dropout": "hidden_dropout_prob", "attention_dropout": "attention_probs_dropout_prob"}
 # What the model here has one value of.
 _ONLY = {
@@ -125,7 +119,7 @@ def write(folder: Path, run: Run, model: Model) -> None:
   config = model.config.model
   assert isinstance(config, BERTConfig)
   hf_tokenizer.require(model.tokenizer, "bert")
-  ours = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
+  ours = numpy_by_name(model.params)
   theirs = with_classes_swapped(renamed(ours, names(config), np.arange(config.d_model)))
   rows = np.argsort(_order(model.tokenizer, config))
   theirs |= {name: np.ascontiguousarray(theirs[name][rows]) for name in _ROWS if name in theirs}
@@ -156,11 +150,7 @@ def read(folder: ForeignFolder) -> Imported:
   Raises:
     InputError: the folder is damaged, or the model is one that cannot be had here.
   """
-  settings = folder.settings("config.json")
-  for name, value in _ONLY.items():
-    settings.require(name, [value])
-  with folder.weights() as file:
-    weights = hf_folder.with_usual_names(file, _usual)
+  with hf_folder.opened(folder, _ONLY, _usual) as (settings, weights):
     model = _model(settings, weights)
     config = hf_folder.config(model)
     shapes, table = shapes_of(config), names(model)
@@ -193,7 +183,7 @@ def _model(settings: Settings, weights: Weights) -> BERTConfig:
   if "classifier.weight" in weights.shapes:
     kind, options["labels"] = BERTClassifierConfig, _labels(settings, *weights.shapes["classifier.weight"][:1])
   return kind(
-    **hf_folder.sizes(settings, _SIZES, weights),
+    **hf_folder.sizes(settings, _SIZES | _POSITIONS, weights),
     activation=hf_folder.activation(settings, "hidden_act", "gelu"),
     layer_norm_epsilon=settings.number("layer_norm_eps", 1e-12),
     **options,
@@ -241,15 +231,11 @@ def _config(config: BERTConfig) -> dict[str, Any]:
   return {
     "architectures": [_kind(config)],
     "model_type": "bert",
-    "vocab_size": config.vocab_size,
-    "hidden_size": config.d_model,
-    "num_hidden_layers": config.num_layers,
-    "num_attention_heads": config.num_heads,
-    "intermediate_size": config.d_ff,
-    "hidden_act": _ACTIVATIONS[config.activation],
+    **hf_folder.sizes_there(config, _SIZES),
+    "hidden_act": hf_folder.ACTIVATIONS[config.activation],
     "hidden_dropout_prob": config.dropout,
     "attention_probs_dropout_prob": config.attention_dropout,
-    "max_position_embeddings": config.max_positions,
+    **hf_folder.sizes_there(config, _POSITIONS),
     "type_vocab_size": 2,
     "layer_norm_eps": config.layer_norm_epsilon,
     "tie_word_embeddings": True,

@@ -7,14 +7,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.interchange import expressible, model_card, vocabulary
 from transformer_jax.model.config import Activation, ModelConfig, Start
-from transformer_jax.model.params import by_name
+from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.special_tokens import BOS, EOS, UNK
 from transformer_jax.runs.run import Model, Run
@@ -70,7 +69,7 @@ def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
   config = model.config.model
   assert isinstance(config, ModelConfig)
   dtype = jnp.bfloat16 if quantization == "bfloat16" else np.float32  # the library would need torch to round
-  arrays = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
+  arrays = numpy_by_name(model.params)
   spec = _spec(config, {name: x.astype(dtype) for name, x in (arrays | _positions(model, arrays)).items()})
   names = vocabulary.pieces(model.tokenizer.target)
   spec.register_source_vocabulary(vocabulary.pieces(model.tokenizer.source))

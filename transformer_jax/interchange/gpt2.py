@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from transformer_jax.config import Config
@@ -29,19 +28,17 @@ from transformer_jax.interchange.layout import (
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.model.config import Activation
-from transformer_jax.model.params import by_name
+from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runs.run import Model, Run
 
-_ACTIVATIONS = {
-  **{Activation.RELU: "relu", Activation.GELU: "gelu", Activation.GELU_TANH: "gelu_new", Activation.SWISH: "silu"}
-}
+_ACTIVATIONS = hf_folder.ACTIVATIONS | {Activation.GELU_TANH: "gelu_new"}
 _SIZES = {
   "vocab_size": ("vocab_size", 50257),
-  "num_layers": ("n_layer", 12),
-  "d_model": ("n_embd", 768),
-  "num_heads": ("n_head", 12),
   "max_positions": ("n_positions", 1024),
+  "d_model": ("n_embd", 768),
+  "num_layers": ("n_layer", 12),
+  "num_heads": ("n_head", 12),
 }
 _DROPOUTS = {"dropout": "resid_pdrop", "attention_dropout": "attn_pdrop"}
 # What the model here has one value of.
@@ -99,10 +96,9 @@ def write(folder: Path, run: Run, model: Model) -> None:
   config = model.config.model
   assert isinstance(config, GPTConfig)
   hf_tokenizer.require(model.tokenizer, "gpt2")
-  ours = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
   hf_folder.write(
     folder,
-    renamed(ours, names(config), np.arange(config.d_model)),
+    renamed(numpy_by_name(model.params), names(config), np.arange(config.d_model)),
     {
       "config.json": _config(config, model.tokenizer),
       "generation_config.json": _generation_config(config, model.tokenizer),
@@ -132,11 +128,7 @@ def read(folder: ForeignFolder) -> Imported:
   Raises:
     InputError: the folder is damaged, or the model is one that cannot be had here.
   """
-  settings = folder.settings("config.json")
-  for name, value in _ONLY.items():
-    settings.require(name, [value])
-  with folder.weights() as file:
-    weights = hf_folder.with_usual_names(file, _usual)
+  with hf_folder.opened(folder, _ONLY, _usual) as (settings, weights):
     model = _model(settings, weights)
     config = hf_folder.config(model)
     shapes, table = shapes_of(config), names(model)
@@ -177,11 +169,7 @@ def _config(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, Any]:
   return {
     "architectures": ["GPT2LMHeadModel"],
     "model_type": "gpt2",
-    "vocab_size": config.vocab_size,
-    "n_positions": config.max_positions,
-    "n_embd": config.d_model,
-    "n_layer": config.num_layers,
-    "n_head": config.num_heads,
+    **hf_folder.sizes_there(config, _SIZES),
     "n_inner": config.d_ff,
     "activation_function": _ACTIVATIONS[config.activation],
     "layer_norm_epsilon": config.layer_norm_epsilon,

@@ -1,23 +1,30 @@
 """A folder as Hugging Face transformers read and write one."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from transformer_jax.config import Config, Corpus, DataConfig
-from transformer_jax.interchange.foreign_folder import Weights
+from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import BlocksConfig
 from transformer_jax.model.config import Activation
 from transformer_jax.runtime import tensor_file
 from transformer_jax.runtime.errors import InputError
 
-_ACTIVATIONS = {
-  **{"relu": Activation.RELU, "gelu": Activation.GELU, "silu": Activation.SWISH, "swish": Activation.SWISH},
-  **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh"), Activation.GELU_TANH),
+ACTIVATIONS = {
+  Activation.RELU: "relu",
+  Activation.GELU: "gelu",
+  Activation.GELU_TANH: "gelu_pytorch_tanh",
+  Activation.SWISH: "silu",
+}
+_BY_NAME = {
+  **{name: ours for ours, name in ACTIVATIONS.items()},
+  **{"gelu_new": Activation.GELU_TANH, "swish": Activation.SWISH},
 }
 
 
@@ -42,8 +49,10 @@ def activation(settings: Settings, name: str, default: str) -> Activation:
   Raises:
     InputError: it is one that no model here has.
   """
-  settings.require(name, _ACTIVATIONS)
-  return _ACTIVATIONS[settings.text(name, default)]
+  found = settings.text(name, default)
+  if found not in _BY_NAME:
+    raise settings.wrong(name, f"one of {', '.join(_BY_NAME)}")
+  return _BY_NAME[found]
 
 
 def sizes(settings: Settings, names: Mapping[str, tuple[str, int | None]], weights: Weights) -> dict[str, int]:
@@ -65,22 +74,39 @@ def sizes(settings: Settings, names: Mapping[str, tuple[str, int | None]], weigh
   }
 
 
+def sizes_there(model: BlocksConfig, names: Mapping[str, tuple[str, int | None]]) -> dict[str, int]:
+  """The sizes of a model by their names there; `names` are those of `sizes`."""
+  return {theirs: getattr(model, ours) for ours, (theirs, _) in names.items()}
+
+
 def config(model: BlocksConfig) -> Config:
   """The config of a run with an imported model; its text is yet to be named."""
   data = DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=model.max_positions)
   return Config(data=data, model=model)
 
 
-def with_usual_names(weights: Weights, usual: Callable[[str], str | None]) -> Weights:
-  """The parameters under the names that the library gives them today.
+@contextmanager
+def opened(
+  folder: ForeignFolder, only: Mapping[str, object], usual: Callable[[str], str | None]
+) -> Iterator[tuple[Settings, Weights]]:
+  """The settings of a model, and its parameters under the names that the library gives them today.
 
   Args:
-    weights: the file, which may be an older one, or one of a part of the model.
-    usual: a function from a name to the usual one; None for what is no parameter.
+    folder: the model's.
+    only: the settings of which the model here has one value, and that value.
+    usual: a function from a name in the file to the usual one; None for what is no parameter.
 
   Raises:
-    InputError: two parameters have one usual name.
+    InputError: the folder is damaged, a setting has another value, or two parameters have one usual name.
   """
+  settings = folder.settings("config.json")
+  for name, value in only.items():
+    settings.require(name, [value])
+  with folder.weights() as weights:
+    yield settings, _with_usual_names(weights, usual)
+
+
+def _with_usual_names(weights: Weights, usual: Callable[[str], str | None]) -> Weights:
   found: dict[str, str] = {}
   for name in weights.shapes:
     if (known := usual(name)) is not None and found.setdefault(known, name) != name:

@@ -5,29 +5,21 @@ Their projections in attention always have biases, which are 0 for a model witho
 the same: (x - mean) / sqrt(var + epsilon) differs by the factor 1 + 4.5e-6 / var.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from transformer_jax.config import Config
-from transformer_jax.interchange import expressible, model_card, sinusoids, vocabulary
-from transformer_jax.interchange.layout import Layout, Name, of_layers, renamed
+from transformer_jax.interchange import expressible, hf_folder, model_card, sinusoids, vocabulary
+from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear, of_layers, renamed
 from transformer_jax.interchange.vocabulary import Numbered
 from transformer_jax.model.config import Activation, ModelConfig, Start
-from transformer_jax.model.params import by_name
+from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runs.run import Model, Run
-from transformer_jax.runtime import tensor_file
 
-ACTIVATIONS = {
-  Activation.RELU: "relu",
-  Activation.GELU: "gelu",
-  Activation.GELU_TANH: "gelu_pytorch_tanh",
-  Activation.SWISH: "swish",
-}
+_ACTIVATIONS = hf_folder.ACTIVATIONS | {Activation.SWISH: "swish"}
 SENTENCEPIECE = vocabulary.TWO_MODELS
 VOCABULARIES = ("vocab.json", "target_vocab.json")  # of the source, which is both languages' if there is no other
 BIAS = "final_logits_bias"  # [1, vocab]
@@ -38,43 +30,33 @@ EPSILON, _MOST_EPSILON = 1e-5, 2e-5
 
 
 def _attention(ours: str, theirs: str) -> list[Name]:
-  parts = [("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")]
   return [
-    *(Name(f"{ours}/{a}/kernel", f"{theirs}.{b}.weight", Layout.FROM_MODEL) for a, b in parts),
-    *(Name(f"{ours}/{a}/bias", f"{theirs}.{b}.bias", Layout.VECTOR) for a, b in parts),
-    Name(f"{ours}/output/kernel", f"{theirs}.out_proj.weight", Layout.TO_MODEL),
-    Name(f"{ours}/output/bias", f"{theirs}.out_proj.bias", Layout.MODEL_VECTOR),
-  ]
-
-
-def _layer_norm(ours: str, theirs: str) -> list[Name]:
-  return [
-    Name(f"{ours}/norm/scale", f"{theirs}.weight", Layout.MODEL_VECTOR),
-    Name(f"{ours}/norm/bias", f"{theirs}.bias", Layout.MODEL_VECTOR),
+    *linear(f"{ours}/query", f"{theirs}.q_proj", Layout.FROM_MODEL),
+    *linear(f"{ours}/key", f"{theirs}.k_proj", Layout.FROM_MODEL),
+    *linear(f"{ours}/value", f"{theirs}.v_proj", Layout.FROM_MODEL),
+    *linear(f"{ours}/output", f"{theirs}.out_proj", Layout.TO_MODEL),
   ]
 
 
 def _feed_forward(ours: str, theirs: str) -> list[Name]:
   return [
-    Name(f"{ours}/feed_forward/inner/kernel", f"{theirs}.fc1.weight", Layout.FROM_MODEL),
-    Name(f"{ours}/feed_forward/inner/bias", f"{theirs}.fc1.bias", Layout.VECTOR),
-    Name(f"{ours}/feed_forward/outer/kernel", f"{theirs}.fc2.weight", Layout.TO_MODEL),
-    Name(f"{ours}/feed_forward/outer/bias", f"{theirs}.fc2.bias", Layout.MODEL_VECTOR),
-    *_layer_norm(f"{ours}/feed_forward_sublayer", f"{theirs}.final_layer_norm"),
+    *linear(f"{ours}/feed_forward/inner", f"{theirs}.fc1", Layout.FROM_MODEL),
+    *linear(f"{ours}/feed_forward/outer", f"{theirs}.fc2", Layout.TO_MODEL),
+    *layer_norm(f"{ours}/feed_forward_sublayer/norm", f"{theirs}.final_layer_norm"),
   ]
 
 
 _ENCODER, _DECODER = ("encoder/layers_{}", "model.encoder.layers.{}"), ("decoder/layers_{}", "model.decoder.layers.{}")
 _ENCODER_LAYER = (
   *_attention(f"{_ENCODER[0]}/attention", f"{_ENCODER[1]}.self_attn"),
-  *_layer_norm(f"{_ENCODER[0]}/attention_sublayer", f"{_ENCODER[1]}.self_attn_layer_norm"),
+  *layer_norm(f"{_ENCODER[0]}/attention_sublayer/norm", f"{_ENCODER[1]}.self_attn_layer_norm"),
   *_feed_forward(*_ENCODER),
 )
 _DECODER_LAYER = (
   *_attention(f"{_DECODER[0]}/self_attention", f"{_DECODER[1]}.self_attn"),
-  *_layer_norm(f"{_DECODER[0]}/self_sublayer", f"{_DECODER[1]}.self_attn_layer_norm"),
+  *layer_norm(f"{_DECODER[0]}/self_sublayer/norm", f"{_DECODER[1]}.self_attn_layer_norm"),
   *_attention(f"{_DECODER[0]}/cross_attention", f"{_DECODER[1]}.encoder_attn"),
-  *_layer_norm(f"{_DECODER[0]}/cross_sublayer", f"{_DECODER[1]}.encoder_attn_layer_norm"),
+  *layer_norm(f"{_DECODER[0]}/cross_sublayer/norm", f"{_DECODER[1]}.encoder_attn_layer_norm"),
   *_feed_forward(*_DECODER),
 )
 
@@ -128,25 +110,23 @@ def write(folder: Path, run: Run, model: Model) -> None:
   """
   config = model.config.model
   assert isinstance(config, ModelConfig)
-  ours = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
+  ours = numpy_by_name(model.params)
   sides = [vocabulary.numbered(side) for side in (model.tokenizer.source, model.tokenizer.target)]
   theirs = _with_biases(renamed(ours, names(config), sinusoids.halves(config.d_model)))
   back = [np.argsort(side.order) for side in sides]
   for name, side in tables(config).items():
     theirs[name] = theirs[name][back[side]]
   theirs[BIAS] = ours.get("logits_bias", np.zeros(config.vocab_size, np.float32))[None, back[1]]
-  tensor_file.write(folder / "model.safetensors", theirs, {"format": "pt"})
   for name, side in zip(SENTENCEPIECE, sides, strict=True):
     (folder / name).write_bytes(side.model)
   special = _special(config, sides[1])
-  for name, values in {
+  values = {
     "config.json": _config(model.config, config) | special,
     "generation_config.json": _generation_config(model.config, sides[1]) | special,
     "tokenizer_config.json": _tokenizer_config(model.config, sides[1]),
     **{name: _numbers(side) for name, side, _ in zip(VOCABULARIES, sides, config.vocab_sizes, strict=False)},
-  }.items():
-    (folder / name).write_text(json.dumps(values, indent=2) + "\n")
-  (folder / "README.md").write_bytes(_card(run, model))
+  }
+  hf_folder.write(folder, theirs, values, _card(run, model))
 
 
 def _numbers(side: Numbered) -> dict[str, int]:
@@ -171,7 +151,7 @@ def _config(config: Config, model: ModelConfig) -> dict[str, Any]:
     "decoder_layers": model.decoder_depth,
     **{f"{stack}_ffn_dim": model.d_ff for stack in stacks},
     **{f"{stack}_attention_heads": model.num_heads for stack in stacks},
-    "activation_function": ACTIVATIONS[model.activation],
+    "activation_function": _ACTIVATIONS[model.activation],
     "dropout": model.dropout,
     "attention_dropout": model.attention_dropout,
     "activation_dropout": 0.0,

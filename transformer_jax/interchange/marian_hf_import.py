@@ -13,18 +13,14 @@ from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS, MOST_EXTRA
 from transformer_jax.data import tokenizer
 from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList, numbered
 from transformer_jax.data.tokenizer_pair import TokenizerPair
-from transformer_jax.interchange import marian_hf, sinusoids
+from transformer_jax.interchange import hf_folder, marian_hf, sinusoids
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.imported import Imported, shapes_of
 from transformer_jax.interchange.layout import renamed_back, shapes_there
 from transformer_jax.interchange.settings import Settings
-from transformer_jax.model.config import Activation, ModelConfig, Start
+from transformer_jax.model.config import ModelConfig, Start
 from transformer_jax.runtime.errors import InputError
 
-_ACTIVATIONS = {
-  **{name: ours for ours, name in marian_hf.ACTIVATIONS.items()},
-  **{"silu": Activation.SWISH, "gelu_new": Activation.GELU_TANH},
-}
 # What the model here has no other value of. A setting that is missing or null has the first one.
 _ONLY: dict[str, tuple[Any, ...]] = {
   "normalize_before": (False,),
@@ -104,9 +100,6 @@ def _model(config: Settings, pieces: _Lists) -> ModelConfig:
   width = config.whole("d_model", least=2)
   if width % 2 or width % sizes["num_heads"]:
     raise config.wrong("d_model", "even, and a multiple of encoder_attention_heads")
-  activation = config.text("activation_function", "gelu")
-  if activation not in _ACTIVATIONS:
-    raise config.wrong("activation_function", f"one of {', '.join(_ACTIVATIONS)}")
   return ModelConfig(
     **_vocabularies(config, pieces),
     d_model=width,
@@ -114,7 +107,7 @@ def _model(config: Settings, pieces: _Lists) -> ModelConfig:
     dropout=_rate(config, "dropout", 0.1),
     attention_dropout=_rate(config, "attention_dropout", 0.0),
     attention_bias=True,
-    activation=_ACTIVATIONS[activation],
+    activation=hf_folder.activation(config, "activation_function", "gelu"),
     layer_norm_epsilon=marian_hf.EPSILON,
     logits_bias=True,
     start=Start.PAD if pieces[1].bos is None else Start.BOS,

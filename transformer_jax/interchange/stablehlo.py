@@ -19,7 +19,7 @@ from transformer_jax.config import Config
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.interchange import expressible, model_card, vocabulary
-from transformer_jax.model.params import by_name
+from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError, first_line
@@ -86,7 +86,7 @@ def write(folder: Path, run: Run, model: Model, parameters: str) -> None:
     model: the run's model.
     parameters: `inside` each program, or `beside` them in a file of their own.
   """
-  arrays = {name: np.asarray(x) for name, x in by_name(jax.device_get(model.params)).items()}
+  arrays = numpy_by_name(model.params)
   inside = parameters == "inside"
   size = sum(x.nbytes for x in arrays.values())
   if inside and size > _MOST_BYTES:

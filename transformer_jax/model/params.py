@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import numpy as np
 
 # A tree of float32 arrays, by the names of the modules. Each model has another tree, so the type says no more.
 Params = Any
@@ -14,3 +15,8 @@ def by_name(tree: Any) -> dict[str, Any]:
     "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path): leaf
     for path, leaf in jax.tree.leaves_with_path(tree)
   }
+
+
+def numpy_by_name(params: Params) -> dict[str, np.ndarray]:
+  """The parameters, which may be on a device, as arrays of NumPy."""
+  return {name: np.asarray(leaf) for name, leaf in by_name(jax.device_get(params)).items()}

@@ -14,7 +14,7 @@ from etils import epath
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.model.config import Dtype
-from transformer_jax.model.params import Params, by_name
+from transformer_jax.model.params import Params, by_name, numpy_by_name
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runtime import devices, tensor_file, untrusted
 from transformer_jax.runtime.errors import InputError, RunError, one_line
@@ -38,7 +38,7 @@ def write(folder: Path, params: Params, step: int, dtype: Dtype) -> None:
   Raises:
     RunError: the disk refuses it.
   """
-  arrays = {name: np.asarray(x).astype(jnp.dtype(dtype.value)) for name, x in by_name(jax.device_get(params)).items()}
+  arrays = {name: x.astype(jnp.dtype(dtype.value)) for name, x in numpy_by_name(params).items()}
   tensor_file.write(folder / FILE, arrays, {_STEP: str(step), _SUMS: json.dumps(checksums(arrays))})
 
 
