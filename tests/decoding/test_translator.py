@@ -10,10 +10,13 @@ import threading
 import numpy as np
 import pytest
 
-from transformer_jax.config import LengthPenalty
+from transformer_jax.config import DecodeConfig, LengthPenalty
 from transformer_jax.decoding import bucketed_search, buckets, splitting
+from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.long_lines import different
 from transformer_jax.decoding.translator import Translation, Translator
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
 
@@ -83,6 +86,16 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
   assert translator.translate(lines, return_scores=True, batch_size=1, progress=counts.append) == expected
   assert sum(counts) == len(lines)
   assert len(calls) > 2 and calls[0] != 0
+
+
+@pytest.mark.parametrize(
+  ("beam_size", "patience", "headroom"), [(4, 0.5, 16), (2, 1.0, 16), (4, 0.0, 50), (1, 1.0, 50)]
+)
+def test_a_search_with_patience_has_little_headroom(beam_size, patience, headroom):
+  search = bucketed_search.BucketedSearch(
+    Transformer(ModelConfig()), DecodeConfig(max_source_length=128, extra_length=50)
+  )
+  assert search._headroom(SearchOptions(beam_size=beam_size, patience=patience), 16) == headroom
 
 
 @pytest.mark.long
@@ -291,6 +304,7 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"seed": -1}, "seed is -1, but must be 0 or more"),
     ({"window": 0}, "window is 0, but must be positive"),
     ({"first": 0}, "first is 0, but must be positive"),
+    ({"first": -1}, "first is -1, but must be positive"),
     ({"long": "cut"}, "long is cut, but must be split or refuse"),
   ],
 )
