@@ -95,7 +95,7 @@ def test_a_search_with_patience_has_little_headroom(beam_size, patience, headroo
   search = bucketed_search.BucketedSearch(
     Transformer(ModelConfig()), DecodeConfig(max_source_length=128, extra_length=50)
   )
-  assert search._headroom(SearchOptions(beam_size=beam_size, patience=patience), 16) == headroom
+  assert search._headroom(SearchOptions(beam_size, LengthPenalty.GNMT, 0.6, patience=patience), 16) == headroom
 
 
 @pytest.mark.long
