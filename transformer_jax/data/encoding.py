@@ -29,6 +29,9 @@ class Encoder:
     self._space = tokenizer.encode("  ")[:1] if self._by_words else []  # the text with its space in front: three spaces
     self._kept: dict[str, bytes] = {}
 
+  def __reduce__(self) -> tuple[type, tuple[Tokenizer]]:
+    return Encoder, (self._tokenizer,)  # another process keeps words of its own
+
   def __call__(self, texts: Sequence[str]) -> list[bytes]:
     """The tokens of each text, without BOS and EOS.
 

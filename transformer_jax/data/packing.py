@@ -8,7 +8,7 @@ logits and the same loss as alone.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,13 +32,14 @@ _CHARACTERS = 1 << 16
 Item = TypeVar("Item")
 Pair = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]
 
-
+# (a function, items) -> the function's result for each item.
+Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 # (a sentence, the place of its pair in the corpus, 0 for a source or 1 for a target) -> its tokens, without EOS.
 SamplePieces = Callable[[str, int, int], Sequence[int]]
 
 
 def encode_pairs(
-  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport
+  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport, over: Over = map
 ) -> Iterator[Pair]:
   """The token sequences of sentence pairs as arrays, each with an EOS.
 
@@ -51,6 +52,7 @@ def encode_pairs(
     longest: the most tokens of either side, EOS included.
     report: gets the counts; the counts of pairs left out are complete after the last pair. The length that it reports
       for the longest sentence counts the tokens of at least its first 65,536 characters.
+    over: calls a function for each item, in order, as `map` and `Workers.map` do.
   """
   report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
   too_long = empty = longest_seen = 0
@@ -59,8 +61,8 @@ def encode_pairs(
   cut = ((_cut(source, most), _cut(target, most)) for source, target in sentences)
   encoder = Encoder(tokenizer.source)
   encoders = encoder, encoder if tokenizer.source is tokenizer.target else Encoder(tokenizer.target)
-  for batch in gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1])):
-    tokens, lengths, counts = _encode(encoders, longest, batch)
+  batches = gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1]))
+  for tokens, lengths, counts in over(functools.partial(_encode, encoders, longest), batches):
     too_long, empty, longest_seen = too_long + counts.too_long, empty + counts.empty, max(longest_seen, counts.longest)
     of_source, of_target = lengths.sum(axis=0).tolist()
     report.tokens += of_source + of_target
@@ -159,24 +161,30 @@ def _fitting(text: str, tokenizer: Tokenizer, longest: int, sample: Callable[[],
   return sampled if len(sampled) < longest else tokenizer.encode(text)
 
 
-def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iterator[np.ndarray]:
+def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32, over: Over = map) -> Iterator[np.ndarray]:
   """Packs pairs into rows by best fit decreasing: in each window the longest pair first, into the fullest row it fits.
 
   Args:
     pairs: pairs of at most `row_length` tokens on each side.
     row_length: the tokens of each side of a row.
     dtype: the type of the rows.
+    over: calls a function for each item, in order, as `map` and `Workers.map` do.
 
   Yields:
     Rows `[rows, 4, row_length]`, one window at a time.
   """
-  for window in gathered(pairs, WINDOW):
-    sides = [side for pair in window for side in pair]
-    yield _pack_window(np.concatenate(sides), np.array([*map(len, sides)]).reshape(-1, 2), row_length, dtype)
+  return over(functools.partial(_pack_window, row_length, dtype), map(_joined, gathered(pairs, WINDOW)))
 
 
-def _pack_window(tokens: np.ndarray, lengths: np.ndarray, row_length: int, dtype: type) -> np.ndarray:
-  """The rows of a window: its tokens one after another and its lengths `[pairs, 2]`."""
+def _joined(window: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
+  """The tokens of all pairs, one after another, and their lengths `[pairs, 2]`."""
+  sides = [side for pair in window for side in pair]
+  return np.concatenate(sides), np.array([*map(len, sides)]).reshape(-1, 2)
+
+
+def _pack_window(row_length: int, dtype: type, window: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+  """The rows of the pairs that `_joined` gives."""
+  tokens, lengths = window
   row_of = np.empty(len(lengths), np.int64)
   # Tokens left in each row, on each side and on both; the row behind the last one that is used is empty.
   free = np.full((3, len(lengths) + 1), row_length, np.int32)
