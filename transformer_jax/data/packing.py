@@ -173,7 +173,7 @@ def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32, over: O
   Yields:
     Rows `[rows, 4, row_length]`, one window at a time.
   """
-  return over(functools.partial(_pack_window, row_length, dtype), map(_joined, gathered(pairs, WINDOW)))
+  return over(functools.partial(pack_window, row_length, dtype), map(_joined, gathered(pairs, WINDOW)))
 
 
 def _joined(window: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
@@ -182,8 +182,13 @@ def _joined(window: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
   return np.concatenate(sides), np.array([*map(len, sides)]).reshape(-1, 2)
 
 
-def _pack_window(row_length: int, dtype: type, window: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-  """The rows of the pairs that `_joined` gives."""
+def pack_window(row_length: int, dtype: type, window: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+  """The rows of one window: the longest pair first, into the fullest row that it fits.
+
+  Args:
+    row_length, dtype: as in `pack`.
+    window: the tokens of all pairs, one after another, and their lengths `[pairs, 2]`.
+  """
   tokens, lengths = window
   row_of = np.empty(len(lengths), np.int64)
   # Tokens left in each row, on each side and on both; the row behind the last one that is used is empty.
