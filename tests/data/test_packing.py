@@ -26,6 +26,11 @@ class Letters:
     return [[ord(character) for character in text] for text in texts]
 
 
+def encoded(*arguments):
+  """What `encode_pairs` gives, as lists."""
+  return [tuple(side.tolist() for side in pair) for pair in packing.encode_pairs(*arguments)]
+
+
 def unpacked(rows):
   """The pairs of packed rows, with all that must be true of a row on the way."""
   pairs = []
@@ -77,6 +82,39 @@ def test_a_small_example_by_hand():
   )
 
 
+@given(st.lists(st.tuples(sentences, sentences), max_size=60), st.integers(1, 30))
+def test_rows_are_those_of_the_plain_loop(pairs, window):
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(packing, "WINDOW", window)
+    found = list(packing.pack(pairs, ROW_LENGTH, np.uint16))
+  expected = [plain_rows(pairs[start : start + window]) for start in range(0, len(pairs), window)]
+  assert [rows.tolist() for rows in found] == expected
+
+
+def plain_rows(pairs):
+  """The rows of one window: the longest pair first, into the fullest row that it fits, then in the window's order."""
+  rows = []
+  for i in sorted(range(len(pairs)), key=lambda i: -max(map(len, pairs[i]))):
+    filled = [[sum(len(pairs[j][side]) for j in [*row, i]) for side in range(2)] for row in rows]
+    fits = [number for number, sides in enumerate(filled) if max(sides) <= ROW_LENGTH]
+    if fits:
+      rows[max(fits, key=lambda number: (sum(filled[number]), -number))].append(i)
+    else:
+      rows.append([i])
+  return [
+    [padded(part) for side in range(2) for part in tokens_and_segments(pairs, row, side)] for row in map(sorted, rows)
+  ]
+
+
+def tokens_and_segments(pairs, row, side):
+  both = [(token, segment) for segment, i in enumerate(row, 1) for token in pairs[i][side]]
+  return [*zip(*both, strict=True)]
+
+
+def padded(values):
+  return [*values, *[0] * (ROW_LENGTH - len(values))]
+
+
 @pytest.mark.parametrize("row_length", [128, 256])
 def test_little_padding_on_lengths_like_those_of_news(row_length):
   generator = np.random.default_rng(0)
@@ -91,7 +129,7 @@ def test_little_padding_on_lengths_like_those_of_news(row_length):
 @given(st.lists(st.tuples(st.text("abc", max_size=9), st.text("abc", max_size=9)), max_size=11))
 def test_what_is_left_out_is_counted(sentences):
   longest, report = 7, PackingReport()
-  kept = list(packing.encode_pairs(sentences, Letters(), longest, report))
+  kept = encoded(sentences, Letters(), longest, report)
 
   full = [pair for pair in sentences if all(pair)]
   expected = [pair for pair in full if max(map(len, pair)) + 1 <= longest]
@@ -114,8 +152,8 @@ def test_a_side_of_spaces_is_an_empty_one():
   blank = ["", " ", "  \t ", "\u3000", "\xa0 \r"]
   pairs = [pair for side in blank for pair in ((side, "b"), ("a", side), (side, side), ("a ", " b"))]
   report = PackingReport()
-  encoded = list(packing.encode_pairs(pairs, Letters(), ROW_LENGTH, report))
-  assert encoded == len(blank) * [([ord("a"), ord(" "), EOS], [ord(" "), ord("b"), EOS])]
+  kept = encoded(pairs, Letters(), ROW_LENGTH, report)
+  assert kept == len(blank) * [([ord("a"), ord(" "), EOS], [ord(" "), ord("b"), EOS])]
   assert report.found["pairs"] == len(blank) and list(report.left_out.values()) == [0, 3 * len(blank)]
 
 
@@ -143,6 +181,6 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
   pairs = [("a" * 10**6, "b"), ("c", "d" * ROW_LENGTH), ("e", "f")] * 20
   monkeypatch.setattr(packing, "AT_ONCE", 64 * 1024)
   report = PackingReport()
-  assert list(packing.encode_pairs(pairs, Seen(), ROW_LENGTH, report)) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
+  assert encoded(pairs, Seen(), ROW_LENGTH, report) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
   assert report.missing() == [f"40 pairs skipped, longer than {ROW_LENGTH} tokens (the longest has 65,537)"]
   assert (1 << 16) <= max(seen) < 2 << 16

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from transformer_jax.config import Corpus, DataConfig
-from transformer_jax.data import pipeline, row_cache
+from transformer_jax.data import corpus, pipeline, row_cache
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.tokenizer_pair import TokenizerPair
+from transformer_jax.runtime import workers
 from transformer_jax.runtime.errors import InputError, RunError
 
 LINES = [("a bb", "c"), ("dd", "ee ff"), ("", "g"), ("h", "i"), ("much too long for a row", "j")]
@@ -319,3 +321,73 @@ def test_evaluation_reads_all_rows_once_in_order(packed):
   joined = np.concatenate([batch.rows for batch in batches])
   np.testing.assert_array_equal(joined[:COUNT], packed.rows)
   assert not np.any(joined[COUNT:])
+
+
+WORDS = ["a", "horse", "rides", "über", "the", "<2de>", "\u2581", "hill,", "Übermut", "ein\u3000Pferd", "reitet"]
+
+
+@pytest.fixture
+def many(data, tmp_path):
+  """A corpus with lines that are left out, and a tokenizer that is learned from it."""
+  generator = np.random.default_rng(0)
+  pairs = [[" ".join(generator.choice(WORDS, size)) for size in generator.integers(0, 14, 2)] for _ in range(700)]
+  write(tmp_path / "train", pairs)
+  return dataclasses.replace(data, row_length=47), Tokenizer.learn((side for pair in pairs for side in pair), 300)
+
+
+def rows_by(data, tokenizer, cores, at_once, monkeypatch, tmp_path):
+  """The rows and the report of a cache of its own."""
+  monkeypatch.setattr(workers, "cores", lambda: cores)
+  monkeypatch.setattr(workers, "_ALONE", 1)
+  monkeypatch.setattr(pipeline.packing, "AT_ONCE", at_once)
+  monkeypatch.setattr(pipeline.packing, "WINDOW", 31)
+  folder = tmp_path / f"{cores} {at_once}"
+  packed = rows_of(dataclasses.replace(data, cache_dir=str(folder)), tokenizer)
+  return packed.rows.tobytes(), packed.report
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_rows_are_those_of_one_process_and_of_each_sentence_alone(many, monkeypatch, tmp_path, pair):
+  data, tokenizer = many
+  expected = rows_by(data, Alone(tokenizer), 1, 10**9, monkeypatch, tmp_path)
+  assert all(expected[1].left_out.values()) and expected[1].rows > 100
+  tokenizer = TokenizerPair(tokenizer, Tokenizer(tokenizer.to_bytes())) if pair else tokenizer
+  for cores, at_once in ((1, 1), (1, 1 << 17), (2, 1 << 16), (3, 1 << 18)):
+    assert rows_by(data, tokenizer, cores, at_once, monkeypatch, tmp_path) == expected
+
+
+class Alone(Letters):
+  """A tokenizer that encodes a text at a time, and that other processes cannot have."""
+
+  def __init__(self, tokenizer):
+    super().__init__("alone", tokenizer.vocab_size)
+    self._tokenizer, self.longest_piece, self.here = tokenizer, tokenizer.longest_piece, lambda: None
+
+  def encode_batch(self, texts):
+    return [self._tokenizer.encode(text) for text in texts]
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_errors_are_those_of_one_process(many, monkeypatch, tmp_path, cores):
+  data, tokenizer = many
+  (tmp_path / "train.en").write_bytes((tmp_path / "train.en").read_bytes() + b"a\xff\n")
+  (tmp_path / "train.de").write_bytes((tmp_path / "train.de").read_bytes() + b"a\n")
+  with pytest.raises(InputError, match=r"train\.en, line 701: byte 2 of the line is not valid UTF-8"):
+    rows_by(data, tokenizer, cores, 1 << 16, monkeypatch, tmp_path)
+  (tmp_path / "train.en").write_bytes((tmp_path / "train.en").read_bytes()[:-3] + b"a\nb\n")
+  with pytest.raises(InputError, match=r"train\.en has 702 lines but .*train\.de has 701"):
+    rows_by(data, tokenizer, cores, 1 << 16, monkeypatch, tmp_path)
+  assert not any(path.is_dir() for path in (tmp_path / f"{cores} {1 << 16}" / "rows").iterdir())
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_registered_corpus_is_packed_by_several_processes_too(data, monkeypatch, tmp_path, cores):
+  pairs = [(f"horse {i}", f"Pferd {i}") for i in range(300)]
+  monkeypatch.setitem(corpus._REGISTERED, "horses", lambda data, which: iter(pairs))
+  data = dataclasses.replace(data, corpus=Corpus.REGISTERED, dataset="horses", row_length=47)
+  tokenizer = Tokenizer.learn((side for pair in pairs for side in pair), 280)
+  _, report = rows_by(data, tokenizer, cores, 1 << 15, monkeypatch, tmp_path)
+  assert report.found["pairs"] == 300
+  pairs[200] = ("half \ud800", "a")
+  with pytest.raises(InputError, match="half of a surrogate pair"):
+    rows_by(data, tokenizer, cores, 1 << 14, monkeypatch, tmp_path)

@@ -193,7 +193,7 @@ def test_another_kind_of_vocabulary_is_refused(bpe, unigram):
 def test_pairs_that_do_not_fit_with_random_pieces_have_those_of_the_tokenizer(bpe):
   pairs = [("riding a horse", "reitet ein Pferd"), ("", "a"), ("riding " * 40, "a"), ("rides", "rides")]
   longest = max(len(bpe.encode(side)) for side in pairs[0]) + 1
-  fixed = list(packing.encode_pairs(pairs, bpe, longest, PackingReport()))
+  fixed = [tuple(map(list, pair)) for pair in packing.encode_pairs(pairs, bpe, longest, PackingReport())]
   report, sampler = PackingReport(), dropout(bpe, 0.99)
   sample = functools.partial(_epoch_of, sampler)
   found = list(packing.sample_pairs(pairs, bpe, longest, report, sample))

@@ -8,10 +8,11 @@ logits and the same loss as alone.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from transformer_jax.data.encoding import TOKEN, Encoder
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.runtime.wording import counted
@@ -29,17 +30,18 @@ AT_ONCE = WINDOW * 1024
 _CHARACTERS = 1 << 16
 
 Item = TypeVar("Item")
-Pair = tuple[Sequence[int], Sequence[int]]
+Pair = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]
 
-
+# (a function, items) -> the function's result for each item.
+Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 # (a sentence, the place of its pair in the corpus, 0 for a source or 1 for a target) -> its tokens, without EOS.
 SamplePieces = Callable[[str, int, int], Sequence[int]]
 
 
 def encode_pairs(
-  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport
+  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport, over: Over = map
 ) -> Iterator[Pair]:
-  """The token sequences of sentence pairs, each with an EOS.
+  """The token sequences of sentence pairs as arrays, each with an EOS.
 
   Two kinds of pairs are left out: those with a side of more than `longest`
   tokens, and those with a side that is empty or only spaces.
@@ -50,32 +52,71 @@ def encode_pairs(
     longest: the most tokens of either side, EOS included.
     report: gets the counts; the counts of pairs left out are complete after the last pair. The length that it reports
       for the longest sentence counts the tokens of at least its first 65,536 characters.
+    over: calls a function for each item, in order, as `map` and `Workers.map` do.
   """
   report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
   too_long = empty = longest_seen = 0
   # No token spells more characters, so a sentence that is cut here is still too long.
   most = max(_CHARACTERS, *(longest * side.longest_piece for side in (tokenizer.source, tokenizer.target)))
-  cut = (tuple(side[:most] if side.strip() else "" for side in pair) for pair in sentences)
-  for batch in gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1])):
-    sources = tokenizer.source.encode_batch([source for source, _ in batch])
-    targets = tokenizer.target.encode_batch([target for _, target in batch])
-    for source, target in zip(sources, targets, strict=True):
-      if not source or not target:
-        empty += 1
-        continue
-      longest_seen = max(longest_seen, len(source) + 1, len(target) + 1)
-      if max(len(source), len(target)) + 1 > longest:
-        too_long += 1
-        continue
-      report.tokens += len(source) + len(target) + 2
-      report.found["pairs"] += 1
-      report.found["source tokens"] += len(source) + 1
-      report.found["target tokens"] += len(target) + 1
-      yield [*source, EOS], [*target, EOS]
+  cut = ((_cut(source, most), _cut(target, most)) for source, target in sentences)
+  encoder = Encoder(tokenizer.source)
+  encoders = encoder, encoder if tokenizer.source is tokenizer.target else Encoder(tokenizer.target)
+  batches = gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1]))
+  for tokens, lengths, counts in over(functools.partial(_encode, encoders, longest), batches):
+    too_long, empty, longest_seen = too_long + counts.too_long, empty + counts.empty, max(longest_seen, counts.longest)
+    of_source, of_target = lengths.sum(axis=0).tolist()
+    report.tokens += of_source + of_target
+    report.found["pairs"] += len(lengths)
+    report.found["source tokens"] += of_source
+    report.found["target tokens"] += of_target
+    yield from _divided(tokens, lengths)
   report.left_out = {
     f"pairs skipped, longer than {counted(longest, 'tokens')} (the longest has {longest_seen:,})": too_long,
     "pairs skipped, with an empty side": empty,
   }
+
+
+def _cut(text: str, most: int) -> str:
+  """The first `most` characters; none of a text that is only spaces."""
+  return text[:most] if text.strip() else ""
+
+
+class _Counts(NamedTuple):
+  """The pairs left out of some pairs.
+
+  Attributes:
+    too_long: the number of pairs with too long a side.
+    empty: the number of pairs with an empty side.
+    longest: the tokens of the longest sentence of pairs without an empty side, EOS included.
+  """
+
+  too_long: int
+  empty: int
+  longest: int
+
+
+def _encode(
+  encoders: tuple[Encoder, Encoder], longest: int, batch: list[tuple[str, str]]
+) -> tuple[np.ndarray, np.ndarray, _Counts]:
+  """The tokens of the pairs that are kept, one after another; their lengths `[pairs, 2]`; what is left out."""
+  sides = [encode([pair[side] for pair in batch]) for side, encode in enumerate(encoders)]
+  lengths = np.array([[*map(len, side)] for side in sides]).T // np.dtype(TOKEN).itemsize
+  full = lengths.min(axis=1) > 0
+  lengths[full] += 1  # EOS
+  fits = full & (lengths.max(axis=1) <= longest)
+  end = np.array(EOS, TOKEN).tobytes()
+  kept = [sides[side][i] + end for i in np.flatnonzero(fits).tolist() for side in range(2)]
+  counts = _Counts(int(np.sum(full & ~fits)), int(np.sum(~full)), int(lengths[full].max(initial=0)))
+  return np.frombuffer(b"".join(kept), TOKEN), lengths[fits], counts
+
+
+def _divided(tokens: np.ndarray, lengths: np.ndarray) -> Iterator[Pair]:
+  """The pairs of tokens that follow one another."""
+  start = 0
+  for source, target in lengths.tolist():
+    middle, end = start + source, start + source + target
+    yield tokens[start:middle], tokens[middle:end]
+    start = end
 
 
 def sample_pairs(
@@ -120,44 +161,68 @@ def _fitting(text: str, tokenizer: Tokenizer, longest: int, sample: Callable[[],
   return sampled if len(sampled) < longest else tokenizer.encode(text)
 
 
-def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32) -> Iterator[np.ndarray]:
+def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32, over: Over = map) -> Iterator[np.ndarray]:
   """Packs pairs into rows by best fit decreasing: in each window the longest pair first, into the fullest row it fits.
 
   Args:
     pairs: pairs of at most `row_length` tokens on each side.
     row_length: the tokens of each side of a row.
     dtype: the type of the rows.
+    over: calls a function for each item, in order, as `map` and `Workers.map` do.
 
   Yields:
     Rows `[rows, 4, row_length]`, one window at a time.
   """
-  for window in gathered(pairs, WINDOW):
-    lengths = np.array([(len(source), len(target)) for source, target in window])
-    order = np.argsort(-lengths.max(axis=1), kind="stable")
-    row_of = np.empty(len(window), np.int64)
-    free = np.full((len(window), 2), row_length)  # tokens left in each row, on each side
-    used = 0
-    for i in order:
-      left = free[: used + 1] - lengths[i]  # the last row is a new one
-      fits = left.min(axis=1) >= 0
-      row = int(np.argmin(np.where(fits, left.sum(axis=1), 4 * row_length)))
-      free[row] = left[row]
-      row_of[i] = row
-      used = max(used, row + 1)
-    yield _fill(window, row_of, used, row_length, dtype)
+  return over(functools.partial(pack_window, row_length, dtype), map(_joined, gathered(pairs, WINDOW)))
 
 
-def _fill(window: list[Pair], row_of: np.ndarray, rows: int, row_length: int, dtype: type) -> np.ndarray:
+def _joined(window: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
+  """The tokens of all pairs, one after another, and their lengths `[pairs, 2]`."""
+  sides = [side for pair in window for side in pair]
+  return np.concatenate(sides), np.array([*map(len, sides)]).reshape(-1, 2)
+
+
+def pack_window(row_length: int, dtype: type, window: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+  """The rows of one window: the longest pair first, into the fullest row that it fits.
+
+  Args:
+    row_length, dtype: as in `pack`.
+    window: the tokens of all pairs, one after another, and their lengths `[pairs, 2]`.
+  """
+  tokens, lengths = window
+  row_of = np.empty(len(lengths), np.int64)
+  # Tokens left in each row, on each side and on both; the row behind the last one that is used is empty.
+  free = np.full((3, len(lengths) + 1), row_length, np.int32)
+  free[2] = 2 * row_length
+  rows = 0
+  for i in np.argsort(-lengths.max(axis=1), kind="stable").tolist():
+    source, target = lengths[i].tolist()
+    left = free[:, : rows + 1]
+    fits = (left[0] >= source) & (left[1] >= target)
+    row = int(np.where(fits, left[2], 4 * row_length).argmin())
+    free[:, row] -= source, target, source + target
+    row_of[i] = row
+    rows = max(rows, row + 1)
+  return _fill(tokens, lengths, row_of, rows, row_length, dtype)
+
+
+def _fill(
+  tokens: np.ndarray, lengths: np.ndarray, row_of: np.ndarray, rows: int, row_length: int, dtype: type
+) -> np.ndarray:
+  """The rows, with the pairs of each in the order of the window."""
+  order = np.argsort(row_of, kind="stable")  # the pairs row by row
+  first = np.searchsorted(row_of[order], np.arange(rows))[row_of[order]]  # the place in `order` of its row's first pair
+  segments = np.empty(len(order), np.int64)
+  segments[order] = 1 + np.arange(len(order)) - first
+  before = np.cumsum(lengths[order], axis=0) - lengths[order]
+  starts = np.empty_like(lengths)  # [pairs, 2], in the row
+  starts[order] = before - before[first]
+  starts += (row_of[:, None] * PARTS + (SOURCE, TARGET)) * row_length  # in all rows
+  flat = lengths.reshape(-1)
+  places = np.arange(len(tokens)) + np.repeat(starts.reshape(-1) - (np.cumsum(flat) - flat), flat)
   packed = np.zeros((rows, PARTS, row_length), dtype)
-  filled = np.zeros((rows, 2), np.int64)
-  segments = np.zeros(rows, np.int64)
-  for pair, row in zip(window, row_of, strict=True):
-    segments[row] += 1
-    for side, tokens in enumerate(pair):
-      start, end = filled[row, side], filled[row, side] + len(tokens)
-      packed[row, 2 * side, start:end] = tokens
-      packed[row, 2 * side + 1, start:end] = segments[row]
-      filled[row, side] = end
+  packed.reshape(-1)[places] = tokens
+  packed.reshape(-1)[places + row_length] = np.repeat(np.repeat(segments, 2), flat)
   return packed
 
 

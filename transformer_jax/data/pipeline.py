@@ -20,6 +20,7 @@ from transformer_jax.data.tagged import TaggedPairs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.workers import Workers
 
 Array = TypeVar("Array")  # NumPy's or JAX's
 
@@ -71,10 +72,11 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   report = PackingReport()
 
   def pack() -> Iterator[np.ndarray]:
-    pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report)
-    for rows in packing.pack(pairs, data.row_length, row_type(*tokenizer.vocab_sizes)):
-      report.rows += len(rows)
-      yield rows
+    with Workers() as workers:
+      pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report, workers.map)
+      for rows in packing.pack(pairs, data.row_length, row_type(*tokenizer.vocab_sizes), workers.map):
+        report.rows += len(rows)
+        yield rows
     if not report.rows:
       raise InputError(
         f"no sentence pair of {corpus.name} is left: {', '.join(report.missing()) or 'it has none'}; "

@@ -19,6 +19,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.process import cores
 
 AXIS = "data"
 
@@ -177,11 +178,6 @@ def at_a_time() -> int:
   collectives can deadlock.
   """
   return 2 if not on_cpu() else 1 if jax.local_device_count() > 1 else min(cores(), 16)
-
-
-def cores() -> int:
-  """The number of cores that this process may use."""
-  return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory() -> int | None:

@@ -32,3 +32,8 @@ def raise_gc_threshold() -> None:
   a start. Objects outside of cycles, such as arrays, are freed at once anyway.
   """
   gc.set_threshold(50_000, 20, 20)
+
+
+def cores() -> int:
+  """The number of cores that this process may use."""
+  return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

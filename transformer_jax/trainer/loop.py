@@ -25,6 +25,7 @@ from transformer_jax.data.word_vectors import WordVectors, read_vectors
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError, writing
+from transformer_jax.runtime.process import cores
 from transformer_jax.runtime.progress import COLUMNS, Progress, doing, say
 from transformer_jax.runtime.wording import counted
 from transformer_jax.trainer import checks
@@ -359,7 +360,7 @@ def _provenance(packed: PackedRows) -> dict[str, Any]:
     "time": _now(),
     "data": packed.fingerprint,
     "packing": dataclasses.asdict(packed.report),
-    "machine": devices.describe() | {"cores": devices.cores()},
+    "machine": devices.describe() | {"cores": cores()},
     "versions": checks.package_versions(),
   }
 
