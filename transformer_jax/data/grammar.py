@@ -2,8 +2,8 @@
 
 The grammar is ambiguous as English is, and words decide:
 
-- *hit the man with the hammer*: one hits with hammers, so the phrase belongs to the verb. *saw the man with the hammer*:
-  one does not see with them, so it belongs to the man.
+- *hit the man with the hammer*: one hits with hammers, so the phrase belongs to the verb. One does not see with them,
+  so in *saw the man with the hammer* it belongs to the man.
 - *the dog in the park and the cat*: a cat goes with a dog. *the dog in the park and the garden*: a garden with a park.
 - *old men and women*: both are old. *old men and dogs*: the men are.
 - *the man saw the dog and the cat* is one noun phrase, until *slept* follows.
