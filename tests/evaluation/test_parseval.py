@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.evaluation.random_trees import examples
 from transformer_jax.data.trees import read_trees
 from transformer_jax.evaluation.parseval import constituents, parseval
 from transformer_jax.runtime.errors import InputError
@@ -12,6 +13,7 @@ def tree(text):
   return found
 
 
+EVALB = [45.15, 44.56, 45.76, 26.00, 87.85]
 GOLD = "(S (NP (P he)) (VP (Q has) (NP (R a) (T cat))))"
 # The trees of EVALB's sample in other words, with what its file sample.rsl says: right, reference's, parse's, tags.
 SAMPLE = {
@@ -49,6 +51,13 @@ def test_counts_are_summed_over_all_sentences():
   assert scores.f1 == pytest.approx(2 * scores.precision * scores.recall / (scores.precision + scores.recall))
   assert scores.tag_accuracy == pytest.approx(100 * tags / (4 * len(SAMPLE)))
   assert (scores.sentences, round(scores.complete_match, 2)) == (13, 38.46)  # five of thirteen
+
+
+def test_random_trees_have_the_scores_of_evalb():
+  """EVALB printed these for the 600 pairs (`tests/parity/test_evalb.py` runs it)."""
+  scores = parseval(*examples())
+  found = [scores.f1, scores.recall, scores.precision, scores.complete_match, scores.tag_accuracy]
+  assert [round(value, 2) for value in found] == EVALB
 
 
 def test_punctuation_is_no_word_and_no_constituent():
