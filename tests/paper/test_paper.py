@@ -42,7 +42,7 @@ LONG = {
   *("rows_a", "rows_b", "rows_c", "rows_d", "dropout_in_training", "dropouts_differ", "one_update"),
   *("search_with_the_model", "longest_output", "one_token_at_a_time", "whole_model", "precision", "equation_1"),
   *("one_width", "path_lengths", "encoder", "decoder", "encoder_decoder_attention", "dropout_of_sublayers"),
-  *("restricted_attention", "early_end", "row_e", "initial_values", "parser_search"),
+  *("restricted_attention", "early_end", "row_e", "initial_values", "parser", "parser_search"),
 }
 
 

@@ -140,13 +140,14 @@ def parser_search():
   table[EOS] *= 5
   norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
   norm["scale"][:], norm["bias"][:] = 0, -table[EOS]
-  for setting in SETTINGS.values():
-    decode = DecodeConfig(**setting.decode)
-    require_equal((decode.beam_size, decode.length_penalty), (21, 0.3), "the beam size and alpha")
+  found = {name: DecodeConfig(**setting.decode) for name, setting in SETTINGS.items()}
+  require_equal(found["wsj"], found["semi-supervised"], "the search of both")
+  decode = found["wsj"]
+  require_equal((decode.beam_size, decode.length_penalty), (21, 0.3), "the beam size and alpha")
   options = SearchOptions(decode.beam_size, decode.penalty, decode.length_penalty)
   search = functools.partial(batch.search, Transformer(SHALLOW), options, slots=1, extra_length=decode.extra_length)
-  found = jax.jit(search)(params, jnp.array([[7, 5, 9, EOS, PAD]]))
-  require_equal(found.lengths[:, 0].tolist(), [4 + 300], "the length of an output that does not end by itself")
+  outputs = jax.jit(search)(params, jnp.array([[7, 5, 9, EOS, PAD]]))
+  require_equal(outputs.lengths[:, 0].tolist(), [4 + 300], "the length of an output that does not end by itself")
 
 
 @STATEMENTS.add(
