@@ -61,7 +61,9 @@ def learn_tokenizer(data: DataConfig, *vocab_sizes: int) -> Tokenizer:
   of_source, of_target = vocab_sizes
   key = "config.model.source_vocab_size"
   source = Tokenizer.learn((source for source, _ in corpus), of_source, kind=kind, whole=tags, key=key)
-  return TokenizerPair(source, Tokenizer.learn((target for _, target in corpus), of_target, kind=kind, whole=brackets))
+  # Brackets and tags have all spaces of the targets. Any other text needs the space by itself.
+  whole = [" ", *brackets] if brackets else ()
+  return TokenizerPair(source, Tokenizer.learn((target for _, target in corpus), of_target, kind=kind, whole=whole))
 
 
 def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:

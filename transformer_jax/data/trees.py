@@ -246,5 +246,5 @@ def pairs_of(trees: Iterable[Tree]) -> Iterator[tuple[str, str]]:
 
 
 def symbols(targets: Iterable[str]) -> list[str]:
-  """The pieces that targets need: each bracket and tag with the space in front of it, and a space for other texts."""
-  return [" ", *(f" {symbol}" for symbol in sorted({symbol for target in targets for symbol in target.split()}))]
+  """All brackets and tags of targets, each with the space in front of it."""
+  return [f" {symbol}" for symbol in sorted({symbol for target in targets for symbol in target.split()})]

@@ -101,7 +101,7 @@ def parser():
 def parser_vocabulary():
   found = {name: ModelConfig(**setting.model).vocab_sizes for name, setting in SETTINGS.items()}
   require_equal(found, {"wsj": (16_000,), "semi-supervised": (32_000,)}, "vocabularies")
-  require_equal(trees.symbols(["(S NN )S"]), [" ", " (S", " )S", " NN"], "pieces of a target")
+  require_equal(trees.symbols(["(S NN )S"]), [" (S", " )S", " NN"], "pieces of a target")
 
 
 @STATEMENTS.add(
