@@ -1,5 +1,7 @@
 """The code with one thing broken: what the checks of the paper's statements must see."""
 
+import dataclasses
+from collections import Counter
 from typing import Any
 
 import flax.linen as nn
@@ -7,12 +9,15 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from transformer_jax.data import grammar, trees
+from transformer_jax.data.trees import Outcome, Span
 from transformer_jax.decoding import beam_search
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.evaluation import scores
+from transformer_jax.evaluation import parseval, scores
 from transformer_jax.model import cache
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper.table3 import ROWS
+from transformer_jax.paper.table4 import SETTINGS
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import translation
 from transformer_jax.training import chunked_loss, optimizer, step
@@ -21,6 +26,7 @@ from transformer_jax.training import chunked_loss, optimizer, step
 _CONTINUE, _PENALTY = cache.continue_ancestors, beam_search.penalty
 _PRECOMPUTE_CROSS_ATTENTION = Transformer.precompute_cross_attention
 _CHUNKED_SUMS, _DECODER_OUTPUT, _TRAIN_STEP = chunked_loss.chunked_sums, translation.decoder_output, step.train_step
+_DELINEARISE, _TREE_OF, _CONSTITUENTS = trees.delinearise, grammar.tree_of, parseval.constituents
 _SUM, _OPTIMIZER, _BLEU, _OPTIONS = devices.sum_over_devices, optimizer.optimizer, scores._bleu, Translator._options
 
 
@@ -135,6 +141,33 @@ def row(name, model=None, train=None):
   """Table 3 with another row."""
   changes = {"model": model, "train": train}
   return ROWS | {name: ROWS[name]._replace(**{key: value for key, value in changes.items() if value is not None})}
+
+
+def setting(name, **changes):
+  """The settings of §6.3's parsers, with another one."""
+  fields = {key: getattr(SETTINGS[name], key) | value for key, value in changes.items()}
+  return SETTINGS | {name: SETTINGS[name]._replace(**fields)}
+
+
+def without_repair(text, words):
+  """A bracket that is not closed is left out."""
+  tree, outcome = _DELINEARISE(text, words)
+  return dataclasses.replace(tree, spans=tree.spans[:1]) if outcome is Outcome.REPAIRED else tree, outcome
+
+
+def with_punctuation(tree, kept):
+  return _CONSTITUENTS(tree, [True] * len(kept))
+
+
+def each_span_once(tree, kept):
+  """Constituents without their number."""
+  return Counter(set(_CONSTITUENTS(tree, kept)))
+
+
+def right_branching(number):
+  """A grammar without ambiguity."""
+  tree = _TREE_OF(number)
+  return dataclasses.replace(tree, spans=tuple(Span("S", start, len(tree.words)) for start in range(len(tree.words))))
 
 
 def lower_case(tokenize, lowercase, *, quiet):

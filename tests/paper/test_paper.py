@@ -15,11 +15,13 @@ import pytest
 
 from tests import broken
 from transformer_jax.__main__ import main
+from transformer_jax.data import grammar, trees
 from transformer_jax.decoding import beam_search, translator
-from transformer_jax.evaluation import scores
+from transformer_jax.evaluation import parseval, scores
 from transformer_jax.model import attention, dropout, embedding, masking, positional_encoding, sublayer, transformer
-from transformer_jax.paper import contract, examples, report, results
+from transformer_jax.paper import contract, examples, parsing, report, results
 from transformer_jax.paper.statement import Deviation, Statement
+from transformer_jax.paper.table4 import PARSERS
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import token_prediction, translation
 from transformer_jax.training import loss, optimizer, step
@@ -40,7 +42,7 @@ LONG = {
   *("rows_a", "rows_b", "rows_c", "rows_d", "dropout_in_training", "dropouts_differ", "one_update"),
   *("search_with_the_model", "longest_output", "one_token_at_a_time", "whole_model", "precision", "equation_1"),
   *("one_width", "path_lengths", "encoder", "decoder", "encoder_decoder_attention", "dropout_of_sublayers"),
-  *("restricted_attention", "early_end", "row_e", "initial_values"),
+  *("restricted_attention", "early_end", "row_e", "initial_values", "parser", "parser_search"),
 }
 
 
@@ -190,6 +192,20 @@ CASES = [
   (results, "ROWS", broken.row("base", model={"dropout": 0.0}), "base"),
   (scores, "_bleu", broken.lower_case, "bleu"),
   (scores, "_bleu", broken.other_words, "bleu"),
+  (trees, "linearise", lambda tree: str(tree), "sentences_to_trees"),
+  (trees, "delinearise", broken.without_repair, "sentences_to_trees"),
+  (parsing, "SETTINGS", broken.setting("wsj", model={"num_layers": 6}), "parser"),
+  (parsing, "SETTINGS", broken.setting("semi-supervised", model={"vocab_size": 37_000}), "parser"),
+  (parsing, "SETTINGS", broken.setting("wsj", model={"vocab_size": 32_000}), "parser_vocabulary"),
+  (trees, "symbols", lambda targets: sorted({*"".join(targets)}), "parser_vocabulary"),
+  (grammar, "SENTENCES", grammar.SENTENCES | {"train": 20_000}, "parser_data"),
+  (grammar, "tree_of", broken.right_branching, "parser_data"),
+  (parsing, "SETTINGS", broken.setting("semi-supervised", decode={"extra_length": 50}), "parser_search"),
+  (parsing, "SETTINGS", broken.setting("wsj", decode={"length_penalty": 0.6}), "parser_search"),
+  (parseval, "constituents", broken.with_punctuation, "labelled_f1"),
+  (parseval, "constituents", broken.each_span_once, "labelled_f1"),
+  (parseval, "_SAME", {}, "labelled_f1"),
+  (parsing, "PARSERS", PARSERS[:-1], "table_4"),
 ]
 # Whose checks take seconds.
 HEAVY = ("one_update", "dropout_in_training", "search_with_the_model")

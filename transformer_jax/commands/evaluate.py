@@ -24,6 +24,7 @@ from transformer_jax.runtime.files import write_atomically
 if TYPE_CHECKING:
   from etils import epath
 
+  from transformer_jax.data.trees import Tree
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.evaluation.report import Text
   from transformer_jax.runs.run import Run
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU, as the run's
 config.evaluate says. Several --workdir are an ensemble, as in `translate`; the first one's config counts.
+
+For a run on parse trees --reference has a tree in Penn's format on each line, and --hypotheses gets such trees. The
+score is the labelled F1, as EVALB computes it.
 """
 
 
@@ -53,7 +57,10 @@ def run(args: argparse.Namespace) -> None:
   source, reference = read_texts(args.source, args.reference)
   other = read_as_many(args.compare, args.reference, reference)
   runs = runs_to_restore(args, "translate")
-  _score_as(runs[0], args)
+  has_trees = runs[0].config.data.has_trees
+  trees = _read_trees(args, source.lines, reference.lines) if has_trees else []
+  if not has_trees:
+    _score_as(runs[0], args)
   translator = load(runs, args)
   facts = _run_facts(args, runs, translator) if args.report or other else {}
   start = time.monotonic()
@@ -62,7 +69,9 @@ def run(args: argparse.Namespace) -> None:
     translations = [best[0].text for best in found]
   seconds = time.monotonic() - start
   try:
-    if args.report or other:
+    if has_trees:
+      translations = _print_f1(args, trees, translations, seconds)
+    elif args.report or other:
       data = translator.config.data
       known = {"source": source, "other": other, "languages": (data.source_language, data.target_language)}
       print_report(args, named(args.hypotheses, translations), reference, known | {"run": facts, "seconds": seconds})
@@ -100,6 +109,34 @@ def _print_scores(args: argparse.Namespace, reference: "Text", translations: lis
     print(json.dumps(result.to_dict() | {"seconds": round(seconds, 3)}))
   else:
     print(f"{result}, translated in {seconds:.1f} seconds")
+
+
+def _read_trees(args: argparse.Namespace, sources: Sequence[str], references: Sequence[str]) -> "list[Tree]":
+  """The trees of the references, one on each line."""
+  from transformer_jax.data.trees import read_trees
+
+  if args.report or args.compare:
+    raise InputError("--report and --compare are for translations, but this run's outputs are trees: leave them out")
+  found: list[Tree] = []
+  for number, (source, line) in enumerate(zip(sources, references, strict=True), 1):
+    place = f"{args.reference}, line {number}"
+    trees = list(read_trees([line], place))
+    if len(trees) != 1 or list(trees[0].words) != source.split():
+      raise InputError(f"{place} is not one tree with the words of line {number} of {args.source}: check both files")
+    found += trees
+  return found
+
+
+def _print_f1(args: argparse.Namespace, references: "list[Tree]", outputs: list[str], seconds: float) -> list[str]:
+  """Prints the scores of trees, and gives the outputs' trees in Penn's format."""
+  from transformer_jax.tasks.parsing import score_parses
+
+  result, trees = score_parses(references, outputs)
+  if args.json:
+    print(json.dumps(result.to_dict() | {"seconds": round(seconds, 3)}))
+  else:
+    print(f"{result}, parsed in {seconds:.1f} seconds")
+  return [*map(str, trees)]
 
 
 def _run_facts(args: argparse.Namespace, runs: "Sequence[Run]", translator: "Translator") -> dict[str, Any]:

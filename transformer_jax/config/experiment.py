@@ -24,6 +24,8 @@ class Corpus(enum.Enum):
   TEXT = "text"
   TFDS = "tfds"
   REGISTERED = "registered"
+  TREES = "trees"
+  GRAMMAR = "grammar"
 
 
 class Document(enum.Enum):
@@ -97,15 +99,17 @@ class DataConfig:
 
   Attributes:
     corpus: the kind of corpus: `numbers` (embedded), `text` (files),
-      `tfds` (TensorFlow Datasets) or `registered` (a corpus of another package,
-      see `data/corpus.py`).
+      `tfds` (TensorFlow Datasets), `registered` (a corpus of another package,
+      see `data/corpus.py`), `trees` (treebanks in Penn's format) or `grammar` (an
+      embedded treebank, see `data/grammar.py`).
     document: what a document of a plain text is: a `file`, a `paragraph`
       between blank lines, or a `line`; not used for sentence pairs.
     source_language, target_language: language codes; for `text` they are the
       endings of `PREFIX.en` and `PREFIX.de`.
     train: the training text. For `text` a prefix or `SOURCE,TARGET`, several
       separated by `;`, each with an optional `*WEIGHT` (how often an epoch
-      reads it); for the other kinds the name of a split.
+      reads it); for `trees` files separated by `;`; for the other kinds the name
+      of a split.
     validation: the text for validation during training, named like `train`;
       empty means none.
     test: the text for the test at the end, named like `train`; empty means
@@ -184,6 +188,11 @@ class DataConfig:
       self.target_language,
       "another language than the source's",
     )
+
+  @property
+  def has_trees(self) -> bool:
+    """Whether the targets are linearised parse trees."""
+    return self.corpus in (Corpus.TREES, Corpus.GRAMMAR)
 
   @property
   def samples_pieces(self) -> bool:

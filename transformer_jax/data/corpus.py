@@ -94,6 +94,14 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
       return TfdsPairs(data.dataset, which, *languages, data_dir=data.data_dir)
     case Corpus.REGISTERED:
       return RegisteredPairs(data, which)
+    case Corpus.TREES:
+      from transformer_jax.data.trees import TreePairs
+
+      return TreePairs(which)
+    case Corpus.GRAMMAR:
+      from transformer_jax.data.grammar import GrammarPairs
+
+      return GrammarPairs(which)
 
 
 class RegisteredPairs:

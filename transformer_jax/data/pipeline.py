@@ -19,6 +19,7 @@ from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tagged import TaggedPairs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
+from transformer_jax.data.trees import symbols
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.workers import Workers
 
@@ -53,12 +54,16 @@ def learn_tokenizer(data: DataConfig, *vocab_sizes: int) -> Tokenizer:
     return tokenizers.chosen(data.tokenizer, *vocab_sizes)
   corpus, kind = open_corpus(data, data.train), data.pieces.value
   tags = corpus.tags if isinstance(corpus, TaggedPairs) else ()
+  brackets = symbols(target for _, target in corpus) if data.has_trees else ()
   if len(vocab_sizes) == 1:
-    return Tokenizer.learn((side for pair in corpus for side in pair), *vocab_sizes, kind=kind, whole=tags)
+    whole = [*tags, *brackets]
+    return Tokenizer.learn((side for pair in corpus for side in pair), *vocab_sizes, kind=kind, whole=whole)
   of_source, of_target = vocab_sizes
   key = "config.model.source_vocab_size"
   source = Tokenizer.learn((source for source, _ in corpus), of_source, kind=kind, whole=tags, key=key)
-  return TokenizerPair(source, Tokenizer.learn((target for _, target in corpus), of_target, kind=kind))
+  # Brackets and tags have all spaces of the targets. Any other text needs the space by itself.
+  whole = [" ", *brackets] if brackets else ()
+  return TokenizerPair(source, Tokenizer.learn((target for _, target in corpus), of_target, kind=kind, whole=whole))
 
 
 def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:

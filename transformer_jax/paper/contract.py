@@ -12,6 +12,7 @@ from transformer_jax.paper import (
   attention,
   decoding,
   embedding,
+  parsing,
   results,
   training,
   update,
@@ -24,7 +25,7 @@ def _section(statement: Statement) -> list[int]:
   return [int(number) for number in statement.section.split(".")]
 
 
-_THEMES = (architecture, attention, embedding, why_self_attention, training, update, decoding, results)
+_THEMES = (architecture, attention, embedding, why_self_attention, training, update, decoding, results, parsing)
 
 STATEMENTS = sorted((statement for theme in _THEMES for statement in theme.STATEMENTS), key=_section)
 

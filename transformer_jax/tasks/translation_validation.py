@@ -14,6 +14,7 @@ from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import one_line
 from transformer_jax.runtime.progress import COLUMNS, shortened
 from transformer_jax.tasks.evaluator import Evaluator
+from transformer_jax.tasks.parsing import score_outputs
 from transformer_jax.training.task import Task
 
 SAMPLES = 3
@@ -24,7 +25,7 @@ class TranslationValidation:
 
   Attributes:
     shown: as in `training.task.Validation`. The exact match is shown for numbers only: another text has more than one
-      right translation.
+      right translation. Of trees the F1 is shown.
     samples: a few sources with their translations and references, as lines of text.
   """
 
@@ -42,6 +43,8 @@ class TranslationValidation:
     self._exact = data.corpus is Corpus.NUMBERS
     exact = {"exact_match": "exact match {:.1%}"} if self._exact else {}
     self.shown: Mapping[str, str] = {"bleu": "BLEU {:.2f}", "chrf": "chrF {:.2f}"} | exact
+    if data.has_trees:
+      self.shown = {"f1": "F1 {:.2f}", "complete_match": "complete match {:.1f}"}
     if data.validation:
       self._evaluator = Evaluator(config, task, data.validation, tokenizer)
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
@@ -55,11 +58,15 @@ class TranslationValidation:
     if self._pairs:
       scores, translations = self.translate(params, self._pairs)
       line |= scores.to_dict() | {"samples": _kept(self._pairs, translations)}
+      if self._config.data.has_trees:
+        line |= score_outputs(self._pairs, translations).to_dict()
     return line
 
   def test(self, params: Params) -> str:
     """The scores of all translations of the test set, and the exact match of each group in it, in words."""
     scores, translations = self.translate(params, self._test)
+    if self._config.data.has_trees:
+      return str(score_outputs(self._test, translations))
     if not self._exact:
       return scores.describe(exact_match=False)
     references = [reference for _, reference in self._test]
