@@ -184,3 +184,12 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
   assert encoded(pairs, Seen(), ROW_LENGTH, report) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
   assert report.missing() == [f"40 pairs skipped, longer than {ROW_LENGTH} tokens (the longest has 65,537)"]
   assert (1 << 16) <= max(seen) < 2 << 16
+
+
+def test_windows_have_8192_pairs():
+  """The number is part of the format: rows of another one would be other rows."""
+  pairs = [(np.full(3, 5), np.full(3, 5))] * 8192 + [(np.full(2, 7), np.full(2, 7))] * 5
+  whole = np.concatenate(list(packing.pack(pairs, 7, np.uint16)))
+  first = np.concatenate(list(packing.pack(pairs[:8192], 7, np.uint16)))
+  np.testing.assert_array_equal(whole[: len(first)], first)
+  assert np.all(whole[: len(first), 0] != 7) and np.any(whole[len(first) :, 0] == 7)

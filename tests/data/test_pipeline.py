@@ -391,3 +391,11 @@ def test_a_registered_corpus_is_packed_by_several_processes_too(data, monkeypatc
   pairs[200] = ("half \ud800", "a")
   with pytest.raises(InputError, match="half of a surrogate pair"):
     rows_by(data, tokenizer, cores, 1 << 14, monkeypatch, tmp_path)
+
+
+def test_a_batch_is_described_by_its_first_rows():
+  rows = np.zeros((20, 4, 5), np.uint16)
+  packed = PackedRows(rows, PackingReport(), "")
+  few, many = Batches(packed, 8, 1), Batches(packed, 11, 1)
+  assert few.describe(0) == "rows " + ", ".join(map(str, few.rows_of(0)))
+  assert many.describe(0) == "rows " + ", ".join(map(str, many.rows_of(0)[:8])) + " and 3 more"

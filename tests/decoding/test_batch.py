@@ -155,3 +155,7 @@ def test_patience_gives_complete_translations_that_are_not_better(model, params,
   assert (hastier.scores[:7, 0] <= hasty.scores[:7, 0]).all()
   assert (hasty.scores[:7, 0] <= patient.scores[:7, 0]).all()
   assert (hastier.scores[:7, 0] < patient.scores[:7, 0]).any()
+
+
+def test_bytes_of_arrays():
+  assert batch._bytes({"a": np.zeros((3, 5), np.float32), "b": np.zeros(7, np.int8)}) == 3 * 5 * 4 + 7

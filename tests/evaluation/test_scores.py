@@ -1,5 +1,6 @@
 """Scores against sacreBLEU's own command-line functions, and known cases."""
 
+import dataclasses
 import json
 import logging
 
@@ -7,7 +8,7 @@ import pytest
 import sacrebleu
 
 from transformer_jax.config import EvaluateConfig
-from transformer_jax.evaluation import report
+from transformer_jax.evaluation import bootstrap, report, scores
 from transformer_jax.evaluation.scores import check_tokenization, exact_match_by_group, score
 from transformer_jax.runtime.errors import InputError
 
@@ -86,3 +87,20 @@ def test_warns_of_tokenized_text_where_asked(caplog):
     assert not caplog.records
     score(tokenized, tokenized, warn_if_tokenized=True)
   assert "tokenized period" in caplog.text
+
+
+def test_moses_signs_are_not_escaped():
+  assert scores._moses_tokenizer()("Haus & Hof <b>, Hof") == "Haus & Hof < b > , Hof"
+
+
+def test_scores_cannot_be_changed():
+  with pytest.raises(dataclasses.FrozenInstanceError):
+    score(["a"], ["a"]).bleu = 99.0  # type: ignore[misc]
+
+
+def test_case_counts_in_a_bootstrap_unless_it_is_told_not_to():
+  systems, references = [["A b c d"], ["a b c d"]], ["a b c d"]
+  first, second = bootstrap.resampled(systems, references, resamples=3)["bleu"]
+  assert first.score < 99 < second.score
+  first, second = bootstrap.resampled(systems, references, lowercase=True, resamples=3)["bleu"]
+  assert first.score == second.score > 99

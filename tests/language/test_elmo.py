@@ -146,3 +146,8 @@ def test_features_are_those_of_the_last_checkpoint(tmp_path):
   assert loaded.step == 0 and found.shape[0] == 3 and found.shape[2] == 2 * MODEL
   np.testing.assert_array_equal(found, direct.layers("dada abba"))
   np.testing.assert_allclose(loaded.features("dada abba"), found.mean(axis=0), rtol=1e-5, atol=1e-6)
+
+
+def test_gamma_is_1_unless_it_is_given():
+  found = mix(jnp.arange(6.0).reshape(3, 2), jnp.zeros(3))
+  np.testing.assert_allclose(found, [2.0, 3.0], rtol=1e-6)

@@ -4,10 +4,10 @@ import numpy as np
 import optax
 import pytest
 
-from transformer_jax.config import Config, TrainConfig
+from transformer_jax.config import Config, Optimizer, TrainConfig
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
-from transformer_jax.training.optimizer import moving_average, optimizer
+from transformer_jax.training.optimizer import moving_average, optimizer, updates_made
 
 
 def test_adam_with_the_schedule():
@@ -51,3 +51,13 @@ def test_a_slow_moving_average_does_not_lose_its_rate_to_rounding():
   """1 - 0.99999 has two digits in float32."""
   average = moving_average(0.99999, {"weights": np.zeros(7, np.float32)}, {"weights": np.ones(7, np.float32)}, 10**8)
   np.testing.assert_allclose(average["weights"], 1e-5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"clip_norm": 0.5}, {"clip_norm": 0.5, "optimizer": Optimizer.ADAMW}])
+def test_updates_are_counted_with_any_options(options):
+  update = optimizer(Config(train=TrainConfig(**options)))
+  params = {"weights": jnp.ones((5, 7))}
+  state = update.init(params)
+  for count in range(3):
+    assert updates_made(state) == count
+    _, state = update.update(params, state, params)
