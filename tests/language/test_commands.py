@@ -190,6 +190,12 @@ def test_no_more_than_there_is_room_for(gpt_run, capfdbinary):
     generator.generate("ein zwei " * 16)
 
 
+def test_without_a_table_of_positions_there_is_room_for_any_text(gpt_run, monkeypatch):
+  generator = Generator.load(gpt_run)
+  monkeypatch.setattr(type(generator.config.model), "most_positions", None)
+  assert (generator._fitting(3, None), generator._fitting(3, 200)) == (3 + 128, 203)
+
+
 def test_a_text_longer_than_any_of_the_training_is_warned_of(gpt_run):
   generator, said = Generator.load(gpt_run), []
   generator.config.data.row_length = 5

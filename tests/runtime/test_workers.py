@@ -99,8 +99,9 @@ def test_without_processes_the_work_is_done_here(monkeypatch):
 def test_no_process_outlives_the_one_that_started_it(number):
   """A script without a guard for its main part, which writes the processes and is ended while they work."""
   script = f"""
-    import time
+    import signal, time
     from transformer_jax.runtime import workers
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores it
     workers._ALONE = 0
     with workers.Workers(2) as some:
       for process in some.map(eval, 5 * ["{PROCESS}"]):
