@@ -1,0 +1,146 @@
+"""One change at a time, on Multi30k: the rows of Table 3 at this size, and the recipes of docs/recipes.md.
+
+    taskset -c 0 python benchmarks/ablations.py --data DIR --runs DIR [--only NAME ...] [--seeds 2] [--output DIR]
+
+Each row is configs/multi30k.py with one thing changed. A row of the group "table3" changes what a row of the paper
+changes, by the same factor where the sizes allow. DIR has what benchmarks/multi30k.py asks for. Other flags are keys of
+every config, as in --model.dtype=bfloat16.
+
+The row `base` is timed first (`timed_runs.py`). All rows make as many updates as `base` makes in --minutes, because all
+rows of Table 3 make equally many steps. So a larger model takes longer. The same command resumes after a stop, also in
+the middle of a run. It repeats no run that OUTPUT has, even on another machine. OUTPUT gets a JSON file and the translations of
+each run, and `table3.md` and `recipes.md` of all finished runs. There "difference" is the mean BLEU less that of `base`
+with the same seeds, and p is the p-value of a paired bootstrap over the translations of these seeds together.
+"""
+
+import argparse
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import multi30k
+import report
+import timed_runs
+from etils import epath
+from timed_runs import Model
+
+from transformer_jax.data.text import lines_of
+from transformer_jax.evaluation import bootstrap
+from transformer_jax.paper.table3 import ROWS as PAPER
+
+BASE = "base"
+CONFIG = "multi30k.py"
+# Name -> the keys that change, and the paper's row that changes the same.
+TABLE3: dict[str, tuple[tuple[str, ...], str]] = {
+  "A-h1": (("model.num_heads=1",), "A-h1"),
+  "A-h16": (("model.num_heads=16",), "A-h32"),
+  "B-dk8": (("model.d_k=8",), "B-dk16"),
+  "C-N2": (("model.num_layers=2",), "C-N4"),
+  "C-N6": (("model.num_layers=6",), "C-N8"),
+  "C-d64": (("model.d_model=64",), "C-d256"),
+  "C-d256": (("model.d_model=256",), "C-d1024"),
+  "C-dff512": (("model.d_ff=512",), "C-dff4096"),
+  "D-drop0.0": (("model.dropout=0.0",), "D-drop0.0"),
+  "D-drop0.4": (("model.dropout=0.4",), "D-drop0.2"),
+  "D-ls0.0": (("train.label_smoothing=0.0",), "D-ls0.0"),
+  "E-learned": (("model.learned_positions=true",), "E-learned"),
+}
+RECIPES: dict[str, tuple[str, ...]] = {
+  "bpe-dropout": ("data.bpe_dropout=0.1",),
+  "unigram": ("data.pieces=unigram", "data.unigram_alpha=0.2"),
+  "adamw": ("train.optimizer=adamw", "train.weight_decay=0.01"),
+  "cosine": ("train.schedule=cosine",),
+  "linear": ("train.schedule=linear",),
+  "clip": ("train.clip_norm=1",),
+  "deep-shallow": ("model.encoder_layers=6", "model.decoder_layers=2"),
+}
+
+
+def models(seeds: int) -> dict[str, Model]:
+  """All rows, `base` first."""
+  changes = {BASE: (), **{name: keys for name, (keys, _) in TABLE3.items()}, **RECIPES}
+  return {name: Model(seeds, CONFIG, keys) for name, keys in changes.items()}
+
+
+def main() -> None:
+  args, keys = parse()
+  timed_runs.end_children()
+  output = Path(args.output)
+  sweep = timed_runs.Sweep(models(args.seeds), args.data, Path(args.runs), output, args.minutes, keys)
+  seconds = timed_runs.seconds_of(sweep, [BASE])[BASE]
+  results = timed_runs.make(sweep, args.only, dict.fromkeys(sweep.models, seconds))
+  reference = lines(Path(multi30k.files(args.data, timed_runs.TEST)[1]))
+  write(results, {translated.stem: lines(translated) for translated in output.glob("*.de")}, reference, output)
+
+
+def parse() -> tuple[argparse.Namespace, list[str]]:
+  names = list(models(1))
+  parser = argparse.ArgumentParser(description="One change at a time, on Multi30k.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--data", required=True, metavar="DIR", help="with tok_train, tok_val and tok_test_2016_flickr")
+  add("--runs", required=True, metavar="DIR", help="where the run folders are made, or found")
+  add("--minutes", type=float, default=20.0, metavar="M", help="of updates of `base` (default 20)")
+  add("--only", nargs="+", choices=names, default=names, metavar="NAME", help="such as base A-h1 (default all)")
+  add("--seeds", type=int, default=2, metavar="N", help="of each row (default 2)")
+  add("--output", default="docs/results/ablations", metavar="DIR", help="(default docs/results/ablations)")
+  args, rest = parser.parse_known_args()
+  return args, multi30k.overrides(parser, rest)
+
+
+def lines(path: Path) -> list[str]:
+  return list(lines_of(epath.Path(path)))
+
+
+def write(
+  results: Sequence[dict[str, Any]], translations: Mapping[str, list[str]], reference: list[str], output: Path
+) -> None:
+  """Writes the two tables of all finished runs.
+
+  Args:
+    results: the results of each run, as `timed_runs.make` returns them.
+    translations: NAME-SEED -> the translations of that run.
+    reference: the references of the test set.
+    output: the folder.
+  """
+  by_name = {name: [result for result in results if result["model"] == name] for name in models(1)}
+  for title, names in (("table3", TABLE3), ("recipes", RECIPES)):
+    rows = [row(name, by_name, translations, reference) for name in (BASE, *names) if by_name[name]]
+    (output / f"{title}.md").write_text(report.table(rows) + "\n")
+    print(report.table(rows))
+
+
+def row(
+  name: str,
+  by_name: Mapping[str, list[dict[str, Any]]],
+  translations: Mapping[str, list[str]],
+  reference: list[str],
+) -> dict[str, Any]:
+  """A row of a table: each seed, the means, and the comparison with `base`."""
+  found = by_name[name]
+  perplexities = [timed_runs.curve(result["metrics"])[1][-1] for result in found]
+  scores = {result["seed"]: bleu(result) for result in found}
+  base = {result["seed"]: bleu(result) for result in by_name[BASE]}
+  seeds = [seed for seed in scores if seed in base and name != BASE]
+  texts = [[line for seed in seeds for line in translations[f"{one}-{seed}"]] for one in (BASE, name)]
+  compared = bootstrap.resampled(texts, reference * len(seeds), tokenize="none", lowercase=True) if seeds else None
+  paper = PAPER[TABLE3[name][1]] if name in TABLE3 else None
+  return {
+    "row": name,
+    "change": ", ".join(models(1)[name].keys),
+    "parameters": f"{found[0]['parameters']['total']:,}",
+    "validation perplexity": ", ".join(f"{value:.2f}" for value in perplexities),
+    "BLEU of each seed": ", ".join(f"{value:.2f}" for value in scores.values()),
+    "mean BLEU": f"{statistics.mean(scores.values()):.2f}",
+    "difference": f"{statistics.mean(scores[seed] - base[seed] for seed in seeds):+.2f}" if seeds else "",
+    "p": f"{compared['bleu'][1].p_value:.3f}" if compared else "",
+    **({"paper's difference": f"{paper.bleu - PAPER[BASE].bleu:+.1f} ({TABLE3[name][1]})"} if paper else {}),
+  }
+
+
+def bleu(result: dict[str, Any]) -> float:
+  return result["test"]["scores"]["bleu"]["score"]
+
+
+if __name__ == "__main__":
+  main()
