@@ -8,9 +8,10 @@ every config, as in --model.dtype=bfloat16.
 
 The row `base` is timed first (`timed_runs.py`). All rows make as many updates as `base` makes in --minutes, because all
 rows of Table 3 make equally many steps. So a larger model takes longer. The same command resumes after a stop, also in
-the middle of a run. It repeats no run that OUTPUT has, even on another machine. OUTPUT gets a JSON file and the translations of
-each run, and `table3.md` and `recipes.md` of all finished runs. There "difference" is the mean BLEU less that of `base`
-with the same seeds, and p is the p-value of a paired bootstrap over the translations of these seeds together.
+the middle of a run. It repeats no run that OUTPUT has, even on another machine. OUTPUT gets a JSON file and the
+translations of each run, and `table3.md` and `recipes.md` of all finished runs. There "difference" is the mean BLEU
+less that of `base` with the same seeds, and p is the p-value of a paired bootstrap over the translations of these seeds
+together.
 """
 
 import argparse

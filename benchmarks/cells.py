@@ -9,9 +9,9 @@ of each model is chosen so that it has --parameters parameters, to within 2%.
 
 All models are first timed in turns (`timed_runs.py`); each run then makes as many updates as fit in --minutes on the
 cores that the program has: `taskset` gives it one. The same command resumes after a stop, also in the middle of a run,
-and repeats no run. The folder --runs keeps the runs and the results of each. OUTPUT gets `cells.json`, the table
-`cells.md` and the picture `cells.svg` of all finished runs. --only chooses runs, --quick takes tiny sizes to try the
-program.
+and repeats no run that OUTPUT has, even on another machine. OUTPUT gets a JSON file and the translations of each run,
+and `cells.json`, the table `cells.md` and the picture `cells.svg` of all finished runs. --only chooses runs, --quick
+takes tiny sizes to try the program.
 """
 
 import argparse
@@ -51,12 +51,10 @@ def main() -> None:
   widths = {(cell, layers): width(cell, layers, args.parameters, keys) for cell in KINDS for layers in LAYERS}
   print(report.table([size_row(*name, *found) for name, found in widths.items()]), flush=True)
   models = {f"{cell}-{layers}": model(cell, layers, found) for (cell, layers), (found, _) in widths.items()}
-  folder = Path(args.runs)
-  sweep = timed_runs.Sweep(models, args.data, folder, folder, args.minutes, keys)
+  output = Path(args.output)
+  sweep = timed_runs.Sweep(models, args.data, Path(args.runs), output, args.minutes, keys)
   results = timed_runs.make(sweep, args.only, timed_runs.seconds_of(sweep, args.only))
   rows = [row for name in models if (row := result_row(name, [r for r in results if r["model"] == name]))]
-  output = Path(args.output)
-  output.mkdir(parents=True, exist_ok=True)
   (output / "cells.md").write_text(report.table(rows) + "\n")
   draw(results, output / "cells.svg")
   shown = {"minutes": args.minutes, "keys": keys, "runs": [summary(result) for result in results]}
@@ -73,7 +71,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--parameters", type=int, metavar="N", help=f"of each model (default {PARAMETERS:,})")
   add("--only", nargs="+", choices=names, default=names, metavar="NAME", help="such as rnn-1 (default all)")
   add("--quick", action="store_true", help="tiny sizes, to try the program")
-  add("--output", default="docs/results", metavar="DIR", help="for results (default docs/results)")
+  add("--output", default="docs/results/cells", metavar="DIR", help="for results (default docs/results/cells)")
   args, rest = parser.parse_known_args()
   keys = [*(QUICK if args.quick else ()), *multi30k.overrides(parser, rest)]
   args.parameters = args.parameters or (QUICK_PARAMETERS if args.quick else PARAMETERS)

@@ -87,7 +87,7 @@ def side(name: str, config: Config, folder: Path) -> Side:
   values = serialization.to_dict(config)
   values["data"]["cache_dir"] = str(folder)
   (folder / "job.json").write_text(json.dumps({"config": values}))
-  return Side(name, sys.executable, "trainers/ours.py", folder, [str(config.data.row_length)])
+  return Side(name, sys.executable, "trainers/ours.py", folder, [str(config.data.row_length), config.model.dtype.value])
 
 
 def turn(side: Side) -> float:

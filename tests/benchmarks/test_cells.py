@@ -56,7 +56,8 @@ def result(cells, name, seed, perplexity, bleu):
 
 def test_finished_runs_are_not_repeated_and_a_row_has_both_seeds(cells, tmp_path, monkeypatch, capsys):
   pytest.importorskip("matplotlib", reason="the extra `benchmarks` installs it")
-  (tmp_path / "rnn-1-1.json").write_text(json.dumps(result(cells, "rnn-1", 1, 20.0, 10.0)))
+  (tmp_path / "out").mkdir()
+  (tmp_path / "out" / "rnn-1-1.json").write_text(json.dumps(result(cells, "rnn-1", 1, 20.0, 10.0)))
   made = []
 
   def whole(sweep, name, seed, keys):
