@@ -20,7 +20,7 @@ from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.choices import Choices
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 from transformer_jax.model.params import Params
-from transformer_jax.runtime import devices
+from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.runtime.errors import RunError
 
 # The sentences per slot that a device gets. The sentences in the queue are already encoded, which takes much memory if
@@ -151,7 +151,10 @@ class BucketedSearch:
           self._model, options, params, *batch, slots=slots, extra_length=self._extra, headroom=headroom
         )
 
-      self._functions[key] = devices.over_devices(search, out_axes=0, alone=True)
+      function = devices.over_devices(search, out_axes=0, alone=True)
+      if trace_cache.is_own(*getattr(self._model, "models", [self._model])):
+        function = trace_cache.kept(function, f"{self._model} {key} {self._extra}", Hypotheses(*Hypotheses._fields))
+      self._functions[key] = function
     return self._functions[key]
 
 

@@ -17,9 +17,12 @@ def use_compilation_cache() -> None:
 
   Each kind of processor has its own folder, as machines that cannot run each
   other's programs may share a home directory. If no folder can be written,
-  nothing is kept. `JAX_COMPILATION_CACHE_DIR` has precedence.
+  nothing is kept. `JAX_COMPILATION_CACHE_DIR` has precedence; then no traced
+  programs are kept (`trace_cache.py`).
   """
   import jax
+
+  from transformer_jax.runtime import trace_cache
 
   if jax.config.values["jax_compilation_cache_dir"] is not None:
     return
@@ -31,6 +34,7 @@ def use_compilation_cache() -> None:
     return
   jax.config.update("jax_compilation_cache_dir", str(folder))
   jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+  trace_cache.use(folder / "traced")
 
 
 def delete_damaged(folder: Path) -> None:

@@ -12,7 +12,7 @@ import optax
 from transformer_jax.config import Config, serialization
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.model.params import Params
-from transformer_jax.runtime import devices
+from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer, updates_made
 from transformer_jax.training.sums import Sums, joint_loss
 from transformer_jax.training.task import Task
@@ -77,10 +77,22 @@ def abstract_params(config: Config, task: Task) -> Params:
 
   Tracing a model takes longer than reading a small checkpoint, so it is traced once for each config.
   """
-  key = task, type(config.model), serialization.to_json(config)
+  text = serialization.to_json(config)
+  key = task, type(config.model), text
   if key not in _SHAPES:
-    _SHAPES[key] = jax.eval_shape(lambda: init_params(config, task))
+    _SHAPES[key] = _traced_shapes(config, task, text)
   return _SHAPES[key]
+
+
+def _traced_shapes(config: Config, task: Task, text: str) -> Params:
+  """The shapes and types of the parameters of the config with this text."""
+
+  def init() -> Params:
+    return init_params(config, task)
+
+  if trace_cache.is_own(config.model, task.init_params):
+    return trace_cache.kept_shapes(init, f"{task.init_params.__module__} {text}")
+  return jax.eval_shape(init)
 
 
 def init_state(config: Config, task: Task) -> TrainState:

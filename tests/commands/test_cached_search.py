@@ -1,0 +1,43 @@
+"""A search that an earlier process has traced, against one that is traced."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+TRANSLATE = """
+import json, sys
+import jax
+from transformer_jax.runtime import trace_cache
+trace_cache._UNCHANGED_SINCE = float("inf")
+from transformer_jax.runtime.compilation_cache import use_compilation_cache
+use_compilation_cache()
+from transformer_jax.decoding.translator import Translator
+translator = Translator.load(sys.argv[1])
+found = translator.translate(["7", "a 31", ""], return_scores=True, beam_size=3)
+print(json.dumps([(translation.text, translation.score) for translation in found]))
+"""
+
+
+@pytest.mark.long
+def test_a_cached_search_gives_the_bits_of_a_traced_one(tmp_path, workdir):
+  def start(cache):
+    own = {
+      "TRANSFORMER_JAX_CACHE": str(cache),
+      "JAX_PLATFORMS": "cpu",
+      "XLA_FLAGS": "",
+      "JAX_COMPILATION_CACHE_DIR": "",
+    }
+    environment = {key: value for key, value in {**os.environ, **own}.items() if value}
+    done = subprocess.run(
+      [sys.executable, "-c", TRANSLATE, str(workdir)], env=environment, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+  (tmp_path / "a file").write_text("")
+  without = start(tmp_path / "a file")
+  assert start(tmp_path / "cache") == without
+  assert len(list((tmp_path / "cache").glob("compiled/*/traced/*"))) == 2  # the parameters' shapes and a search
+  assert start(tmp_path / "cache") == without

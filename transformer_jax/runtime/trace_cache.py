@@ -1,0 +1,151 @@
+"""The cache of traced programs on disk, beside that of compiled ones.
+
+JAX looks a compiled program up by its lowered form. So a start has to trace and lower a program, only to read what was
+compiled before. This cache has the lowered form, as `jax.export` writes it. The name of an entry is the digest of all
+that tracing reads: the package's code, the versions of the libraries, JAX's settings, the devices, the shapes of the
+arguments, and a key that the caller gives. The folder is in the user's own cache, never in a run folder, which may be a
+stranger's.
+
+The code in memory must be that of the files. So nothing is read or written if a file of the package is younger than the
+process, or was changed in the minute before it.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import RunError
+from transformer_jax.runtime.files import write_atomically
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy")
+_UNCHANGED_SINCE = time.time() - 60
+_MOST = 200  # entries; the one that was not used for the longest time goes first
+_DIGEST = hashlib.sha256().digest_size
+
+_folder: Path | None = None
+
+
+def use(folder: Path | None) -> None:
+  """Keeps traced programs in this folder from now on; None keeps none, as before the first call."""
+  global _folder
+  _folder = folder
+
+
+def kept(function: Callable, key: str, result: Any) -> Callable:
+  """`function`, whose traced form is read from the disk if an earlier process has left it there.
+
+  Without a folder or with several devices this is `function` itself.
+
+  Args:
+    function: of arrays, compiled or not.
+    key: tells all that tracing reads besides what this file knows.
+    result: a tree with the structure of the result.
+  """
+  if _folder is None or devices.device_count() > 1:
+    return function
+  programs: dict[str, Callable] = {}
+
+  def call(*arguments: Any) -> Any:
+    leaves, structure = jax.tree.flatten(arguments)
+    shapes = f"{structure} {[(x.shape, x.dtype) for x in leaves]}"
+    if shapes not in programs:
+
+      def of_leaves(leaves: list[Any]) -> list[Any]:
+        return jax.tree.leaves(function(*jax.tree.unflatten(structure, leaves)))
+
+      programs[shapes] = _program(of_leaves, f"{key} {shapes}", leaves)
+    return jax.tree.unflatten(jax.tree.structure(result), programs[shapes](leaves))
+
+  return call
+
+
+def kept_shapes(function: Callable, key: str) -> Any:
+  """`jax.eval_shape(function)`, a tree of dictionaries, read from the disk if an earlier process has left it there."""
+  if (found := _read(key)) is not None:
+    shapes = json.loads(found)
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(*leaf), shapes, is_leaf=lambda x: isinstance(x, list))
+  shapes = jax.eval_shape(function)
+  _write(key, json.dumps(jax.tree.map(lambda x: [x.shape, x.dtype.name], shapes)).encode())
+  return shapes
+
+
+def is_own(*objects: Any) -> bool:
+  """Whether all functions and objects are of this package's modules, whose code is part of the digest."""
+  return all(getattr(each, "__module__", "").split(".")[0] == __name__.split(".")[0] for each in objects)
+
+
+def _program(function: Callable, key: str, leaves: list[Any]) -> Callable:
+  """The compiled function of a list of arrays, which returns a list."""
+  from jax import export
+
+  if (found := _read(key)) is not None:
+    return jax.jit(export.deserialize(bytearray(found)).call)
+  exported = export.export(jax.jit(function))(leaves)
+  _write(key, bytes(exported.serialize()))
+  return jax.jit(exported.call)
+
+
+def _read(key: str) -> bytes | None:
+  """What an earlier process wrote under this key; None if there is nothing, or it is damaged."""
+  if (path := _path(key)) is None:
+    return None
+  try:
+    content = path.read_bytes()
+    os.utime(path)  # it was used
+  except OSError:
+    return None
+  found = content[_DIGEST:]
+  return found if content[:_DIGEST] == hashlib.sha256(found).digest() else None
+
+
+def _write(key: str, content: bytes) -> None:
+  """Keeps `content` under this key, if it can be kept."""
+  if (path := _path(key)) is None:
+    return
+  try:
+    path.parent.mkdir(exist_ok=True)
+    write_atomically(path, hashlib.sha256(content).digest() + content)
+    for old in sorted(path.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)[_MOST:]:
+      old.unlink(missing_ok=True)
+  except (OSError, RunError):  # a full disk, or another process deletes the same entry
+    pass
+
+
+def _path(key: str) -> Path | None:
+  """The file of an entry; None if nothing is kept."""
+  if _folder is None or any(file.stat().st_mtime > _UNCHANGED_SINCE for file in _files()):
+    return None
+  return _folder / hashlib.sha256(f"{_surroundings()} {key}".encode()).hexdigest()
+
+
+def _surroundings() -> str:
+  """What every trace depends on."""
+  versions = sys.version, [metadata.version(name) for name in _LIBRARIES]
+  settings = sorted(jax.config.values.items()), os.environ.get("XLA_FLAGS")
+  memory = devices.memory(), devices.at_a_time()  # the search refuses what needs more
+  return repr((_code(), versions, settings, devices.describe(), memory))
+
+
+@functools.cache
+def _files() -> list[Path]:
+  return sorted(_PACKAGE.rglob("*.py"))
+
+
+@functools.cache
+def _code() -> str:
+  """The digest of the package's files."""
+  digest = hashlib.sha256()
+  for file in _files():
+    digest.update(f"{file.relative_to(_PACKAGE)}\0".encode() + file.read_bytes() + b"\0")
+  return digest.hexdigest()
