@@ -116,3 +116,14 @@ def test_a_long_text_is_cut_to_its_columns():
   assert shortened("more than ten", 10) == "more th..."
   assert shortened("셋넷다섯여섯", 10) == "셋넷다..."  # two columns each
   assert shortened("two\nlines", 80) == "two lines"
+
+
+def test_a_long_line_is_wrapped_unless_it_is_to_be_copied(capsys):
+  command = "  transformer-jax translate --workdir " + "a-folder/" * 9 + "run < FILE"
+  path = "/" + "a-folder/" * 9 + "run"
+  say(f"{'ten words ' * 10}and {path} end\ntry it:\n{command}")
+  lines = capsys.readouterr().err.split("\n")
+  first, second, third, *rest = lines
+  assert max(len(first), len(second)) <= 80 and first.startswith("ten words") and second.startswith("  ten words")
+  assert f"{first} {second.strip()}" == f"{'ten words ' * 10}and" and third == f"  {path}"
+  assert rest == ["  end", "try it:", command, ""]

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -29,11 +30,20 @@ def mute() -> None:
 
 
 def say(text: str) -> None:
-  """Writes text to stderr, above the progress bar if there is one."""
+  """Writes text to stderr, above the progress bar if there is one.
+
+  Long lines are wrapped, except indented ones: those are paths and commands, to be copied.
+  """
   if _muted:
     return
-  tqdm.write(text, file=sys.stderr)
+  tqdm.write("\n".join(map(_wrapped, text.split("\n"))), file=sys.stderr)
   sys.stderr.flush()
+
+
+def _wrapped(line: str) -> str:
+  if len(line) <= COLUMNS or line.startswith(" "):
+    return line
+  return textwrap.fill(line, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def print_above(text: str) -> None:
