@@ -32,17 +32,20 @@ def mute() -> None:
 def say(text: str) -> None:
   """Writes text to stderr, above the progress bar if there is one.
 
-  Long lines are wrapped, except indented ones: those are paths and commands, to be copied.
+  A terminal gets it `wrapped`. In a file each message stays on one line, so that `grep` finds it.
   """
   if _muted:
     return
-  tqdm.write("\n".join(map(_wrapped, text.split("\n"))), file=sys.stderr)
+  tqdm.write(wrapped(text) if sys.stderr.isatty() else text, file=sys.stderr)
   sys.stderr.flush()
 
 
-def _wrapped(line: str) -> str:
-  if len(line) <= COLUMNS or line.startswith(" "):
-    return line
+def wrapped(text: str) -> str:
+  """The text with its lines wrapped to 80 columns, except indented ones: those are paths and commands, to be copied."""
+  return "\n".join(line if line.startswith(" ") else _fill(line) for line in text.split("\n"))
+
+
+def _fill(line: str) -> str:
   return textwrap.fill(line, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
