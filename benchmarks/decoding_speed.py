@@ -207,9 +207,7 @@ def prepare(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Token
     if PEERS[name].exported:
       export(run, folder / name, **PEERS[name].exported)
   config, params, tokenizer, _ = run.model("translate")
-  lines = list(lines_of(epath.Path(args.data)))
-  if args.sentences < len(lines):  # at random: every second line of a file may be unlike the others
-    lines = [lines[i] for i in sorted(random.Random(0).sample(range(len(lines)), args.sentences))]
+  lines = chosen_lines(args)
   sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(lines)]
   longest = max(map(len, sources))
   if longest > config.decode.max_source_length or not all(line.strip() for line in lines):
@@ -236,6 +234,15 @@ def prepare(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Token
   }
   (folder / "job.json").write_text(json.dumps(job))
   return tokenizer, job
+
+
+def chosen_lines(args: argparse.Namespace) -> list[str]:
+  """The sentences to translate: as many of the file as --sentences says, in their order."""
+  lines = list(lines_of(epath.Path(args.data)))
+  if args.sentences >= len(lines):
+    return lines
+  # At random: every second line of a file may be unlike the others.
+  return [lines[i] for i in sorted(random.Random(0).sample(range(len(lines)), args.sentences))]
 
 
 def require_plain(config: Config, workdir: str) -> None:

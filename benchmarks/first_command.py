@@ -35,7 +35,7 @@ def main() -> None:
   for language in args.languages:
     for seed in args.seeds:
       for devices in args.devices:
-        whole(language, seed, devices, Path(args.runs), output, keys)
+        full_run(language, seed, devices, Path(args.runs), output, keys)
   results = [json.loads(path.read_text()) for path in sorted(output.glob("*-seed-*-devices-*.json"))]
   table = report.table([row(result) for result in results])
   (output / "table.md").write_text(table + "\n")
@@ -54,7 +54,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   return args, multi30k.overrides(parser, rest)
 
 
-def whole(language: str, seed: int, devices: int, runs: Path, output: Path, keys: list[str]) -> None:
+def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, keys: list[str]) -> None:
   """One run from its first update to its last translation; finished parts are not repeated."""
   name = f"{language}-seed-{seed}-devices-{devices}"
   done = output / f"{name}.json"

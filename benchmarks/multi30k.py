@@ -31,7 +31,7 @@ def main() -> None:
   args, keys = parse()
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
-  results = {seed: whole(seed, Path(args.runs) / f"seed-{seed}", args.data, keys, output) for seed in args.seeds}
+  results = {seed: full_run(seed, Path(args.runs) / f"seed-{seed}", args.data, keys, output) for seed in args.seeds}
   draw({seed: result["metrics"] for seed, result in results.items()}, output / "curve.svg")
   rows = [row(str(seed), result) for seed, result in results.items()]
   bleu = [line["test BLEU"] for line in rows]
@@ -57,7 +57,7 @@ def overrides(parser: argparse.ArgumentParser, rest: list[str]) -> list[str]:
   return [argument.removeprefix("--") for argument in rest]
 
 
-def whole(seed: int, run: Path, data: str, keys: list[str], output: Path) -> dict[str, Any]:
+def full_run(seed: int, run: Path, data: str, keys: list[str], output: Path) -> dict[str, Any]:
   """One seed, from training to the test set; finished parts are not repeated."""
   done = output / f"seed-{seed}.json"
   if done.exists():

@@ -44,8 +44,8 @@ def main() -> None:
       "first step, new run": functools.partial(starts.train, "new run"),
       "first translation, first": functools.partial(starts.translate, "first"),
       "first translation, cached": functools.partial(starts.translate, "cached"),
-      "--help": functools.partial(starts.whole, "--help", [sys.executable, "-m", "transformer_jax", "--help"]),
-      "import jax": functools.partial(starts.whole, "import jax", [sys.executable, "-c", "import jax"]),
+      "--help": functools.partial(starts.full_run, "--help", [sys.executable, "-m", "transformer_jax", "--help"]),
+      "import jax": functools.partial(starts.full_run, "import jax", [sys.executable, "-c", "import jax"]),
     }
     seconds = report.interleave(sides, args.rounds)
   report.finish("startup", [row(name, seconds, starts.programs) for name in sides], args.json)
@@ -103,7 +103,7 @@ class Starts:
       f"first translation, {kind}", "translation", command, lambda process: process.stdout.readline()
     )
 
-  def whole(self, name: str, command: list[str]) -> float:
+  def full_run(self, name: str, command: list[str]) -> float:
     """The seconds of the whole command."""
     return self._seconds(name, "training", command, lambda process: process.wait())
 

@@ -220,7 +220,7 @@ def _jacobians(model: nn.Module, params: Tree, source: jax.Array, target: jax.Ar
 
 
 def _largest_singular_value(matrix: np.ndarray) -> float:
-  """By the eigenvalues of A A^T, which take less time than all singular values."""
+  """The root of the largest eigenvalue of A A^T, which takes less time than all singular values."""
   matrix = matrix.astype(np.float64)
   return float(np.sqrt(np.linalg.eigvalsh(matrix @ matrix.T)[-1]))
 

@@ -87,7 +87,7 @@ def make(sweep: Sweep, chosen: Sequence[str], seconds: Mapping[str, float]) -> l
     if not done.exists():
       report.progress(f"{name}, seed {seed}")
       steps = max(1, round(60 * sweep.minutes / seconds[name]))
-      result = whole(sweep, name, seed, [*sweep.keys, f"train.steps={steps}"])
+      result = full_run(sweep, name, seed, [*sweep.keys, f"train.steps={steps}"])
       whole_file = done.with_suffix(".tmp")
       whole_file.write_text(json.dumps({**result, "seconds_of_an_update": seconds[name]}, indent=1) + "\n")
       whole_file.replace(done)
@@ -118,7 +118,7 @@ def flags(model: Model, seed: int, data: str, keys: list[str]) -> list[str]:
   return [f"--config={config}", *multi30k.flags(data, seed, [*SHORT, *model.keys, *keys])]
 
 
-def whole(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, Any]:
+def full_run(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, Any]:
   """One run, from its first update to its scores on the test set."""
   run = sweep.runs / f"{name}-{seed}"
   arguments = flags(sweep.models[name], seed, sweep.data, keys)

@@ -70,22 +70,26 @@ def get_config(which: str = "small") -> Config:
         evaluate=EvaluateConfig(every=100),
       )
     case "paper":
-      return Config(
-        data=text(512),
-        model=BERTConfig(),
-        train=TrainConfig(
-          steps=1_000_000,
-          batch_tokens=256 * 512,
-          warmup_steps=10_000,
-          peak_learning_rate=1e-4,
-          beta2=0.999,
-          epsilon=1e-6,
-          label_smoothing=0.0,
-        ),
-      )
+      return _paper()
   raise InputError(f"{which!r} is not a config of BERT; there are small, classify and paper")
 
 
 def text(row_length: int) -> DataConfig:
   """Files of paragraphs, yet to be named."""
   return DataConfig(corpus=Corpus.TEXT, document=Document.PARAGRAPH, train="", validation="", row_length=row_length)
+
+
+def _paper() -> Config:
+  return Config(
+    data=text(512),
+    model=BERTConfig(),
+    train=TrainConfig(
+      steps=1_000_000,
+      batch_tokens=256 * 512,
+      warmup_steps=10_000,
+      peak_learning_rate=1e-4,
+      beta2=0.999,
+      epsilon=1e-6,
+      label_smoothing=0.0,
+    ),
+  )

@@ -17,20 +17,7 @@ from transformer_jax.runtime.errors import InputError
 
 def get_config(size: str = "small") -> Config:
   if size == "paper":
-    # A batch is 64 rows of 512 tokens. The paper trains for 100 epochs of a corpus that is not available, so `steps`
-    # keeps its default here.
-    return Config(
-      data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=512),
-      model=GPTConfig(),
-      train=TrainConfig(
-        batch_tokens=64 * 512,
-        warmup_steps=2000,
-        peak_learning_rate=2.5e-4,
-        beta2=0.999,
-        epsilon=1e-8,
-        label_smoothing=0,
-      ),
-    )
+    return _paper()
   if size != "small":
     raise InputError(f"{size!r} is not a size; there are small and paper")
   return Config(
@@ -57,4 +44,21 @@ def get_config(size: str = "small") -> Config:
       save_every=500,
     ),
     evaluate=EvaluateConfig(every=500),
+  )
+
+
+def _paper() -> Config:
+  # A batch is 64 rows of 512 tokens. The paper trains for 100 epochs of a corpus that is not available, so `steps`
+  # keeps its default here.
+  return Config(
+    data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=512),
+    model=GPTConfig(),
+    train=TrainConfig(
+      batch_tokens=64 * 512,
+      warmup_steps=2000,
+      peak_learning_rate=2.5e-4,
+      beta2=0.999,
+      epsilon=1e-8,
+      label_smoothing=0,
+    ),
   )

@@ -89,7 +89,7 @@ def _mean(gradients: Any, tokens: Any) -> Any:
 
 
 def mean_of_devices(tree):
-  """Of (gradients, sums): the mean of the devices' mean gradients, times all tokens."""
+  """The mean of the devices' mean gradients, times all tokens, from (gradients, sums)."""
   if not isinstance(tree, tuple):
     return _SUM(tree)
   gradients, sums = tree

@@ -62,5 +62,19 @@ def test_config_keys_exist(page):
   assert not [f"{part}.{key}" for part, key in named if key not in parts[part]]
 
 
+def test_the_modules_that_the_changelog_names_exist():
+  """They are in the right column of the table; a name behind a module is one of its functions."""
+  [table] = re.findall(r"^### Modules.*?\n\n\|(.*?)\n\n", HISTORY.read_text(), re.MULTILINE | re.DOTALL)
+  named = [name for line in table.split("\n")[2:] for name in re.findall(r"`([\w.]+)`", line.split("|")[2])]
+  assert len(named) > 30 and not [name for name in named if not is_there(ROOT / "transformer_jax", *name.split("."))]
+
+
+def is_there(folder: Path, name: str, *others: str) -> bool:
+  if (folder / name).is_dir():
+    return not others or is_there(folder / name, *others)
+  module = folder / f"{name}.py"
+  return module.exists() and all(re.search(rf"^def {other}\(", module.read_text(), re.MULTILINE) for other in others)
+
+
 def test_the_readme_is_short():
   assert len((ROOT / "README.md").read_text().splitlines()) <= 100

@@ -3,22 +3,22 @@
 import doctest
 import importlib
 import pydoc
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import transformer_jax
 
-EXAMPLES = [
-  "data.tokenizer",
-  "decoding.beam_search",
-  "model.attention",
-  "model.masking",
-  "model.positional_encoding",
-  "paper.formulas",
-  "training.schedule",
-]
+PACKAGE = Path(transformer_jax.__file__).parent
+# The modules with examples in their docstrings.
+EXAMPLES = sorted(
+  ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+  for path in PACKAGE.rglob("*.py")
+  if re.search(r"^ +>>> ", path.read_text(), re.MULTILINE)
+)
 
 
 def test_help_shows_what_there_is():

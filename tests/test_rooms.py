@@ -92,7 +92,7 @@ def room_of(module: str) -> str:
 
 @functools.cache
 def graph() -> dict[str, set[str]]:
-  """Of each module those that it imports."""
+  """The modules that each module imports."""
   modules = {}
   for file in sorted(PACKAGE.rglob("*.py")):
     name = name_of(file)

@@ -97,7 +97,7 @@ def names() -> list[str]:
 
 
 def _names() -> Iterator[str]:
-  """As `names`. To look through the installed packages takes a while, so those come last."""
+  """Yields what `names` returns. The installed packages come last, because it takes a while to look through them."""
   yield from tuple(_FAMILIES)
   yield from (name for name in plugins.names(GROUP) if name not in _FAMILIES)
 

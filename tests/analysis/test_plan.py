@@ -118,7 +118,7 @@ def test_parts_of_a_recurrent_model():
 
 
 def test_operations_of_a_recurrent_model():
-  """By formula, forward: gates of 2 + 2 LSTMs, the projection to d_model and the output layer."""
+  """The formula of the forward pass: gates of 2 + 2 LSTMs, the projection to d_model and the output layer."""
   d, h, length = 38, 53, 31
   gates = 2 * 4 * h * ((d + h) + (h + h))
   forward = 13 * length * 2 * (gates + h * d + d * 997)

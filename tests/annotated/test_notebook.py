@@ -18,7 +18,7 @@ FOLDER = ROOT / "docs" / "annotated"
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["paper.md", "paper.ko.md"])
 def test_all_cells_run(page, tmp_path, tmp_path_factory):
-  """By the page's own command, on the devices that a user has. What one page compiles, the other finds."""
+  """The page's own command runs, on the devices that a user has. What one page compiles, the other finds."""
   cache = str(tmp_path_factory.getbasetemp() / "compiled")
   environment = os.environ | {"XLA_FLAGS": "", "JAX_COMPILATION_CACHE_DIR": cache}
   command = ["jupytext", "--to", "notebook", "--set-kernel", "python3", "--execute", str(FOLDER / page)]

@@ -60,11 +60,11 @@ def test_finished_runs_are_not_repeated_and_a_row_has_both_seeds(cells, tmp_path
   (tmp_path / "out" / "rnn-1-1.json").write_text(json.dumps(result(cells, "rnn-1", 1, 20.0, 10.0)))
   made = []
 
-  def whole(sweep, name, seed, keys):
+  def full_run(sweep, name, seed, keys):
     made.append(f"{name}-{seed}")
     return result(cells, name, seed, 30.0 if name == "rnn-1" else 8.0, 14.0)
 
-  monkeypatch.setattr(cells.timed_runs, "whole", whole)
+  monkeypatch.setattr(cells.timed_runs, "full_run", full_run)
   monkeypatch.setattr(cells.timed_runs.rates, "measured", lambda arguments, *rest: dict.fromkeys(arguments, 1.0))
   monkeypatch.setattr(cells, "width", lambda cell, layers, most, keys: (10 * layers, most))
   flags = ["--data=data", f"--runs={tmp_path}", "--quick", "--minutes=0.5", f"--output={tmp_path / 'out'}"]

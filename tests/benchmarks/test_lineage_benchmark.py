@@ -60,7 +60,7 @@ def test_results_of_other_settings_or_rates_are_refused(lineage, timed_runs, tmp
 
 
 def test_an_update_takes_the_first_ones_time_times_the_median_ratio(lineage, tmp_path):
-  """Of rounds of which the third met a machine half as quick."""
+  """The rounds are those of a machine that was half as quick in the third."""
   rates, file = sys.modules["rates"], tmp_path / "rates.json"
   rounds = {"plain": [1.0, 2.0, 4.0], "transformer": [1.5, 2.0, 8.0]}
   file.write_text(json.dumps({"keys": [], "seconds_of_an_update": rounds}))

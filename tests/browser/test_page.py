@@ -89,7 +89,7 @@ def test_a_word_that_is_pointed_at_shades_those_that_it_looks_at(page):
 
 
 def test_the_keyboard_reaches_everything(page):
-  """From the text on, by Tab alone; the arrow keys move inside a group."""
+  """Tab alone leads from the text to everything; the arrow keys move inside a group."""
   type_sentence(page, "one two three")
   wait(page, lambda: len(texts(page, "#keys button")) == 3)
   reached = []

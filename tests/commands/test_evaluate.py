@@ -115,7 +115,7 @@ def test_scores_that_fail_cost_no_translations(run, translator, workdir, files, 
 
 
 def test_a_reference_that_can_be_read_once(run, files):
-  """As a shell's <(...) is."""
+  """Such a reference is a shell's <(...)."""
   for option in ("--source", "--compare"):
     pipe = files / f"pipe{option}"
     os.mkfifo(pipe)

@@ -29,7 +29,7 @@ def workdir(tmp_path_factory):
     model=ModelConfig(vocab_size=312, num_layers=1, d_model=8, d_ff=13, num_heads=2),
     decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
   )
-  tokenizer = Tokenizer.learn([*SENTENCES, *targets], 312, whole=symbols(targets))
+  tokenizer = Tokenizer.learn([*SENTENCES, *targets], 312, symbols=symbols(targets))
   folder = tmp_path_factory.mktemp("run")
   save_run(folder, config, tokenizer, steps=[0])
   return folder

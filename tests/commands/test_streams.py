@@ -97,7 +97,7 @@ def test_output_without_a_reader_is_a_broken_pipe(pipe):
 
 
 def test_a_descriptor_that_does_not_wait_is_waited_for(pipe):
-  """As another program can make one that it shares with us."""
+  """Another program can make a descriptor like this that it shares with us."""
   for end in pipe:
     os.set_blocking(end, False)
   lines, content = Lines(pipe[0]), [f"{'x' * 70_000}{i}\n" for i in range(3)]

@@ -153,7 +153,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence(run, translator, workdir,
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 def test_a_full_disk_behind_standard_error_costs_no_translation(workdir):
-  """Of a long line it is said that it is translated in parts."""
+  """The lost message says that a long line is translated in parts."""
   program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", workdir]
   lines = text(["abc", "abc " * 50, "de"]).encode()
   expected = subprocess.run(program, input=lines, capture_output=True, check=True)
@@ -193,7 +193,7 @@ def process(workdir):
 
 @pytest.mark.long
 def test_a_reader_that_leaves_is_no_error(process):
-  """As in `| head -1`."""
+  """The reader is like `| head -1`."""
   process.stdout.close()
   process.stdout = None
   _, err = process.communicate("abc \N{SNOWMAN}\n".encode())

@@ -21,7 +21,7 @@ def learned(**options):
 
 TOKENIZERS = {
   "bpe": lambda: learned(),
-  "with tags": lambda: learned(whole=["<2de>", "rid", "!"]),
+  "with tags": lambda: learned(symbols=["<2de>", "rid", "!"]),
   "unigram": lambda: learned(kind="unigram", vocab_size=290),
 }
 

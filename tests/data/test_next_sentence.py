@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_jax.data import next_sentence
-from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS, next_sentence_rows
+from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import CLS, SEP
 
@@ -26,10 +26,10 @@ def documents(count: int = 60) -> list[list[list[int]]]:
 
 def sides_of(row: np.ndarray) -> tuple[list[int], list[int]]:
   """The two texts of a row, with the signs around them checked."""
-  whole = row[TOKENS][row[SIDES] > 0].tolist()
-  first = row[TOKENS][row[SIDES] == 1].tolist()
+  whole = row[TOKENS][row[TOKEN_TYPES] > 0].tolist()
+  first = row[TOKENS][row[TOKEN_TYPES] == 1].tolist()
   assert whole[0] == CLS and whole[-1] == SEP and first[-1] == SEP
-  assert not np.any(row[TOKENS][len(whole) :]) and not np.any(row[SIDES][len(whole) :])
+  assert not np.any(row[TOKENS][len(whole) :]) and not np.any(row[TOKEN_TYPES][len(whole) :])
   return first[1:-1], whole[len(first) : -1]
 
 
@@ -62,7 +62,7 @@ def test_as_often_as_not_the_second_text_follows(longest):
 
 
 def test_every_token_is_in_a_row_as_itself_unless_it_was_cut(rows):
-  """As A, or as a B that follows: random ones come on top."""
+  """Each token is in an A or in a B that follows; random texts come on top."""
   own = [
     token
     for row, _ in rows

@@ -104,7 +104,7 @@ def test_a_tag_is_one_piece_and_temperature_is_for_training_alone(texts, tmp_pat
 
 
 def test_each_part_of_a_long_line_has_the_tag():
-  tokenizer = Tokenizer.learn(["abc abd bcd"] * 5, 270, whole=["<2de>"])
+  tokenizer = Tokenizer.learn(["abc abd bcd"] * 5, 270, symbols=["<2de>"])
   text, warnings = "<2de> " + "abc abd. " * 9, []
   [found], error = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, tagged=True)
   decoded = [tokenizer.decode(tokens) for tokens in found]

@@ -12,7 +12,7 @@ def without_spaces(text):
 
 
 def bytes_and_start(text):
-  """As a tokenizer counts that has no pieces but bytes."""
+  """The count of a tokenizer that has no pieces but bytes."""
   return len(text.encode()) + 1
 
 

@@ -33,7 +33,7 @@ class Toy:
     return toy
 
   def log_probs(self, sentence, tokens):
-    """Of the next token, after these."""
+    """The log-probabilities of the next token after these."""
     state = 0
     for position, token in enumerate([BOS, *tokens]):
       state = _next_state(self.states, state, position, token)

@@ -71,7 +71,7 @@ def run_of(name, folder):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-  """Of each name the folder of an exported run."""
+  """The folder of an exported run for each name."""
   folder = tmp_path_factory.mktemp("exported")
   for name in NAMES:
     export(run_of(name, folder / f"{name} run"), folder / name, format_of(name))

@@ -11,7 +11,7 @@ import pytest
 from tests.language import example
 from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS, next_sentence_rows
+from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.language.bert import BERT
 from transformer_jax.model.special_tokens import CLS, FIRST_PIECE, MASK, SEP
@@ -57,9 +57,9 @@ def test_losses_are_those_of_numpy(pre_norm, smoothing):
   masked_loss, next_loss, right = [], [], 0
   for number, row in enumerate(rows[:-2].astype(np.int64)):
     chosen = jax.tree.map(lambda x, number=number: np.asarray(x[number]), every)
-    end = int(np.sum(row[SIDES] > 0))
+    end = int(np.sum(row[TOKEN_TYPES] > 0))
     tokens = np.asarray(chosen.tokens)[:end]
-    logits, following = example.bert(model, float64(params), tokens, np.maximum(row[SIDES][:end] - 1, 0))
+    logits, following = example.bert(model, float64(params), tokens, np.maximum(row[TOKEN_TYPES][:end] - 1, 0))
     for place, target in zip(chosen.places[chosen.valid], chosen.targets[chosen.valid], strict=True):
       z = logits[int(place)]
       assert int(target) == row[TOKENS, int(place)]
@@ -78,7 +78,7 @@ def test_losses_are_those_of_numpy(pre_norm, smoothing):
 def test_masks_have_the_papers_frequencies():
   length, vocab_size, draws = 103, 1009, 3000
   row = np.zeros((3, length), np.int32)
-  row[TOKENS, :90], row[SIDES, :90] = np.arange(500, 590), 1
+  row[TOKENS, :90], row[TOKEN_TYPES, :90] = np.arange(500, 590), 1
   row[TOKENS, [0, 40, 89]] = CLS, SEP, SEP
   keys = jax.random.split(jax.random.key(0), draws)
   found = jax.jit(jax.vmap(lambda key: masked(jnp.array(row), key, vocab_size)))(keys)
@@ -105,7 +105,7 @@ def test_masks_have_the_papers_frequencies():
 @pytest.mark.parametrize("tokens", [0, 1, 2, 3, 13, 14])
 def test_how_many_are_predicted(tokens):
   row = np.zeros((3, 23), np.int32)
-  row[TOKENS, : tokens + 2], row[SIDES, : tokens + 2] = 9, 1
+  row[TOKENS, : tokens + 2], row[TOKEN_TYPES, : tokens + 2] = 9, 1
   row[TOKENS, 0], row[TOKENS, tokens + 1] = CLS, SEP
   may, count = jax.jit(predicted)(row)
   assert int(may.sum()) == tokens

@@ -50,7 +50,7 @@ def random_state(config: Config, task: Task, seed: int = 0) -> TrainState:
 
 
 def module_params(module: nn.Module, *args: Any, seed: int = 0, **kwargs: Any) -> Any:
-  """As `random_params`, of a module that is called with these arguments."""
+  """Random parameters of a module that is called with these arguments."""
   shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), *args, **kwargs))
   return _drawn(shapes["params"], seed)
 
@@ -85,5 +85,5 @@ def recorded_dropout(forward: Callable[[], object]) -> list[tuple[jax.Array, jax
 
 
 def dropout_shapes(forward: Callable[[], object]) -> list[tuple[int, ...]]:
-  """Of each active dropout, in their order; the pass is traced and not computed."""
+  """The shape of each active dropout, in their order; the pass is traced and not computed."""
   return [x.shape for x, _ in recorded_dropout(lambda: jax.eval_shape(forward))]

@@ -115,7 +115,7 @@ def test_weights_are_dropped_only_by_option(mask):
 
 
 def test_fused_attention_is_equation_1_and_has_its_gradients(mask):
-  """By the formula of `jax.nn`, which takes what cuDNN's kernel takes."""
+  """The formula of `jax.nn` takes what cuDNN's kernel takes."""
   rows = 3
   masks = np.stack([mask, ~mask, mask[::-1]])
   qkv = normal(1, rows, QUERY, HEADS, D_K), normal(2, rows, KEY, HEADS, D_K), normal(3, rows, KEY, HEADS, D_K)

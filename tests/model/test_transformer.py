@@ -174,7 +174,7 @@ def test_a_window_as_long_as_the_sequences_changes_nothing(inputs):
 
 
 def test_a_token_outside_the_window_changes_no_logit(inputs):
-  """Of one layer: what a target token changes are the next two positions of its segment."""
+  """In one layer a target token changes the next two positions of its segment."""
   apply, params = compiled(options(num_layers=1, attention_window=2))
   before = np.asarray(apply(params, inputs))
   for position in np.flatnonzero(TARGET_SEGMENTS):

@@ -128,7 +128,7 @@ def test_without_the_scale_many_gradients_are_nearly_gone(keys, scaled, unscaled
   query, key = (generator.standard_normal((n, samples, d_k), np.float32) for n in (1, keys))  # a sample is a head
 
   def largest(factor):
-    """Of each sample; it is on the diagonal, as y_j <= 1 - y_i."""
+    """The largest entry of each sample; it is on the diagonal, as y_j <= 1 - y_i."""
     y = np.asarray(attention_weights(np.float32(factor) * query, key, np.ones((1, keys), bool)))
     return np.max(y * (1 - y), axis=(1, 2))
 

@@ -105,7 +105,7 @@ def padded(rows: list[list[int]]) -> np.ndarray:
 
 
 def our_logits(config: Config, params: Params, sources: list[list[int]], targets: list[list[int]]) -> list[np.ndarray]:
-  """Of each pair, `[target, vocab]`."""
+  """Our logits of each pair, `[target, vocab]`."""
   model = Transformer(config.model)  # pyright: ignore
 
   @jax.jit
@@ -120,7 +120,7 @@ def our_logits(config: Config, params: Params, sources: list[list[int]], targets
 
 
 def log_probs(logits: list[np.ndarray], targets: list[list[int]]) -> list[np.ndarray]:
-  """Of each pair, the log-probability of each token of the target."""
+  """The log-probability of each token of the target, for each pair."""
   return [
     np.asarray(jax.nn.log_softmax(rows))[np.arange(len(target)), target]
     for rows, target in zip(logits, targets, strict=True)

@@ -12,12 +12,12 @@ Arrays = dict[str, np.ndarray]
 
 
 def gpt_weights(params: Params) -> Arrays:
-  """As a state of `OpenAIGPTLMHeadModel`."""
+  """The parameters as a state of `OpenAIGPTLMHeadModel`."""
   return _gpt(params, {"embedding": "tokens_embed.weight", "positions": "positions_embed.weight"})
 
 
 def gpt2_weights(params: Params) -> Arrays:
-  """As a state of `GPT2LMHeadModel`."""
+  """The parameters as a state of `GPT2LMHeadModel`."""
   norm = _norm(params["decoder"]["norm"], "transformer.ln_f.")
   return _gpt(params, {"embedding": "wte.weight", "positions": "wpe.weight"}) | norm
 
@@ -47,7 +47,7 @@ def _gpt(params: Params, tables: dict[str, str]) -> Arrays:
 
 
 def bert_weights(params: Params) -> Arrays:
-  """As a state of `BertForPreTraining`."""
+  """The parameters as a state of `BertForPreTraining`."""
   trunk = params["trunk"]
   result = {
     "bert.embeddings.word_embeddings.weight": np.asarray(trunk["embedding"]["table"]),

@@ -50,7 +50,7 @@ def load(folder):
 
 
 def their_logits(theirs, sources, targets):
-  """Of each pair, `[target, vocab]`."""
+  """Their logits of each pair, `[target, vocab]`."""
   rows = [torch.tensor(exported.padded(side)) for side in (sources, [[2, *target[:-1]] for target in targets])]
   with torch.inference_mode():
     logits = theirs(input_ids=rows[0], attention_mask=(rows[0] != PAD).long(), decoder_input_ids=rows[1]).logits

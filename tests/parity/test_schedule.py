@@ -14,7 +14,7 @@ transformers = required("transformers")
 
 
 def peer_rates(peak: float, warmup_steps: int, steps: int) -> list[float]:
-  """Of steps 1, 2 and so on; step 0 is theirs alone and has the rate 0."""
+  """The learning rates of steps 1, 2 and so on; step 0 is theirs alone and has the rate 0."""
   sgd = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=peak)
   schedule = transformers.get_inverse_sqrt_schedule(sgd, warmup_steps)
   rates = []

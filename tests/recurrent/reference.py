@@ -154,6 +154,6 @@ def bahdanau(config: BahdanauConfig, params: Params, source: Array, target: Arra
 
 
 def logits(config: AnyModelConfig, params: Params, source: Array, target: Array) -> Array:
-  """Of each token of the target, given the source and the tokens before it: `[target, vocab]`."""
+  """The logits of each token of the target, given the source and the tokens before it: `[target, vocab]`."""
   model: Any = {SequenceToSequenceConfig: seq2seq, LuongConfig: luong, BahdanauConfig: bahdanau}[type(config)]
   return np.array(model(config, params, source, target)) @ params["embedding"]["table"].T

@@ -41,7 +41,7 @@ def test_the_configs_are_what_their_names_say():
 
 @pytest.mark.parametrize("kind", ["gru", *long(kind for kind in KINDS if kind != "gru")])
 def test_they_differ_from_the_transformer_in_the_model_alone(kind):
-  """By 1% of its parameters at most; what the learning rate and dropout are, each model's docstring says."""
+  """The numbers of parameters differ by 1% at most; each docstring gives the learning rate and dropout."""
   ours, theirs = rnn.get_config(kind), multi30k.get_config()
   assert (ours.data, ours.evaluate, ours.decode) == (theirs.data, theirs.evaluate, theirs.decode)
   assert ours.train == dataclasses.replace(theirs.train, peak_learning_rate=ours.train.peak_learning_rate)

@@ -87,7 +87,7 @@ def test_a_layer_with_one_array_as_its_state(cell, step, reverse, begun):
 
 
 def test_a_gate_of_zeros_is_half_open():
-  """By hand: f = i = o = 1/2 and g = 0 halve the cell."""
+  """Computed by hand: f = i = o = 1/2 and g = 0 halve the cell."""
   layer = LSTM(INPUT, HIDDEN, Dtype.FLOAT32)
   params = {"kernel": jnp.zeros((INPUT, 28)), "recurrent": jnp.zeros((HIDDEN, 28)), "bias": jnp.zeros(28)}
   initial = State(jnp.ones((2, HIDDEN)), jnp.full((2, HIDDEN), 4.0))

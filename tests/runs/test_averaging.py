@@ -46,7 +46,7 @@ def state():
 
 @pytest.fixture(scope="module")
 def params_at(state):
-  """By step, parameters that have nothing to do with each other."""
+  """The parameters of each step, which have nothing to do with each other."""
   generator = np.random.default_rng(0)
 
   def different(x):

@@ -248,7 +248,7 @@ def older_sum(x):
 
 
 def params_read(folder):
-  return reading.newest_whole(folder, lambda step: restore.read_params(folder, CONFIG, step))
+  return reading.newest_intact(folder, lambda step: restore.read_params(folder, CONFIG, step))
 
 
 def test_a_negated_matrix_is_damage(state, two_steps, tmp_path, capfd):
@@ -296,7 +296,7 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read_is_no_damage(replacing, 
       raise replace()
     return step
 
-  assert reading.newest_whole(folder, read) == (5, 5)
+  assert reading.newest_intact(folder, read) == (5, 5)
   assert capfd.readouterr().err == ""
 
 
@@ -310,7 +310,7 @@ def test_an_older_best_one_is_not_taken_for_one_that_is_replaced(replacing, two_
       raise ValueError("a file is gone")
     return step
 
-  assert reading.newest_whole(folder, read) == (7, 7)
+  assert reading.newest_intact(folder, read) == (7, 7)
   assert capfd.readouterr().err == ""
 
 
@@ -322,7 +322,7 @@ def test_a_run_that_replaces_its_checkpoints_too_fast_is_not_called_damaged(repl
     raise replace()
 
   with pytest.raises(RunError, match=r"no checkpoint in .* could be read, as training replaces them before they are: "):
-    reading.newest_whole(folder, read)
+    reading.newest_intact(folder, read)
   assert capfd.readouterr().err == ""
 
 
@@ -342,7 +342,7 @@ def test_while_somebody_reads_nothing_is_deleted(state, tmp_path):
     assert steps_in(tmp_path) == [2, 3, 4]
   save(5)
   assert steps_in(tmp_path) == [5]
-  assert reading.newest_whole(folder, lambda step: (save(6), step)[1]) == (5, 5)
+  assert reading.newest_intact(folder, lambda step: (save(6), step)[1]) == (5, 5)
   assert steps_in(tmp_path) == [5, 6]
   checkpoints.close()
 

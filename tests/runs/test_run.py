@@ -154,5 +154,5 @@ def test_the_best_is_looked_for_again_where_training_replaces_it(folder, capfd):
       raise ValueError("a file is gone")
     return step
 
-  assert reading.newest_whole(folder, read, "best") == (13, 13)
+  assert reading.newest_intact(folder, read, "best") == (13, 13)
   assert capfd.readouterr().err == ""

@@ -281,7 +281,7 @@ class Bomb:
 
 
 def test_no_code_of_the_folder_is_run(original, workdir):
-  """As Python itself reports what it opens and runs: files with code in them are not even opened."""
+  """Python itself reports what it opens and runs: files with code in them are not even opened."""
   code = "raise SystemExit('code was run')"
   bomb = pickle.dumps(Bomb())
   step = workdir / "checkpoints" / "0"

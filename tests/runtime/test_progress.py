@@ -1,5 +1,6 @@
 """Progress where stderr is no terminal."""
 
+import sys
 import time
 
 from transformer_jax.runtime import progress
@@ -116,3 +117,18 @@ def test_a_long_text_is_cut_to_its_columns():
   assert shortened("more than ten", 10) == "more th..."
   assert shortened("셋넷다섯여섯", 10) == "셋넷다..."  # two columns each
   assert shortened("two\nlines", 80) == "two lines"
+
+
+def test_a_terminal_gets_long_lines_wrapped_unless_they_are_to_be_copied(capsys, monkeypatch):
+  command = "  transformer-jax translate --workdir " + "a-folder/" * 9 + "run < FILE"
+  path = "/" + "a-folder/" * 9 + "run"
+  text = f"{'ten words ' * 10}and {path} end\ntry it:\n{command}"
+  say(text)
+  assert capsys.readouterr().err == f"{text}\n"
+  monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+  say(text)
+  lines = capsys.readouterr().err.split("\n")
+  first, second, third, *rest = lines
+  assert max(len(first), len(second)) <= 80 and first.startswith("ten words") and second.startswith("  ten words")
+  assert f"{first} {second.strip()}" == f"{'ten words ' * 10}and" and third == f"  {path}"
+  assert rest == ["  end", "try it:", command, ""]

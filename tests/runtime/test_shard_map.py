@@ -21,7 +21,7 @@ from transformer_jax.training.step import eval_step, init_state, train_step
 
 
 def over_devices(function, *, out_axes: Any, donate_state=False, alone=False):
-  """As `devices.over_devices`."""
+  """The same as `devices.over_devices`, by `shard_map`."""
   mesh = Mesh(np.array(jax.local_devices() if alone else jax.devices()), (devices.AXIS,))
   by_axis = functools.partial(jax.tree.map, is_leaf=lambda axis: axis is None)
 

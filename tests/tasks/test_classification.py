@@ -12,7 +12,7 @@ from tests.language import example
 from tests.model.example import float64, random_params
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
-from transformer_jax.data.next_sentence import LABEL, SIDES, TOKENS
+from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.config import BERTClassifierConfig
@@ -51,19 +51,19 @@ def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):
     whole = [CLS, *tokenizer.encode(sentence)[: ROW_LENGTH - 2], SEP]
     padding = [0] * (ROW_LENGTH - len(whole))
     assert row[TOKENS].tolist() == whole + padding
-    assert row[SIDES].tolist() == [1] * len(whole) + padding
+    assert row[TOKEN_TYPES].tolist() == [1] * len(whole) + padding
   assert list(found.report.left_out.values()) == [1]
 
 
 def test_logits_are_those_of_numpy(tokenizer):
-  """Of a row with padding and of a full one; and the class that is named is the most probable."""
+  """The logits are those of a row with padding and of a full one; and the class that is named is the most probable."""
   params = random_params(CONFIG, classification.TASK)
   exact, sentences = float64(params), ["ab", "b" * 40, "", "ba", "aab b"]
   rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
   model, expected = registry.module(MODEL), []
   forward = jax.jit(lambda row: classification.logits(model, params, row, None))
   for row in rows:
-    tokens = row[TOKENS][row[SIDES] > 0]
+    tokens = row[TOKENS][row[TOKEN_TYPES] > 0]
     pooled = example.pooled(MODEL, exact["trunk"], tokens, np.zeros(len(tokens), int))
     expected.append(example.dense(exact["classifier"], pooled))
     np.testing.assert_allclose(forward(row), expected[-1], atol=1e-4)
@@ -82,7 +82,7 @@ def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
   rows[:, LABEL] = np.array(labels)[:, None]
   expected = 0.0
   for row, label in zip(rows, labels, strict=True):
-    tokens = row[TOKENS][row[SIDES] > 0]
+    tokens = row[TOKENS][row[TOKEN_TYPES] > 0]
     pooled = example.pooled(MODEL, float64(params["trunk"]), tokens, np.zeros(len(tokens), int))
     expected += formulas.cross_entropy(example.dense(float64(params["classifier"]), pooled)[None], [label], 0.3)
   sums = jax.jit(lambda rows: classification.batch_sums(config, params, rows, None))(rows)

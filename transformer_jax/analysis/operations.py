@@ -11,7 +11,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jax.extend.core import Jaxpr, JaxprEqn, Literal, jaxprs_in_params
+from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 
 _MATMULS = ("dot_general", "shared_matmul", "conv_general_dilated")
 
@@ -90,9 +90,9 @@ def sequential(jaxpr: Jaxpr) -> int:
 
 def _depths(jaxpr: Jaxpr, inputs: Sequence[int]) -> list[int]:
   """The length of the chain that ends in each output; `inputs` are the lengths of the chains before the inputs."""
-  known: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
+  known: dict[Var, int] = dict(zip(jaxpr.invars, inputs, strict=True))
 
-  def depth(atom: Any) -> int:
+  def depth(atom: Var | Literal) -> int:
     return 0 if isinstance(atom, Literal) else known.get(atom, 0)
 
   for equation in jaxpr.eqns:

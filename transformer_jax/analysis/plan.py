@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -20,8 +19,10 @@ from transformer_jax.analysis.activations import kept_bytes
 from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.model.config import AnyModelConfig, ModelConfig, Remat
+from transformer_jax.model.params import Params
 from transformer_jax.runs import init_from
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import JsonObject, PyTree
 from transformer_jax.training.chunked_loss import CHUNK
 from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.step import init_params, random_key
@@ -113,7 +114,7 @@ def memory(config: Config, devices: int = 1) -> Memory:
 
 
 def _recomputed_for_a_row(config: Config) -> int:
-  """The bytes of a row that the backward pass computes again at a time: one layer, or the weights of one attention."""
+  """The bytes that the backward pass computes again at a time for a row: one layer, or the weights of one attention."""
   model = config.model
   if not isinstance(model, ModelConfig) or model.remat is Remat.NONE:
     return 0
@@ -160,7 +161,7 @@ def _kept(config: Config, rows: int) -> int:
   batch = jax.ShapeDtypeStruct((rows, task.parts, config.data.row_length), pipeline.row_type(*config.model.vocab_sizes))
   keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))
 
-  def backward_of(params: Any, rows: jax.Array, keys: jax.Array) -> Any:
+  def backward_of(params: Params, rows: jax.Array, keys: jax.Array) -> PyTree:
     return jax.vjp(lambda params: task.batch_sums(config, params, rows, keys).loss, params)[1]
 
   return kept_bytes(jax.make_jaxpr(backward_of)(parameter_shapes(config.model), batch, keys).jaxpr)
@@ -184,15 +185,13 @@ def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   task = task_of(model)
   batch = jax.ShapeDtypeStruct((rows, task.parts, row_length), pipeline.row_type(*model.vocab_sizes))
 
-  def loss(params: Any, rows: jax.Array) -> jax.Array:
+  def loss(params: Params, rows: jax.Array) -> jax.Array:
     return joint_loss(task.batch_sums(config, params, rows, None), task.counts(config, rows))
 
   return operations.matmuls(jax.make_jaxpr(jax.grad(loss))(parameter_shapes(model), batch).jaxpr) // rows
 
 
-def build_report(
-  config: Config, devices: int = 1, rate: float | None = None, budget: int | None = None
-) -> dict[str, Any]:
+def build_report(config: Config, devices: int = 1, rate: float | None = None, budget: int | None = None) -> JsonObject:
   """The plan without the data, as JSON values.
 
   Args:
@@ -248,7 +247,7 @@ def _flags(config: Config) -> dict[str, int | str]:
   return flags | ({"model.remat": config.model.remat.value} if isinstance(config.model, ModelConfig) else {})
 
 
-def data(config: Config) -> dict[str, Any]:
+def data(config: Config) -> JsonObject:
   """The result of packing the training text, with the vocabulary that a run would begin with."""
   tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config))
   report = task_of(config.model).packed_rows(config, config.data.train, tokenizer).report
@@ -345,7 +344,7 @@ def gigabytes(size: float) -> str:
 
 
 @functools.cache
-def parameter_shapes(model: AnyModelConfig) -> Any:
+def parameter_shapes(model: AnyModelConfig) -> Params:
   """The tree of a model's parameters, with shapes and types in the place of arrays."""
   return jax.eval_shape(lambda: init_params(_for_shapes(model), task_of(model)))
 
@@ -362,5 +361,5 @@ def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: flo
   )
 
 
-def _bytes(tree: Any) -> int:
+def _bytes(tree: PyTree) -> int:
   return sum(leaf.size * np.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(tree))

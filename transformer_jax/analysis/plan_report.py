@@ -1,27 +1,27 @@
 """A plan as lines of text."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from transformer_jax.analysis.plan import gigabytes
+from transformer_jax.runtime.values import JsonObject
 
 # Table 2's training costs are device time: 8 P100 at 9.5 TFLOP/s, base for 12 hours and big for 3.5 days.
 _P100S, _P100_RATE = 8, 9.5e12
 _TABLE_2 = {"base": (3.3e18, 12.0), "big": (2.3e19, 84.0)}
 
 
-def text(plan: dict[str, Any]) -> str:
+def text(plan: JsonObject) -> str:
   """The output of `transformer-jax plan`, from the JSON values that it prints with --json."""
   return "\n".join([*_parameters(plan), *_memory(plan), *_operations(plan), *_time(plan), *_data(plan), *_fit(plan)])
 
 
-def _parameters(plan: dict[str, Any]) -> Iterator[str]:
+def _parameters(plan: JsonObject) -> Iterator[str]:
   yield "parameters"
   for part, count in plan["parameters"].items():
     yield f"  {part:<36} {count:>14,}"
 
 
-def _memory(plan: dict[str, Any]) -> Iterator[str]:
+def _memory(plan: JsonObject) -> Iterator[str]:
   memory = plan["memory"]
   rows = f"{memory['rows_at_a_time']} rows of {plan['row_length']} at a time"
   yield f"memory on each of {plan['devices']} devices, {rows}"
@@ -29,7 +29,7 @@ def _memory(plan: dict[str, Any]) -> Iterator[str]:
     yield f"  {part:<36} {gigabytes(memory[part]):>14}"
 
 
-def _operations(plan: dict[str, Any]) -> Iterator[str]:
+def _operations(plan: JsonObject) -> Iterator[str]:
   flops, steps = plan["flops"], plan["steps"]
   yield f"floating-point operations, of a step and of {steps:,} steps"
   yield f"  {'matmuls, padding included':<36} {flops['step']:>14.3g} {flops['recipe']:>10.3g}"
@@ -40,7 +40,7 @@ def _operations(plan: dict[str, Any]) -> Iterator[str]:
     yield f"  {hours:g} hours of {_P100S} P100 at 9.5 TFLOP/s, which is {_P100S * _P100_RATE * hours * 3600:.3g}"
 
 
-def _time(plan: dict[str, Any]) -> Iterator[str]:
+def _time(plan: JsonObject) -> Iterator[str]:
   if plan["time"]:
     time = plan["time"]
     yield f"time at {time['rate']:.3g} operations/s on each of {plan['devices']} devices"
@@ -48,7 +48,7 @@ def _time(plan: dict[str, Any]) -> Iterator[str]:
     yield f"  {'the whole run':<36} {time['recipe'] / 3600:>12,.2f} h"
 
 
-def _data(plan: dict[str, Any]) -> Iterator[str]:
+def _data(plan: JsonObject) -> Iterator[str]:
   data = plan["data"]
   if "not_measured" in data:
     yield f"data: not measured, {data['not_measured']}"
@@ -61,7 +61,7 @@ def _data(plan: dict[str, Any]) -> Iterator[str]:
   yield f"  {'epochs of the whole run':<36} {data['epochs']:>14,.1f}"
 
 
-def _fit(plan: dict[str, Any]) -> Iterator[str]:
+def _fit(plan: JsonObject) -> Iterator[str]:
   if plan["fit"]:
     fit = plan["fit"]
     yield f"the paper's batch in {gigabytes(fit['budget'])} on each device, of which it takes {gigabytes(fit['total'])}"

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from transformer_jax.commands.score import (
   add_score_arguments,
@@ -20,6 +20,7 @@ from transformer_jax.commands.search import add_search_arguments, load, search_o
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError, writing
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.values import JsonObject
 
 if TYPE_CHECKING:
   from etils import epath
@@ -139,7 +140,7 @@ def _print_f1(args: argparse.Namespace, references: "list[Tree]", outputs: list[
   return [*map(str, trees)]
 
 
-def _run_facts(args: argparse.Namespace, runs: "Sequence[Run]", translator: "Translator") -> dict[str, Any]:
+def _run_facts(args: argparse.Namespace, runs: "Sequence[Run]", translator: "Translator") -> JsonObject:
   """The parameters and the search options that made the translations; of an ensemble a list of each model's."""
   decode = translator.config.decode
   averaged = [

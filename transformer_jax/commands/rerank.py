@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from transformer_jax.commands.workdir import step_of
 from transformer_jax.runtime.errors import InputError, require_option
@@ -159,7 +159,7 @@ def _lines(name: str) -> Iterator[str]:
   return lines_of(epath.Path(name).expanduser())
 
 
-def _as_many(name: str, lists: Sequence[Any], n_best: str) -> list[str]:
+def _as_many(name: str, lists: Sequence[object], n_best: str) -> list[str]:
   """The lines of a file, which must have one for each sentence of the list."""
   lines = list(_lines(name))
   if len(lines) != len(lists):
@@ -182,7 +182,7 @@ def _read_weights(name: str) -> dict[str, float]:
   return found
 
 
-def _array(values: Any) -> "np.ndarray":
+def _array(values: object) -> "np.ndarray":
   import numpy as np
 
   return np.array(values, float)

@@ -79,12 +79,12 @@ def _served(args: argparse.Namespace) -> "Served":
   length_penalty = decode.length_penalty if args.length_penalty is None else args.length_penalty
   rest = {name: value for name, value in search_options(args).items() if name in ("patience", "batch_size")}
   translator.translate([], beam_size=beam_size, length_penalty=length_penalty, **rest)  # checks the flags
-  translate = functools.partial(translate_together, translator, rest)
+  translate = functools.partial(translate_batch, translator, rest)
   name = Path(str(run.path)).name
   return Served(name, translate, translator.attention, Decoder(), languages, beam_size, length_penalty)
 
 
-def translate_together(
+def translate_batch(
   translator: "Translator",
   rest: dict[str, Any],
   lines: Sequence[str],

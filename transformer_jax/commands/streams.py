@@ -12,16 +12,19 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TextIO, TypeVar
 
 from transformer_jax.data.text import LONGEST_LINE
 from transformer_jax.runtime.errors import InputError, writing
+
+Argument = TypeVar("Argument")
+Found = TypeVar("Found")
 
 _BLOCK = 1 << 16
 _IN_MEMORY = 1 << 24
 
 
-def descriptor(stream: Any, name: str) -> int:
+def descriptor(stream: TextIO | None, name: str) -> int:
   """The file descriptor of `sys.stdin` or `sys.stdout`.
 
   Raises:
@@ -76,7 +79,7 @@ class Lines:
     self._ended = not block
 
 
-def _if_ready(function: Callable[[int, Any], Any], descriptor: int, argument: Any) -> Any:
+def _if_ready(function: Callable[[int, Argument], Found], descriptor: int, argument: Argument) -> Found | None:
   """The result of `os.read` or `os.write`; None if a descriptor that another program made non-blocking is not ready."""
   try:
     return function(descriptor, argument)

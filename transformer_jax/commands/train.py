@@ -5,13 +5,14 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import keep_beside
 from transformer_jax.runtime.progress import doing, mute, say
+from transformer_jax.runtime.values import Json
 
 if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _train(
-  args: argparse.Namespace, config: Config | None, keys: Mapping[str, Any], workdir: str, cluster: Cluster
+  args: argparse.Namespace, config: Config | None, keys: Mapping[str, Json], workdir: str, cluster: Cluster
 ) -> None:
   with doing("loading JAX"):
     from absl import logging

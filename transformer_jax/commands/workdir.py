@@ -56,7 +56,7 @@ def run_to_restore(args: argparse.Namespace, command: str) -> "Run":
 
 
 def runs_to_restore(args: argparse.Namespace, command: str) -> "list[Run]":
-  """The run in each --workdir; otherwise as `run_to_restore`."""
+  """The run in each --workdir, as `run_to_restore` opens one."""
   from transformer_jax import registry, runs
   from transformer_jax.runtime import devices
   from transformer_jax.runtime.progress import say

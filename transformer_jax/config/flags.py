@@ -7,10 +7,10 @@ from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.runtime.errors import InputError, one_line
+from transformer_jax.runtime.values import Json, JsonObject
 from transformer_jax.runtime.wording import nearest
 
 DEFAULT = "numbers.py"  # the file of the package that is read without --config
@@ -18,7 +18,7 @@ DEFAULT = "numbers.py"  # the file of the package that is read without --config
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def read_keys(arguments: Sequence[str]) -> dict[str, Any]:
+def read_keys(arguments: Sequence[str]) -> JsonObject:
   """The keys and values that `--config.KEY=VALUE` or `--config.KEY VALUE` set.
 
   A boolean key needs no value: `--config.debug` is `--config.debug=true`.
@@ -42,7 +42,7 @@ def read_keys(arguments: Sequence[str]) -> dict[str, Any]:
   return values
 
 
-def read_config(given: str | None, keys: Mapping[str, Any]) -> Config:
+def read_config(given: str | None, keys: Mapping[str, Json]) -> Config:
   """The config of a file, with some keys changed.
 
   Args:

@@ -54,7 +54,7 @@ def _first_sentence(cls: type) -> str:
   return " ".join(inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0].split())
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
   """A value in the form of the command line."""
   match value:
     case enum.Enum():

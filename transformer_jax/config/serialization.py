@@ -14,7 +14,10 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json, JsonObject
 from transformer_jax.runtime.wording import nearest
+
+Hint = Any  # a type, as `typing.get_type_hints` gives it
 
 _short = reprlib.Repr()  # shortens a value of any size and depth
 _short.maxstring = _short.maxother = 80
@@ -22,13 +25,13 @@ _short.maxstring = _short.maxother = 80
 _FAMILY = "family"  # the key of the model's family; it is only in JSON, not on the command line
 
 
-def type_of(key: str, config: Config | None = None) -> Any:
+def type_of(key: str, config: Config | None = None) -> Hint:
   """The type of a key such as `model.num_layers` in this config; without one, in the config of any model family.
 
   Raises:
     InputError: there is no such key; the message names the nearest ones.
   """
-  known: Any = Config
+  known: Hint = Config
   seen = "config"
   for name in key.split("."):
     hints = _hints(known)
@@ -50,14 +53,14 @@ def from_text(text: str, key: str) -> Any:
   """
   hint = type_of(key)
   if str not in _kinds(hint):
-    words: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
+    words: JsonObject = {"true": True, "false": False, "none": None, "null": None}
     for read in (lambda text: words[text.lower()], int, float):
       with suppress(KeyError, ValueError):
         return _convert(hint, read(text), f"config.{key}")
   return _convert(hint, text, f"config.{key}")
 
 
-def changed(config: Config, values: Mapping[str, Any]) -> Config:
+def changed(config: Config, values: Mapping[str, Json]) -> Config:
   """The config with some keys changed, such as `model.num_layers`; every check runs again.
 
   Raises:
@@ -74,7 +77,7 @@ def changed(config: Config, values: Mapping[str, Any]) -> Config:
   return from_dict(tree)
 
 
-def _hints(known: Any) -> dict[str, Any]:
+def _hints(known: Hint) -> dict[str, Hint]:
   """The names and types of the keys of a group."""
   if known is AnyModelConfig:
     return {key: hint for name in registry.names() for key, hint in _hints(registry.config_class(name)).items()}
@@ -84,13 +87,13 @@ def _hints(known: Any) -> dict[str, Any]:
   return {f.name: hints[f.name] for f in dataclasses.fields(known)}
 
 
-def _keys(known: Any, prefix: str = "") -> Iterator[str]:
+def _keys(known: Hint, prefix: str = "") -> Iterator[str]:
   """All keys of a group and of the groups in it."""
   for name, hint in _hints(known).items():
     yield from _keys(hint, f"{prefix}{name}.") if _hints(hint) else [f"{prefix}{name}"]
 
 
-def _unknown(path: str, name: str, known: dict[str, Any], meant: str) -> InputError:
+def _unknown(path: str, name: str, known: dict[str, Hint], meant: str) -> InputError:
   key = f"{path}.{name}" if name.isidentifier() and len(name) < 80 else _short.repr(name)
   return InputError(f"{key} is not a key{meant}; {path} has {', '.join(sorted(known)) or 'none'}")
 
@@ -100,7 +103,7 @@ def validated(config: Config) -> Config:
   return from_dict(to_dict(config))
 
 
-def to_dict(config: Any) -> dict[str, Any]:
+def to_dict(config: Any) -> JsonObject:
   """The config as JSON values; an enum becomes its value."""
   family = {_FAMILY: registry.name_of(config)} if isinstance(config, AnyModelConfig) else {}
   return family | {
@@ -114,7 +117,7 @@ def to_dict(config: Any) -> dict[str, Any]:
   }
 
 
-def flat(config: Config) -> dict[str, Any]:
+def flat(config: Config) -> JsonObject:
   """The keys in the form of the command line, such as `model.num_layers`, with their JSON values."""
   return {
     name: value
@@ -127,7 +130,7 @@ def flat(config: Config) -> dict[str, Any]:
   }
 
 
-def from_dict(values: dict[str, Any]) -> Config:
+def from_dict(values: JsonObject) -> Config:
   """The inverse of `to_dict`.
 
   Raises:
@@ -140,7 +143,7 @@ def to_json(config: Config) -> str:
   return json.dumps(to_dict(config), indent=2) + "\n"
 
 
-def _build(cls: type, values: Any, path: str) -> Any:
+def _build(cls: type, values: Json, path: str) -> Any:
   if not isinstance(values, dict):
     raise InputError(f"{path} is {_short.repr(values)}, but must be a group of keys")
   hints = _hints(cls)
@@ -150,7 +153,7 @@ def _build(cls: type, values: Any, path: str) -> Any:
   return cls(**{name: _convert(hints[name], value, f"{path}.{name}") for name, value in values.items()})
 
 
-def _convert(hint: Any, value: Any, path: str) -> Any:
+def _convert(hint: Hint, value: Json, path: str) -> Any:
   """`value` converted to the type `hint`.
 
   Raises:
@@ -172,7 +175,7 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
   raise InputError(f"{path} is {_short.repr(value)}, but must be {describe_type(hint)}")
 
 
-def describe_type(hint: Any) -> str:
+def describe_type(hint: Hint) -> str:
   """The type of a key in words, such as `int or none` or `one of numbers, text, tfds`."""
   return " or ".join(
     "one of " + ", ".join(member.value for member in kind)
@@ -182,6 +185,6 @@ def describe_type(hint: Any) -> str:
   )
 
 
-def _kinds(hint: Any) -> tuple[Any, ...]:
+def _kinds(hint: Hint) -> tuple[Hint, ...]:
   """The members of a union; for any other type, the type itself."""
   return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)

@@ -56,7 +56,7 @@ def clean(
   target: Path,
   left_out: Path | None = None,
 ) -> CleaningReport:
-  """Writes the pairs that pass all rules; a file appears only when it is whole.
+  """Writes the pairs that pass all rules; a file appears only when it is complete.
 
   Args:
     pairs: the corpus.

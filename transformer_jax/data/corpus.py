@@ -79,15 +79,8 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
       from transformer_jax.data.numbers import NumberPairs
 
       return NumberPairs(which, *languages)
-    case Corpus.TEXT if data.tags:
-      from transformer_jax.data.tagged import TaggedPairs
-
-      # Validation and test are read as they are.
-      return TaggedPairs(which, *languages, data.temperature if which == data.train else 1.0)
     case Corpus.TEXT:
-      from transformer_jax.data.text import TextPairs
-
-      return TextPairs(which, *languages)
+      return _text_pairs(data, which)
     case Corpus.TFDS:
       from transformer_jax.data.tfds import TfdsPairs
 
@@ -102,6 +95,18 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
       from transformer_jax.data.grammar import GrammarPairs
 
       return GrammarPairs(which)
+
+
+def _text_pairs(data: DataConfig, which: str) -> SentencePairs:
+  languages = data.source_language, data.target_language
+  if data.tags:
+    from transformer_jax.data.tagged import TaggedPairs
+
+    # Validation and test are read as they are.
+    return TaggedPairs(which, *languages, data.temperature if which == data.train else 1.0)
+  from transformer_jax.data.text import TextPairs
+
+  return TextPairs(which, *languages)
 
 
 class RegisteredPairs:

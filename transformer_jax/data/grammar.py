@@ -228,7 +228,7 @@ class _Sentence:
     return _determined(self._one(_NOUNS[kind]), adjective)
 
   def _by_tool(self, instruments: Sequence[str]) -> Callable[[], str]:
-    """Draws a tool that the verb is not done with."""
+    """Draws a tool that the action is not done with."""
     return lambda: self._one([tool for tool in _NOUNS["tool"] if tool not in instruments])
 
   def _verb_phrase(self, depth: int, *, closed: bool = False) -> str:
@@ -250,7 +250,7 @@ class _Sentence:
     return _phrase("VP", f"(VBD {self._one(_RESTS)})", place, self._adverb())
 
   def _does(self, closed: bool) -> str:
-    """With an instrument, which is the verb's, or a person's tool, which it is not done with."""
+    """A verb with a tool: an instrument of the verb, or something that a person has and that is no instrument of it."""
     verb = self._one(tuple(_INSTRUMENTS))
     chance, kind = self._chance(), self._one(("person", "person", "animal", "thing"))
     if chance < 0.4:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
@@ -12,6 +12,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text
+from transformer_jax.runtime.values import Json, JsonObject
 
 _SPACE = "\u2581"  # SentencePiece's sign for a space
 _SPECIAL = ("pad", "unk", "bos", "eos")  # in the order of their numbers here
@@ -43,12 +44,12 @@ class PieceList(NamedTuple):
     first = [place[piece] if piece is not None else next(others) for piece in special]
     return np.array([*first, *others])
 
-  def to_json(self) -> dict[str, Any]:
+  def to_json(self) -> JsonObject:
     """Values of JSON."""
     return {**self._asdict(), "pieces": list(self.pieces)}
 
   @classmethod
-  def from_json(cls, values: Any, name: str) -> "PieceList":
+  def from_json(cls, values: Json, name: str) -> "PieceList":
     """The inverse of `to_json`; `name` is the file's.
 
     Raises:
@@ -57,7 +58,7 @@ class PieceList(NamedTuple):
     names = values.get("pieces") if isinstance(values, dict) else None
     if not isinstance(names, list) or not all(map(_is_piece, names)) or len(names) < len(_SPECIAL):
       raise InputError(f"{name} is no list of pieces: take it from the run again")
-    special: dict[str, Any] = {key: values.get(key) for key in _SPECIAL}
+    special: JsonObject = {key: values.get(key) for key in _SPECIAL}
     given = [piece for key, piece in special.items() if piece is not None or key != "bos"]
     known = set(names)
     if len(known) < len(names):
@@ -127,11 +128,11 @@ def _code_first(text: str) -> tuple[list[str], str]:
   return ([], text) if end < 0 else ([text[: end + 2]], text[end + 2 :])
 
 
-def _is_piece(value: Any) -> bool:
+def _is_piece(value: Json) -> bool:
   return isinstance(value, str) and is_text(value)
 
 
-def numbered(pieces: Iterable[tuple[str, Any]], name: str) -> list[str]:
+def numbered(pieces: Iterable[tuple[str, Json]], name: str) -> list[str]:
   """The pieces in the order of their numbers, which are 0, 1, 2 and so on, each once.
 
   Raises:

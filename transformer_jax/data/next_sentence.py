@@ -1,7 +1,7 @@
 """Rows of two texts: the second follows the first or comes from elsewhere (Devlin et al. 2019, §3.1 and A.1).
 
-A row is [CLS] A [SEP] B [SEP] in three arrays: the tokens, the sides (1 for A, 2 for B, 0 for padding) and the label.
-The label is the same at every position: 1 if B follows A, else 0.
+A row is [CLS] A [SEP] B [SEP] in three arrays: the tokens, the token types (1 for A, 2 for B, 0 for padding) and the
+label. The label is the same at every position: 1 if B follows A, else 0.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.runtime.errors import InputError
 
-TOKENS, SIDES, LABEL = range(3)
+TOKENS, TOKEN_TYPES, LABEL = range(3)
 PARTS = 3
 
 _FORMAT = "next 2"  # the version of the cached rows; it changes when their meaning does
@@ -58,7 +58,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     for some in gathered(pairs, _AT_ONCE):
       rows = np.stack([row for row, _ in some])
       report.rows += len(rows)
-      report.tokens += int(np.sum(rows[:, SIDES] > 0))
+      report.tokens += int(np.sum(rows[:, TOKEN_TYPES] > 0))
       follow += int(np.sum(rows[:, LABEL, 0]))
       all_cut += sum(cut for _, cut in some)
       yield rows.astype(dtype)
@@ -163,6 +163,6 @@ def _row(first: list[int], second: list[int], follows: bool, row_length: int) ->
   row = np.zeros((PARTS, row_length), np.int64)
   border, end = len(first) + 2, len(first) + len(second) + 3
   row[TOKENS, :end] = [CLS, *first, SEP, *second, SEP]
-  row[SIDES, :border], row[SIDES, border:end] = 1, 2
+  row[TOKEN_TYPES, :border], row[TOKEN_TYPES, border:end] = 1, 2
   row[LABEL] = follows
   return row

@@ -56,14 +56,14 @@ def learn_tokenizer(data: DataConfig, *vocab_sizes: int) -> Tokenizer:
   tags = corpus.tags if isinstance(corpus, TaggedPairs) else ()
   brackets = symbols(target for _, target in corpus) if data.has_trees else ()
   if len(vocab_sizes) == 1:
-    whole = [*tags, *brackets]
-    return Tokenizer.learn((side for pair in corpus for side in pair), *vocab_sizes, kind=kind, whole=whole)
+    defined = [*tags, *brackets]
+    return Tokenizer.learn((side for pair in corpus for side in pair), *vocab_sizes, kind=kind, symbols=defined)
   of_source, of_target = vocab_sizes
   key = "config.model.source_vocab_size"
-  source = Tokenizer.learn((source for source, _ in corpus), of_source, kind=kind, whole=tags, key=key)
+  source = Tokenizer.learn((source for source, _ in corpus), of_source, kind=kind, symbols=tags, key=key)
   # Brackets and tags have all spaces of the targets. Any other text needs the space by itself.
-  whole = [" ", *brackets] if brackets else ()
-  return TokenizerPair(source, Tokenizer.learn((target for _, target in corpus), of_target, kind=kind, whole=whole))
+  defined = [" ", *brackets] if brackets else ()
+  return TokenizerPair(source, Tokenizer.learn((target for _, target in corpus), of_target, kind=kind, symbols=defined))
 
 
 def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:

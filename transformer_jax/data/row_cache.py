@@ -78,7 +78,7 @@ def cache_of(data: DataConfig) -> Path:
   return (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows"
 
 
-def _publish(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], None]) -> None:
+def _publish(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path], None]) -> None:
   """Fills a temporary folder and renames it, so that a half-written folder is never read.
 
   If several processes share the cache, as on one machine, one of them fills the folder and the others wait.
@@ -94,10 +94,10 @@ def _publish(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], 
   try:
     with lock:
       alone = _lock(lock)
-      if not is_whole():  # another process may have been first
-        _replace(folder, is_whole, fill, alone)
+      if not is_complete():  # another process may have been first
+        _replace(folder, is_complete, fill, alone)
   except OSError as error:
-    if not is_whole():  # without locks another process may have been first
+    if not is_complete():  # without locks another process may have been first
       raise RunError(f"cannot write packed rows to {folder}: {error.strerror}") from error
 
 
@@ -110,7 +110,7 @@ def _lock(file: TextIO) -> bool:
   return True
 
 
-def _replace(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], None], alone: bool) -> None:
+def _replace(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path], None], alone: bool) -> None:
   """Makes the folder or replaces a damaged one; `alone`: no other process can be at work, so leftovers are deleted."""
   if folder.exists():
     say(f"the packed rows in {folder} are damaged, or of an older version: packing them again")
@@ -121,7 +121,7 @@ def _replace(folder: Path, is_whole: Callable[[], bool], fill: Callable[[Path], 
     new, old = temporary / "new", temporary / "old"
     new.mkdir()
     fill(new)
-    if folder.exists() and not is_whole():
+    if folder.exists() and not is_complete():
       folder.rename(old)
     if not folder.exists():
       new.rename(folder)

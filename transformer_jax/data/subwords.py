@@ -19,6 +19,7 @@ from etils import epath
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json
 
 FILE = "tokenizer.json"
 _CONTINUES = "##"  # in front of a piece of WordPiece that continues a word
@@ -98,7 +99,7 @@ def from_json(content: bytes, name: str) -> Vocabulary:
   Raises:
     InputError: the file is damaged.
   """
-  values: Any = untrusted.json_of(epath.Path(name), lambda: content)
+  values: Json = untrusted.json_of(epath.Path(name), lambda: content)
   wrong = InputError(f"{name} is no vocabulary that `import` wrote: import the model again")
   if not isinstance(values, dict) or values.keys() != {field.name for field in dataclasses.fields(Vocabulary)}:
     raise wrong
@@ -120,7 +121,7 @@ def from_json(content: bytes, name: str) -> Vocabulary:
     raise InputError(f"{name}: {error}") from error
 
 
-def is_texts(values: Any) -> bool:
+def is_texts(values: Json) -> bool:
   """Whether a JSON value is a list of texts, none of them empty."""
   return isinstance(values, list) and all(isinstance(value, str) and value and _is_text(value) for value in values)
 

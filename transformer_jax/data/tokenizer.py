@@ -111,7 +111,7 @@ class Tokenizer:
     most: int = 2_000_000,
     most_bytes: int = _MOST_BYTES,
     kind: str = "bpe",
-    whole: Sequence[str] = (),
+    symbols: Sequence[str] = (),
     key: str = _KEY,
   ) -> "Tokenizer":
     """Learns the pieces from text; the same text gives the same pieces.
@@ -119,18 +119,17 @@ class Tokenizer:
     Args:
       sentences: the text; it is read once.
       vocab_size: the exact number of pieces to learn.
-      most: the most sentences to learn from; of a larger text, an evenly spread part is taken.
-      most_bytes: the most bytes to learn from; of a larger text, an evenly spread part is taken.
+      most, most_bytes: the most sentences and bytes to learn from; of a larger text, an evenly spread part is taken.
       kind: `bpe` for byte-pair encoding, `unigram` for a unigram language model.
-      whole: texts that are one piece each, wherever they occur.
+      symbols: texts that are one piece each, wherever they occur.
       key: the key that `vocab_size` is the value of, for messages.
 
     Raises:
       InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
     """
     model = io.BytesIO()
-    pieces = [text.replace(" ", _SPACE) for text in whole]
-    whole_pieces: dict[str, Any] = {"user_defined_symbols": pieces} if pieces else {}
+    pieces = [text.replace(" ", _SPACE) for text in symbols]
+    defined: dict[str, Any] = {"user_defined_symbols": pieces} if pieces else {}
     try:
       sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(" " + part for text in _spread(sentences, most, most_bytes) for part in _learnable(text)),
@@ -140,7 +139,7 @@ class Tokenizer:
         **_LOSSLESS,
         **_SPECIAL,
         minloglevel=3,
-        **whole_pieces,
+        **defined,
       )
     except RuntimeError as error:
       raise _explained(error, vocab_size, key) from error
@@ -181,7 +180,7 @@ class Tokenizer:
 
   @property
   def vocab_sizes(self) -> tuple[int, ...]:
-    """As in `AnyModelConfig`."""
+    """The size of the vocabulary, in the form of `AnyModelConfig.vocab_sizes`."""
     return (self.vocab_size,)
 
   @property
@@ -270,7 +269,7 @@ def _learnable(text: str) -> Iterator[str]:
 
 
 def _spread(sentences: Iterable[str], most: int, most_bytes: int) -> Iterator[str]:
-  """At most `most` sentences and `most_bytes` bytes: every sentence, or every third, ninth, ... one."""
+  """Every sentence, or every third, ninth, ... one, so that there are at most `most` and at most `most_bytes` bytes."""
   kept: list[bytes] = []
   size = 0
   step = 1  # always odd, as sources and targets alternate

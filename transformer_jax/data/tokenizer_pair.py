@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from etils import epath
 
@@ -11,6 +10,7 @@ from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList
 from transformer_jax.data.tokenizer import LARGEST, Tokenizer
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json
 
 SOURCE, TARGET, PIECES = "source.model", "target.model", "pieces.json"
 
@@ -88,7 +88,7 @@ def load_pair(folder: epath.Path, read: Callable[[str, int], bytes], *, listed: 
   return TokenizerPair(*(ListedTokenizer(model, own, path) for (model, path), own in zip(models, lists, strict=True)))
 
 
-def _lists(values: Any, path: epath.Path) -> tuple[PieceList, PieceList]:
+def _lists(values: Json, path: epath.Path) -> tuple[PieceList, PieceList]:
   """The lists of the source and of the target, which may be one."""
   if isinstance(values, dict) and values.keys() == {"source", "target"}:
     source, target = (PieceList.from_json(values[side], f"{path}: {side}") for side in ("source", "target"))

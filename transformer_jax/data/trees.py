@@ -105,7 +105,7 @@ class _Brackets:
 
 
 class Outcome(enum.Enum):
-  """What an output of the model was: a tree of the sentence, a text of which repair made one, or no tree at all."""
+  """What an output of the model was: a tree of the sentence, a text that had to be repaired, or no tree at all."""
 
   WHOLE = "whole"
   REPAIRED = "repaired"
@@ -128,6 +128,18 @@ def delinearise(text: str, words: Sequence[str]) -> tuple[Tree, Outcome]:
     text: the output.
     words: the words of the sentence, at least one.
   """
+  brackets, outcome = _read(text, words)
+  spans, tagged = brackets.spans(), len(brackets.leaves)
+  if spans and spans[0][1:] == (0, tagged):
+    spans[0] = spans[0]._replace(end=len(words))
+  else:
+    spans.insert(0, Span(TOP, 0, len(words)))
+  tags = [tag for tag, _ in brackets.leaves] + [_NO_TAG] * (len(words) - tagged)
+  return Tree(tuple(words), tuple(tags), tuple(spans)), outcome
+
+
+def _read(text: str, words: Sequence[str]) -> tuple[_Brackets, Outcome]:
+  """The constituents of an output, all closed, and what became of the output."""
   brackets, whole = _Brackets(), True
   for token in text.split():
     label = token[1:]
@@ -147,15 +159,11 @@ def delinearise(text: str, words: Sequence[str]) -> tuple[Tree, Outcome]:
   whole = whole and not brackets.opened and not brackets.empty() and len(brackets.leaves) == len(words)
   while brackets.opened:
     brackets.close()
-  spans, tagged = brackets.spans(), len(brackets.leaves)
-  outcome = Outcome.REPAIRED if spans else Outcome.REFUSED
-  if spans and spans[0][1:] == (0, tagged):
-    outcome = Outcome.WHOLE if whole else outcome
-    spans[0] = spans[0]._replace(end=len(words))
-  else:
-    spans.insert(0, Span(TOP, 0, len(words)))
-  tags = [tag for tag, _ in brackets.leaves] + [_NO_TAG] * (len(words) - tagged)
-  return Tree(tuple(words), tuple(tags), tuple(spans)), outcome
+  spans = brackets.spans()
+  if not spans:
+    return brackets, Outcome.REFUSED
+  has_root = spans[0][1:] == (0, len(brackets.leaves))
+  return brackets, Outcome.WHOLE if whole and has_root else Outcome.REPAIRED
 
 
 def read_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:

@@ -1,7 +1,7 @@
 """The weights of attention of one text or sentence pair, as data."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import flax.linen as nn
 import jax
@@ -15,6 +15,7 @@ from transformer_jax.model import masking
 from transformer_jax.model.attention import WEIGHTS
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import PyTree
 
 ENCODER, DECODER, CROSS = KINDS = ("encoder", "decoder", "cross")
 _GRAIN = 32  # programs are compiled for multiples of this length
@@ -30,7 +31,7 @@ class Attention(NamedTuple):
     read: the tokens that the decoder reads, the begin of sentence first; empty without a decoder.
     target: the tokens that the decoder writes, the end of sentence last: it writes `target[i]` when it has read
       `read[: i + 1]`.
-    weights: for each kind of attention that the model has, float32 `[layers, heads, query, key]`. The kinds are
+    weights: float32 `[layers, heads, query, key]` for each kind of attention that the model has. The kinds are
       `encoder` and `decoder` for self-attention and `cross` for the decoder's attention over the encoder's output. Each
       row sums to 1.
   """
@@ -60,7 +61,7 @@ def attention_program(model: nn.Module, method: Callable[..., object] | None = N
 
   def weights(params: Params, *inputs: jax.Array) -> dict[str, jax.Array]:
     _, state = model.apply({"params": params}, *inputs, method=method, mutable=["intermediates"])
-    sown: dict[tuple[str, ...], Any] = flatten_dict(state.get("intermediates", {}))
+    sown: dict[tuple[str, ...], PyTree] = flatten_dict(state.get("intermediates", {}))
     found = {path: sown[path][0] for path in sorted(sown, key=_layer) if path[-1] == WEIGHTS}
     return {
       kind: jnp.stack([x if x.ndim == 3 else x[None] for path, x in found.items() if _kind(path) == kind])

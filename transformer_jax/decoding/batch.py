@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import flax.linen as nn
 import jax
@@ -18,10 +17,10 @@ from transformer_jax.decoding.choices import Choices, restriction
 from transformer_jax.decoding.ensemble import Ensemble
 from transformer_jax.model import masking
 from transformer_jax.model.config import AnyModelConfig
+from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
-
-Params = Any
+from transformer_jax.runtime.values import PyTree
 
 # Arrays as large as the largest one, such as the scores of an attention, that exist at the same time: operands, results
 # and copies.
@@ -68,7 +67,7 @@ def search(
   return continuous_batching.search(step, admit, cache, limits, slots, max_length, options, restrict)
 
 
-def search_together(
+def search_without_queue(
   model: nn.Module, options: SearchOptions, params: Params, source: jax.Array, *, extra_length: int
 ) -> Hypotheses:
   """`search` without a queue: all sentences start together, each has room for its output, and the last one ends it.
@@ -82,7 +81,7 @@ def search_together(
   return beam_search(step, cache, _limits(source, extra_length), max_length, options)
 
 
-def _admit(memories: Any, cache: Any, slot: jax.Array, sentence: jax.Array) -> Any:
+def _admit(memories: PyTree, cache: PyTree, slot: jax.Array, sentence: jax.Array) -> PyTree:
   """The cache with the memory of a sentence in a slot."""
 
   def put(old: jax.Array, every: jax.Array) -> jax.Array:
@@ -96,24 +95,24 @@ def _limits(source: jax.Array, extra_length: int) -> jax.Array:
   return jnp.where(lengths > 0, lengths + extra_length, 0)
 
 
-def encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) -> Any:
+def encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) -> PyTree:
   """The decoder's memory of every sentence `[sentences, length]`, computed for `slots` of them at a time."""
   return _encoded(model, params, slots, source)[0]
 
 
-def _encoded(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[Any, int]:
+def _encoded(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[PyTree, int]:
   """The result of `encode_all`, and the bytes of the largest array. Groups of padding cost nothing."""
   groups = source.reshape(-1, slots, source.shape[1])
   encode_group, largest = _traced(jax.vmap(functools.partial(_memory, model, params)), groups[0])
 
-  def encode_unless_padding(group: jax.Array) -> Any:
+  def encode_unless_padding(group: jax.Array) -> PyTree:
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(encode_group, group))
     return jax.lax.cond(jnp.any(group != PAD), encode_group, lambda _: nothing, group)
 
   return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(encode_unless_padding, groups)), largest
 
 
-def _memory(model: nn.Module, params: Params, source: jax.Array) -> Any:
+def _memory(model: nn.Module, params: Params, source: jax.Array) -> PyTree:
   """The decoder's memory of one sentence `[length]`."""
   variables = {"params": params}
   memory = _encode(model, variables, source)
@@ -121,11 +120,11 @@ def _memory(model: nn.Module, params: Params, source: jax.Array) -> Any:
 
 
 def _decoder(
-  model: nn.Module, params: Params, memories: Any, max_length: int, options: SearchOptions
-) -> tuple[Step, Any, int]:
+  model: nn.Module, params: Params, memories: PyTree, max_length: int, options: SearchOptions
+) -> tuple[Step, PyTree, int]:
   """The decoder's step and first cache, for slots with these memories; and the bytes of the step's largest array."""
 
-  def step(cache: Any, positions: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, Any]:
+  def step(cache: PyTree, positions: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, PyTree]:
     return decode_step(model, options, params, cache, positions, parents, tokens)
 
   cache = first_cache(model, params, memories, max_length, options.beam_size)
@@ -135,10 +134,10 @@ def _decoder(
   return traced_step, cache, largest
 
 
-def first_cache(model: nn.Module, params: Params, memories: Any, max_length: int, beams: int) -> Any:
+def first_cache(model: nn.Module, params: Params, memories: PyTree, max_length: int, beams: int) -> PyTree:
   """The decoder's cache before the first token, for sentences with these memories."""
 
-  def init_cache(memory: Any) -> Any:
+  def init_cache(memory: PyTree) -> PyTree:
     return model.apply({"params": params}, memory, max_length, beams, method="init_cache")
 
   return jax.vmap(init_cache)(memories)
@@ -148,15 +147,15 @@ def decode_step(
   model: nn.Module,
   options: SearchOptions,
   params: Params,
-  cache: Any,
+  cache: PyTree,
   positions: jax.Array,
   parents: jax.Array,
   tokens: jax.Array,
-) -> tuple[jax.Array, Any]:
+) -> tuple[jax.Array, PyTree]:
   """A step of all hypotheses: log P(next token) `[sentences, beams, vocab]`, and the new cache; see `beam_search`."""
   variables = {"params": params}
 
-  def step(cache: Any, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> Any:
+  def step(cache: PyTree, position: jax.Array, parents: jax.Array, tokens: jax.Array) -> PyTree:
     return model.apply(variables, cache, position, parents, tokens, method="decode_step")
 
   hidden, cache = jax.vmap(step)(cache, positions, parents, tokens)
@@ -176,7 +175,7 @@ def _require_memory(size: int, what: str) -> None:
     )
 
 
-def _traced(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[..., Any], int]:
+def _traced(function: Callable[..., PyTree], *arguments: PyTree) -> tuple[Callable[..., PyTree], int]:
   """The function, traced for arrays like these arguments, and the bytes of its largest array."""
   jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
   again = jaxpr_as_fun(jaxpr)
@@ -184,7 +183,7 @@ def _traced(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[...
   return lambda *args: jax.tree.unflatten(structure, again(*jax.tree.leaves(args))), operations.largest(jaxpr.jaxpr)
 
 
-def _bytes(tree: Any) -> int:
+def _bytes(tree: PyTree) -> int:
   return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
@@ -201,7 +200,7 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
   """
   variables = {"params": params}
 
-  def decode(source: jax.Array, target: jax.Array) -> Any:
+  def decode(source: jax.Array, target: jax.Array) -> PyTree:
     memory = _encode(model, variables, source)
     length = len(target)
     shifted = jnp.roll(target, 1).at[0].set(start_token(model))
@@ -210,7 +209,7 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
       variables, shifted, jnp.arange(length), memory, masking.causal_mask(length), cross_mask, method="decode"
     )
 
-  def log_prob(pair: tuple[Any, jax.Array]) -> jax.Array:
+  def log_prob(pair: tuple[PyTree, jax.Array]) -> jax.Array:
     hidden, target = pair
     log_probs = _log_probs(model, variables, hidden)  # [target, vocab]
     chosen = jnp.take_along_axis(log_probs, target[:, None], axis=1)[:, 0]
@@ -220,18 +219,18 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
   return jax.lax.map(log_prob, (jax.vmap(decode)(*pairs), pairs[1]))
 
 
-def _encode(model: nn.Module, variables: Any, source: jax.Array) -> Any:
+def _encode(model: nn.Module, variables: PyTree, source: jax.Array) -> PyTree:
   """One sentence `[length]` -> memory `[length, model]`."""
   valid = source != PAD
   positions = jnp.arange(source.shape[0])
   return model.apply(variables, source, positions, masking.padding_mask(valid, valid), method="encode")
 
 
-def _log_probs(model: nn.Module, variables: Any, hidden: Any) -> jax.Array:
+def _log_probs(model: nn.Module, variables: PyTree, hidden: PyTree) -> jax.Array:
   """The decoder's output, `[..., model]` -> log P(next token), float32 `[..., vocab]`."""
   if isinstance(model, Ensemble):
     return jnp.asarray(model.apply(variables, hidden, method="log_probs"))
-  logits: Any = model.apply(variables, hidden, method="logits")
+  logits: PyTree = model.apply(variables, hidden, method="logits")
   return jax.nn.log_softmax(logits)
 
 

@@ -29,9 +29,10 @@ from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.ops.top_k import top_k
+from transformer_jax.runtime.values import PyTree
 
 # step(cache, positions, parents, tokens) -> (log-probabilities, cache); see `beam_search`.
-Step = Callable[[Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
+Step = Callable[[PyTree, jax.Array, jax.Array, jax.Array], tuple[jax.Array, PyTree]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Search(NamedTuple):
   ended: jax.Array
 
 
-def beam_search(step: Step, cache: Any, limits: jax.Array, max_length: int, options: SearchOptions) -> Hypotheses:
+def beam_search(step: Step, cache: PyTree, limits: jax.Array, max_length: int, options: SearchOptions) -> Hypotheses:
   """Finds the best hypotheses of sentences that start together and end with the last of them.
 
   Args:
@@ -137,7 +138,7 @@ def beam_search(step: Step, cache: Any, limits: jax.Array, max_length: int, opti
     # A sentence that is done stays as it is while the others go on.
     return jax.tree.map(functools.partial(jnp.where, is_done(search, limit, options)), search, after)
 
-  def body(state: tuple[Search, Any]) -> tuple[Search, Any]:
+  def body(state: tuple[Search, PyTree]) -> tuple[Search, PyTree]:
     search, cache = state
     log_probs, cache = step(cache, search.position, search.beam.parents, search.beam.last)
     return jax.vmap(one_step)(search, log_probs, limits), cache

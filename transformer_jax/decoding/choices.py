@@ -1,4 +1,4 @@
-"""Choices made outside of the search: where the next token of an output is forced or drawn, the search takes this one.
+"""Choices made outside of the search: if the next token of an output is forced or drawn, the search takes that token.
 
 Every other token gets the log-probability -inf, so `decoding/beam_search.py` need not know of choices. A drawn output
 is a search with one hypothesis. Its log-probability is the model's, whatever the temperature is.

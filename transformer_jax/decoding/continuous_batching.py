@@ -10,16 +10,17 @@ searches it again with more room.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from transformer_jax.decoding.beam_search import Hypotheses, Search, SearchOptions, Step, advance, is_done, new_search
 from transformer_jax.decoding.choices import Restrict
+from transformer_jax.runtime.values import PyTree
 
 # admit(cache, slot, sentence) -> cache; see `search`.
-Admit = Callable[[Any, jax.Array, jax.Array], Any]
+Admit = Callable[[PyTree, jax.Array, jax.Array], PyTree]
 # Replaces the lengths of the hypotheses where an output did not fit into `max_length` tokens.
 TRUNCATED = -1
 
@@ -39,13 +40,13 @@ class _State(NamedTuple):
   sentence: jax.Array
   searches: Search
   results: Hypotheses
-  cache: Any
+  cache: PyTree
 
 
 def search(
   step: Step,
   admit: Admit,
-  cache: Any,
+  cache: PyTree,
   limits: jax.Array,
   slots: int,
   max_length: int,
@@ -83,7 +84,7 @@ def search(
   return jax.lax.while_loop(unfinished, body, _start(new, cache, slots, sentences)).results
 
 
-def _start(new: Search, cache: Any, slots: int, sentences: int) -> _State:
+def _start(new: Search, cache: PyTree, slots: int, sentences: int) -> _State:
   """The state before the first step: every slot is free."""
   free = jnp.full(slots, sentences, jnp.int32)
   return _State(jnp.int32(0), free, _repeat(new, slots), _repeat(new.finished, sentences), cache)
@@ -112,7 +113,7 @@ def _fill(state: _State, admit: Admit, queued: jax.Array, new: Search) -> _State
   return jax.lax.while_loop(can_admit, admit_next, state)
 
 
-def _next_tokens(state: _State, step: Step, restrict: Restrict | None) -> tuple[jax.Array, Any]:
+def _next_tokens(state: _State, step: Step, restrict: Restrict | None) -> tuple[jax.Array, PyTree]:
   """log P(next token) of the hypotheses in every slot, and the new cache."""
   searches = state.searches
   log_probs, cache = step(state.cache, searches.position, searches.beam.parents, searches.beam.last)
@@ -122,7 +123,7 @@ def _next_tokens(state: _State, step: Step, restrict: Restrict | None) -> tuple[
 
 
 def _advance(
-  state: _State, log_probs: jax.Array, cache: Any, limits: jax.Array, max_length: int, options: SearchOptions
+  state: _State, log_probs: jax.Array, cache: PyTree, limits: jax.Array, max_length: int, options: SearchOptions
 ) -> _State:
   """One more token in every slot, by log P(next token); sentences that are done, or out of room, leave."""
   sentences, searches = len(limits), state.searches
@@ -136,5 +137,5 @@ def _advance(
   return _State(state.admitted, jnp.where(leaves, sentences, state.sentence), searches, results, cache)
 
 
-def _repeat(tree: Any, count: int) -> Any:
+def _repeat(tree: PyTree, count: int) -> PyTree:
   return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), tree)

@@ -13,6 +13,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import PyTree
 
 if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.run import Model, Run
@@ -27,8 +28,8 @@ class Cache:
     memory: each model's view of the source.
   """
 
-  own: tuple[Any, ...]
-  memory: tuple[Any, ...]
+  own: tuple[PyTree, ...]
+  memory: tuple[PyTree, ...]
 
 
 class Ensemble(nn.Module):
@@ -43,23 +44,28 @@ class Ensemble(nn.Module):
 
   models: tuple[Any, ...]  # encoder-decoders of the registry
 
-  def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array) -> tuple[Any, ...]:
+  def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array) -> tuple[PyTree, ...]:
     return tuple(model.encode(source, positions, mask) for model in self.models)
 
   def decode(
-    self, target: jax.Array, positions: jax.Array, memory: tuple[Any, ...], self_mask: jax.Array, cross_mask: jax.Array
+    self,
+    target: jax.Array,
+    positions: jax.Array,
+    memory: tuple[PyTree, ...],
+    self_mask: jax.Array,
+    cross_mask: jax.Array,
   ) -> tuple[jax.Array, ...]:
     return tuple(
       model.decode(target, positions, own, self_mask, cross_mask)
       for model, own in zip(self.models, memory, strict=True)
     )
 
-  def precompute_cross_attention(self, memory: tuple[Any, ...], source_valid: jax.Array) -> tuple[Any, ...]:
+  def precompute_cross_attention(self, memory: tuple[PyTree, ...], source_valid: jax.Array) -> tuple[PyTree, ...]:
     return tuple(
       model.precompute_cross_attention(own, source_valid) for model, own in zip(self.models, memory, strict=True)
     )
 
-  def init_cache(self, memory: tuple[Any, ...], max_length: int, beams: int) -> Cache:
+  def init_cache(self, memory: tuple[PyTree, ...], max_length: int, beams: int) -> Cache:
     caches = [model.init_cache(own, max_length, beams) for model, own in zip(self.models, memory, strict=True)]
     return _joined(caches)
 
@@ -76,7 +82,7 @@ class Ensemble(nn.Module):
     return jnp.mean(jnp.stack(found), axis=0)
 
 
-def _joined(caches: Sequence[Any]) -> Cache:
+def _joined(caches: Sequence[PyTree]) -> Cache:
   own = tuple(dataclasses.replace(cache, memory=None) for cache in caches)
   return Cache(own, tuple(cache.memory for cache in caches))
 

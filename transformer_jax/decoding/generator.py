@@ -92,7 +92,7 @@ class Generator(Predictor):
     require_option("samples", samples, samples > 0, "positive")
     require_seed(seed)
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt)
-    whole, most = self._whole(len(tokens), max_tokens, warn), self.config.model.most_positions
+    whole, most = self._total_length(len(tokens), max_tokens, warn), self.config.model.most_positions
     length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
     function, [padded] = self._function(options, length), pad([tokens], 1, length, PAD)
     key, size = jax.random.key(seed), (np.int32(len(tokens)), np.int32(whole))
@@ -178,7 +178,7 @@ class Generator(Predictor):
       raise InputError(f"the prompt is not text: character {error.start + 1} is half of one") from error
     return encode_text(self._tokenizer, prompt)
 
-  def _whole(self, prompt: int, wanted: int | None, warn: Callable[[str], object]) -> int:
+  def _total_length(self, prompt: int, wanted: int | None, warn: Callable[[str], object]) -> int:
     """The most tokens that a prompt of so many tokens and its continuation have."""
     require_option("max_tokens", wanted, wanted is None or wanted > 0, "positive")
     whole, row_length = self._fitting(prompt, wanted), self.config.data.row_length

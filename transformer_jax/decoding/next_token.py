@@ -42,7 +42,7 @@ class NextToken(NamedTuple):
 def after_pair(
   model: nn.Module, params: Params, tokenizer: Tokenizer, source: Sequence[int], written: Sequence[int]
 ) -> NextToken:
-  """What a model that translates writes next.
+  """The probability of each next token of a translation.
 
   Args:
     model: an encoder-decoder of the registry.
@@ -63,7 +63,7 @@ def after_pair(
 def after_text(
   model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None, start: int = BOS
 ) -> NextToken:
-  """What a language model writes next.
+  """The probability of each next token of a text, by a language model.
 
   Args:
     model: a language model that predicts each token from those before it.

@@ -1,4 +1,4 @@
-"""What computes with the trained model of a run, for the command line and the Python API."""
+"""The base class of objects that compute with the trained model of a run, for the command line and the Python API."""
 
 import os
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -32,7 +32,7 @@ class Predictor:
 
   @classmethod
   def load(cls, workdir: "Run | str | os.PathLike", *, step: "Step" = "last") -> Self:
-    """What computes with the model of a run.
+    """Loads the model of a run.
 
     Args:
       workdir: the run folder, or the run that `runs.open` made of it.

@@ -16,7 +16,7 @@ _PASSES = 20  # over all weights, at most
 
 
 def best(features: Sequence[np.ndarray], weights: np.ndarray) -> list[int]:
-  """The place of the best candidate of each sentence; of equal ones the first.
+  """The index of the best candidate of each sentence; the first of equal ones.
 
   Args:
     features: `[candidates, features]` of each sentence, each with one candidate at least.

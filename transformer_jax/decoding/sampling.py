@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK
+from transformer_jax.model.params import Params
 from transformer_jax.ops.top_k import top_k
 from transformer_jax.runtime.errors import require_option
-
-Params = Any
+from transformer_jax.runtime.values import PyTree
 
 _BLOCK = 128  # tokens
 
@@ -136,12 +136,12 @@ def sample(
   variables = {"params": params}
   prompt_size, most = size
 
-  def unfinished(state: Any) -> jax.Array:
+  def unfinished(state: PyTree) -> jax.Array:
     _, tokens, position, _ = state
     ended = (position > prompt_size) & (tokens[position - 1] == options.end)
     return (position < most) & ~ended
 
-  def advance(state: Any) -> Any:
+  def advance(state: PyTree) -> PyTree:
     cache, tokens, position, last = state
     hidden, cache = model.apply(variables, cache, position, jnp.zeros(1, jnp.int32), last, method="decode_step")
     logits = model.apply(variables, hidden[0], method="logits")

@@ -7,7 +7,7 @@ of the arrays. But here Python makes the steps, which is slow, and looks at the 
 import functools
 import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import flax.linen as nn
 import jax
@@ -18,6 +18,7 @@ from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding.beam_search import Search, SearchOptions, advance, extend, is_done, new_search, penalty
 from transformer_jax.model.params import Params
+from transformer_jax.runtime.values import PyTree
 
 KEPT, FINISHED, PRUNED = "kept", "finished", "pruned"
 _PRUNED = 3  # pruned hypotheses of a step that are part of the tree, the most probable ones
@@ -114,7 +115,9 @@ def search_tree(
   )
 
 
-def _first_cache(model: nn.Module, options: SearchOptions, max_length: int, params: Params, source: jax.Array) -> Any:
+def _first_cache(
+  model: nn.Module, options: SearchOptions, max_length: int, params: Params, source: jax.Array
+) -> PyTree:
   memories = programs.encode_all(model, params, len(source), source)
   return programs.first_cache(model, params, memories, max_length, options.beam_size)
 

@@ -28,6 +28,7 @@ from transformer_jax.decoding.next_token import NextToken, after_pair
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed
 from transformer_jax.decoding.search_tree import SearchTree, search_tree
 from transformer_jax.decoding.windows import require_text, windows
+from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError, require_option
 
@@ -108,7 +109,7 @@ class Translator:
   def __init__(
     self,
     config: Config,
-    params: Any,
+    params: Params,
     tokenizer: Tokenizer,
     step: int | None = None,
     *,
@@ -159,12 +160,12 @@ class Translator:
     return self._config
 
   @property
-  def params(self) -> Any:
+  def params(self) -> Params:
     """The parameters, on every local device; they may be replaced by others of the same model."""
     return self._params
 
   @params.setter
-  def params(self, params: Any) -> None:
+  def params(self, params: Params) -> None:
     self._params = devices.replicate(params)
 
   def translate(

@@ -13,10 +13,10 @@ class Resampled(NamedTuple):
   """A score of one system, with its interval and its comparison with the first system.
 
   Attributes:
-    score: on the whole test set.
-    mean: over the draws.
+    score: the score on the whole test set.
+    mean: the mean over the draws.
     margin: half the width of the 95% interval of the draws.
-    p_value: of the difference from the first system's score; None for the first system itself.
+    p_value: the p-value of the difference from the first system's score; None for the first system itself.
     signature: tells how the score was computed.
   """
 

@@ -15,9 +15,10 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import JsonObject
 
 # DELETE_LABEL of COLLINS.prm; its `-NONE-` is no word and is left out where trees are read.
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
@@ -57,7 +58,7 @@ class Parseval:
   tag_accuracy: float
   sentences: int
 
-  def to_dict(self) -> dict[str, Any]:
+  def to_dict(self) -> JsonObject:
     """The scores as JSON values."""
     return dataclasses.asdict(self)
 

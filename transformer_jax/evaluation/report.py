@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.bootstrap import RESAMPLES, Resampled, resampled
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.versions import versions
 
 _COMPOUNDS = "compound_split_bleu"
@@ -36,9 +37,9 @@ def build_report(
   languages: tuple[str, str] | None = None,
   tokenize: str = "13a",
   lowercase: bool = False,
-  run: dict[str, Any] | None = None,
+  run: JsonObject | None = None,
   seconds: float | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
   """Scores translations, and describes the test set and the circumstances.
 
   Args:
@@ -69,7 +70,7 @@ def build_report(
   }
 
 
-def _test_set(source: Text | None, reference: Text, languages: tuple[str, str] | None) -> dict[str, Any]:
+def _test_set(source: Text | None, reference: Text, languages: tuple[str, str] | None) -> JsonObject:
   return {
     "direction": "-".join(languages) if languages else None,
     "sentences": len(reference.lines),
@@ -80,9 +81,9 @@ def _test_set(source: Text | None, reference: Text, languages: tuple[str, str] |
 
 def _scores(
   translations: Text, reference: Text, languages: tuple[str, str] | None, tokenize: str, lowercase: bool
-) -> dict[str, Any]:
+) -> JsonObject:
   metrics = scores.metrics_by_name(tokenize, lowercase, warn_if_tokenized=tokenize != "none")
-  found: dict[str, Any] = {}
+  found: JsonObject = {}
   too_long = scores.too_long_for_ter(translations.lines, reference.lines)
   for name, metric in metrics.items():
     if name == "ter" and too_long:
@@ -105,7 +106,7 @@ def content_hash(lines: Sequence[str]) -> str:
   return digest.hexdigest()
 
 
-def _described(text: Text | None) -> dict[str, Any] | None:
+def _described(text: Text | None) -> JsonObject | None:
   return text and {"file": text.name, "sha256": content_hash(text.lines)}
 
 
@@ -117,7 +118,7 @@ def compare(
   tokenize: str = "13a",
   lowercase: bool = False,
   resamples: int = RESAMPLES,
-) -> dict[str, Any]:
+) -> JsonObject:
   """Tells whether two systems differ by more than chance, by paired bootstrap resampling (Koehn 2004).
 
   `bootstrap.resampled` has the draws and the p-value. The other arguments are those of `build_report`.
@@ -139,7 +140,7 @@ def compare(
   }
 
 
-def _compared(theirs: Resampled, ours: Resampled) -> dict[str, Any]:
+def _compared(theirs: Resampled, ours: Resampled) -> JsonObject:
   """The other system's score, by how much ours is higher, and the p-value."""
   return {
     "score": theirs.score,
@@ -149,12 +150,12 @@ def _compared(theirs: Resampled, ours: Resampled) -> dict[str, Any]:
   }
 
 
-def text(report: dict[str, Any]) -> str:
+def text(report: JsonObject) -> str:
   """The result of `build_report` as lines of text."""
   return "\n".join([*_score_lines(report), *_fact_lines(report), *_comparison_lines(report)])
 
 
-def _score_lines(report: dict[str, Any]) -> Iterator[str]:
+def _score_lines(report: JsonObject) -> Iterator[str]:
   for name, found in report["scores"].items():
     if found:
       yield f"{_TITLES[name]:<14} {found['score']:6.2f}  {found['signature']}"
@@ -165,7 +166,7 @@ def _score_lines(report: dict[str, Any]) -> Iterator[str]:
   yield f"{'exact match':<14} {report['exact_match']:6.1%}"
 
 
-def _fact_lines(report: dict[str, Any]) -> Iterator[str]:
+def _fact_lines(report: JsonObject) -> Iterator[str]:
   test_set = report["test_set"]
   direction = f", {test_set['direction']}" if test_set["direction"] else ""
   yield f"{'test set':<14} {test_set['sentences']:,} sentences{direction}"
@@ -180,7 +181,7 @@ def _fact_lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"{'translated in':<14} {report['seconds']:.1f} seconds"
 
 
-def _comparison_lines(report: dict[str, Any]) -> Iterator[str]:
+def _comparison_lines(report: JsonObject) -> Iterator[str]:
   comparison = report["comparison"]
   if not comparison:
     return

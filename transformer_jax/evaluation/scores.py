@@ -4,10 +4,14 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
+
+if TYPE_CHECKING:
+  from sacrebleu.metrics.bleu import BLEU
 
 MOST_WORDS_FOR_TER = 1000  # in a line
 
@@ -47,7 +51,7 @@ class Scores:
   exact_match: float
   sentences: int
 
-  def to_dict(self) -> dict[str, Any]:
+  def to_dict(self) -> JsonObject:
     """The scores as JSON values."""
     return dataclasses.asdict(self)
 
@@ -100,7 +104,7 @@ def score(
   )
 
 
-def metrics_by_name(tokenize: str, lowercase: bool, *, warn_if_tokenized: bool = False) -> dict[str, Any]:
+def metrics_by_name(tokenize: str, lowercase: bool, *, warn_if_tokenized: bool = False) -> JsonObject:
   """sacreBLEU's metrics `bleu`, `chrf` and `ter`; the arguments are those of `score`.
 
   TER (Snover et al. 2006) ignores the arguments and has the options of sacreBLEU's
@@ -231,7 +235,7 @@ def check_counts(translations: Sequence[str], references: Sequence[str]) -> None
     raise InputError("there are no sentences to score: give at least one")
 
 
-def _bleu(tokenize: str, lowercase: bool, *, quiet: bool) -> Any:
+def _bleu(tokenize: str, lowercase: bool, *, quiet: bool) -> "BLEU":
   from sacrebleu.metrics.bleu import BLEU
 
   if tokenize not in BLEU.TOKENIZERS:

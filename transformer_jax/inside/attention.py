@@ -4,7 +4,6 @@ import html
 import io
 import json
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from transformer_jax.language.config import BERTConfig
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.steps import Step
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json, JsonObject
 from transformer_jax.tasks.encoder_attention import encoder_attention
 
 _DIGITS = 6  # of a weight in JSON
@@ -90,11 +90,11 @@ def to_page(attention: Attention, run: str, texts: list[str]) -> bytes:
   return f"{before}{data}{after}".encode()
 
 
-def _kind_for_page(attention: Attention, kind: str) -> dict[str, Any]:
+def _kind_for_page(attention: Attention, kind: str) -> JsonObject:
   query, key = attention.axes(kind)
   weights = np.rint(attention.weights[kind] * _THOUSANDTHS).astype(int).tolist()
   return {"name": kind, "query": visible(query), "key": visible(key), "weights": weights}
 
 
-def _rounded(weights: np.ndarray) -> list[Any]:
+def _rounded(weights: np.ndarray) -> Json:
   return np.round(weights.astype(np.float64), _DIGITS).tolist()

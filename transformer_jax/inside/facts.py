@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, serialization
@@ -10,7 +10,10 @@ from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.inside.log import Log, number
 from transformer_jax.runs import Run
 from transformer_jax.runtime.errors import InputError, RunError, one_line
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
+
+Known = TypeVar("Known")
 
 _LONGEST = 600  # characters of a fact
 _UNKNOWN = "not recorded"
@@ -20,7 +23,7 @@ class Key(NamedTuple):
   """A key of the config.
 
   Attributes:
-    value: as on the command line.
+    value: its value, written as on the command line.
     default: whether a config that does not set the key has this value.
   """
 
@@ -32,7 +35,7 @@ def facts_of(run: Run, log: Log) -> tuple[dict[str, str], list[str]]:
   """What is known of a run, by name, and sentences about what cannot be read."""
   notes: list[str] = []
 
-  def known(read: Callable[[], Any], otherwise: Any) -> Any:
+  def known(read: Callable[[], Known], otherwise: Known) -> Known:
     try:
       return read()
     except (InputError, RunError) as error:
@@ -63,9 +66,9 @@ def config_of(config: Config) -> dict[str, Key]:
   }
 
 
-def _defaults(config: Config) -> dict[str, Any]:
+def _defaults(config: Config) -> JsonObject:
   """The default of each key that has one, as a JSON value."""
-  found: dict[str, Any] = {"debug": False}
+  found: JsonObject = {"debug": False}
   for group in ("data", "model", "train", "decode", "evaluate"):
     for field in dataclasses.fields(getattr(config, group)):
       if field.default is not dataclasses.MISSING:
@@ -94,7 +97,7 @@ def _checkpoints(run: Run) -> str:
   return f"{steps}; the best by {run.config.train.best_by} is {found.best:,}" if found.best is not None else steps
 
 
-def _of_data(config: Config, history: list[dict[str, Any]]) -> dict[str, str]:
+def _of_data(config: Config, history: list[JsonObject]) -> dict[str, str]:
   data = config.data
   corpus = "numbers in words" if data.corpus is Corpus.NUMBERS else f"{data.corpus.value} {data.dataset}".strip()
   facts = {"corpus": corpus}
@@ -130,7 +133,7 @@ def _of_packing(packing: PackingReport, config: Config) -> tuple[str, str, str, 
   )
 
 
-def packing_of(history: list[dict[str, Any]]) -> PackingReport | None:
+def packing_of(history: list[JsonObject]) -> PackingReport | None:
   """The counts of the last start that recorded them; None if there are none that make sense."""
   values = next((entry["packing"] for entry in reversed(history) if "packing" in entry), None)
   if not isinstance(values, dict):
@@ -161,7 +164,7 @@ def _vocabulary(config: Config) -> str:
   return f"{' for the source and '.join(sizes)}{' for the target' if len(sizes) > 1 else ''}, {learned}"
 
 
-def _starts(history: list[dict[str, Any]]) -> str:
+def _starts(history: list[JsonObject]) -> str:
   times = [str(entry["time"]) for entry in history if isinstance(entry.get("time"), str)]
   if not times:
     return _UNKNOWN

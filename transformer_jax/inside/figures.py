@@ -1,4 +1,4 @@
-"""Figures of matplotlib: as files, of which the same figure gives the same bytes; and a page for boxes and lines."""
+"""Figures of matplotlib as files, with the same bytes for the same figure; and a page for boxes and lines."""
 
 import io
 import warnings

@@ -1,7 +1,7 @@
 """One head of self-attention, step by step: x, q, k, v, scores, weights and z, as the model computes them (§3.2)."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import flax.linen as nn
 import jax
@@ -17,6 +17,7 @@ from transformer_jax.model.params import Params
 from transformer_jax.runs.run import Model
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.values import PyTree
 
 
 class HeadSteps(NamedTuple):
@@ -94,7 +95,7 @@ def toy() -> HeadSteps:
     "key": [[1, 0, 0, 1], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]],
     "value": [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 3], [0, 0, 2, 0]],
   }
-  params: dict[str, Any] = {
+  params: Params = {
     name: {"kernel": np.array(matrix, np.float32).reshape(4, 1, 4)} for name, matrix in matrices.items()
   }
   params["output"] = {"kernel": np.eye(4, dtype=np.float32).reshape(1, 4, 4)}
@@ -119,7 +120,7 @@ class _Captured(NamedTuple):
 
 
 def _captured(
-  module: nn.Module, path: tuple[str, ...], params: Params, *inputs: np.ndarray, method: str | Callable[..., Any]
+  module: nn.Module, path: tuple[str, ...], params: Params, *inputs: np.ndarray, method: str | Callable[..., PyTree]
 ) -> _Captured:
   """Runs a module, and keeps what the attention at `path` computes on the way."""
 
@@ -127,7 +128,9 @@ def _captured(
   def run(params: Params, *inputs: jax.Array) -> _Captured:
     calls: dict[tuple[str, ...], tuple[jax.Array, jax.Array]] = {}  # of each projection: its input and its result
 
-    def keep(call: Callable[..., Any], args: Any, kwargs: Any, context: nn.module.InterceptorContext) -> Any:
+    def keep(
+      call: Callable[..., PyTree], args: PyTree, kwargs: PyTree, context: nn.module.InterceptorContext
+    ) -> PyTree:
       result = call(*args, **kwargs)
       if context.method_name == "__call__" and context.module.path[:-1] == path:
         calls[context.module.path] = args[0], result
@@ -142,7 +145,7 @@ def _captured(
   return jax.device_get(run(params, *inputs))
 
 
-def _at(tree: Any, path: tuple[str, ...]) -> Any:
+def _at(tree: PyTree, path: tuple[str, ...]) -> PyTree:
   for name in path:
     tree = tree[name]
   return tree

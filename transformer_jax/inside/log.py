@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from etils import epath
@@ -10,6 +10,7 @@ from etils import epath
 from transformer_jax.runs.metrics_file import FILE
 from transformer_jax.runtime.errors import one_line
 from transformer_jax.runtime.files import open_buffered
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
 
 # A line of the log has some hundred bytes, or some thousand with sample translations. The lines take several times as
@@ -48,7 +49,7 @@ class Log(NamedTuple):
     notes: what was left out, in sentences.
   """
 
-  lines: Mapping[str, list[dict[str, Any]]]
+  lines: Mapping[str, list[JsonObject]]
   notes: list[str]
 
   def series(self, split: str, name: str) -> Series:
@@ -57,7 +58,7 @@ class Log(NamedTuple):
     steps, values = zip(*points, strict=True) if points else ((), ())
     return Series(np.array(steps, np.int64), np.array(values, np.float64))
 
-  def last(self, split: str) -> dict[str, Any]:
+  def last(self, split: str) -> JsonObject:
     """The last line of a split; empty if there is none."""
     return self.lines[split][-1] if self.lines[split] else {}
 
@@ -69,7 +70,7 @@ class Log(NamedTuple):
 
 def read(workdir: epath.Path) -> Log:
   """The log of the run in a folder, which may come from a stranger; it raises nothing for what is in the file."""
-  found: dict[str, dict[int, dict[str, Any]]] = {"train": {}, "validation": {}}
+  found: dict[str, dict[int, JsonObject]] = {"train": {}, "validation": {}}
   left_out: list[int] = []
   path = workdir / FILE
   if not path.exists():
@@ -113,7 +114,7 @@ def _lines(path: epath.Path) -> Iterator[bytes]:
         yield line
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _parsed(line: bytes) -> JsonObject | None:
   try:
     entry = json.loads(line)
   except (ValueError, RecursionError):

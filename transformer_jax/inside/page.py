@@ -33,5 +33,5 @@ def render(name: str, **values: object) -> bytes:
 
 
 def _source(text: str) -> str:
-  """An inline style or script as a source of the policy: by its digest, so that no other one counts."""
+  """The entry of the page's security policy that allows this inline style or script, and no other."""
   return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

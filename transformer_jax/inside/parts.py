@@ -1,12 +1,13 @@
 """A model as boxes in columns, for its picture: names, shapes of arrays and numbers of parameters."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flax.traverse_util import flatten_dict
 
 from transformer_jax.analysis import plan
 from transformer_jax.model.config import AnyModelConfig
+from transformer_jax.runtime.values import PyTree
 from transformer_jax.runtime.wording import counted
 
 
@@ -86,7 +87,7 @@ class Sizes:
   """The number of parameters in each part of a model's tree of parameters."""
 
   def __init__(self, model: AnyModelConfig):
-    leaves: dict[tuple[str, ...], Any] = flatten_dict(plan.parameter_shapes(model))
+    leaves: dict[tuple[str, ...], PyTree] = flatten_dict(plan.parameter_shapes(model))
     self._sizes = {path: math.prod(leaf.shape) for path, leaf in leaves.items()}
 
   def count(self, *path: str) -> int:

@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from etils import epath
 
@@ -15,6 +15,7 @@ from transformer_jax.inside.scored import Scored
 from transformer_jax.runs import Run
 from transformer_jax.runtime.errors import PROGRAM, one_line
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.values import Json
 from transformer_jax.runtime.versions import own_version
 from transformer_jax.trainer.summary import next_command, short_path
 
@@ -160,7 +161,7 @@ def _headline(found: Log) -> list[tuple[str, str, str]]:
   return headline
 
 
-def _validated(line: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _validated(line: Mapping[str, Json]) -> list[tuple[str, str, str]]:
   scores = ((title, log.number(line.get(name)), line.get(f"{name}_signature")) for name, title in _SCORES.items())
   return [(title, f"{value:.2f}", one_line(signature)) for title, value, signature in scores if value is not None]
 
@@ -179,7 +180,7 @@ def histories_of(samples: Iterable[tuple[int, list[Sample]]]) -> list[History]:
 
 
 def _spread(changes: list[Change]) -> list[Change]:
-  """At most `_MOST_CHANGES` changes with the first and the last; more of the early ones, when most is learned."""
+  """The first change, the last, and others between, `_MOST_CHANGES` or fewer; most are early, when most is learned."""
   count = len(changes)
   if count <= _MOST_CHANGES:
     return changes

@@ -12,6 +12,7 @@ from transformer_jax.evaluation.bootstrap import Resampled, resampled
 from transformer_jax.evaluation.scores import metrics_by_name, score
 from transformer_jax.inside.cross_attention import Matrix, matrix_of
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import JsonObject
 
 _GROUPS = 6
 _SENTENCES = 5  # best and worst ones
@@ -98,7 +99,7 @@ class Scored:
   worst: list[Sentence]
   sentence_signatures: dict[str, str]
 
-  def data(self) -> dict[str, Any]:
+  def data(self) -> JsonObject:
     """The numbers as JSON values."""
     return {
       "text": self.text,

@@ -54,7 +54,8 @@ class Unrolled(NamedTuple):
   """A model in time.
 
   Attributes:
-    nodes: by name; `x1` and so on are the source's tokens, `in1` the target's that are read, `out1` those written.
+    nodes: the nodes by name: `x1`, ... are the source's tokens, `in1`, ... the target tokens that are read, `out1`, ...
+      those that are written.
     edges: the arrows.
     rows: the names of rows, by their number.
     about: the model in one line.

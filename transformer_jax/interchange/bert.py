@@ -7,7 +7,6 @@ follows the first, and class 1 a random one; here it is the other way round.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime.values import JsonObject
 
 _SIZES = {
   "vocab_size": ("vocab_size", 30522),
@@ -168,7 +168,7 @@ def read(folder: ForeignFolder) -> Imported:
 
 
 def _usual(name: str) -> str | None:
-  """The name of today: of the whole model, and of a LayerNorm by its present words."""
+  """The name that the library uses today, `bert.` of the trunk included; None for an array that is no parameter."""
   name = re.sub(r"LayerNorm\.(gamma|beta)$", lambda found: _WORDS[found[1]], name)
   name = name if name.startswith(("bert.", "cls.", "classifier.")) else f"bert.{name}"
   return None if name == "bert.embeddings.position_ids" else name
@@ -179,7 +179,7 @@ _WORDS = {"gamma": "LayerNorm.weight", "beta": "LayerNorm.bias"}
 
 def _model(settings: Settings, weights: Weights) -> BERTConfig:
   kind: type[BERTConfig] = BERTConfig
-  options: dict[str, Any] = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
+  options: JsonObject = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
   if "classifier.weight" in weights.shapes:
     kind, options["labels"] = BERTClassifierConfig, _labels(settings, *weights.shapes["classifier.weight"][:1])
   return kind(
@@ -222,7 +222,7 @@ def _kind(config: BERTConfig) -> str:
   return "BertForSequenceClassification" if isinstance(config, BERTClassifierConfig) else "BertForPreTraining"
 
 
-def _config(config: BERTConfig) -> dict[str, Any]:
+def _config(config: BERTConfig) -> JsonObject:
   labels = config.classes if isinstance(config, BERTClassifierConfig) else []
   of_labels = {
     "id2label": {str(number): label for number, label in enumerate(labels)},

@@ -1,4 +1,4 @@
-"""What a format cannot express: one sentence and no model, rather than another model."""
+"""Refusals: a format that cannot express a model raises one sentence and writes nothing."""
 
 import enum
 from collections.abc import Mapping

@@ -5,7 +5,6 @@ It has the projections of queries, keys and values in one matrix, and matrices `
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from transformer_jax.model.config import Activation
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime.values import JsonObject
 
 _ACTIVATIONS = hf_folder.ACTIVATIONS | {Activation.GELU_TANH: "gelu_new"}
 _SIZES = {
@@ -150,22 +150,22 @@ def _usual(name: str) -> str | None:
 
 def _model(settings: Settings, weights: Weights) -> GPTConfig:
   sizes = hf_folder.sizes(settings, _SIZES, weights)
-  options: dict[str, Any] = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
+  options: JsonObject = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
   last = sizes["vocab_size"] - 1
-  end = settings.whole("eos_token_id", 50256, most=last)
+  end = settings.integer("eos_token_id", 50256, most=last)
   return GPTConfig(
     **sizes,
     d_ff=hf_folder.sizes(settings, {"d_ff": ("n_inner", 4 * sizes["d_model"])}, weights)["d_ff"],
     pre_norm=True,
     activation=hf_folder.activation(settings, "activation_function", "gelu_new"),
     layer_norm_epsilon=settings.number("layer_norm_epsilon", 1e-5),
-    begin=settings.whole("bos_token_id", end, most=last),
+    begin=settings.integer("bos_token_id", end, most=last),
     end=end,
     **options,
   )
 
 
-def _config(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, Any]:
+def _config(config: GPTConfig, tokenizer: Tokenizer) -> JsonObject:
   return {
     "architectures": ["GPT2LMHeadModel"],
     "model_type": "gpt2",
@@ -182,7 +182,7 @@ def _config(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, Any]:
   }
 
 
-def _generation_config(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, Any]:
+def _generation_config(config: GPTConfig, tokenizer: Tokenizer) -> JsonObject:
   silent = {"suppress_tokens": [*tokenizer.silent]} if tokenizer.silent else {}  # they are never emitted here
   return {"max_length": config.max_positions, **_numbers(config, tokenizer), **silent}
 

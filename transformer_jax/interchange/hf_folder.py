@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from transformer_jax.language.config import BlocksConfig
 from transformer_jax.model.config import Activation
 from transformer_jax.runtime import tensor_file
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json
 
 ACTIVATIONS = {
   Activation.RELU: "relu",
@@ -28,7 +28,9 @@ _BY_NAME = {
 }
 
 
-def write(folder: Path, arrays: Mapping[str, np.ndarray], values: Mapping[str, Mapping[str, Any]], card: bytes) -> None:
+def write(
+  folder: Path, arrays: Mapping[str, np.ndarray], values: Mapping[str, Mapping[str, Json]], card: bytes
+) -> None:
   """Writes `model.safetensors`, the page `README.md`, and files of JSON.
 
   Args:
@@ -60,7 +62,7 @@ def sizes(settings: Settings, names: Mapping[str, tuple[str, int | None]], weigh
 
   Args:
     settings: the model's.
-    names: for each name here the name there, and what a missing one is.
+    names: our name -> the name there, and the default of a missing one.
     weights: the file.
 
   Raises:
@@ -69,7 +71,7 @@ def sizes(settings: Settings, names: Mapping[str, tuple[str, int | None]], weigh
   layers = len(weights.shapes)  # an array without numbers can have a size of any length, and layers take time
   most = max((size for shape in weights.shapes.values() for size in shape), default=1)
   return {
-    ours: settings.whole(theirs, default, least=1, most=layers if ours == "num_layers" else most)
+    ours: settings.integer(theirs, default, least=1, most=layers if ours == "num_layers" else most)
     for ours, (theirs, default) in names.items()
   }
 

@@ -9,13 +9,13 @@ SentencePiece reads as a space, is a character without a piece there, and is spe
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.interchange import hf_vocabulary, vocabulary
 from transformer_jax.model.special_tokens import FIRST_PIECE
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import JsonObject
 
 # Where a line begins that is not empty. In these patterns `^` is the beginning of any line.
 _LINE_STARTS = (r"\A(?=[^\n])", r"(?<=\n)(?=[^\n])")
@@ -41,7 +41,7 @@ def require(tokenizer: Tokenizer, to: str) -> None:
     )
 
 
-def write_subwords(folder: Path, words: Vocabulary, settings: dict[str, Any]) -> None:
+def write_subwords(folder: Path, words: Vocabulary, settings: JsonObject) -> None:
   """Writes `tokenizer.json` and `tokenizer_config.json` of an imported vocabulary.
 
   Args:
@@ -62,7 +62,7 @@ def write_subwords(folder: Path, words: Vocabulary, settings: dict[str, Any]) ->
   )
 
 
-def _byte_level(words: Vocabulary, numbers: dict[str, int]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _byte_level(words: Vocabulary, numbers: dict[str, int]) -> tuple[JsonObject, JsonObject]:
   """Parts of `tokenizer.json`, and settings of `tokenizer_config.json`."""
   spaces = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
   parts = {
@@ -72,7 +72,7 @@ def _byte_level(words: Vocabulary, numbers: dict[str, int]) -> tuple[dict[str, A
   return parts, {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": False}
 
 
-def _wordpiece(words: Vocabulary, numbers: dict[str, int]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _wordpiece(words: Vocabulary, numbers: dict[str, int]) -> tuple[JsonObject, JsonObject]:
   """Parts of `tokenizer.json`, and settings of `tokenizer_config.json`."""
   pad, mask, cls, sep = words.special
   around = {piece: numbers[piece] for piece in (cls, sep)}
@@ -104,12 +104,12 @@ def _wordpiece(words: Vocabulary, numbers: dict[str, int]) -> tuple[dict[str, An
   }
 
 
-def _write(folder: Path, values: dict[str, Any], config: dict[str, Any]) -> None:
+def _write(folder: Path, values: JsonObject, config: JsonObject) -> None:
   (folder / "tokenizer.json").write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
   (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
-def write(folder: Path, tokenizer: Tokenizer, single: str, pair: str, settings: dict[str, Any]) -> None:
+def write(folder: Path, tokenizer: Tokenizer, single: str, pair: str, settings: JsonObject) -> None:
   """Writes `tokenizer.json`, `tokenizer_config.json`, and `tokenizer.model` for SentencePiece.
 
   Args:
@@ -137,12 +137,12 @@ def write(folder: Path, tokenizer: Tokenizer, single: str, pair: str, settings: 
   (folder / "tokenizer.model").write_bytes(vocabulary.sentencepiece_model(tokenizer))
 
 
-def _model(names: Sequence[str], merged: Sequence[str]) -> dict[str, Any]:
+def _model(names: Sequence[str], merged: Sequence[str]) -> JsonObject:
   numbers = {name: number for number, name in enumerate(names)}
   return {**_BPE, "byte_fallback": True, "vocab": numbers, "merges": merges(merged)}
 
 
-def _post_processor(single: str, pair: str, special: dict[str, int]) -> dict[str, Any]:
+def _post_processor(single: str, pair: str, special: dict[str, int]) -> JsonObject:
   return {
     "type": "TemplateProcessing",
     "single": _template(single),
@@ -166,16 +166,16 @@ def merges(pieces: Sequence[str]) -> list[list[str]]:
   ]
 
 
-def _added_token(name: str, number: int) -> dict[str, Any]:
+def _added_token(name: str, number: int) -> JsonObject:
   flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
   return {"id": number, "content": name, **flags, "special": True}
 
 
-def _replace(pattern: str, content: str) -> dict[str, Any]:
+def _replace(pattern: str, content: str) -> JsonObject:
   return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
 
-def _template(text: str) -> list[dict[str, Any]]:
+def _template(text: str) -> list[JsonObject]:
   parts = []
   for part in text.split():
     name, _, kind = part.partition(":")

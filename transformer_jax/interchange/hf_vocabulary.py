@@ -2,7 +2,6 @@
 or `tokenizer.json`, if it says nothing else than these; or the SentencePiece model of an exported run."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary, is_texts
 from transformer_jax.data.tokenizer import LARGEST, Tokenizer
@@ -10,6 +9,7 @@ from transformer_jax.interchange import vocabulary
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json, JsonObject
 
 SENTENCEPIECE, BOTH = "tokenizer.model", "tokenizer.json"
 _WORDS, _PIECES, _MERGES, _CONFIG = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
@@ -104,7 +104,7 @@ def _tokenizer(folder: ForeignFolder, made: Callable[[], Vocabulary]) -> Subword
     raise InputError(f"{folder.path}: {error}") from error
 
 
-def _byte_level_of_json(file: Settings) -> tuple[dict[str, int], list[tuple[str, str]], list[dict[str, Any]]]:
+def _byte_level_of_json(file: Settings) -> tuple[dict[str, int], list[tuple[str, str]], list[JsonObject]]:
   """The numbers of the pieces, the merges, and the tokens that were added."""
   model, spaces = _part(file, "model"), _part(file, "pre_tokenizer")
   for name, of in (("normalizer", file), ("dropout", model)):
@@ -152,7 +152,7 @@ def _content(config: Settings, name: str, default: str) -> str:
   return Settings(config.path, value).text("content") if isinstance(value, dict) else config.text(name, default)
 
 
-def _numbers(path: str, pieces: Any, added: Any) -> dict[str, int]:
+def _numbers(path: str, pieces: Json, added: Json) -> dict[str, int]:
   """The pieces' numbers, those of tokens that were added later included."""
   wrong = InputError(f"{path} has no vocabulary of different pieces with different numbers: take another copy")
   if not isinstance(pieces, dict) or not isinstance(added, list):
@@ -168,7 +168,7 @@ def _numbers(path: str, pieces: Any, added: Any) -> dict[str, int]:
   return found
 
 
-def _pairs(path: str, merges: Any) -> list[tuple[str, str]]:
+def _pairs(path: str, merges: Json) -> list[tuple[str, str]]:
   """The merges, which are pairs, or texts with a space between the two."""
   wrong = InputError(f"{path} has something else than pairs of pieces: take another copy")
   if not isinstance(merges, list):

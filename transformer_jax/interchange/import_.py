@@ -3,7 +3,6 @@
 import os
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
 
 import jax
 from etils import epath
@@ -13,10 +12,11 @@ from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.formats import IMPORTS
 from transformer_jax.interchange.imported import Imported, abstract_params
 from transformer_jax.model.config import Dtype
-from transformer_jax.model.params import by_name
+from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.values import JsonObject
 
 
 def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: str) -> None:
@@ -44,13 +44,13 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
     run_folder.begin_run(epath.Path(made), found.config, found.tokenizer, [_provenance(folder, format_)])
 
 
-def _tree(found: Imported) -> Any:
+def _tree(found: Imported) -> Params:
   abstract = abstract_params(found.config)
   expected = {name: leaf.shape for name, leaf in by_name(abstract).items()}
   assert {name: array.shape for name, array in found.arrays.items()} == expected
   return jax.tree.unflatten(jax.tree.structure(abstract), [found.arrays[name] for name in expected])
 
 
-def _provenance(folder: ForeignFolder, format_: str) -> dict[str, Any]:
+def _provenance(folder: ForeignFolder, format_: str) -> JsonObject:
   now = datetime.now(UTC).isoformat(timespec="seconds")
   return {"time": now, "imported": {"from": format_, "folder": os.fspath(folder.path), "sha256": folder.digests()}}

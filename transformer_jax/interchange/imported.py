@@ -1,14 +1,14 @@
-"""What a module of a format gives `import_.import_model`."""
+"""The result of reading another library's format, which `import_.import_model` takes."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.model.params import by_name
+from transformer_jax.model.params import Params, by_name
 from transformer_jax.training.step import init_params
 from transformer_jax.training.task import task_of
 
@@ -17,7 +17,7 @@ class Imported(NamedTuple):
   """A model of another library, in our terms.
 
   Attributes:
-    config: of the run that it becomes.
+    config: the config of the new run.
     arrays: the parameters by our names, float32.
     tokenizer: its tokenizer.
     notes: sentences about settings that are not taken over.
@@ -29,7 +29,7 @@ class Imported(NamedTuple):
   notes: tuple[str, ...] = ()
 
 
-def abstract_params(config: Config) -> Any:
+def abstract_params(config: Config) -> Params:
   """The shapes and types of a model's parameters; nothing of their size is made."""
   return jax.eval_shape(lambda: init_params(config, task_of(config.model)))
 

@@ -6,7 +6,6 @@ the same: (x - mean) / sqrt(var + epsilon) differs by the factor 1 + 4.5e-6 / va
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from transformer_jax.model.config import Activation, ModelConfig, Start
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime.values import JsonObject
 
 _ACTIVATIONS = hf_folder.ACTIVATIONS | {Activation.SWISH: "swish"}
 SENTENCEPIECE = vocabulary.TWO_MODELS
@@ -139,7 +139,7 @@ def _with_biases(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
   return {f"{name}.bias": np.zeros(len(arrays[f"{name}.weight"]), np.float32) for name in weights} | arrays
 
 
-def _config(config: Config, model: ModelConfig) -> dict[str, Any]:
+def _config(config: Config, model: ModelConfig) -> JsonObject:
   stacks = ("encoder", "decoder")
   return {
     "architectures": ["MarianMTModel"],
@@ -172,7 +172,7 @@ def _positions(config: Config) -> int:
   return max(_POSITIONS, config.decode.max_source_length + config.decode.extra_length + 1)
 
 
-def _generation_config(config: Config, numbered: Numbered) -> dict[str, Any]:
+def _generation_config(config: Config, numbered: Numbered) -> JsonObject:
   """The search of the run, as far as transformers have it."""
   decode, start = config.decode, config.model.start_token
   beam = {
@@ -201,7 +201,7 @@ def _special(config: ModelConfig, numbered: Numbered) -> dict[str, int | None]:
   }
 
 
-def _tokenizer_config(config: Config, numbered: Numbered) -> dict[str, Any]:
+def _tokenizer_config(config: Config, numbered: Numbered) -> JsonObject:
   unk, eos, pad = (numbered.pieces[numbered.order[token]] for token in (UNK, EOS, PAD))
   return {
     "tokenizer_class": "MarianTokenizer",

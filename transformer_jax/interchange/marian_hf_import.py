@@ -4,8 +4,6 @@ The width is put into our order (`sinusoids.py`) and the vocabulary too: here th
 Both only move numbers, so that the export gives back the same bits.
 """
 
-from typing import Any
-
 import numpy as np
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty
@@ -20,9 +18,10 @@ from transformer_jax.interchange.layout import renamed_back, shapes_there
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.model.config import ModelConfig, Start
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json, JsonObject
 
 # What the model here has no other value of. A setting that is missing or null has the first one.
-_ONLY: dict[str, tuple[Any, ...]] = {
+_ONLY: dict[str, tuple[Json, ...]] = {
   "normalize_before": (False,),
   "normalize_embedding": (False,),
   "add_final_layer_norm": (False,),
@@ -30,7 +29,7 @@ _ONLY: dict[str, tuple[Any, ...]] = {
   "is_encoder_decoder": (True,),
   "tie_word_embeddings": (True,),
 }
-_SEARCH_ONLY: dict[str, tuple[Any, ...]] = {
+_SEARCH_ONLY: dict[str, tuple[Json, ...]] = {
   "do_sample": (False,),
   "num_beam_groups": (1,),
   "diversity_penalty": (0, 0.0),
@@ -90,14 +89,14 @@ def _model(config: Settings, pieces: _Lists) -> ModelConfig:
   if not config.truth("scale_embedding", False):
     raise config.wrong("scale_embedding", "True: the model here multiplies its embeddings by sqrt(d_model)")
   sizes = {}
-  layers = [config.whole(f"{stack}_layers", least=1) for stack in ("encoder", "decoder")]
+  layers = [config.integer(f"{stack}_layers", least=1) for stack in ("encoder", "decoder")]
   sizes["num_layers"] = layers[0]
   if layers[0] != layers[1]:
     sizes["encoder_layers"], sizes["decoder_layers"] = layers
   for ours, name in {"d_ff": "ffn_dim", "num_heads": "attention_heads"}.items():
-    sizes[ours] = config.whole(f"encoder_{name}", least=1)
+    sizes[ours] = config.integer(f"encoder_{name}", least=1)
     config.require(f"decoder_{name}", [sizes[ours]], "encoder and decoder have the same sizes here")
-  width = config.whole("d_model", least=2)
+  width = config.integer("d_model", least=2)
   if width % 2 or width % sizes["num_heads"]:
     raise config.wrong("d_model", "even, and a multiple of encoder_attention_heads")
   return ModelConfig(
@@ -114,13 +113,13 @@ def _model(config: Settings, pieces: _Lists) -> ModelConfig:
   )
 
 
-def _vocabularies(config: Settings, pieces: _Lists) -> dict[str, Any]:
+def _vocabularies(config: Settings, pieces: _Lists) -> JsonObject:
   """The part of the model's config that says how large the vocabularies are, and whether they share a table."""
   source, target = (len(side.pieces) for side in pieces)
   separate = pieces[0] is not pieces[1]
-  if config.whole("vocab_size", least=1) != source:
+  if config.integer("vocab_size", least=1) != source:
     raise config.wrong("vocab_size", f"{source}, the pieces in {marian_hf.VOCABULARIES[0]}")
-  if config.whole("decoder_vocab_size", source) != target:
+  if config.integer("decoder_vocab_size", source) != target:
     raise config.wrong("decoder_vocab_size", f"{target}, the pieces in {marian_hf.VOCABULARIES[separate]}")
   shared = config.truth("share_encoder_decoder_embeddings", True)
   if separate and shared:
@@ -142,8 +141,8 @@ def _pieces(folder: ForeignFolder, config: Settings, search: "Search", texts: Se
   separate = texts.truth("separate_vocabs", False)
   pieces = _names(folder, marian_hf.VOCABULARIES[separate])
   last = len(pieces) - 1
-  pad, eos = (pieces[config.whole(f"{name}_token_id", most=last)] for name in ("pad", "eos"))
-  start = pieces[search.settings("decoder_start_token_id").whole("decoder_start_token_id", most=last)]
+  pad, eos = (pieces[config.integer(f"{name}_token_id", most=last)] for name in ("pad", "eos"))
+  start = pieces[search.settings("decoder_start_token_id").integer("decoder_start_token_id", most=last)]
   unk = texts.value("unk_token", "<unk>")
   unk = unk.get("content") if isinstance(unk, dict) else unk
   texts.require("eos_token", [eos, _added(eos, texts.value("eos_token"))])
@@ -173,7 +172,7 @@ def _names(folder: ForeignFolder, name: str) -> list[str]:
   return pieces
 
 
-def _added(text: str, value: Any) -> Any:
+def _added(text: str, value: Json) -> Json:
   """The value, if it is an object that stands for the text."""
   return value if isinstance(value, dict) and value.get("content") == text else text
 
@@ -202,13 +201,13 @@ class Search:
     for file in self._files:
       file.require("forced_eos_token_id", [eos], "the search here ends with EOS")
     self._require_suppressed(pieces)
-    beam = self.settings("num_beams").whole("num_beams", 1, least=1, most=MOST_BEAMS)
+    beam = self.settings("num_beams").integer("num_beams", 1, least=1, most=MOST_BEAMS)
     alpha = self.settings("length_penalty").number("length_penalty", 1.0)
     if not 0 <= alpha <= MOST_ALPHA:
       raise self.settings("length_penalty").wrong("length_penalty", f"from 0 to {MOST_ALPHA}")
     early = self.settings("early_stopping").value("early_stopping", False)
-    positions = config.whole("max_position_embeddings", 1024, least=4)
-    longest = self.settings("max_length").whole("max_length", positions, least=4) - 1  # it counts the first token
+    positions = config.integer("max_position_embeddings", 1024, least=4)
+    longest = self.settings("max_length").integer("max_length", positions, least=4) - 1  # it counts the first token
     source = min(_SOURCE_LENGTH, longest // 2 + 1)
     decode = DecodeConfig(
       beam_size=beam,

@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from transformer_jax import registry
 from transformer_jax.config import LengthPenalty, serialization
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError, one_line
+from transformer_jax.runtime.values import Json, JsonObject
 
 # Of a start of training, what a stranger may know: not where its files were.
 _PUBLIC = ("time", "data", "packing", "machine", "versions")
 
 
-def card(run: Run, model: Model, usage: str, header: Mapping[str, Any], *, own_search: bool = False) -> bytes:
+def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], *, own_search: bool = False) -> bytes:
   """The page in Markdown.
 
   Args:
@@ -79,7 +79,7 @@ def _groups(model: Model) -> tuple[str, ...]:
   return ("model", "decode") if model.config.model.translates else ("model",)
 
 
-def _scores(run: Run) -> dict[str, Any]:
+def _scores(run: Run) -> JsonObject:
   """The last scores on each text that is not trained on."""
   try:
     lines = run.metrics
@@ -92,7 +92,7 @@ def _scores(run: Run) -> dict[str, Any]:
   }
 
 
-def _json(values: Any) -> str:
+def _json(values: Json) -> str:
   """A block of JSON. Each of its lines begins with a space or a bracket, so that no value can end the block."""
   return f"```json\n{json.dumps(values, indent=2)}\n```"
 

@@ -1,4 +1,4 @@
-"""A folder that is written whole or not at all."""
+"""A folder that is written completely or not at all."""
 
 import os
 import shutil

@@ -6,7 +6,6 @@ every run folder does (`runs/params_file.py`), and cannot be trained on.
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from etils import epath
 
@@ -14,6 +13,7 @@ from transformer_jax.config import Config
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime.values import JsonObject
 
 
 def require(config: Config) -> None:
@@ -36,7 +36,7 @@ def write(folder: Path, run: Run, model: Model, dtype: str) -> None:
   run_folder.begin_run(epath.Path(folder), model.config, model.tokenizer, history)
 
 
-def _public(entry: dict[str, Any]) -> dict[str, Any]:
+def _public(entry: JsonObject) -> JsonObject:
   """An entry with the names of run folders in place of their paths, as the folder is made to be shared."""
   named = {key: value for key, value in entry.items() if isinstance(value, dict) and "run" in value}
   return entry | {key: value | {"run": Path(str(value["run"])).name} for key, value in named.items()}

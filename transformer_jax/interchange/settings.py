@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json
 
 
 class Settings:
@@ -15,17 +15,17 @@ class Settings:
     values: the object.
   """
 
-  def __init__(self, path: str, values: Mapping[str, Any]):
+  def __init__(self, path: str, values: Mapping[str, Json]):
     self.path, self._values = path, values
 
   def __contains__(self, name: str) -> bool:
     return self._values.get(name) is not None
 
-  def all(self) -> Mapping[str, Any]:
+  def all(self) -> Mapping[str, Json]:
     """All values by their names."""
     return self._values
 
-  def whole(self, name: str, default: int | None = None, least: int = 0, most: int = 1 << 31) -> int:
+  def integer(self, name: str, default: int | None = None, least: int = 0, most: int = 1 << 31) -> int:
     """A whole number; a missing one is the default, if there is one."""
     value = self._value(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -53,15 +53,15 @@ class Settings:
       raise self.wrong(name, "a text")
     return value
 
-  def items(self) -> list[tuple[str, Any]]:
+  def items(self) -> list[tuple[str, Json]]:
     """All values by name."""
     return list(self._values.items())
 
-  def value(self, name: str, default: Any = None) -> Any:
+  def value(self, name: str, default: Json = None) -> Json:
     """A value of any type; null counts as missing."""
     return self._value(name, default)
 
-  def require(self, name: str, only: Iterable[Any], why: str = "the model here has nothing else") -> None:
+  def require(self, name: str, only: Iterable[Json], why: str = "the model here has nothing else") -> None:
     """Checks that a setting is missing, null, or one of `only`.
 
     Raises:
@@ -77,6 +77,6 @@ class Settings:
     found = f"{value!a:.80}" if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
     return InputError(f"{self.path}: {name} is {'missing' if value is None else found}, but must be {expected}")
 
-  def _value(self, name: str, default: Any) -> Any:
+  def _value(self, name: str, default: Json) -> Json:
     value = self._values.get(name)
     return default if value is None else value

@@ -142,7 +142,7 @@ def _search(config: Config, beam_size: int) -> _Search:
 
   def search(arrays: _Arrays, source: jax.Array) -> _Arrays:
     params = unflatten_dict(arrays, sep="/")
-    found = batch.search_together(model, options, params, source, extra_length=decode.extra_length)
+    found = batch.search_without_queue(model, options, params, source, extra_length=decode.extra_length)
     return {name: x[:, 0] for name, x in found._asdict().items()}
 
   return search

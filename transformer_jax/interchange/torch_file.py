@@ -12,7 +12,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from etils import epath
@@ -166,7 +166,7 @@ def _one_after_the_other(content: mmap.mmap) -> TorchFile:
 # The arrays
 
 
-def _arrays(values: Any, file_size: int) -> dict[str, Array]:
+def _arrays(values: object, file_size: int) -> dict[str, Array]:
   """The named arrays of a pickle's value, checked against the storages that they are views of."""
   if not isinstance(values, dict):
     raise Damaged("it holds no dict of arrays")

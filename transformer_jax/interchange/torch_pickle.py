@@ -15,7 +15,9 @@ import numpy as np
 
 from transformer_jax.runtime.errors import first_line
 
-TYPES: dict[str, tuple[str, Any]] = {
+Value = Any  # what a pickle may hold
+
+TYPES: dict[str, tuple[str, Value]] = {
   "FloatStorage": ("F32", np.float32),
   "HalfStorage": ("F16", np.float16),
   "BFloat16Storage": ("BF16", ml_dtypes.bfloat16),
@@ -58,7 +60,7 @@ class Damaged(Exception):
 _MARK = object()
 
 
-def unpickled(file: BinaryIO) -> Any:
+def unpickled(file: BinaryIO) -> Value:
   """The value of a pickle that makes nothing but plain values and arrays."""
   machine = _Machine()
   try:
@@ -79,7 +81,7 @@ class _Machine:
 
   _VALUES = frozenset(("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"))
   _TEXTS = frozenset(("BINUNICODE", "SHORT_BINUNICODE"))
-  _CONSTANTS: ClassVar[dict[str, Callable[[], Any]]] = {
+  _CONSTANTS: ClassVar[dict[str, Callable[[], Value]]] = {
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
@@ -90,15 +92,15 @@ class _Machine:
   }
 
   def __init__(self):
-    self._stack: list[Any] = []
-    self._memo: dict[int, Any] = {}
+    self._stack: list[Value] = []
+    self._memo: dict[int, Value] = {}
 
-  def pop(self) -> Any:
+  def pop(self) -> Value:
     if not self._stack or self._stack[-1] is _MARK:
       raise Damaged("its pickle is damaged: a value is missing")
     return self._stack.pop()
 
-  def step(self, name: str, argument: Any) -> None:
+  def step(self, name: str, argument: Value) -> None:
     """Takes one opcode."""
     if name in self._VALUES or name in self._TEXTS:
       self._stack.append(argument)
@@ -117,14 +119,14 @@ class _Machine:
     else:
       raise Damaged(f"its pickle has the opcode {name}, which no file of arrays needs")
 
-  def _top(self) -> Any:
+  def _top(self) -> Value:
     value = self.pop()
     self._stack.append(value)
     return value
 
-  def _marked(self) -> list[Any]:
+  def _marked(self) -> list[Value]:
     """The values down to the last mark."""
-    values: list[Any] = []
+    values: list[Value] = []
     while self._stack and self._stack[-1] is not _MARK:
       values.append(self._stack.pop())
     if not self._stack:
@@ -198,18 +200,18 @@ class _Machine:
       raise Damaged(f"its pickle would call {_short(name)}, which no file of arrays needs")
 
 
-def _expect(value: Any, kind: Any) -> Any:
+def _expect(value: Value, kind: Value) -> Value:
   if not isinstance(value, kind) or isinstance(value, _Name | Storage | Array):
     raise Damaged("its pickle is damaged: a value has another type")
   return value
 
 
-def _size(value: Any) -> int:
+def _size(value: Value) -> int:
   if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 48:
     raise Damaged("an array is damaged: a size is no whole number of a usual size")
   return value
 
 
-def _short(value: Any) -> str:
+def _short(value: Value) -> str:
   text = f"{value.module}.{value.name}" if isinstance(value, _Name) else type(value).__name__  # it may be endless
   return text[:80]

@@ -36,7 +36,7 @@ def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
 
 
 def without_dummy_prefix(model: bytes) -> bytes:
-  """The model of a run, of what `sentencepiece_model` has made of it."""
+  """The inverse of `sentencepiece_model`: the SentencePiece model of the run."""
   return model.removesuffix(_ADD_DUMMY_PREFIX)
 
 

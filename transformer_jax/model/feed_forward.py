@@ -1,10 +1,10 @@
 """Position-wise feed-forward network (§3.3, eq. 2)."""
 
 import functools
-from typing import Any
 
 import flax.linen as nn
 import jax
+from jax.typing import DTypeLike
 
 from transformer_jax.model.config import Activation, ModelConfig
 from transformer_jax.ops import shared_matmul
@@ -43,7 +43,9 @@ class FeedForward(nn.Module):
     return dense(x).astype(self.config.dtype.value)
 
 
-def _promote_operands(*operands: jax.Array | None, dtype: Any = None, inexact: bool = True) -> list[jax.Array | None]:
+def _promote_operands(
+  *operands: jax.Array | None, dtype: DTypeLike | None = None, inexact: bool = True
+) -> list[jax.Array | None]:
   """Operands of the matmul in `dtype`; the bias is added in float32, so that its gradient is a sum in float32."""
   *multiplied, bias = operands
   return [*(x.astype(dtype) for x in multiplied if x is not None), bias]

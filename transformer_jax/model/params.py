@@ -1,15 +1,15 @@
 """The type of a model's parameters, and their names."""
 
-from typing import Any
-
 import jax
 import numpy as np
 
+from transformer_jax.runtime.values import PyTree
+
 # A tree of float32 arrays, by the names of the modules. Each model has another tree, so the type says no more.
-Params = Any
+Params = PyTree
 
 
-def by_name(tree: Any) -> dict[str, Any]:
+def by_name(tree: PyTree) -> dict[str, PyTree]:
   """The leaves, such as `decoder/layers_0/norm/scale`, for trees of dicts as for those of classes."""
   return {
     "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path): leaf

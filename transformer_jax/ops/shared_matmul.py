@@ -1,20 +1,23 @@
 """Matmuls with a matrix that all sequences of a batch share."""
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.typing import DTypeLike
 
 from transformer_jax.ops.transposed_copy import transposed_copy
 
 _shared_matmul = Primitive("shared_matmul")
 
 
-def shared_matmul(x: jax.Array, matrix: jax.Array, *, transposed: bool = False, dtype: Any = None) -> jax.Array:
+def shared_matmul(
+  x: jax.Array, matrix: jax.Array, *, transposed: bool = False, dtype: DTypeLike | None = None
+) -> jax.Array:
   """Computes x W, or x W^T; under `jax.vmap` over x the rows of all x are one long x.
 
   So a batch needs one matmul of two matrices, and the gradient with respect to W
@@ -50,11 +53,11 @@ def dot_general(
   return result.reshape(*x.shape[:kept], *kernel.shape[len(contracted) :])
 
 
-def _plain(x: jax.Array, matrix: jax.Array, *, transposed: bool, dtype: Any) -> jax.Array:
+def _plain(x: jax.Array, matrix: jax.Array, *, transposed: bool, dtype: DTypeLike) -> jax.Array:
   return jax.lax.dot_general(x, matrix, (((1,), (int(transposed),)), ((), ())), preferred_element_type=dtype)
 
 
-def _on_cpu(x: jax.Array, matrix: jax.Array, *, transposed: bool, dtype: Any) -> jax.Array:
+def _on_cpu(x: jax.Array, matrix: jax.Array, *, transposed: bool, dtype: DTypeLike) -> jax.Array:
   """`_plain`, computed in bfloat16 if the operands are bfloat16.
 
   XLA's matmuls on CPUs are in bfloat16 only if the result is float32 and neither operand has to be transposed. It
@@ -67,21 +70,25 @@ def _on_cpu(x: jax.Array, matrix: jax.Array, *, transposed: bool, dtype: Any) ->
 
 
 def _under_vmap(
-  operands: tuple[jax.Array, jax.Array], axes: tuple[int | None, int | None], **options: Any
+  operands: tuple[jax.Array, jax.Array], axes: tuple[int | None, int | None], *, transposed: bool, dtype: DTypeLike
 ) -> tuple[jax.Array, int]:
   x, matrix = operands
   if axes[1] is not None:  # each x has its own matrix
-    return jax.vmap(lambda x, matrix: _plain(x, matrix, **options), axes)(x, matrix), 0
+    return jax.vmap(lambda x, matrix: _plain(x, matrix, transposed=transposed, dtype=dtype), axes)(x, matrix), 0
   x = jnp.moveaxis(x, axes[0] or 0, 0)
   many, n, k = x.shape
-  return shared_matmul(x.reshape(many * n, k), matrix, **options).reshape(many, n, -1), 0
+  return shared_matmul(x.reshape(many * n, k), matrix, transposed=transposed, dtype=dtype).reshape(many, n, -1), 0
 
 
-def _gradient_of_x(gradient: jax.Array, x: Any, matrix: jax.Array, *, transposed: bool, dtype: Any) -> jax.Array:
+def _gradient_of_x(
+  gradient: jax.Array, x: object, matrix: jax.Array, *, transposed: bool, dtype: DTypeLike
+) -> jax.Array:
   return shared_matmul(gradient.astype(matrix.dtype), matrix, transposed=not transposed)
 
 
-def _gradient_of_matrix(gradient: jax.Array, x: jax.Array, matrix: Any, *, transposed: bool, dtype: Any) -> jax.Array:
+def _gradient_of_matrix(
+  gradient: jax.Array, x: jax.Array, matrix: object, *, transposed: bool, dtype: DTypeLike
+) -> jax.Array:
   gradient = gradient.astype(x.dtype)
   return _sum_over_rows(gradient, x) if transposed else _sum_over_rows(x, gradient)
 
@@ -104,7 +111,7 @@ def _sum_on_cpu(x: jax.Array, y: jax.Array) -> jax.Array:
   return transposed_copy(jax.lax.dot(transposed_copy(y), x, preferred_element_type=jnp.float32).astype(x.dtype))
 
 
-def _shape(x: Any, matrix: Any, *, transposed: bool, dtype: Any) -> Any:
+def _shape(x: ShapedArray, matrix: ShapedArray, *, transposed: bool, dtype: DTypeLike) -> ShapedArray:
   return x.update(shape=(x.shape[0], matrix.shape[0 if transposed else 1]), dtype=dtype)
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +32,7 @@ from transformer_jax.paper.examples import (
   shapes,
 )
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
+from transformer_jax.runtime.values import PyTree
 from transformer_jax.tasks import translation
 from transformer_jax.training import step
 
@@ -124,7 +124,7 @@ def decoder():
 def residual_and_normalisation():
   matrix, module = normal(1, TINY.d_model, TINY.d_model), Sublayer(TINY)
 
-  def f(x: Any) -> Any:
+  def f(x: PyTree) -> jax.Array:
     return x @ matrix
 
   for size in (1, 1e-4):  # of small values epsilon is a large part of the variance

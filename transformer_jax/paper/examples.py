@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import flax.linen as nn
 import jax
@@ -12,7 +11,9 @@ from transformer_jax.analysis import plan
 from transformer_jax.data import packing
 from transformer_jax.data.tokenizer import EOS
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.params import Params
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.runtime.values import PyTree
 from transformer_jax.tasks import translation
 
 # All axes differ, so that none can stand for another.
@@ -28,31 +29,31 @@ def normal(seed: int, *shape: int) -> np.ndarray:
   return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def random_like(shapes: Any) -> Any:
+def random_like(shapes: Params) -> Params:
   """Parameters of these shapes in which nothing is 0 or 1, as it is at the start and would hide mistakes."""
   generator = np.random.default_rng(0)
   return jax.tree.map(lambda leaf: 0.3 * generator.standard_normal(leaf.shape).astype(np.float32), shapes)
 
 
-def parameters(module: nn.Module, *inputs: Any, **options: Any) -> Any:
+def parameters(module: nn.Module, *inputs: PyTree, **options: PyTree) -> Params:
   """Random parameters of a module."""
   return random_like(jax.eval_shape(lambda: module.init(jax.random.key(0), *inputs, **options))["params"])
 
 
-def shapes(config: ModelConfig) -> Any:
+def shapes(config: ModelConfig) -> Params:
   """The whole model's parameters, as shapes."""
   return plan.parameter_shapes(config)
 
 
-def float64(tree: Any) -> Any:
+def float64(tree: PyTree) -> PyTree:
   return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
 
 
-def compiled(module: nn.Module, **options: Any) -> Callable[..., Any]:
+def compiled(module: nn.Module, **options: PyTree) -> Callable[..., PyTree]:
   """The function (parameters, arrays ...) -> what the module makes of them; quicker than operation by operation."""
 
   @jax.jit
-  def of_arrays(params: Any, *inputs: jax.Array) -> Any:
+  def of_arrays(params: Params, *inputs: jax.Array) -> PyTree:
     return module.apply({"params": params}, *inputs, **options)
 
   return lambda *arrays: jax.device_get(of_arrays(*arrays))
@@ -64,11 +65,11 @@ def row(*pairs: tuple[list[int], list[int]]) -> np.ndarray:
   return packed
 
 
-def row_logits(config: ModelConfig, params: Any) -> Callable[[np.ndarray], np.ndarray]:
+def row_logits(config: ModelConfig, params: Params) -> Callable[[np.ndarray], np.ndarray]:
   """The function that makes of a row the logits from which training takes its loss, `[ROW_LENGTH, vocab]`."""
   model = Transformer(config)
 
-  def logits(params: Any, row: jax.Array) -> Any:
+  def logits(params: Params, row: jax.Array) -> PyTree:
     return model.apply({"params": params}, translation.decoder_output(model, params, row, None), method="logits")
 
   of_row = jax.jit(logits)

@@ -69,7 +69,7 @@ def layer_norm(params: Params, x: np.ndarray, epsilon: float = 1e-6) -> np.ndarr
   return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + epsilon) * params["scale"] + params["bias"]
 
 
-def sinusoids(positions: Any, d_model: int) -> np.ndarray:
+def sinusoids(positions: Sequence[int] | np.ndarray, d_model: int) -> np.ndarray:
   """§3.5, number by number: `[positions, d_model]`."""
   table = np.empty((len(positions), d_model))
   for row, position in zip(table, positions, strict=True):

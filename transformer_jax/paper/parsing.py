@@ -1,7 +1,6 @@
 """§6.3, English constituency parsing, and Table 4."""
 
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -120,7 +119,7 @@ def parser_data():
   require_equal(counts, {"wsj": 40_000, "semi-supervised": 17_000_000}, "training sentences of the paper")
   require_equal(grammar.SENTENCES["train"], 40_000, "training sentences of the grammar")
   # The same sequence of tags has several trees, as the words decide.
-  found: dict[Any, set[Any]] = {}
+  found: dict[object, set[object]] = {}
   for number in range(300):
     tree = grammar.tree_of(number)
     found.setdefault(tree.tags, set()).add(tree.spans)

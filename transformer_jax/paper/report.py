@@ -1,10 +1,10 @@
 """The statements as text, JSON values and Markdown."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from transformer_jax.paper.markdown import table
 from transformer_jax.paper.statement import Statement
+from transformer_jax.runtime.values import JsonObject
 
 _HEAD = """\
 # The paper, statement by statement
@@ -29,7 +29,7 @@ def text(statement: Statement, reason: str | None) -> str:
   return "\n".join(lines)
 
 
-def to_dict(statement: Statement, reason: str | None) -> dict[str, Any]:
+def to_dict(statement: Statement, reason: str | None) -> JsonObject:
   """A statement as JSON values; `reason` tells why it does not hold, or is None."""
   deviation = statement.deviation
   return {

@@ -13,6 +13,7 @@ from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import float64, normal, shapes
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
 from transformer_jax.paper.table3 import ROWS
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.training import loss, sums
 
 STATEMENTS = Statements()
@@ -59,7 +60,7 @@ TABLE_3 = {
 }
 
 
-def values(config: Config) -> dict[str, Any]:
+def values(config: Config) -> JsonObject:
   """The columns of Table 3, of a config of the Transformer."""
   model: Any = config.model
   found = {name: getattr(model, name) for name in _BASE if hasattr(model, name)}

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
+
+from transformer_jax.runtime.values import PyTree
 
 Check = Callable[[], None]
 
@@ -70,18 +71,18 @@ class Statements(list[Statement]):
     return with_check
 
 
-def require(condition: Any, sentence: str) -> None:
+def require(condition: object, sentence: str) -> None:
   """Raises AssertionError with the sentence, also under `python -O`, unless the condition holds."""
   if not condition:
     raise AssertionError(sentence)
 
 
-def require_equal(found: Any, expected: Any, what: str) -> None:
+def require_equal(found: object, expected: object, what: str) -> None:
   """Raises AssertionError, with `what` and both values, unless they are equal."""
   require(found == expected, f"{what}: {found}, not {expected}")
 
 
-def require_close(found: Any, expected: Any, what: str, tolerance: float = 1e-4) -> None:
+def require_close(found: PyTree, expected: PyTree, what: str, tolerance: float = 1e-4) -> None:
   """Raises AssertionError, with `what`, unless two arrays agree in shape and, up to `tolerance`, in each element."""
   found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
   require_equal(found.shape, expected.shape, f"the shape of {what}")

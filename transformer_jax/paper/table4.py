@@ -7,7 +7,7 @@ class Parser(NamedTuple):
   """A row of Table 4.
 
   Attributes:
-    name: as printed.
+    name: its name as printed.
     training: what it was trained on or how, as printed.
     f1: the F1 on section 23 of the Wall Street Journal.
   """

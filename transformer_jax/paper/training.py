@@ -1,20 +1,22 @@
 """§5, training: batches, the optimizer, regularization."""
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from flax.linen.module import InterceptorContext
 
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import packing, pipeline
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.model import dropout
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.params import Params
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
@@ -31,6 +33,7 @@ from transformer_jax.paper.examples import (
   shapes,
 )
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
+from transformer_jax.runtime.values import PyTree
 from transformer_jax.training import loss, optimizer
 
 STATEMENTS = Statements()
@@ -166,7 +169,7 @@ def _active_dropouts(config: ModelConfig) -> list[tuple[str, ...]]:
   """The modules, by path, that drop something while training."""
   active = []
 
-  def recorder(call: Any, args: Any, kwargs: Any, context: Any) -> Any:
+  def recorder(call: Callable[..., PyTree], args: PyTree, kwargs: PyTree, context: InterceptorContext) -> PyTree:
     if isinstance(context.module, dropout.Dropout) and context.module.rate and not kwargs["deterministic"]:
       active.append(context.module.path)
     return call(*args, **kwargs)
@@ -175,7 +178,7 @@ def _active_dropouts(config: ModelConfig) -> list[tuple[str, ...]]:
   mask = jnp.ones((5, 5), bool)
   key = jax.random.key(0, impl="threefry2x32")
 
-  def train(params: Any) -> Any:
+  def train(params: Params) -> PyTree:
     rngs = {"dropout": key}
     return Transformer(config).apply({"params": params}, n, n, n, n, mask, mask, mask, deterministic=False, rngs=rngs)
 
@@ -234,16 +237,16 @@ def dropout_comes_before_the_residual():
   module = Sublayer(ModelConfig(d_model=22, num_heads=1, dropout=0.5))
   x, y = normal(0, 13, 22), normal(1, 13, 22)
 
-  def f(x: Any) -> Any:
+  def f(x: PyTree) -> jax.Array:
     return jnp.asarray(y)
 
   params = parameters(module, x, f, deterministic=True)
 
   @jax.jit
-  def train(params: Any) -> Any:
+  def train(params: Params) -> PyTree:
     seen = []
 
-    def recorder(call: Any, args: Any, kwargs: Any, context: Any) -> Any:
+    def recorder(call: Callable[..., PyTree], args: PyTree, kwargs: PyTree, context: InterceptorContext) -> PyTree:
       result = call(*args, **kwargs)
       if isinstance(context.module, dropout.Dropout):
         seen.append((args[0], result))

@@ -2,18 +2,19 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax.linen.module import InterceptorContext
 
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.model import dropout
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.params import Params
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import (
@@ -30,6 +31,7 @@ from transformer_jax.paper.examples import (
 )
 from transformer_jax.paper.statement import Statements, require, require_close, require_equal
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.values import PyTree
 from transformer_jax.tasks import translation
 from transformer_jax.training import optimizer, step
 
@@ -46,17 +48,17 @@ def _config(model: ModelConfig, rows: int, accumulation: int = 1) -> Config:
   return Config(data=DataConfig(row_length=ROW_LENGTH), model=model, train=train)
 
 
-def _state(config: Config, params: Any, number: int = 0) -> step.TrainState:
+def _state(config: Config, params: Params, number: int = 0) -> step.TrainState:
   return step.TrainState(jnp.int32(number), params, optimizer.optimizer(config).init(params))
 
 
-def _loss(params: Any, pairs: Sequence[tuple[list[int], list[int]]]) -> float:
+def _loss(params: Params, pairs: Sequence[tuple[list[int], list[int]]]) -> float:
   """§5.4 in NumPy and float64: the mean over the target tokens of all pairs."""
   sums = [formulas.cross_entropy(formulas.transformer(params, *pair), pair[1], 0.1) for pair in pairs]
   return sum(sums) / sum(len(target) for _, target in pairs)
 
 
-def _slope(params: Any, number: int, direction: np.ndarray) -> float:
+def _slope(params: Params, number: int, direction: np.ndarray) -> float:
   """The derivative of `_loss` where one array of the parameters is changed in a direction."""
   leaves, structure = jax.tree.flatten(params)
   losses = [
@@ -110,10 +112,10 @@ def dropouts_differ():
   model, params = Transformer(dataclasses.replace(TINY, dropout=_RATE)), random_like(shapes(TINY))
 
   @jax.jit
-  def train(params: Any, row: jax.Array) -> Any:
+  def train(params: Params, row: jax.Array) -> PyTree:
     kept = []
 
-    def recorder(call: Any, args: Any, kwargs: Any, context: Any) -> Any:
+    def recorder(call: Callable[..., PyTree], args: PyTree, kwargs: PyTree, context: InterceptorContext) -> PyTree:
       result = call(*args, **kwargs)
       if isinstance(context.module, dropout.Dropout) and context.module.rate:
         kept.append(result != 0)

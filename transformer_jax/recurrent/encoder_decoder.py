@@ -13,10 +13,11 @@ from transformer_jax.model.embedding import Embedding, output_logits
 from transformer_jax.model.positional_encoding import from_zero
 from transformer_jax.recurrent import scheduled_sampling
 from transformer_jax.recurrent.recurrence import over, take, where
+from transformer_jax.runtime.values import PyTree
 
 # Trees of arrays; each model has its own.
-Encoded = Any  # what its `encode` gives, arrays `[source, ...]`
-State = Any  # of its decoder
+Encoded = PyTree  # what its `encode` gives, arrays `[source, ...]`
+State = PyTree  # of its decoder
 
 
 class Memory(NamedTuple):
@@ -147,7 +148,7 @@ class EncoderDecoder(nn.Module):
     def initial(model: "EncoderDecoder", mask: jax.Array) -> State:
       return model.precompute_cross_attention(encoded, mask).initial
 
-    def step(model: "EncoderDecoder", state: State, token: jax.Array, at: tuple[State, jax.Array]) -> Any:
+    def step(model: "EncoderDecoder", state: State, token: jax.Array, at: tuple[State, jax.Array]) -> PyTree:
       initial, mask = at
       state, hidden = model.step(state, model.embed(token, deterministic=True), Memory(initial, attended, mask))
       return state, model.logits(hidden)

@@ -117,7 +117,7 @@ class Luong(Stacks):
     mask: jax.Array,
     deterministic: bool,
   ) -> jax.Array:
-    """With input feeding the whole decoder runs token by token: `[target, model]` -> h~ `[target, model]`."""
+    """The decoder with input feeding, which runs token by token: `[target, model]` -> h~ `[target, model]`."""
     config = self.config
 
     def advance(model: "Luong", state: DecoderState, at: tuple[jax.Array, jax.Array | None, jax.Array]) -> DecoderState:

@@ -1,11 +1,13 @@
 """The recurrence over a packed row: a state goes from token to token and restarts at each sentence."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+
+from transformer_jax.runtime.values import PyTree
 
 # Trees of arrays; a state keeps its shapes from token to token.
 State = TypeVar("State")
@@ -53,7 +55,7 @@ def recurrence(
   return scan(module, nothing, (inputs, restarts, initial))[1]
 
 
-def over(function: Callable[..., Result], in_axes: Any) -> Callable[..., Result]:
+def over(function: Callable[..., Result], in_axes: PyTree) -> Callable[..., Result]:
   """`jax.vmap` for a function of a module and arrays: maps over the arrays and shares the parameters."""
   return nn.vmap(
     function,

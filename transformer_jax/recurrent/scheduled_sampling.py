@@ -4,7 +4,7 @@ The algorithm alone; it imports no model.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import flax.linen as nn
 import jax
@@ -12,12 +12,12 @@ import jax.numpy as jnp
 
 from transformer_jax.model.special_tokens import BOS, PAD
 from transformer_jax.recurrent.recurrence import recurrence
+from transformer_jax.runtime.values import PyTree
 
 Module = TypeVar("Module", bound=nn.Module)
-Tree = Any  # of arrays
 
 # (module, decoder's state, input token, what else the position needs) -> the new state, and logits `[vocab]`.
-Step = Callable[[Module, Tree, jax.Array, Tree], tuple[Tree, jax.Array]]
+Step = Callable[[Module, PyTree, jax.Array, PyTree], tuple[PyTree, jax.Array]]
 
 
 class Reading(NamedTuple):
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
     own: the token that the model draws after this position, an int32 scalar.
   """
 
-  state: Tree
+  state: PyTree
   own: jax.Array
 
 
@@ -39,8 +39,8 @@ def choose_inputs(
   forced: jax.Array,
   uniform: jax.Array,
   restarts: jax.Array,
-  initial: Tree,
-  more: Tree,
+  initial: PyTree,
+  more: PyTree,
 ) -> jax.Array:
   """The decoder's input: at each position the reference, or the token that the model draws after the one before.
 
@@ -59,7 +59,7 @@ def choose_inputs(
   """
   forced = forced | restarts
 
-  def advance(module: Module, before: Reading, at: Any) -> Reading:
+  def advance(module: Module, before: Reading, at: PyTree) -> Reading:
     reference, forced, uniform, more = at
     token = jnp.where(forced, reference, before.own)
     state, logits = step(module, before.state, token, more)

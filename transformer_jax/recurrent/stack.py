@@ -1,7 +1,5 @@
 """A stack of recurrent layers, with dropout between the layers but not between positions (Zaremba et al. 2014)."""
 
-from typing import Any
-
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -13,10 +11,11 @@ from transformer_jax.recurrent.config import Cell
 from transformer_jax.recurrent.gru import GRU
 from transformer_jax.recurrent.lstm import LSTM
 from transformer_jax.recurrent.rnn import RNN
+from transformer_jax.runtime.values import PyTree
 
 LAYERS = {Cell.LSTM: LSTM, Cell.GRU: GRU, Cell.RNN: RNN}
 # The state of each layer, the lowest first: `lstm.State`, or one array `[..., hidden]` with another cell.
-States = tuple[Any, ...]
+States = tuple[PyTree, ...]
 
 
 def output(states: States) -> jax.Array:

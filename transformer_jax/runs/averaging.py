@@ -79,7 +79,7 @@ def _make_new(target: epath.Path) -> None:
 
 
 def _mean_of_last(run: Run, last: int, minutes: float | None, step: reading.Step) -> tuple[list[int], Params]:
-  """The last steps, and the mean of their parameters; both again where training deletes one of them meanwhile."""
+  """The last steps and the mean of their parameters. Both are computed again if training deletes one meanwhile."""
 
   def look() -> tuple[list[int], Params] | RunError:
     steps = _enough(run, last, minutes, step)
@@ -114,7 +114,7 @@ def _enough(run: Run, last: int, minutes: float | None, step: reading.Step) -> l
 
 
 def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -> Sequence[int]:
-  """The newest steps that were saved one after the other. An older one is kept as the best, and others are gone.
+  """The newest steps that were saved one after another, without an older one that is kept as the best.
 
   Args:
     workdir: the run folder.
@@ -131,7 +131,7 @@ def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -
 
 
 def _probably_in_a_row(steps: Sequence[int], keep: int, every: int) -> Sequence[int]:
-  """The same for older checkpoints, which do not tell: at most one is kept as the best, and it is the oldest."""
+  """`_saved_in_a_row` for checkpoints of older versions, which do not record it: the best can only be the oldest."""
   if len(steps) > keep:
     return steps[:keep]
   *others, oldest = [newer - older for newer, older in itertools.pairwise(steps)] or [0]
@@ -154,11 +154,11 @@ def chosen(times: Mapping[int, datetime], last: int, minutes: float | None = Non
 
 
 def _saved_before(workdir: epath.Path, step: int) -> int | None:
-  """The step of the checkpoint that was saved before this one, which may be gone; None where there was none.
+  """The step of the checkpoint that was saved before this one, even if it is deleted; None if this is the first.
 
   Raises:
-    FileNotFoundError: an older checkpoint, which does not tell.
-    InputError: what tells it is damaged.
+    FileNotFoundError: the checkpoint is of an older version, which does not record it.
+    InputError: the record is damaged.
   """
   path = files.folder_of(workdir, step) / files.PREVIOUS / "metadata"
   values = untrusted.read_json(path)

@@ -1,9 +1,9 @@
-"""The checkpoints of a run that is being trained: what is saved, and how training goes on from it."""
+"""The checkpoints of a run that is being trained: saving them, and resuming from the last one."""
 
 import json
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -15,14 +15,15 @@ from transformer_jax.runs import reading
 from transformer_jax.runs.run_folder import CHECKPOINTS
 from transformer_jax.runtime import devices, hosts, untrusted
 from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.values import Json, PyTree
 from transformer_jax.training.step import TrainState
 
 
 class Restored(NamedTuple):
-  """What was saved: the state, and the numbers that the loop goes on from, if there were any."""
+  """What a checkpoint holds: the state, and the numbers that the training loop continues from, if it has any."""
 
   state: TrainState
-  log: Mapping[str, Any] | None
+  log: Mapping[str, Json] | None
 
 
 class Checkpoints:
@@ -42,7 +43,7 @@ class Checkpoints:
     self,
     state: TrainState,
     validation_loss: float | None,
-    log: Mapping[str, Any] | None = None,
+    log: Mapping[str, Json] | None = None,
     score: float | None = None,
   ) -> None:
     """Writes the state in the background; a checkpoint counts only when it is whole.
@@ -93,7 +94,7 @@ class Checkpoints:
 
     _delete_cut_short(self._workdir)
     look = reading.look(self._workdir, reading.LAST, read)
-    found = reading.whole(self._workdir, look)
+    found = reading.intact(self._workdir, look)
     for step in look.damaged:
       _set_aside(self._workdir, files.folder_of(self._workdir, step), str(step))
     writer.look_again()
@@ -111,7 +112,7 @@ class Checkpoints:
       writer.close()
 
 
-def _items(state: TrainState) -> dict[str, Any]:
+def _items(state: TrainState) -> dict[str, PyTree]:
   """The parts of a checkpoint, each of which can be read without the others."""
   items = {files.PARAMS: state.params, files.OPTIMIZER: {"step": state.step, "moments": state.optimizer}}
   return items if state.average is None else items | {files.AVERAGE: state.average}
@@ -124,7 +125,7 @@ def _delete_cut_short(workdir: epath.Path) -> None:
 
 
 def _set_aside_damaged_losses(workdir: epath.Path) -> None:
-  """Orbax reads every checkpoint's validation loss when it begins; a checkpoint is as good without it."""
+  """Moves damaged validation losses away: orbax reads them all when it starts, and a checkpoint is usable without."""
   for step in files.finished(workdir):
     try:
       reading.rank(workdir, step)

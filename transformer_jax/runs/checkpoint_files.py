@@ -29,6 +29,7 @@ from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runs.run_folder import CHECKPOINTS
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import RunError, first_line, writing
+from transformer_jax.runtime.values import Json, PyTree
 
 PARAMS, OPTIMIZER, AVERAGE = "params", "optimizer", "average"
 SUMS, PREVIOUS, LOG, METRICS = "sums", "previous", "log", "metrics"
@@ -36,7 +37,7 @@ LOSS, SCORE = "validation_loss", "score"
 
 
 def rank(metrics: Mapping[str, float]) -> float:
-  """The number of which the best checkpoint has the least: minus its score if it has one, or its validation loss."""
+  """The number that is lowest for the best checkpoint: minus its score if it has one, else its validation loss."""
   return -metrics[SCORE] if SCORE in metrics else metrics[LOSS]
 
 
@@ -71,7 +72,7 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
     raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error
 
 
-def headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, Any], int]:
+def headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, PyTree], int]:
   """The headers of an item's arrays by name, and the bytes of its files; no array is read."""
   folder = folder_of(workdir, step) / item
   size = untrusted.size_on_disk(folder)
@@ -79,7 +80,7 @@ def headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, Any], 
     return by_name(handler.metadata(folder).tree), size
 
 
-def read_item(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
+def read_item(workdir: epath.Path, step: int, item: str, abstract: PyTree) -> PyTree:
   """One item of a checkpoint, of these shapes, types and placement; NumPy arrays where they name no device.
 
   Raises:
@@ -92,14 +93,14 @@ def read_item(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
   return restored
 
 
-def read_log(workdir: epath.Path, step: int) -> Mapping[str, Any] | None:
-  """The numbers that the log goes on from, if the checkpoint has any."""
+def read_log(workdir: epath.Path, step: int) -> Mapping[str, Json] | None:
+  """The numbers that the log continues from, if the checkpoint has any."""
   if not (folder_of(workdir, step) / LOG).exists():
     return None
   return jax.tree.map(float, _restored(workdir, step, LOG, None))
 
 
-def _restored(workdir: epath.Path, step: int, item: str, abstract: Any) -> Any:
+def _restored(workdir: epath.Path, step: int, item: str, abstract: PyTree) -> PyTree:
   with _quiet(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
     return handler.restore(folder_of(workdir, step) / item, args=ocp.args.StandardRestore(abstract))
 
@@ -116,7 +117,7 @@ def write_params(workdir: epath.Path, step: int, params: Params) -> None:
     manager.check_for_errors()
 
 
-def _with_sums(arrays: Mapping[str, Any], **others: Any) -> ocp.args.Composite:
+def _with_sums(arrays: Mapping[str, PyTree], **others: ocp.args.CheckpointArgs) -> ocp.args.Composite:
   """What `CheckpointManager.save` takes: trees of arrays, their checksums, and other items."""
   items = {name: ocp.args.StandardSave(tree) for name, tree in arrays.items()}
   sums = ocp.args.JsonSave({name: checksums(by_name(tree)) for name, tree in arrays.items()})
@@ -152,8 +153,8 @@ class Writer:
   def save(
     self,
     step: int,
-    arrays: Mapping[str, Any],
-    log: Mapping[str, Any] | None,
+    arrays: Mapping[str, PyTree],
+    log: Mapping[str, Json] | None,
     validation_loss: float | None,
     score: float | None = None,
   ) -> None:
@@ -188,14 +189,14 @@ class _WhileRead:
   def __init__(self, folder: epath.Path):
     self._folder = folder
 
-  def should_preserve(self, checkpoints: Sequence[Any], *, context: Any) -> Sequence[bool]:
+  def should_preserve(self, checkpoints: Sequence[Any], *, context: object) -> Sequence[bool]:
     del context
     return [locks.is_read(self._folder)] * len(checkpoints)
 
 
 @contextlib.contextmanager
 def _saving(workdir: epath.Path) -> Iterator[None]:
-  """Turns what the disk refuses into a RunError; the save that failed may be an earlier one, in the background."""
+  """Turns an error of the disk into a RunError; it may be that of an earlier save, which ran in the background."""
   try:
     yield
   except (OSError, ValueError) as error:  # tensorstore raises a ValueError that carries the system's error number
@@ -210,7 +211,7 @@ def _saving(workdir: epath.Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-  """Mutes warnings that what is opened to be read cannot be written, and those that show what a damaged file holds."""
+  """Mutes warnings that a folder opened for reading cannot be written, and those with the content of damaged files."""
   _say_errors_once()
   before = logging.get_verbosity()
   logging.set_verbosity(logging.FATAL)
@@ -222,7 +223,7 @@ def _quiet() -> Iterator[None]:
 
 @functools.cache
 def _say_errors_once() -> None:
-  """Keeps Python from printing what orbax leaves behind when it raises the first of many errors.
+  """Keeps Python from printing the other errors when orbax raises the first of several.
 
   Where one array cannot be written or read, the errors of others are never asked
   for, and some come when the event loop is closed: each would be a traceback.
@@ -230,7 +231,7 @@ def _say_errors_once() -> None:
   getLogger("asyncio").setLevel("CRITICAL")
   before = sys.unraisablehook
 
-  def hook(unraisable: Any) -> None:
+  def hook(unraisable: "sys.UnraisableHookArgs") -> None:
     if str(unraisable.exc_value) != "Event loop is closed":
       before(unraisable)
 

@@ -1,4 +1,4 @@
-"""SHA256SUMS: the digests of a run folder's own small files, by which damage to them is seen.
+"""SHA256SUMS: the digests of a run folder's small files, which reveal damage.
 
 `sha256sum --check SHA256SUMS` reads them too. A folder without that file, as older versions made it, is believed.
 """

@@ -4,10 +4,10 @@ import dataclasses
 import json
 import os
 from collections.abc import Container
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.tree_util import KeyPath
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.data import tokenizers
@@ -26,7 +26,7 @@ _OF_TRAINING = {"dropout", "attention_dropout", "dtype", "remat", "fused_attenti
 
 
 def open_other(config: Config, *, accept_edits: bool = False) -> Run | None:
-  """The run in `config.train.init_from`; None where that is empty.
+  """The run in `config.train.init_from`; None if that is empty.
 
   Raises:
     InputError: it is no run folder, or a damaged one.
@@ -37,7 +37,7 @@ def open_other(config: Config, *, accept_edits: bool = False) -> Run | None:
 def config_to_train_with(
   config: Config, given: Container[str], workdir: str | os.PathLike, *, accept_edits: bool = False
 ) -> Config:
-  """`config`, with sizes of the run in `config.train.init_from` where none were given; every host calls it.
+  """`config` with the sizes of the run in `config.train.init_from`, except those that are given; every host calls it.
 
   Where a run has begun in `workdir` already the sizes are its own: the other run may be gone.
 
@@ -153,7 +153,7 @@ def _merged(
   new: list[str] = []
   repeated: list[str] = []
 
-  def choose(path: Any, random: jax.Array) -> jax.Array:
+  def choose(path: KeyPath, random: jax.Array) -> jax.Array:
     other, names = trained.get(path), [key.key for key in path]
     if other is not None and _is_of_positions(names) and other.shape[1:] == random.shape[1:]:
       rows = min(len(other), learned or len(other))

@@ -19,7 +19,7 @@ from transformer_jax.runtime.errors import InputError
 
 @contextlib.contextmanager
 def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
-  """Keeps others from training in the same run folder meanwhile; makes the folder, and removes it if it stays empty.
+  """Keeps other processes from training in the same run folder. Makes the folder, and removes it if it stays empty.
 
   Raises:
     InputError: another process trains there, or the folder cannot be written.
@@ -48,13 +48,13 @@ def _lock_to_train(workdir: epath.Path) -> int | None:
 
 @contextlib.contextmanager
 def reading(folder: epath.Path) -> Iterator[None]:
-  """Until the body ends, `is_read` is true of the folder; several may read it at a time."""
+  """Marks the folder as being read until the body ends (see `is_read`); several processes may read it at a time."""
   with _closed_at_the_end(_locked(folder, fcntl.LOCK_SH)):
     yield
 
 
 def is_read(folder: epath.Path) -> bool:
-  """Whether anybody is in the body of `reading` the same folder."""
+  """Whether a process reads the folder, inside `reading`."""
   try:
     lock = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
   except BlockingIOError:

@@ -1,17 +1,17 @@
 """The lines of metrics.jsonl, the log of a run."""
 
 import json
-from typing import Any
 
 from etils import epath
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import JsonObject
 
 FILE = "metrics.jsonl"
 
 
-def read_lines(path: epath.Path) -> list[tuple[bytes, dict[str, Any]]]:
-  """Each line as it is written, and its values; a last one that a kill cut short is left out.
+def read_lines(path: epath.Path) -> list[tuple[bytes, JsonObject]]:
+  """Each line as bytes, and its values; a last line that was cut short by a kill is left out.
 
   Raises:
     InputError: a line is malformed.
@@ -20,7 +20,7 @@ def read_lines(path: epath.Path) -> list[tuple[bytes, dict[str, Any]]]:
   return [(line, _parsed(line, f"{path}, line {number}")) for number, line in enumerate(lines, 1)]
 
 
-def _parsed(line: bytes, where: str) -> dict[str, Any]:
+def _parsed(line: bytes, where: str) -> JsonObject:
   try:
     entry = json.loads(line)
   except (ValueError, RecursionError):

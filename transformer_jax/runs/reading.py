@@ -1,4 +1,4 @@
-"""Which checkpoint of a run is read, be it that somebody else trains the run meanwhile."""
+"""The choice of the checkpoint to read, also while another process trains the run."""
 
 import contextlib
 import json
@@ -72,8 +72,8 @@ def rank(workdir: epath.Path, step: int) -> float | None:
     raise ValueError(f"{path} has no {files.LOSS}") from error
 
 
-def newest_whole(workdir: epath.Path, read: Callable[[int], Item], step: Step = LAST) -> tuple[int, Item] | None:
-  """The step that is asked for, and what `read` gives of it; None where the run has no checkpoint.
+def newest_intact(workdir: epath.Path, read: Callable[[int], Item], step: Step = LAST) -> tuple[int, Item] | None:
+  """The step to read and the result of `read` for it; None if the run has no checkpoint.
 
   Args:
     workdir: the run folder.
@@ -85,13 +85,13 @@ def newest_whole(workdir: epath.Path, read: Callable[[int], Item], step: Step = 
     RunError: there are checkpoints, and none of those that are asked for can be read.
   """
   seen = patiently(workdir, lambda: look(workdir, step, read), lambda seen: bool(seen.damaged))
-  found = whole(workdir, seen)
+  found = intact(workdir, seen)
   if found and seen.damaged:
     say(f"the checkpoint of step {found[0]} is used in its place")
   return found
 
 
-def whole(workdir: epath.Path, seen: Look[Item]) -> tuple[int, Item] | None:
+def intact(workdir: epath.Path, seen: Look[Item]) -> tuple[int, Item] | None:
   """What a look found; says which checkpoints are damaged.
 
   Raises:
@@ -128,7 +128,7 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
 
 
 def candidates(workdir: epath.Path, step: Step) -> list[int]:
-  """The steps to try, one after the other."""
+  """The steps to try, one after another."""
   require_step(step)
   there = tuple(files.finished(workdir))
   if step == LAST or not there:

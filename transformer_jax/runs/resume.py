@@ -1,8 +1,7 @@
-"""Going on with a run: whether a folder holds one, and whether it is the same experiment and the same text."""
+"""Resuming a run: whether a folder holds one, and whether experiment and text are the same."""
 
 import json
 import os
-from typing import Any
 
 from etils import epath
 
@@ -14,6 +13,7 @@ from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import devices, hosts, untrusted
 from transformer_jax.runtime.errors import InputError, require
 from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.values import JsonObject
 
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
@@ -24,7 +24,7 @@ _FREE = {
 
 
 def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool = False) -> Run | None:
-  """The run that the folder holds, which must be one of this config; None where a new one begins.
+  """The run that the folder holds, which must have this config; None if a new run begins.
 
   A run begins with its first checkpoint. One that failed before it, as for want of memory, binds nothing.
 
@@ -64,7 +64,7 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
 
 
 def begun(workdir: str | os.PathLike, *, accept_edits: bool = False) -> Run | None:
-  """The run that a folder holds, whatever it is of; None where none has begun.
+  """The run that a folder holds, with any config; None if none has begun.
 
   Raises:
     InputError: the folder's files are damaged, or it has links to other places.
@@ -76,7 +76,7 @@ def begun(workdir: str | os.PathLike, *, accept_edits: bool = False) -> Run | No
 
 
 def config_of_run(workdir: str | os.PathLike, *, accept_edits: bool = False) -> Config | None:
-  """The config that a folder holds, to train with where no other is given; None where there is none.
+  """The config of the run in a folder, which `train` uses if no other is given; None if there is none.
 
   Every host calls it. A run that failed before its first checkpoint has one, too.
 
@@ -97,7 +97,7 @@ def config_of_run(workdir: str | os.PathLike, *, accept_edits: bool = False) -> 
   return serialization.from_dict(json.loads(content)) if content else None
 
 
-def history_of(run: Run, text: str) -> list[dict[str, Any]]:
+def history_of(run: Run, text: str) -> list[JsonObject]:
   """What the earlier starts of a run depended on.
 
   Args:
@@ -125,14 +125,14 @@ def _has_checkpoint(workdir: epath.Path) -> bool:
 
 
 def _require_new(config: Config) -> None:
-  """Checks what is asked of a new run only, as older ones went on without it."""
+  """Checks what only a new run must fulfil; older runs may resume without it."""
   require(config.train.seed < 2**32, "train.seed", config.train.seed, "below 2 ** 32, as JAX's keys are no longer")
   if not config.model.translates:
     require(config.data.max_length == 0, "data.max_length", config.data.max_length, "0: no text is too long to be read")
 
 
 def _require_same(run: Run, config: Config) -> None:
-  """Raises InputError where a key differs that changes what an update computes."""
+  """Raises InputError if a key differs that changes what an update computes."""
   family, another = registry.name_of(run.config.model), registry.name_of(config.model)
   if family != another:
     raise InputError(

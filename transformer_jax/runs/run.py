@@ -1,8 +1,8 @@
-"""A run folder that is there, opened once and handed on."""
+"""An existing run folder, opened once and handed on."""
 
 import functools
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from transformer_jax import registry
 from transformer_jax.config import Config, serialization
@@ -13,6 +13,7 @@ from transformer_jax.runs import digests, metrics_file, params_file, run_folder
 from transformer_jax.runs.steps import LAST, Finished, Step
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import PROGRAM, InputError
+from transformer_jax.runtime.values import Json, JsonObject
 
 
 class Model(NamedTuple):
@@ -72,8 +73,8 @@ class Run:
     return tokenizer
 
   @functools.cached_property
-  def provenance(self) -> list[dict[str, Any]]:
-    """What the run comes from: one entry for each start of training, and one for an averaging.
+  def provenance(self) -> list[JsonObject]:
+    """The origin of the run: one entry for each start of training, and one for an averaging.
 
     Raises:
       InputError: the file is damaged or malformed.
@@ -104,8 +105,8 @@ class Run:
     return reading.finished(self.path)
 
   @property
-  def metrics(self) -> list[dict[str, Any]]:
-    """The lines of the log, each with its `step` and the `split` that it is of.
+  def metrics(self) -> list[JsonObject]:
+    """The lines of the log, each with its `step` and its `split`.
 
     Raises:
       InputError: a line is malformed.
@@ -116,7 +117,7 @@ class Run:
     """The trained model.
 
     Args:
-      command: for which the model must be; None for any.
+      command: the command that the model must be for; None for any.
       step: which checkpoint: its number, `last`, or `best`, by validation.
 
     Raises:
@@ -138,14 +139,14 @@ class Run:
     """The step and the parameters of a checkpoint."""
     from transformer_jax.runs import reading, restore  # orbax takes seconds to import
 
-    found = reading.newest_whole(
+    found = reading.newest_intact(
       self.path, lambda number: restore.params_to_decode_with(self.path, self.config, number), step
     )
     if found is None:
       raise InputError(f"{self.path} has no finished checkpoint yet: `{PROGRAM} train --workdir={self.path}` makes one")
     return found
 
-  def _json(self, name: str) -> Any:
+  def _json(self, name: str) -> Json:
     return untrusted.json_of(self.path / name, lambda: self._bytes(name, untrusted.LARGEST_JSON))
 
   def _bytes(self, name: str, most: int) -> bytes:

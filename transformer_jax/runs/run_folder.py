@@ -1,4 +1,4 @@
-"""The run folder, which has everything needed to go on training or to decode: where it may be, and how it is written.
+"""The run folder, which has everything needed to resume training or to decode: its place, and how it is written.
 
 config.json       the experiment
 tokenizer.model   SentencePiece; other files in its place, see `data/tokenizers.py`
@@ -13,7 +13,6 @@ import json
 import os
 import re
 import uuid
-from typing import Any
 
 from etils import epath
 
@@ -23,6 +22,7 @@ from transformer_jax.runs import digests
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import is_text, remove_left_behind, write_new
+from transformer_jax.runtime.values import JsonObject
 
 CONFIG, PROVENANCE = "config.json", "provenance.json"
 CHECKPOINTS = "checkpoints"
@@ -43,7 +43,7 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
     raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
 
 
-def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
+def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[JsonObject]) -> None:
   """Writes the tokenizer, the provenance and, last, the config, which makes the folder a run folder."""
   if devices.is_main_host():
     remove_left_behind(workdir)

@@ -1,4 +1,4 @@
-"""Which checkpoint of a run: how one is asked for, and what there is."""
+"""The steps of a run's checkpoints: how one is named, and which there are."""
 
 from typing import Literal, NamedTuple
 

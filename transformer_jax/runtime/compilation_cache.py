@@ -47,11 +47,11 @@ def delete_damaged(folder: Path) -> None:
   last = stamp.stat().st_mtime_ns if stamp.exists() else 0
   stamp.touch()
   for entry in folder.glob("*-cache"):
-    if entry.stat().st_mtime_ns >= last and not _is_whole(entry.read_bytes()):
+    if entry.stat().st_mtime_ns >= last and not _is_complete(entry.read_bytes()):
       entry.unlink(missing_ok=True)
 
 
-def _is_whole(entry: bytes) -> bool:
+def _is_complete(entry: bytes) -> bool:
   """Whether zlib can decompress the entry; true for an entry that another library compressed."""
   if not entry.startswith(_ZLIB):
     return bool(entry)

@@ -20,6 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.process import cores
+from transformer_jax.runtime.values import JsonObject, PyTree
 
 AXIS = "data"
 
@@ -71,7 +72,7 @@ def shard(tree: Tree) -> Tree:
   return jax.tree.map(lambda x: jax.device_put(x.reshape(devices, -1, *x.shape[1:]), placement), tree)
 
 
-def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = False, alone: bool = False) -> Callable:
+def over_devices(function: Callable, *, out_axes: PyTree, donate_state: bool = False, alone: bool = False) -> Callable:
   """Runs `function(state, batch)` on every device, with the whole `state` and the device's share of `batch`.
 
   `shard` makes the shares. In `function`, `sum_over_devices` adds up the results
@@ -94,7 +95,7 @@ def over_devices(function: Callable, *, out_axes: Any, donate_state: bool = Fals
 
 
 @contextmanager
-def compile_async(function: Any, state: Any, batch: Any) -> Iterator[None]:
+def compile_async(function: Any, state: PyTree, batch: PyTree) -> Iterator[None]:
   """Compiles a function of `over_devices`, or reads it from the cache, in a thread while the body runs.
 
   The first call then finds it compiled. Two cases are left to that call: a function of `op_by_op`, which is not
@@ -200,7 +201,7 @@ def peak_memory() -> tuple[int, str]:
   return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, "the process"
 
 
-def describe() -> dict[str, Any]:
+def describe() -> JsonObject:
   """The properties of the devices and hosts that a run's numbers depend on."""
   return {
     "platform": jax.local_devices()[0].platform,

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 PROGRAM = "transformer-jax"  # the name of the command line in messages
 
@@ -28,7 +27,7 @@ class RunError(RuntimeError):
   exit_status = 1
 
 
-def require(condition: bool, key: str, value: Any, expected: str) -> None:
+def require(condition: bool, key: str, value: object, expected: str) -> None:
   """Raises InputError unless a value of the config is as expected."""
   if not condition:
     raise InputError(f"config.{key} is {value!r}, but must be {expected}")

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import numpy as np
@@ -28,6 +28,7 @@ from jax.experimental import multihost_utils
 
 from transformer_jax.runtime import devices, progress
 from transformer_jax.runtime.errors import PROGRAM, InputError, RunError, first_line
+from transformer_jax.runtime.values import PyTree
 
 Item = TypeVar("Item")
 
@@ -163,7 +164,7 @@ def collective_errors() -> Iterator[None]:
       raise (InputError if mistake else RunError)(f"host {host}: {message}")
 
 
-def require_equal(values: Mapping[str, Any], advice: str) -> None:
+def require_equal(values: Mapping[str, object], advice: str) -> None:
   """Ends all hosts if one has another value than the main host.
 
   Args:
@@ -180,12 +181,12 @@ def require_equal(values: Mapping[str, Any], advice: str) -> None:
         raise InputError(f"{name} is {first.get(name)!r} on host 0, but {its.get(name)!r} on host {host}: {advice}")
 
 
-def from_main(tree: Any) -> Any:
+def from_main(tree: PyTree) -> PyTree:
   """The main host's arrays, bit for bit, as NumPy arrays; the other hosts pass arrays of the same shapes and types."""
   if jax.process_count() == 1:
     return tree
 
-  def received(x: Any) -> np.ndarray:
+  def received(x: PyTree) -> np.ndarray:
     x = np.asarray(x)
     content = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
     return np.asarray(multihost_utils.broadcast_one_to_all(content)).view(x.dtype).reshape(x.shape)

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -29,11 +30,23 @@ def mute() -> None:
 
 
 def say(text: str) -> None:
-  """Writes text to stderr, above the progress bar if there is one."""
+  """Writes text to stderr, above the progress bar if there is one.
+
+  A terminal gets it `wrapped`. In a file each message stays on one line, so that `grep` finds it.
+  """
   if _muted:
     return
-  tqdm.write(text, file=sys.stderr)
+  tqdm.write(wrapped(text) if sys.stderr.isatty() else text, file=sys.stderr)
   sys.stderr.flush()
+
+
+def wrapped(text: str) -> str:
+  """The text with its lines wrapped to 80 columns, except indented ones: those are paths and commands, to be copied."""
+  return "\n".join(line if line.startswith(" ") else _fill(line) for line in text.split("\n"))
+
+
+def _fill(line: str) -> str:
+  return textwrap.fill(line, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def print_above(text: str) -> None:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import safetensors
@@ -28,7 +27,7 @@ class TensorFile:
     shapes: the shape of each array.
   """
 
-  def __init__(self, handle: Any):
+  def __init__(self, handle: safetensors.safe_open):
     self._handle = handle
     self.metadata: dict[str, str] = handle.metadata() or {}
     names: list[str] = handle.keys()  # the handle is no dict

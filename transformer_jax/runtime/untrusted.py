@@ -11,11 +11,11 @@ import math
 import os
 import stat
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from etils import epath
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.values import Json, JsonObject
 
 # The most bytes of a JSON file. The largest such files have the shapes of some ten thousand arrays.
 LARGEST_JSON = 1 << 24
@@ -23,7 +23,7 @@ LARGEST_JSON = 1 << 24
 _COMPRESSION, _SMALL = 64, 1 << 26
 
 
-def read_json(path: epath.Path) -> Any:
+def read_json(path: epath.Path) -> Json:
   """The values of a JSON file.
 
   Raises:
@@ -33,7 +33,7 @@ def read_json(path: epath.Path) -> Any:
   return json_of(path, lambda: read_bytes(path, LARGEST_JSON))
 
 
-def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> Any:
+def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> Json:
   """`read_json` for the bytes that `read` returns, at most `LARGEST_JSON`.
 
   Args:
@@ -42,9 +42,9 @@ def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> An
     digits: the most digits of a whole number.
   """
   try:
-    whole = functools.partial(_whole, most=digits)
+    integer = functools.partial(_integer, most=digits)
     return json.loads(
-      read().decode(), object_pairs_hook=_different, parse_int=whole, parse_float=_finite, parse_constant=_finite
+      read().decode(), object_pairs_hook=_different, parse_int=integer, parse_float=_finite, parse_constant=_finite
     )
   except (FileNotFoundError, InputError):
     raise
@@ -68,7 +68,7 @@ def read_bytes(path: epath.Path, most: int) -> bytes:
   return content
 
 
-def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _different(pairs: list[tuple[str, Json]]) -> JsonObject:
   values = dict(pairs)
   if len(values) < len(pairs):
     names = [name for name, _ in pairs]
@@ -76,7 +76,7 @@ def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
   return values
 
 
-def _whole(digits: str, most: int) -> int:
+def _integer(digits: str, most: int) -> int:
   if len(digits) > most:
     raise ValueError(f"{digits[:19]}... is a number of {len(digits)} digits")
   return int(digits)
@@ -130,7 +130,7 @@ def _mode(path: str, root: str, what: str) -> int | None:
   return mode
 
 
-def require_layers(model: Mapping[str, Any], arrays: int) -> None:
+def require_layers(model: Mapping[str, Json], arrays: int) -> None:
   """Raises ValueError if a config's model has more layers than a checkpoint has arrays; making them would take long."""
   for name, value in model.items():
     if "layers" in name and isinstance(value, int) and value > arrays:
@@ -152,7 +152,7 @@ def size_on_disk(folder: epath.Path) -> int:
   return total
 
 
-def require_arrays(expected: Mapping[str, Any], found: Mapping[str, Any], size_on_disk: int) -> None:
+def require_arrays(expected: Mapping[str, Json], found: Mapping[str, Json], size_on_disk: int) -> None:
   """Raises ValueError unless a checkpoint's arrays match the model, and its files are large enough for them.
 
   Args:

@@ -31,7 +31,7 @@ _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from transformer_jax.runtime
 
 
 class Workers:
-  """As many processes as cores, at most eight; a context manager that ends them.
+  """Processes that share work: as many as cores, at most eight. The context manager ends them.
 
   If a process cannot begin or is killed, its work is done in this process.
 
@@ -137,7 +137,7 @@ class _Process:
     self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     self._known: set[int] = set()
 
-  def ask(self, number: int, content: bytes, item: Any) -> tuple[bool, Any]:
+  def ask(self, number: int, content: bytes, item: object) -> tuple[bool, Any]:
     """Whether the function ended without an error, and its result or its error."""
     tasks, answers = self._process.stdin, self._process.stdout
     assert tasks and answers
@@ -159,7 +159,7 @@ def serve() -> None:
   """The main function of the processes: answers questions until there are no more."""
   answers = os.fdopen(os.dup(1), "wb")
   os.dup2(2, 1)  # nothing else may write among the answers
-  functions: dict[int, Callable[[Any], Any]] = {}
+  functions: dict[int, Callable[[object], object]] = {}
   try:
     while True:
       number, content, item = pickle.load(sys.stdin.buffer)

@@ -19,7 +19,7 @@ from starlette.types import ExceptionHandler
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.serve import libretranslate
-from transformer_jax.serve.decoder import Answer, Busy, Decoder, Together
+from transformer_jax.serve.decoder import Answer, AnswerBatch, Busy, Decoder
 from transformer_jax.serve.guard import Guard
 from transformer_jax.serve.libretranslate import Languages, TooLarge
 from transformer_jax.serve.search import Options, Search, Translate
@@ -155,9 +155,9 @@ class _Endpoints:
       raise InputError(f"length_penalty is {penalty!r}, but must be one of 0, 0.1, 0.2, ... to 2")
     return Options(beam_size, float(penalty), beam_size)  # pyright: ignore[reportArgumentType]  it is a number
 
-  async def _answer(self, request: Request, together: Together[Answer], texts: Sequence[str]) -> Answer:
+  async def _answer(self, request: Request, answer_batch: AnswerBatch[Answer], texts: Sequence[str]) -> Answer:
     """The decoder's answer; a request whose client leaves before its turn is not translated."""
-    answer = asyncio.wrap_future(self._served.decoder.submit(together, texts))
+    answer = asyncio.wrap_future(self._served.decoder.submit(answer_batch, texts))
     gone = asyncio.ensure_future(_gone(request))
     await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
     if not answer.done():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 Answer = TypeVar("Answer")
 # A request is a list of texts. The function answers several requests by one call.
-Together = Callable[[Sequence[Sequence[str]]], Sequence[Answer]]
+AnswerBatch = Callable[[Sequence[Sequence[str]]], Sequence[Answer]]
 
 # Requests that wait for the thread, and the characters of one call unless a single request has more. A request waits
 # for the calls before it, so a call must not be too large.
@@ -21,7 +21,7 @@ class Busy(Exception):
 
 
 class _Job(NamedTuple):
-  together: Together[Any]
+  answer_batch: AnswerBatch[Any]
   texts: Sequence[str]
   future: "Future[Any]"
 
@@ -44,11 +44,11 @@ class Decoder:
     self._thread = threading.Thread(target=self._work, name="decoder", daemon=True)
     self._thread.start()
 
-  def submit(self, together: Together[Answer], texts: Sequence[str]) -> "Future[Answer]":
+  def submit(self, answer_batch: AnswerBatch[Answer], texts: Sequence[str]) -> "Future[Answer]":
     """The future answer to a request; a request that is cancelled before its turn is dropped.
 
     Args:
-      together: the function that answers; requests with equal functions share a call.
+      answer_batch: the function that answers; requests with equal functions share a call.
       texts: the request.
 
     Raises:
@@ -57,7 +57,7 @@ class Decoder:
     with self._changed:
       if len(self._jobs) >= self._most_waiting:
         raise Busy
-      job = _Job(together, texts, Future())
+      job = _Job(answer_batch, texts, Future())
       self._jobs.append(job)
       self._changed.notify()
     return job.future
@@ -86,7 +86,7 @@ class Decoder:
       characters = 0
       for job in self._jobs:
         size = sum(map(len, job.texts))
-        if chosen and (job.together != chosen[0].together or characters + size > _MOST_CHARACTERS):
+        if chosen and (job.answer_batch != chosen[0].answer_batch or characters + size > _MOST_CHARACTERS):
           others.append(job)
         else:
           chosen.append(job)
@@ -98,7 +98,7 @@ class Decoder:
 def _answer(jobs: Sequence[_Job]) -> bool:
   """Answers the jobs by one call; false if several jobs failed together, and still need an answer."""
   try:
-    answers = jobs[0].together([job.texts for job in jobs])
+    answers = jobs[0].answer_batch([job.texts for job in jobs])
   except Exception as error:
     if len(jobs) == 1:
       jobs[0].future.set_exception(error)

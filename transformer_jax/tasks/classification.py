@@ -1,7 +1,7 @@
 """The task of classifying sentences (Devlin et al. 2019, §4.1), from lines `LABEL<TAB>SENTENCE`.
 
-A row is [CLS] sentence [SEP] in the three arrays of `data.next_sentence`: tokens, sides (1, or 0 for padding), and the
-number of the class.
+A row is [CLS] sentence [SEP] in the three arrays of `data.next_sentence`: tokens, token types (1, or 0 for padding),
+and the number of the class.
 """
 
 import functools
@@ -17,7 +17,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, pipeline, tokenizers
 from transformer_jax.data.documents import require_text
-from transformer_jax.data.next_sentence import LABEL, PARTS, SIDES, TOKENS
+from transformer_jax.data.next_sentence import LABEL, PARTS, TOKEN_TYPES, TOKENS
 from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
@@ -87,7 +87,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   def rows_of(examples: list[tuple[int, str]]) -> np.ndarray:
     rows, cut = sentence_rows(tokenizer, [sentence for _, sentence in examples], data.row_length)
     report.rows += len(rows)
-    report.tokens += int(np.sum(rows[:, SIDES] > 0))
+    report.tokens += int(np.sum(rows[:, TOKEN_TYPES] > 0))
     report.left_out[shortened] = report.left_out.get(shortened, 0) + sum(cut)
     rows[:, LABEL] = np.array([label for label, _ in examples])[:, None]
     return rows.astype(dtype)
@@ -102,21 +102,21 @@ def sentence_rows(tokenizer: Tokenizer, sentences: list[str], row_length: int) -
   for row, tokens in zip(rows, encoded, strict=True):
     whole = [CLS, *tokens[: row_length - 2], SEP]
     row[TOKENS, : len(whole)] = whole
-    row[SIDES, : len(whole)] = 1
+    row[TOKEN_TYPES, : len(whole)] = 1
   return rows, [len(tokens) > row_length - 2 for tokens in encoded]
 
 
 def logits(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
   """The logits `[classes]` of a row; without a key there is no dropout."""
   row = row.astype(jnp.int32)
-  valid = row[SIDES] > 0
-  return apply(model, params, key, row[TOKENS], jnp.zeros_like(row[SIDES]), masking.padding_mask(valid, valid))
+  valid = row[TOKEN_TYPES] > 0
+  return apply(model, params, key, row[TOKENS], jnp.zeros_like(row[TOKEN_TYPES]), masking.padding_mask(valid, valid))
 
 
 def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
   """The loss and counts of rows `[rows, 3, row_length]`, with one term per sentence."""
   found = over_rows(functools.partial(logits, registry.module(config.model), params), rows, keys)
-  real = jnp.any(rows[:, SIDES] > 0, axis=1)
+  real = jnp.any(rows[:, TOKEN_TYPES] > 0, axis=1)
   return token_sums(found, rows[:, LABEL, 0].astype(jnp.int32), real, config.train.label_smoothing)
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from transformer_jax import registry
 from transformer_jax.config import Config
-from transformer_jax.data.next_sentence import SIDES, TOKENS
+from transformer_jax.data.next_sentence import TOKEN_TYPES, TOKENS
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.attention import Attention, attention_program, cut
 from transformer_jax.decoding.windows import require_text
@@ -31,7 +31,7 @@ def encoder_attention(config: Config, params: Params, tokenizer: Tokenizer, sent
   [row], [shortened] = sentence_rows(tokenizer, [sentence], length)
   if shortened:
     raise InputError(f"the sentence is longer than config.data.row_length = {length} tokens: shorten it")
-  valid = row[SIDES] > 0
+  valid = row[TOKEN_TYPES] > 0
   program = attention_program(registry.module(config.model), _trunk)
   weights = program(params, jnp.asarray(row[TOKENS], jnp.int32), masking.padding_mask(valid, valid))
   tokens = ["[CLS]", *tokenizer.pieces(row[TOKENS, valid][1:-1].tolist()), "[SEP]"]

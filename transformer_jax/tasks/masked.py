@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.blocks import learn_tokenizer
-from transformer_jax.data.next_sentence import LABEL, PARTS, SIDES, TOKENS, packed_rows
+from transformer_jax.data.next_sentence import LABEL, PARTS, TOKEN_TYPES, TOKENS, packed_rows
 from transformer_jax.language.bert import BERT
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
@@ -48,7 +48,7 @@ class Masked(NamedTuple):
 def predicted(row: jax.Array) -> tuple[jax.Array, jax.Array]:
   """Which tokens of a row `[3, length]` may be predicted, `[length]`, and how many are: 15% of them, at least 1."""
   tokens = row[TOKENS]
-  may = (row[SIDES] > 0) & (tokens != CLS) & (tokens != SEP)
+  may = (row[TOKEN_TYPES] > 0) & (tokens != CLS) & (tokens != SEP)
   available = jnp.sum(may)
   return may, jnp.minimum(available, jnp.maximum(1, jnp.round(SHARE * available).astype(jnp.int32)))
 
@@ -90,8 +90,8 @@ def outputs(model: BERT, params: Params, row: jax.Array, key: jax.Array | None) 
   features, next_logits = model.apply(
     {"params": params},
     chosen.tokens,
-    jnp.maximum(row[SIDES] - 1, 0),
-    masking.padding_mask(row[SIDES] > 0, row[SIDES] > 0),
+    jnp.maximum(row[TOKEN_TYPES] - 1, 0),
+    masking.padding_mask(row[TOKEN_TYPES] > 0, row[TOKEN_TYPES] > 0),
     chosen.places,
     deterministic=key is None,
     rngs=None if key is None else {"dropout": dropout_key},
@@ -107,7 +107,7 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
   table, bias = model.apply({"params": params}, method="output")
   predicted = Prediction(features, chosen.targets, chosen.valid)
   sums = output_layer_sums(config, jnp.asarray(table), predicted, jnp.asarray(bias))
-  real = jnp.any(rows[:, SIDES] > 0, axis=1)
+  real = jnp.any(rows[:, TOKEN_TYPES] > 0, axis=1)
   of_next = token_sums(next_logits, rows[:, LABEL, 0].astype(jnp.int32), real, 0.0)
   return dataclasses.replace(sums, others={"next": of_next})
 
@@ -116,7 +116,7 @@ def counts(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
   """The number of masked tokens, and the number of rows that are not empty."""
   return {
     "tokens": jnp.sum(jax.vmap(lambda row: predicted(row)[1])(rows)),
-    "next": jnp.sum(jnp.any(rows[:, SIDES] > 0, axis=1)),
+    "next": jnp.sum(jnp.any(rows[:, TOKEN_TYPES] > 0, axis=1)),
   }
 
 

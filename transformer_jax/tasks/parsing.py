@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from transformer_jax.data.trees import Outcome, Tree, delinearise
 from transformer_jax.evaluation.parseval import Parseval, parseval
 from transformer_jax.runtime.errors import InputError, one_line
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
 
 
@@ -27,7 +27,7 @@ class ParseScores:
   repaired: int
   refused: int
 
-  def to_dict(self) -> dict[str, Any]:
+  def to_dict(self) -> JsonObject:
     """The scores and counts as JSON values."""
     counts = {outcome.value: getattr(self, outcome.value) for outcome in Outcome}
     return self.scores.to_dict() | counts

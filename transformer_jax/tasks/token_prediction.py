@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import flax.linen as nn
 import jax
@@ -12,6 +12,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.model.params import Params
+from transformer_jax.runtime.values import PyTree
 from transformer_jax.training.chunked_loss import chunked_sums
 from transformer_jax.training.sums import Sums
 
@@ -80,7 +81,7 @@ def batch_sums_by(
     model = registry.module(config.model)
     predicted = over_rows(functools.partial(predict, model, params), rows, keys)
     table = jnp.asarray(model.apply({"params": params}, method="output_table"))
-    bias: Any = model.apply({"params": params}, method="output_bias") if hasattr(model, "output_bias") else None
+    bias: PyTree = model.apply({"params": params}, method="output_bias") if hasattr(model, "output_bias") else None
     return output_layer_sums(config, table, predicted, bias)
 
   return batch_sums

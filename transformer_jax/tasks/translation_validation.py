@@ -1,7 +1,6 @@
 """The validation loss and scores of translations during training; `Translator` translates, as everywhere."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from transformer_jax.config import Config, Corpus
 from transformer_jax.data import pipeline
@@ -12,7 +11,8 @@ from transformer_jax.evaluation.scores import Scores, check_tokenization, exact_
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import one_line
-from transformer_jax.runtime.progress import COLUMNS, shortened
+from transformer_jax.runtime.progress import COLUMNS, shortened, wrapped
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.parsing import score_outputs
 from transformer_jax.training.task import Task
@@ -49,12 +49,12 @@ class TranslationValidation:
       self._evaluator = Evaluator(config, task, data.validation, tokenizer)
       self._pairs = pipeline.read_pairs(data, data.validation, config.evaluate.sentences)
 
-  def measure(self, params: Params) -> dict[str, Any]:
+  def measure(self, params: Params) -> JsonObject:
     """The loss, perplexity and accuracy on the whole validation set, and the scores of its first translations.
 
     `samples` has the first few of them, each with `source`, `translation` and `reference`.
     """
-    line: dict[str, Any] = {**self._evaluator.means(params)}
+    line: JsonObject = {**self._evaluator.means(params)}
     if self._pairs:
       scores, translations = self.translate(params, self._pairs)
       line |= scores.to_dict() | {"samples": _kept(self._pairs, translations)}
@@ -70,7 +70,7 @@ class TranslationValidation:
     if not self._exact:
       return scores.describe(exact_match=False)
     references = [reference for _, reference in self._test]
-    return f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}"
+    return wrapped(f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}")
 
   def translate(self, params: Params, pairs: list[tuple[str, str]]) -> tuple[Scores, list[str]]:
     if self._translator is None:

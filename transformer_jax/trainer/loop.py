@@ -5,11 +5,11 @@ import functools
 import os
 import signal
 import sys
-import textwrap
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import NamedTuple
 
 import jax
 from etils import epath
@@ -26,7 +26,8 @@ from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError, writing
 from transformer_jax.runtime.process import cores
-from transformer_jax.runtime.progress import COLUMNS, Progress, doing, say
+from transformer_jax.runtime.progress import Progress, doing, say, wrapped
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
 from transformer_jax.trainer import checks
 from transformer_jax.trainer.early_stopping import EarlyStopping
@@ -78,7 +79,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   say(f"try it:\n  {next_command(config, workdir)}")
 
 
-def _report_other_machine(history: list[dict[str, Any]], now: dict[str, Any]) -> None:
+def _report_other_machine(history: list[JsonObject], now: JsonObject) -> None:
   """Reports a change of the machine since the last start of the run."""
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
@@ -256,12 +257,12 @@ class Trainer:
       f"last {counted(stopping.waited + 1, 'validations')}; --step best chooses its checkpoint, and a higher "
       "config.train.patience goes on"
     )
-    say(textwrap.fill(text, COLUMNS, subsequent_indent="  "))
+    say(wrapped(text))
     if step != first:
       self._write_log(text)
 
   def _save(self, step: int, validated: Validated | None) -> None:
-    numbers: dict[str, Any] = self._metrics.interval().to_dict()
+    numbers: JsonObject = self._metrics.interval().to_dict()
     if self._stopping.patience:
       numbers["stopping"] = self._stopping.numbers()
     if isinstance(self._batches, EpochBatches):
@@ -303,7 +304,7 @@ class Trainer:
     self._metrics.write(step, "validation", line)
     scores = "".join(f", {shown.format(line[name])}" for name, shown in self._validation.shown.items() if name in line)
     text = f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}{scores}"
-    self._validated = textwrap.fill(text, COLUMNS, subsequent_indent="  ")
+    self._validated = wrapped(text)
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
     return Validated(float(line["loss"]), line["bleu"] if self._config.train.best_by is BestBy.BLEU else None)
 
@@ -342,7 +343,7 @@ def _signals() -> Iterator[list[signal.Signals]]:
     for number, handler in before.items():
       signal.signal(number, handler)
 
-  def receive(number: int, frame: Any) -> None:
+  def receive(number: int, frame: FrameType | None) -> None:
     received.append(signal.Signals(number))
     restore()
 
@@ -354,7 +355,7 @@ def _signals() -> Iterator[list[signal.Signals]]:
     restore()
 
 
-def _provenance(packed: PackedRows) -> dict[str, Any]:
+def _provenance(packed: PackedRows) -> JsonObject:
   """The provenance of this start of the run: what it depends on besides the config."""
   return {
     "time": _now(),

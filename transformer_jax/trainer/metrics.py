@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
 
 import jax
 from etils import epath
@@ -17,7 +16,9 @@ from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import writing
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.values import Json, JsonObject, PyTree
 from transformer_jax.trainer.curves import Curves
+from transformer_jax.training.step import Metrics
 from transformer_jax.training.sums import Sums, means
 
 
@@ -40,7 +41,7 @@ class MetricsAccumulator:
     seconds: the time that the updates took.
   """
 
-  sums: Any = field(default_factory=lambda: _sums({}))
+  sums: PyTree = field(default_factory=lambda: _sums({}))
   gradient_norm: float = 0.0
   learning_rate: float = 0.0
   updates: int = 0
@@ -50,7 +51,7 @@ class MetricsAccumulator:
   most_skipped_to: int = 0
   seconds: float = 0.0
 
-  def add(self, metrics: dict[str, Any]) -> None:
+  def add(self, metrics: Metrics) -> None:
     """Adds the metrics of one update, which `train_step` returned."""
     sums = jax.tree.map(float, metrics["sums"])
     self.sums = jax.tree.map(operator.add, self.sums, sums) if self.updates else sums
@@ -77,21 +78,21 @@ class MetricsAccumulator:
       "tokens_per_second": self.sums.tokens / self.seconds,
     }
 
-  def to_dict(self) -> dict[str, Any]:
+  def to_dict(self) -> JsonObject:
     """The values that a checkpoint holds."""
     return asdict(self)
 
   @classmethod
-  def from_dict(cls, values: Mapping[str, Any]) -> "MetricsAccumulator":
+  def from_dict(cls, values: Mapping[str, Json]) -> "MetricsAccumulator":
     """The inverse of `to_dict`; the numbers may be of any type."""
-    numbers: dict[str, Any] = {f.name: type(f.default)(values.get(f.name, 0)) for f in fields(cls) if f.name != "sums"}
+    numbers: JsonObject = {f.name: type(f.default)(values.get(f.name, 0)) for f in fields(cls) if f.name != "sums"}
     return cls(sums=_sums(values["sums"]), **numbers)
 
 
-def _sums(values: Mapping[str, Any]) -> Any:
+def _sums(values: Mapping[str, Json]) -> PyTree:
   """`Sums` of Python numbers: their total does not depend on how often they are saved in between."""
   others = {name: _sums(other) for name, other in (values.get("others") or {}).items()}
-  numbers: dict[str, Any] = {f.name: float(values.get(f.name, 0)) for f in fields(Sums) if f.name != "others"}
+  numbers: JsonObject = {f.name: float(values.get(f.name, 0)) for f in fields(Sums) if f.name != "others"}
   return Sums(**numbers, others=others)
 
 
@@ -117,7 +118,7 @@ class MetricsLog:
 
   def __init__(self, workdir: epath.Path, step: int, interval: MetricsAccumulator):
     self._path = workdir / FILE
-    self._pending: list[dict[str, Any]] = []
+    self._pending: list[Metrics] = []
     self._interval = interval
     self.most_skipped: tuple[int, int] | None = None
     self._since = time.perf_counter()
@@ -126,7 +127,7 @@ class MetricsLog:
       _cut_back(self._path, step, logged=step - interval.updates)
       self._curves = Curves(workdir / "tensorboard", step)
 
-  def add(self, metrics: dict[str, Any]) -> None:
+  def add(self, metrics: Metrics) -> None:
     """Keeps the metrics of an update on the device, without waiting for them."""
     self._pending.append(metrics)
 
@@ -153,7 +154,7 @@ class MetricsLog:
     self.write(step, "train", line)
     return line
 
-  def write(self, step: int, split: str, line: dict[str, Any]) -> None:
+  def write(self, step: int, split: str, line: JsonObject) -> None:
     """Appends `line`; `split` names its data."""
     if self._curves is None:
       return
@@ -184,7 +185,7 @@ class MetricsLog:
 
 
 def append(path: epath.Path, text: str) -> None:
-  """Appends to a file; a file on `gs://` cannot be appended to, so it is written again as a whole."""
+  """Appends to a file; a file on `gs://`, which cannot be appended to, is written again."""
   if "://" in os.fspath(path):
     path.write_text((path.read_text() if path.exists() else "") + text)
   else:
@@ -205,7 +206,7 @@ def _cut_back(path: epath.Path, step: int, logged: int) -> None:
     say(f"{path}, line {gap[0]} {gap[1]}: lines before it were deleted or changed, and stay so")
 
 
-def _gap(trained: list[tuple[int, dict[str, Any]]]) -> tuple[int, str] | None:
+def _gap(trained: list[tuple[int, JsonObject]]) -> tuple[int, str] | None:
   """The number of the first training line that does not continue the line before it, and how it differs."""
   last = 0
   for number, entry in trained:

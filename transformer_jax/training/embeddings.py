@@ -1,17 +1,16 @@
 """The tables of embeddings: word vectors in their rows at the start, and tables that training does not change."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import KeyPath
 
 from transformer_jax.data.word_vectors import WordVectors
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
 
 
-def is_table(path: tuple[Any, ...]) -> bool:
+def is_table(path: KeyPath) -> bool:
   """Whether a parameter is a table of the tokens' embeddings, by its names.
 
   These are `target_embedding/table`, `own_source_embedding/table` and `embedding/table`. A separate output layer and

@@ -6,7 +6,7 @@ never from the model's own tokens. `chosen_rows` can depart from this.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import jax
 import numpy as np
@@ -17,6 +17,7 @@ from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.training.sums import Sums
 
 
@@ -31,7 +32,7 @@ class Validation(Protocol):
   shown: Mapping[str, str]
   samples: str
 
-  def measure(self, params: Params) -> dict[str, Any]:
+  def measure(self, params: Params) -> JsonObject:
     """The scores on the validation text by name, as JSON values; `loss` and `perplexity` are always there.
 
     `samples` may have some translations, as `TranslationValidation` gives them.

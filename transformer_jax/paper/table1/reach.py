@@ -1,18 +1,20 @@
 """How far a layer type carries information (§4, "maximum path length"): which inputs each output depends on."""
 
 from collections.abc import Callable
-from typing import Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from transformer_jax.model.params import Params
+from transformer_jax.runtime.values import PyTree
+
 # From the input `[n, model]`, what each layer of a stack gives: `[layers, n, model]`.
 Stack = Callable[[jax.Array], jax.Array]
 
 
-def random_params(module: nn.Module, x: jax.Array, *axes: int) -> Any:
+def random_params(module: nn.Module, x: jax.Array, *axes: int) -> Params:
   """Parameters in which nothing is 0, each with these axes before its own."""
   generator = np.random.default_rng(0)
   shapes = jax.eval_shape(module.init, jax.random.key(0), x)
@@ -23,8 +25,8 @@ def stack(module: nn.Module, depth: int) -> Stack:
   """`depth` layers of one kind, each with random weights of its own."""
 
   def outputs(x: jax.Array) -> jax.Array:
-    def layer(x: jax.Array, params: Any) -> tuple[jax.Array, jax.Array]:
-      y: Any = module.apply(params, x)
+    def layer(x: jax.Array, params: Params) -> tuple[jax.Array, jax.Array]:
+      y: PyTree = module.apply(params, x)
       return y, y
 
     return jax.lax.scan(layer, x, random_params(module, x, depth))[1]

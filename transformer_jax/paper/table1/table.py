@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import flax.linen as nn
 import jax
@@ -12,10 +12,12 @@ from jax.extend.core import Jaxpr
 
 from transformer_jax.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.params import Params
 from transformer_jax.paper.table1.convolution import SeparableConvolution, convolution, dilated_convolution
 from transformer_jax.paper.table1.reach import Stack, path_length, random_params, reach, stack
 from transformer_jax.paper.table1.recurrent import Recurrent
 from transformer_jax.paper.table1.restricted import RestrictedAttention, restricted_attention
+from transformer_jax.runtime.values import PyTree
 
 _HEAD = 64  # d_k = d_v of the paper's models
 
@@ -33,7 +35,7 @@ class Layer(NamedTuple):
   """A layer as a function of arrays; `shapes` are those of its arguments, the input or its parameters first."""
 
   function: Callable[..., jax.Array]
-  shapes: tuple[Any, ...]
+  shapes: tuple[PyTree, ...]
 
 
 class Row(NamedTuple):
@@ -58,7 +60,7 @@ class Row(NamedTuple):
 def _of_module(module: nn.Module, sizes: Sizes) -> Layer:
   x = jax.ShapeDtypeStruct((sizes.n, sizes.d), jnp.float32)
 
-  def function(params: Any, x: jax.Array) -> jax.Array:
+  def function(params: Params, x: jax.Array) -> jax.Array:
     return jnp.asarray(module.apply(params, x))
 
   return Layer(function, (jax.eval_shape(lambda x: module.init(jax.random.key(0), x), x), x))

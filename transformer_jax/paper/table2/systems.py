@@ -37,7 +37,7 @@ class System(NamedTuple):
   """A row of Table 2; the mappings go from a language pair to its value, where the table has one.
 
   Attributes:
-    name: as printed.
+    name: its name as printed.
     bleu: BLEU on newstest2014, with the printed digits.
     cost: the training cost in floating-point operations, with the printed digits.
     training: the devices and days of one model, where its authors give them.
