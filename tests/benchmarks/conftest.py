@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from transformer_jax import registry
+
 
 @pytest.fixture
 def program(monkeypatch):
   """Imports a program of `benchmarks/` by its name, with what it finds beside it, and forgets all of them after."""
   folder = Path(__file__).parents[2] / "benchmarks"
   monkeypatch.syspath_prepend(folder)
+  monkeypatch.setattr(registry, "_FAMILIES", dict(registry._FAMILIES))  # a program may register one
   before = set(sys.modules)
   yield importlib.import_module
   for name in set(sys.modules) - before:

@@ -60,7 +60,7 @@ def test_losses_are_those_of_numpy(pre_norm, smoothing):
     end = int(np.sum(row[TOKEN_TYPES] > 0))
     tokens = np.asarray(chosen.tokens)[:end]
     logits, following = example.bert(model, float64(params), tokens, np.maximum(row[TOKEN_TYPES][:end] - 1, 0))
-    for place, target in zip(chosen.places[chosen.valid], chosen.targets[chosen.valid], strict=True):
+    for place, target in zip(chosen.positions[chosen.valid], chosen.targets[chosen.valid], strict=True):
       z = logits[int(place)]
       assert int(target) == row[TOKENS, int(place)]
       masked_loss.append(formulas.cross_entropy(z[None], [int(target)], smoothing))
@@ -82,18 +82,18 @@ def test_masks_have_the_papers_frequencies():
   row[TOKENS, [0, 40, 89]] = CLS, SEP, SEP
   keys = jax.random.split(jax.random.key(0), draws)
   found = jax.jit(jax.vmap(lambda key: masked(jnp.array(row), key, vocab_size)))(keys)
-  valid, places = np.asarray(found.valid), np.asarray(found.places)
+  valid, positions = np.asarray(found.valid), np.asarray(found.positions)
   assert np.all(valid.sum(axis=1) == 13)  # 15% of 87
   for i in range(0, draws, 300):
-    chosen = places[i][valid[i]]
+    chosen = positions[i][valid[i]]
     assert len(set(chosen)) == 13
     assert np.all(np.delete(np.asarray(found.tokens[i]), chosen) == np.delete(row[TOKENS], chosen))
-  assert np.all(np.asarray(found.targets)[valid] == row[TOKENS][places[valid]])
-  frequency = np.bincount(places[valid], minlength=length) / draws
+  assert np.all(np.asarray(found.targets)[valid] == row[TOKENS][positions[valid]])
+  frequency = np.bincount(positions[valid], minlength=length) / draws
   allowed = np.setdiff1d(np.arange(90), [0, 40, 89])
   assert not np.any(np.delete(frequency, allowed))
   np.testing.assert_allclose(frequency[allowed], 13 / 87, atol=5 * np.sqrt(0.15 * 0.85 / draws))
-  shown = np.take_along_axis(np.asarray(found.tokens), places, axis=1)[valid]
+  shown = np.take_along_axis(np.asarray(found.tokens), positions, axis=1)[valid]
   targets, total = np.asarray(found.targets)[valid], valid.sum()
   same, hidden = np.mean(shown == targets), np.mean(shown == MASK)
   assert hidden == pytest.approx(0.8, abs=5 * np.sqrt(0.16 / total))

@@ -113,8 +113,8 @@ def attention_of_pair(
   read, length = [start, *target[:-1]], padded(max(len(source), len(target)))
   weights = program(params, *buckets.pad([source, read], 2, length, PAD))
   sides = (tokenizer.source, source), (tokenizer.target, read), (tokenizer.target, target)
-  pieces = [tuple(side.pieces(ids)) for side, ids in sides]
-  return Attention(pieces[0], pieces[1], pieces[2], cut(weights, len(source), len(read)))
+  texts = [tuple(side.pieces(ids)) for side, ids in sides]
+  return Attention(texts[0], texts[1], texts[2], cut(weights, len(source), len(read)))
 
 
 def attention_of_text(
@@ -146,8 +146,8 @@ def attention_of_text(
   valid = jnp.arange(length) < len(read)
   mask = masking.combine(masking.causal_mask(length), masking.padding_mask(valid, valid))
   weights = program(params, row, jnp.arange(length), mask)
-  pieces = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, signs[1]])]
-  return Attention((), pieces[0], pieces[1], cut(weights, 0, len(read)))
+  texts = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, signs[1]])]
+  return Attention((), texts[0], texts[1], cut(weights, 0, len(read)))
 
 
 def cut(weights: Mapping[str, jax.Array], source: int, target: int) -> dict[str, np.ndarray]:

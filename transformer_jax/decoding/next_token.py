@@ -24,19 +24,19 @@ class NextToken(NamedTuple):
   Attributes:
     source: the tokens that the encoder reads; empty for a language model.
     read: the tokens that come before, the begin of sentence first.
-    pieces: the text of each token of the vocabulary.
+    texts: the text of each token of the vocabulary.
     probabilities: P(token | source, read), `[vocab]` float32; they sum to 1.
   """
 
   source: tuple[str, ...]
   read: tuple[str, ...]
-  pieces: tuple[str, ...]
+  texts: tuple[str, ...]
   probabilities: np.ndarray
 
   def best(self, most: int) -> list[tuple[str, float]]:
     """The most probable tokens, at most `most`, with their probabilities, the largest first."""
     order = np.argsort(-self.probabilities, kind="stable")[:most]
-    return [(self.pieces[token], float(self.probabilities[token])) for token in order]
+    return [(self.texts[token], float(self.probabilities[token])) for token in order]
 
 
 def after_pair(
@@ -102,5 +102,5 @@ def _next_token(tokenizer: Tokenizer, source: Sequence[int], read: Sequence[int]
   probabilities = np.asarray(found)
   if not np.isfinite(probabilities).all():
     raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
-  of_read, pieces = (tuple(tokenizer.pieces(ids)) for ids in (read, range(tokenizer.vocab_size)))
-  return NextToken(tuple(tokenizer.source.pieces(source)), of_read, pieces, probabilities)
+  of_read, texts = (tuple(tokenizer.pieces(ids)) for ids in (read, range(tokenizer.vocab_size)))
+  return NextToken(tuple(tokenizer.source.pieces(source)), of_read, texts, probabilities)

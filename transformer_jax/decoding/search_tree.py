@@ -49,14 +49,14 @@ class SearchTree(NamedTuple):
 
   Attributes:
     nodes: the empty hypothesis, then the hypotheses of each step; of those that were pruned the most probable ones.
-    pieces: the text of the newest token of each node.
+    newest: the text of the newest token of each node.
     best: the numbers of the finished hypotheses that the search returns, best first.
     texts: their texts.
     options: the options of the search.
   """
 
   nodes: list[Node]
-  pieces: list[str]
+  newest: list[str]
   best: list[int]
   texts: list[str]
   options: SearchOptions

@@ -21,7 +21,7 @@ def draw(found: NextToken, most: int) -> Figure:
   """
   best = found.best(most)
   rest = max(0.0, 1 - sum(probability for _, probability in best))
-  others = len(found.pieces) - len(best)
+  others = len(found.texts) - len(best)
   heading = [*_shown("reads", found.source), *_shown("has written" if found.source else "reads", found.read)]
   figure, [[axis]] = charts.chart(0.75 + 0.16 * len(heading) + 0.21 * (len(best) + 1))
   values = [*(probability for _, probability in best), rest]

@@ -162,8 +162,8 @@ class _Tree:
       self._page.box(x - _WIDTH / 2, y - height / 2, _WIDTH, height, fc="white", lw=thick, zorder=3)
     if node.fate == FINISHED:
       self._page.box(x - _WIDTH / 2 + 0.035, y - height / 2 + 0.035, _WIDTH - 0.07, height - 0.07, fc="none", zorder=3)
-    [piece] = visible((self._tree.pieces[number],))
-    lines = [piece or "␣", f"{node.log_prob:.2f}"] if node.parent is not None else [piece]
+    [text] = visible((self._tree.newest[number],))
+    lines = [text or "␣", f"{node.log_prob:.2f}"] if node.parent is not None else [text]
     if node.score is not None:
       lines.append(f"= {node.score:.3f}")
     for place, line in enumerate(lines):

@@ -34,13 +34,13 @@ class Masked(NamedTuple):
 
   Attributes:
     tokens: `[length]`, the tokens that the model sees.
-    places: `[masked]`, the positions to predict, all different.
+    positions: `[masked]`, the positions to predict, all different.
     targets: `[masked]`, the original tokens at these positions.
     valid: `[masked]`, false at positions that are not predicted.
   """
 
   tokens: jax.Array
-  places: jax.Array
+  positions: jax.Array
   targets: jax.Array
   valid: jax.Array
 
@@ -55,16 +55,16 @@ def predicted(row: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 def masked(row: jax.Array, key: jax.Array, vocab_size: int) -> Masked:
   """Chooses the tokens to predict: [MASK] replaces 80% of them, a random token 10%, and 10% stay."""
-  place_key, kind_key, piece_key = jax.random.split(key, 3)
+  position_key, kind_key, token_key = jax.random.split(key, 3)
   tokens = row[TOKENS]
   may, count = predicted(row)
   most = max(1, round(SHARE * len(tokens)))
-  _, places = jax.lax.top_k(jnp.where(may, jax.random.uniform(place_key, tokens.shape), -1), most)
-  targets, valid = tokens[places], jnp.arange(most) < count
+  _, positions = jax.lax.top_k(jnp.where(may, jax.random.uniform(position_key, tokens.shape), -1), most)
+  targets, valid = tokens[positions], jnp.arange(most) < count
   kind = jax.random.uniform(kind_key, (most,))
-  pieces = jax.random.randint(piece_key, (most,), FIRST_PIECE, vocab_size, tokens.dtype)
-  shown = jnp.where(kind < HIDDEN, MASK, jnp.where(kind < HIDDEN + REPLACED, pieces, targets))
-  return Masked(tokens.at[places].set(jnp.where(valid, shown, targets)), places, targets, valid)
+  random = jax.random.randint(token_key, (most,), FIRST_PIECE, vocab_size, tokens.dtype)
+  shown = jnp.where(kind < HIDDEN, MASK, jnp.where(kind < HIDDEN + REPLACED, random, targets))
+  return Masked(tokens.at[positions].set(jnp.where(valid, shown, targets)), positions, targets, valid)
 
 
 def fixed_key(row: jax.Array) -> jax.Array:
@@ -92,7 +92,7 @@ def outputs(model: BERT, params: Params, row: jax.Array, key: jax.Array | None) 
     chosen.tokens,
     jnp.maximum(row[TOKEN_TYPES] - 1, 0),
     masking.padding_mask(row[TOKEN_TYPES] > 0, row[TOKEN_TYPES] > 0),
-    chosen.places,
+    chosen.positions,
     deterministic=key is None,
     rngs=None if key is None else {"dropout": dropout_key},
   )
