@@ -176,8 +176,8 @@ class Tokenizer:
     return {FILE: self._model}
 
   def fingerprint(self) -> str:
-    """A digest of the model."""
-    return hashlib.blake2b(self._model, digest_size=16).hexdigest()
+    """A digest of the file."""
+    return hashlib.blake2b(self.to_bytes(), digest_size=16).hexdigest()
 
   @property
   def vocab_sizes(self) -> tuple[int, ...]:

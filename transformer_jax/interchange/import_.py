@@ -11,12 +11,14 @@ from etils import epath
 from transformer_jax.interchange import new_folder
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.formats import IMPORTS
-from transformer_jax.interchange.imported import Imported, abstract_params
+from transformer_jax.interchange.imported import Imported
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.params import by_name
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.progress import say
+from transformer_jax.training.step import abstract_params
+from transformer_jax.training.task import task_of
 
 
 def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: str) -> None:
@@ -45,7 +47,7 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
 
 
 def _tree(found: Imported) -> Any:
-  abstract = abstract_params(found.config)
+  abstract = abstract_params(found.config, task_of(found.config.model))
   expected = {name: leaf.shape for name, leaf in by_name(abstract).items()}
   assert {name: array.shape for name, array in found.arrays.items()} == expected
   return jax.tree.unflatten(jax.tree.structure(abstract), [found.arrays[name] for name in expected])

@@ -20,9 +20,12 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any], *, own_s
     run: the run.
     model: the run's model.
     usage: how to use the folder, in Markdown.
-    header: the values of the page's YAML header, JSON values.
+    header: the values of the page's YAML header, JSON values; the languages of a translation come before them.
     own_search: the folder has the run's own search, and not that of another library.
   """
+  if model.config.model.translates:
+    data = model.config.data
+    header = {"language": [data.source_language, data.target_language], "pipeline_tag": "translation", **header}
   parts = [
     "---",
     *(f"{key}: {json.dumps(value)}" for key, value in header.items()),

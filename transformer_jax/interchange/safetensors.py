@@ -21,14 +21,7 @@ def require(config: Config) -> None:
 
 
 def write(folder: Path, run: Run, model: Model, dtype: str) -> None:
-  """Writes the folder.
-
-  Args:
-    folder: an empty folder.
-    run: the run.
-    model: the run's model.
-    dtype: what the parameters are rounded to.
-  """
+  """Writes the folder; the parameters are rounded to `dtype`."""
   params_file.write(folder, model.params, model.step, Dtype(dtype))
   now = datetime.now(UTC).isoformat(timespec="seconds")
   exported = {"run": str(run.path), "step": model.step, "dtype": dtype}
