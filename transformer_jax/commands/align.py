@@ -60,10 +60,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _read_gold(name: str) -> "list[Gold]":
-  from etils import epath
-
   from transformer_jax.data.text import lines_of
   from transformer_jax.inside.alignment import parse_gold
 
-  lines = lines_of(epath.Path(name).expanduser())
-  return [parse_gold(line, f"{name}, line {number},") for number, line in enumerate(lines, 1)]
+  return [parse_gold(line, f"{name}, line {number},") for number, line in enumerate(lines_of(name), 1)]

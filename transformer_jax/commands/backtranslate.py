@@ -51,18 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   """`backtranslate`: makes a synthetic parallel corpus."""
-  from etils import epath
-
   from transformer_jax.data.growing_corpus import GrowingCorpus
-  from transformer_jax.data.text import require_readable
+  from transformer_jax.data.text import existing
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
   if args.tag != " ".join(args.tag.split()):
     raise InputError(f"--tag is {args.tag!r}, but must be one line without spaces at its ends")
   options = _options(args)
-  text = epath.Path(args.input).expanduser()
-  require_readable(text)
+  text = existing(args.input)
   runs = runs_to_restore(args, "translate")
   data = runs[0].config.data
   languages = data.target_language, data.source_language

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run
 from transformer_jax.commands.pictures import require_matplotlib
-from transformer_jax.commands.workdir import open_run
+from transformer_jax.commands.workdir import add_accept_edits, open_run
 from transformer_jax.runtime.errors import InputError, one_line, require_option
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MOST_WARMUPS = 7  # lines beside that of the config which differ in style
 def _add_config_or_run(parser: argparse.ArgumentParser, what: str) -> None:
   add_config_arguments(parser, "the first example")
   parser.add_argument("--workdir", metavar="DIR", help=f"draw {what} of this run instead")
-  parser.add_argument("--accept-edits", action="store_true", help="take the run's files as they are, edited or not")
+  add_accept_edits(parser)
 
 
 def _config(args: argparse.Namespace) -> "tuple[Config, str]":

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.runtime.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -29,11 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="translate and score PREFIX.en and PREFIX.de, by the run's languages (default: the sentences of the "
     "validation text that the run translates in each validation)",
   )
-  add(
-    "--accept-edits",
-    action="store_true",
-    help="take config.json, tokenizer.model and provenance.json as they are, though they are not as they were written",
-  )
+  add_accept_edits(parser)
 
 
 def run(args: argparse.Namespace) -> None:

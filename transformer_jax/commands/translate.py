@@ -137,13 +137,9 @@ def _ranked(translations: "Sequence[Translation]", args: argparse.Namespace, con
 
 def _prefixes(name: str) -> Iterator[str]:
   """The lines of the file of prefixes, which is checked at once."""
-  from etils import epath
+  from transformer_jax.data.text import existing, lines_of
 
-  from transformer_jax.data.text import lines_of, require_readable
-
-  path = epath.Path(name).expanduser()
-  require_readable(path)
-  return lines_of(path)
+  return lines_of(existing(name))
 
 
 def _output_lines(number: int, translations: "Sequence[Translation]", args: argparse.Namespace) -> Iterator[str]:

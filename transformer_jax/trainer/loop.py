@@ -19,7 +19,7 @@ from transformer_jax.data import tokenizers
 from transformer_jax.data.epochs import EpochBatches
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows, cache_of
-from transformer_jax.data.text import require_readable
+from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import WordVectors, read_vectors
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
@@ -89,7 +89,7 @@ def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, Word
   """The vocabulary of a new run, and the vectors of `config.train.embeddings`; None if that is empty."""
   file = config.train.embeddings
   if file:  # a vocabulary may take long to learn
-    require_readable(epath.Path(file).expanduser())
+    existing(file)
   other = init_from.open_other(config, accept_edits=accept_edits)
   tokenizer = init_from.tokenizer_to_begin_with(config, other)
   if not file:
