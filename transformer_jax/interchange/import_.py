@@ -1,7 +1,6 @@
 """The import of a model of another library, into a run folder like those that `export --to safetensors` writes."""
 
 import os
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -43,7 +42,8 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
     say(note)
   with new_folder.complete(target, "--workdir") as made:
     params_file.write(made, _tree(found), 0, Dtype.FLOAT32)
-    run_folder.begin_run(epath.Path(made), found.config, found.tokenizer, [_provenance(folder, format_)])
+    imported = {"from": format_, "folder": os.fspath(folder.path), "sha256": folder.digests()}
+    run_folder.begin_run(epath.Path(made), found.config, found.tokenizer, [run_folder.entry(imported=imported)])
 
 
 def _tree(found: Imported) -> Any:
@@ -51,8 +51,3 @@ def _tree(found: Imported) -> Any:
   expected = {name: leaf.shape for name, leaf in by_name(abstract).items()}
   assert {name: array.shape for name, array in found.arrays.items()} == expected
   return jax.tree.unflatten(jax.tree.structure(abstract), [found.arrays[name] for name in expected])
-
-
-def _provenance(folder: ForeignFolder, format_: str) -> dict[str, Any]:
-  now = datetime.now(UTC).isoformat(timespec="seconds")
-  return {"time": now, "imported": {"from": format_, "folder": os.fspath(folder.path), "sha256": folder.digests()}}

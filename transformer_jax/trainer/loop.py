@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import jax
@@ -212,7 +211,7 @@ class Trainer:
   def _write_log(self, text: str) -> None:
     if devices.is_main_host():
       with writing(self._workdir / LOG):
-        append(self._workdir / LOG, f"{_now()} step {int(self._state.step)}: {text}\n")
+        append(self._workdir / LOG, f"{run_folder.now()} step {int(self._state.step)}: {text}\n")
 
   def _report(self) -> None:
     """Reports the model's folder and its scores on the test text, or those of the last validation without one."""
@@ -356,14 +355,9 @@ def _signals() -> Iterator[list[signal.Signals]]:
 
 def _provenance(packed: PackedRows) -> dict[str, Any]:
   """The provenance of this start of the run: what it depends on besides the config."""
-  return {
-    "time": _now(),
-    "data": packed.fingerprint,
-    "packing": dataclasses.asdict(packed.report),
-    "machine": devices.describe() | {"cores": cores()},
-    "versions": checks.package_versions(),
-  }
-
-
-def _now() -> str:
-  return datetime.now(UTC).isoformat(timespec="seconds")
+  return run_folder.entry(
+    data=packed.fingerprint,
+    packing=dataclasses.asdict(packed.report),
+    machine=devices.describe() | {"cores": cores()},
+    versions=checks.package_versions(),
+  )
