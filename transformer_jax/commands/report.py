@@ -64,8 +64,7 @@ def _translations(opened: "list[Run]", prefix: str | None) -> "tuple[list[Transl
   from transformer_jax import registry
   from transformer_jax.runtime.progress import say
 
-  commands = {run.path: registry.family(registry.name_of(run.config.model)).command for run in opened}
-  others = [path for path, command in commands.items() if command != "translate"]
+  others = [run.path for run in opened if registry.command_of(run.config.model) != "translate"]
   if others and prefix:
     raise InputError(f"--data is a text to translate, but the run in {others[0]} does not translate: leave it out")
   if others:

@@ -6,14 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.search import (
-  add_sampling_arguments,
-  add_search_arguments,
-  load,
-  require_no_sampling,
-  sampling_options,
-  search_options,
-)
+from transformer_jax.commands import search
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import require_option
 
@@ -35,10 +28,10 @@ the other lines. With --n-best N each line has N of them, in the order in which 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  add_search_arguments(parser, ensemble=True)
+  search.add_search_arguments(parser, ensemble=True)
   parser.add_argument("--n-best", type=int, default=1, metavar="N", help="translations of each line (default 1)")
   parser.add_argument("--sample", action="store_true", help="draw translations at random instead of searching for them")
-  add_sampling_arguments(parser)
+  search.add_sampling_arguments(parser)
   parser.add_argument(
     "--prefix",
     metavar="FILE",
@@ -89,17 +82,17 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.data.text import read_lines
   from transformer_jax.runtime.progress import Progress, say
 
-  sampling = sampling_options(args) if args.sample else require_no_sampling(args, "add --sample")
+  sampling = search.sampling_options(args) if args.sample else search.require_no_sampling(args, "add --sample")
   prefixes = _prefixes(args.prefix) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   runs = runs_to_restore(args, "translate")
   candidates = _candidates(args, runs[0].config.decode.beam_size)
-  translator = load(runs, args)
+  translator = search.load(runs, args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     found = translator.translate_lines(
       read_lines(source, "standard input"),
-      **search_options(args),
+      **search.search_options(args),
       long=args.long,
       more=source.more,
       n_best=candidates,

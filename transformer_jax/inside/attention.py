@@ -42,7 +42,7 @@ def attention_of(run: Run, step: Step, text: str, target: str | None = None) -> 
     return Translator.load(run, step=step).attention(text, target)
   if target is not None:
     raise InputError(f"--target is for a model that translates, but {run.path} holds another one: leave it out")
-  if registry.family(registry.name_of(model)).command == "generate":
+  if registry.command_of(model) == "generate":
     return Generator.load(run, step=step).attention(text)
   if isinstance(model, BERTConfig):
     found = run.model(step=step)

@@ -194,7 +194,7 @@ def _commands(run: Run) -> list[tuple[str, str]]:
   """The commands to use a run with, as they are typed where the report was made."""
   where = short_path(run.path)
   commands = [("train on", f"{PROGRAM} train --workdir {where}"), ("use the model", next_command(run.config, run.path))]
-  if registry.family(registry.name_of(run.config.model)).command == "translate":
+  if registry.command_of(run.config.model) == "translate":
     data = run.config.data
     source, target = (shlex.quote(f"PREFIX.{language}") for language in (data.source_language, data.target_language))
     commands += [

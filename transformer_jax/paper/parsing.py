@@ -3,7 +3,7 @@
 from typing import Any
 
 from transformer_jax.analysis import plan
-from transformer_jax.config import DecodeConfig, TrainConfig
+from transformer_jax.config import Config, DecodeConfig, TrainConfig
 from transformer_jax.data import grammar, trees
 from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.data.trees import Outcome
