@@ -12,7 +12,7 @@ from tests.example_commands import command_line
 from transformer_jax import runs
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import attention as inside
-from transformer_jax.inside.choice import Choice
+from transformer_jax.inside.attention import Choice
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.runtime.errors import InputError
 

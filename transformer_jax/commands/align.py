@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`align`: word alignments of sentence pairs."""
   from transformer_jax.data.text import TextPairs
   from transformer_jax.decoding.attention import CROSS
   from transformer_jax.decoding.translator import Translator

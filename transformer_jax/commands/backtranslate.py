@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`backtranslate`: makes a synthetic parallel corpus."""
   from transformer_jax.data.growing_corpus import GrowingCorpus
   from transformer_jax.data.text import existing
   from transformer_jax.runtime.progress import say

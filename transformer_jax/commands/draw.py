@@ -50,7 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`draw`: pictures, each by its name."""
   if getattr(args, "help", False):
     print_help(args)
     return

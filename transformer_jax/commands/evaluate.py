@@ -44,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`evaluate`: translates a file and scores the translations."""
   from transformer_jax.runtime.progress import Progress, say
 
   score.check_scores(args)

@@ -34,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`report`: writes a page about a run, or about several side by side."""
   from etils import epath
 
   from transformer_jax import runs

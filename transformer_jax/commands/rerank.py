@@ -47,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`rerank`: chooses from lists of translations."""
   from transformer_jax.data.text import lines_of
   from transformer_jax.decoding import n_best, reranking
   from transformer_jax.evaluation.scores import check_tokenization

@@ -46,7 +46,6 @@ def add_score_arguments(parser: argparse.ArgumentParser, tokenize: str, lowercas
 
 
 def run(args: argparse.Namespace) -> None:
-  """`score`: scores a file of translations."""
   check_scores(args)
   translations, reference = read_texts(args.hypotheses, args.reference)
   source, other = (read_as_many(path, args.reference, reference) for path in (args.source, args.compare))

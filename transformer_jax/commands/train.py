@@ -49,7 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`train`: trains a model, or resumes a run."""
   if args.help:
     print_help(args)
     return

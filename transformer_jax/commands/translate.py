@@ -77,7 +77,6 @@ def _add_risk_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`translate`: translates standard input to standard output."""
   from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import read_lines
   from transformer_jax.runtime.progress import Progress, say

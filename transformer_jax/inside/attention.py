@@ -4,7 +4,7 @@ import html
 import io
 import json
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,22 @@ _THOUSANDTHS = 1000  # the page's unit of weights
 # Texts in the place of characters that have no shape. Few fonts have signs for control characters, so these are written
 # like SentencePiece's bytes.
 _VISIBLE = {chr(i): f"<0x{i:02X}>" for i in (*range(32), 127)} | {" ": "␣", "\n": "⏎"}
+
+
+class Choice(NamedTuple):
+  """What a picture shows; all numbers count from 0.
+
+  Attributes:
+    kind: the kind of attention.
+    layer: the layer.
+    head: the head; None is all heads.
+    word: the token that looks; None is every token.
+  """
+
+  kind: str
+  layer: int
+  head: int | None = None
+  word: int | None = None
 
 
 def attention_of(run: Run, step: Step, text: str, target: str | None = None) -> Attention:
