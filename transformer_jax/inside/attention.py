@@ -75,7 +75,7 @@ def visible(tokens: tuple[str, ...]) -> list[str]:
 
 def to_json(attention: Attention) -> bytes:
   """The tokens, and the weights as lists `[layers][heads][query][key]`."""
-  weights = {kind: _rounded(found) for kind, found in attention.weights.items()}
+  weights = {kind: found.astype(np.float64).round(_DIGITS).tolist() for kind, found in attention.weights.items()}
   texts = {"source": attention.source, "read": attention.read, "target": attention.target}
   return json.dumps(texts | {"weights": weights}, ensure_ascii=False).encode()
 
@@ -110,7 +110,3 @@ def _kind_for_page(attention: Attention, kind: str) -> dict[str, Any]:
   query, key = attention.axes(kind)
   weights = np.rint(attention.weights[kind] * _THOUSANDTHS).astype(int).tolist()
   return {"name": kind, "query": visible(query), "key": visible(key), "weights": weights}
-
-
-def _rounded(weights: np.ndarray) -> list[Any]:
-  return np.round(weights.astype(np.float64), _DIGITS).tolist()

@@ -106,7 +106,7 @@ def render(runs: Sequence[Run], scored: Sequence[Scored] = (), notes: Sequence[s
     plane=curves,
     scored=scored,
     titles=_SCORES,
-    notes=[*notes, *(_of_run(view, note, views) for view in views for note in view.notes)],
+    notes=[*notes, *(f"{view.name}: {note}" if len(views) > 1 else note for view in views for note in view.notes)],
     data=data,
     shown=curves.shown,
     version=own_version(),
@@ -120,10 +120,6 @@ def names_of(paths: Sequence[str]) -> list[str]:
   candidates = [["/".join(part[-length:]) for part in parts] for length in lengths]
   names = next((names for names in candidates if len(set(names)) == len(set(paths))), candidates[-1])
   return [name if names.count(name) == 1 else f"{name} ({names[: n + 1].count(name)})" for n, name in enumerate(names)]
-
-
-def _of_run(view: View, note: str, views: Sequence[View]) -> str:
-  return f"{view.name}: {note}" if len(views) > 1 else note
 
 
 def _view(name: str, run: Run, found: Log) -> View:

@@ -23,8 +23,9 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any], *, own_s
     header: the values of the page's YAML header, JSON values; the languages of a translation come before them.
     own_search: the folder has the run's own search, and not that of another library.
   """
+  groups = ["model"]
   if model.config.model.translates:
-    data = model.config.data
+    groups, data = ["model", "decode"], model.config.data
     header = {"language": [data.source_language, data.target_language], "pipeline_tag": "translation", **header}
   parts = [
     "---",
@@ -40,7 +41,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any], *, own_s
     "\n## Scores\n",
     _json(_scores(run)) if _scores(run) else "The run has no validation.",
     "\n## Config\n",
-    _json({group: serialization.to_dict(getattr(model.config, group)) for group in _groups(model)}),
+    _json({group: serialization.to_dict(getattr(model.config, group)) for group in groups}),
     "\n## Provenance\n",
     _json([{key: entry[key] for key in _PUBLIC if key in entry} for entry in run.provenance]),
     "",
@@ -76,10 +77,6 @@ def _origin(run: Run, model: Model) -> str:
   if imported:
     return f"Imported by transformer_jax from a folder of the format {_word(str(imported[-1].get('from')))}."
   return f"Trained by transformer_jax; the checkpoint of step {model.step:,}."
-
-
-def _groups(model: Model) -> tuple[str, ...]:
-  return ("model", "decode") if model.config.model.translates else ("model",)
 
 
 def _scores(run: Run) -> dict[str, Any]:
