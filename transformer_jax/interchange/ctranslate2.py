@@ -81,7 +81,7 @@ def _card(run: Run, model: Model) -> bytes:
   decode = model.config.decode
   values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
   usage = _USAGE.format(**values, **vocabulary.usage(model.tokenizer))
-  return model_card.card(run, model, usage, {"library_name": "ctranslate2"})
+  return model_card.card(run, model, usage, {"library_name": "ctranslate2", "pipeline_tag": "translation"})
 
 
 def _positions(model: Model, arrays: _Arrays) -> _Arrays:

@@ -210,7 +210,7 @@ def _tokenizer_config(config: Config, numbered: Numbered) -> dict[str, Any]:
   }
 
 
-_HEADER = {"library_name": "transformers", "tags": ["marian", "transformer_jax"]}
+_HEADER = {"library_name": "transformers", "pipeline_tag": "translation", "tags": ["marian", "transformer_jax"]}
 _USAGE = """\
 ```python
 from transformers import MarianMTModel, MarianTokenizer

@@ -26,7 +26,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Any], *, own_s
   groups = ["model"]
   if model.config.model.translates:
     groups, data = ["model", "decode"], model.config.data
-    header = {"language": [data.source_language, data.target_language], "pipeline_tag": "translation", **header}
+    header = {"language": [data.source_language, data.target_language], **header}
   parts = [
     "---",
     *(f"{key}: {json.dumps(value)}" for key, value in header.items()),

@@ -164,4 +164,5 @@ def _card(run: Run, model: Model, *, inside: bool) -> bytes:
     eos=EOS,
     pad=PAD,
   )
-  return model_card.card(run, model, usage, {"library_name": "jax"}, own_search=True)
+  header = {"library_name": "jax", "pipeline_tag": "translation"}
+  return model_card.card(run, model, usage, header, own_search=True)
