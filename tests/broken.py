@@ -127,8 +127,8 @@ def without_alpha(kind, alpha, length):
   return _PENALTY(kind, 0.0, length)
 
 
-def options_without_alpha(self, beam_size, length_penalty, patience, n_best):
-  return _OPTIONS(self, beam_size, 0.0, patience, n_best)
+def options_without_alpha(self, beam_size, length_penalty, *others):
+  return _OPTIONS(self, beam_size, 0.0, *others)
 
 
 def stop_by_present_length(search, limit, options):

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from etils import epath
 
 from tests.model.example import random_state
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint, run_folder
 from transformer_jax.training.task import task_of
@@ -30,6 +32,17 @@ def make_run(folder: Path) -> Path:
   tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
   save_run(folder, config, tokenizer, steps=[0])
   return folder
+
+
+@pytest.fixture(scope="package")
+def workdir(tmp_path_factory):
+  """A run folder with a tiny model of random weights."""
+  return str(make_run(tmp_path_factory.mktemp("run")))
+
+
+@pytest.fixture(scope="package")
+def translator(workdir):
+  return Translator.load(workdir)
 
 
 def save_run(folder: Path, config: Config, tokenizer: Tokenizer, steps: Iterable[int]) -> None:

@@ -160,11 +160,15 @@ def task(model: AnyModelConfig) -> object:
   return _named(family(name_of(model)).task, object)
 
 
+def command_of(model: AnyModelConfig) -> str:
+  """The command that uses a run of a model (`Family.command`)."""
+  return family(name_of(model)).command
+
+
 def require_command(model: AnyModelConfig, command: str, workdir: object) -> None:
   """Raises InputError unless this command can use a run of this model."""
-  name = name_of(model)
-  if (right := family(name).command) != command:
-    raise InputError(f"{workdir} holds a run of a {name} model, which is for `{right}`, not for `{command}`")
+  if (right := command_of(model)) != command:
+    raise InputError(f"{workdir} holds a run of a {name_of(model)} model, which is for `{right}`, not for `{command}`")
 
 
 def _named(place: str, kind: type[Kind]) -> Kind:

@@ -3,19 +3,8 @@
 import pytest
 
 from tests.commands.lines import LINES, text
-from tests.example_commands import command_line, make_run
+from tests.example_commands import command_line, translator, workdir  # noqa: F401
 from transformer_jax.decoding.translator import Translator
-
-
-@pytest.fixture(scope="package")
-def workdir(tmp_path_factory):
-  """A run folder with a tiny model of random weights."""
-  return str(make_run(tmp_path_factory.mktemp("run")))
-
-
-@pytest.fixture(scope="package")
-def translator(workdir):
-  return Translator.load(workdir)
 
 
 @pytest.fixture(autouse=True)

@@ -3,27 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.data.letters import Letters
 from transformer_jax.data import packing
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import EOS
 
 ROW_LENGTH = 17
-
-
-class Letters:
-  """A tokenizer with a token for each character."""
-
-  longest_piece = 1
-
-  @property
-  def source(self):
-    return self
-
-  target = source
-
-  def encode_batch(self, texts):
-    return [[ord(character) for character in text] for text in texts]
 
 
 def encoded(*arguments):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.data.letters import Letters
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import corpus, pipeline, row_cache
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
@@ -21,27 +22,6 @@ from transformer_jax.runtime import workers
 from transformer_jax.runtime.errors import InputError, RunError
 
 LINES = [("a bb", "c"), ("dd", "ee ff"), ("", "g"), ("h", "i"), ("much too long for a row", "j")]
-
-
-class Letters:
-  """A tokenizer with a token for each character."""
-
-  longest_piece = 1
-
-  def __init__(self, name="letters", vocab_size=128):
-    self.name, self.vocab_size, self.vocab_sizes = name, vocab_size, (vocab_size,)
-
-  @property
-  def source(self):
-    return self
-
-  target = source
-
-  def encode_batch(self, texts):
-    return [[ord(character) for character in text] for text in texts]
-
-  def fingerprint(self):
-    return self.name
 
 
 @pytest.fixture

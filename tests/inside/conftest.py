@@ -1,20 +1,9 @@
-"""A run folder, restored and compiled once."""
+"""A run folder, restored and compiled once, and a command on it."""
 
 import pytest
 
-from tests.example_commands import make_run
+from tests.example_commands import command_line, translator, workdir  # noqa: F401
 from transformer_jax.decoding.translator import Translator
-
-
-@pytest.fixture(scope="package")
-def workdir(tmp_path_factory):
-  """A run folder with a tiny model of random weights."""
-  return str(make_run(tmp_path_factory.mktemp("run")))
-
-
-@pytest.fixture(scope="package")
-def translator(workdir):
-  return Translator.load(workdir)
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +12,10 @@ def _one_translator(monkeypatch, request):
   if "run" in request.fixturenames:
     translator = request.getfixturevalue("translator")
     monkeypatch.setattr(Translator, "load", lambda run, *, step: translator)
+
+
+@pytest.fixture
+def run(request, workdir, monkeypatch, capfdbinary, tmp_path):  # noqa: F811
+  """The command of the test's module, on the run folder."""
+  command = command_line(monkeypatch, capfdbinary, tmp_path)
+  return lambda *argv: command(*request.module.COMMAND, "--workdir", workdir, *argv)

@@ -5,11 +5,12 @@ import doctest
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import alignment
 from transformer_jax.inside.alignment import Gold, error_rate, links, parse_gold, pharaoh, words_of
 from transformer_jax.runtime.errors import InputError
+
+COMMAND = ("align",)
 
 SOURCE = (" a", "b", " ", "cd", " e", "</s>")  # ab cd e
 TARGET = (" x", " y", "z", " ", "</s>")  # x yz
@@ -55,12 +56,6 @@ def test_the_error_rate_is_that_of_och_and_ney():
     error_rate([[]], [gold[1]])
   with pytest.raises(InputError, match=r"line 7, has '1_2', but a link is 0-1"):
     parse_gold("0-0 1_2", "gold, line 7,")
-
-
-@pytest.fixture
-def run(workdir, monkeypatch, capfdbinary, tmp_path):
-  command = command_line(monkeypatch, capfdbinary, tmp_path)
-  return lambda *argv: command("align", "--workdir", workdir, *argv)
 
 
 def test_the_command(run, tmp_path):

@@ -8,13 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line
 from transformer_jax import runs
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import attention as inside
-from transformer_jax.inside.choice import Choice
+from transformer_jax.inside.attention import Choice
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.runtime.errors import InputError
+
+COMMAND = ("attention",)
 
 HOSTILE = ("<s>", "</script><script>alert(1)</script>", " <!--", '"\u2028\\', " $x_$", "\n\x07&lt;", "</s>")
 
@@ -28,12 +29,6 @@ def uniform(*shape):
 def found():
   weights = {"encoder": uniform(2, 3, 7, 7), "decoder": uniform(2, 3, 5, 5), "cross": uniform(2, 3, 5, 7)}
   return Attention(HOSTILE, ("<s>", *HOSTILE[1:5]), HOSTILE[2:7], weights)
-
-
-@pytest.fixture
-def run(workdir, monkeypatch, capfdbinary, tmp_path):
-  command = command_line(monkeypatch, capfdbinary, tmp_path)
-  return lambda *argv: command("attention", "--workdir", workdir, *argv)
 
 
 def embedded(page):

@@ -8,7 +8,6 @@ import jax
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line
 from tests.model.example import CONFIG, float64, random_params
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import BOS, EOS
@@ -19,6 +18,8 @@ from transformer_jax.paper import formulas
 from transformer_jax.recurrent.config import LuongConfig
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
+
+COMMAND = ("heads",)
 
 SOURCE, TARGET = [5, 7, 30, 4, 9, 9, EOS], [11, 6, 8, 29, EOS]
 
@@ -87,12 +88,6 @@ def test_the_picture_has_each_number():
   for axis in figure.axes:
     for text in axis.texts:
       assert text.get_color() == ("white" if float(text.get_text()) > 7 else "black")
-
-
-@pytest.fixture
-def run(workdir, monkeypatch, capfdbinary, tmp_path):
-  command = command_line(monkeypatch, capfdbinary, tmp_path)
-  return lambda *argv: command("heads", "--workdir", workdir, *argv)
 
 
 def write(folder, pairs):

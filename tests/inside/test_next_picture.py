@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line
 from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data.documents import encode_text
 from transformer_jax.data.tokenizer import BOS, EOS
@@ -18,6 +17,8 @@ from transformer_jax.decoding.next_token import NextToken
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.language.gpt import GPT
 from transformer_jax.runtime.errors import InputError
+
+COMMAND = ("draw", "next")
 
 picture = pytest.importorskip("transformer_jax.inside.next_picture")
 
@@ -84,12 +85,6 @@ def test_the_picture(values):
   widths = [bar.get_width() for bar in figure.axes[0].patches]
   assert widths[:-1] == sorted(widths[:-1], reverse=True) and math.isclose(sum(widths), 1, rel_tol=1e-5)
   assert all(a >= b for a, b in itertools.pairwise(widths[:-1]))
-
-
-@pytest.fixture
-def run(workdir, monkeypatch, capfdbinary, tmp_path):
-  command = command_line(monkeypatch, capfdbinary, tmp_path)
-  return lambda *argv: command("draw", "next", "--workdir", workdir, *argv)
 
 
 def test_the_command(run, translator, tmp_path):

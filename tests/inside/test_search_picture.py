@@ -5,12 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, Node, SearchTree
 from transformer_jax.runtime.errors import InputError
+
+COMMAND = ("draw", "search")
 
 picture = pytest.importorskip("transformer_jax.inside.search_picture")
 
@@ -75,12 +76,6 @@ def test_places_are_the_nearest(wanted):
 def test_a_picture_that_is_too_large(beam, steps, message):
   with pytest.raises(InputError, match=message):
     picture.draw(random_tree(0, beam, steps, ["a"]), "a")
-
-
-@pytest.fixture
-def run(workdir, monkeypatch, capfdbinary, tmp_path):
-  command = command_line(monkeypatch, capfdbinary, tmp_path)
-  return lambda *argv: command("draw", "search", "--workdir", workdir, *argv)
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ from transformer_jax.data import grammar, trees
 from transformer_jax.decoding import beam_search, translator
 from transformer_jax.evaluation import parseval, scores
 from transformer_jax.model import attention, dropout, embedding, masking, positional_encoding, sublayer, transformer
-from transformer_jax.paper import contract, examples, parsing, report, results
+from transformer_jax.paper import contract, parsing, report, results, tiny
 from transformer_jax.paper.statement import Deviation, Statement
 from transformer_jax.paper.table4 import PARSERS
 from transformer_jax.runtime import devices
@@ -280,6 +280,6 @@ def test_either_form():
 
 
 def test_the_example_has_axes_that_differ():
-  tiny = examples.TINY
-  sizes = [tiny.vocab_size, tiny.d_model, tiny.d_ff, tiny.num_heads, tiny.head_dim_k, tiny.head_dim_v]
-  assert len({*sizes, examples.ROW_LENGTH, len(examples.SOURCE), len(examples.TARGET)}) >= 8
+  model = tiny.TINY
+  sizes = [model.vocab_size, model.d_model, model.d_ff, model.num_heads, model.head_dim_k, model.head_dim_v]
+  assert len({*sizes, tiny.ROW_LENGTH, len(tiny.SOURCE), len(tiny.TARGET)}) >= 8

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.parity.language_outputs import LENGTHS, batch
 from tests.parity.language_weights import bert_weights, gpt2_weights, gpt_weights
 from tests.parity.peer import assert_close, required, with_noise
 from transformer_jax.config import Config, DataConfig, TrainConfig
@@ -21,7 +22,6 @@ from transformer_jax.training.task import task_of
 torch = required("torch")
 transformers = required("transformers")
 
-LENGTHS = (13, 7, 17)  # of the texts of a batch; the rest of each row is padding
 VOCAB, LENGTH = 101, max(LENGTHS)
 SIZES = {
   "vocab_size": VOCAB,
@@ -39,12 +39,6 @@ GPT_CONFIG, BERT_CONFIG = GPTConfig(**SIZES), BERTConfig(**SIZES)
 def example_params(model: Any) -> Any:
   config = Config(data=DataConfig(row_length=23), model=model, train=TrainConfig(batch_tokens=23))
   return with_noise(init_params(config, task_of(config.model)))
-
-
-def batch() -> tuple[np.ndarray, np.ndarray]:
-  """Texts `[texts, length]`, padded with tokens that would do harm if anything looked at them, and what is real."""
-  tokens = np.random.default_rng(5).integers(VOCAB, size=(len(LENGTHS), LENGTH))
-  return tokens, np.arange(LENGTH)[None, :] < np.array(LENGTHS)[:, None]
 
 
 def factors(shape: tuple[int, ...]) -> np.ndarray:
@@ -89,7 +83,7 @@ def gpt_peer(config: GPTConfig) -> Any:
 @pytest.mark.parametrize("pre_norm", [False, True], ids=["openai-gpt", "gpt2"])
 def test_gpt(pre_norm):
   config = dataclasses.replace(GPT_CONFIG, pre_norm=pre_norm)
-  params, model, (tokens, valid) = example_params(config), GPT(config), batch()
+  params, model, (tokens, valid) = example_params(config), GPT(config), batch(VOCAB)
 
   def logits_of(params):
     def of_text(tokens, valid):
@@ -111,7 +105,7 @@ def test_gpt(pre_norm):
 
 
 def test_bert():
-  params, model, (tokens, valid) = example_params(BERT_CONFIG), BERT(BERT_CONFIG), batch()
+  params, model, (tokens, valid) = example_params(BERT_CONFIG), BERT(BERT_CONFIG), batch(VOCAB)
   sides = (np.arange(LENGTH)[None, :] >= np.array([[4], [3], [9]])).astype(np.int64)
 
   def outputs_of(params):

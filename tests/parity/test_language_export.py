@@ -4,22 +4,18 @@ import dataclasses
 import json
 import random
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.model.example import random_params
 from tests.parity import exported
+from tests.parity.language_outputs import batch, bert_outputs, gpt_logits, sides_of_batch
 from tests.parity.peer import assert_close, required
 from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.generator import Generator
-from transformer_jax.language.bert import BERT, BERTClassifier
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
-from transformer_jax.language.gpt import GPT
-from transformer_jax.model import masking
 from transformer_jax.model.config import Activation
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.task import task_of
@@ -28,7 +24,7 @@ torch = required("torch")
 torch.set_num_threads(1)  # more only wait for each other
 transformers = required("transformers")
 
-LENGTHS = (13, 7, 17)
+TOKENS, VALID = batch(exported.VOCAB)
 SIZES = {
   **{"vocab_size": exported.VOCAB, "num_layers": 2, "d_model": 22, "d_ff": 29, "num_heads": 2, "max_positions": 47},
   **{"dropout": 0.0, "attention_dropout": 0.0},
@@ -71,25 +67,6 @@ def load(kind, folder, unused=()):
   return found.eval()
 
 
-def batch():
-  """Rows of random tokens `[rows, length]`, and which are real."""
-  tokens = np.random.default_rng(5).integers(exported.VOCAB, size=(len(LENGTHS), max(LENGTHS)))
-  return tokens, np.arange(max(LENGTHS))[None, :] < np.array(LENGTHS)[:, None]
-
-
-def gpt_logits(config, params):
-  model, (tokens, _) = GPT(config), batch()
-  length = tokens.shape[1]
-
-  @jax.jit
-  @jax.vmap
-  def logits(tokens):
-    hidden = model.apply({"params": params}, tokens, jnp.arange(length), masking.causal_mask(length))
-    return model.apply({"params": params}, hidden, method="logits")
-
-  return np.asarray(logits(tokens))
-
-
 OTHERS = {"activation": Activation.RELU, "layer_norm_epsilon": 1e-3, "num_heads": 11, "num_layers": 3}
 VARIANTS = [pytest.param({}, id="usual"), pytest.param(OTHERS, id="other options", marks=pytest.mark.long)]
 
@@ -99,8 +76,8 @@ def test_gpt2_logits(tmp_path, options):
   config = dataclasses.replace(GPT2, **options)
   peer = load("GPT2LMHeadModel", export(config, tmp_path, "gpt2"))
   with torch.inference_mode():
-    found = peer(torch.tensor(batch()[0])).logits
-  assert_close(found.numpy(), gpt_logits(config, params_of(config)))
+    found = peer(torch.tensor(TOKENS)).logits
+  assert_close(found.numpy(), gpt_logits(config, params_of(config), TOKENS))
 
 
 @pytest.mark.long
@@ -118,57 +95,34 @@ def test_greedy_texts(gpt2_folder):
   assert len(texts) == 4
 
 
-def bert_outputs(model, params, sides):
-  """For each row of the batch what the Flax module gives."""
-  module = BERTClassifier(model) if isinstance(model, BERTClassifierConfig) else BERT(model)
-
-  @jax.jit
-  @jax.vmap
-  def outputs(tokens, sides, valid):
-    mask = masking.padding_mask(valid, valid)
-    if isinstance(module, BERTClassifier):
-      return module.apply({"params": params}, tokens, sides, mask)
-    features, following = module.apply({"params": params}, tokens, sides, mask, jnp.arange(len(tokens)))
-    hidden = module.apply({"params": params}, tokens, sides, mask, method=lambda m, *x: m.trunk(*x, deterministic=True))
-    return hidden, module.apply({"params": params}, features, method="logits"), following
-
-  tokens, valid = batch()
-  return jax.device_get(outputs(tokens, sides, valid))
-
-
 def bert_peer(kind, folder, sides, unused=()):
   """For the batch what the library's model gives."""
-  tokens, valid = batch()
   with torch.inference_mode():
     return load(kind, folder, unused)(
-      torch.tensor(tokens), attention_mask=torch.tensor(valid).long(), token_type_ids=torch.tensor(sides)
+      torch.tensor(TOKENS), attention_mask=torch.tensor(VALID).long(), token_type_ids=torch.tensor(sides)
     )
-
-
-def sides_of_batch():
-  return (np.arange(max(LENGTHS))[None, :] >= np.array([[4], [3], [9]])).astype(np.int64)
 
 
 @pytest.mark.parametrize("options", VARIANTS)
 def test_bert_logits(tmp_path, options):
-  config, sides, (_, valid) = dataclasses.replace(BERT_CONFIG, **options), sides_of_batch(), batch()
+  config, sides = dataclasses.replace(BERT_CONFIG, **options), sides_of_batch()
   folder = export(config, tmp_path, "bert")
-  hidden, logits, following = bert_outputs(config, params_of(config), sides)
+  logits, hidden, following = bert_outputs(config, params_of(config), TOKENS, sides, VALID)
   peer = bert_peer("BertForPreTraining", folder, sides)
-  assert_close(peer.prediction_logits.numpy()[valid], logits[valid])
+  assert_close(peer.prediction_logits.numpy()[VALID], logits[VALID])
   assert_close(peer.seq_relationship_logits.numpy(), following[:, ::-1])  # class 0 there is "follows"
   if not options:
     trunk = bert_peer("BertModel", folder, sides, ["cls"])
-    assert_close(trunk.last_hidden_state.numpy()[valid], hidden[valid])
+    assert_close(trunk.last_hidden_state.numpy()[VALID], hidden[VALID])
     masked = bert_peer("BertForMaskedLM", folder, sides, ["bert", "cls"])  # the pooler, and the pairs of texts
-    assert_close(masked.logits.numpy()[valid], logits[valid])
+    assert_close(masked.logits.numpy()[VALID], logits[VALID])
 
 
 def test_classifier_logits(tmp_path):
   config, sides = BERTClassifierConfig(**SIZES, labels="en,de,ko"), np.zeros_like(sides_of_batch())
   folder = export(config, tmp_path, "bert")
   found = bert_peer("BertForSequenceClassification", folder, sides).logits.numpy()
-  assert_close(found, bert_outputs(config, params_of(config), sides))
+  assert_close(found, bert_outputs(config, params_of(config), TOKENS, sides, VALID)[0])
   assert load("BertForSequenceClassification", folder).config.id2label == {0: "en", 1: "de", 2: "ko"}
 
 

@@ -5,11 +5,11 @@ import random
 import shutil
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import safetensors.numpy
 
+from tests.parity.language_outputs import batch, bert_outputs, gpt_logits, sides_of_batch
 from tests.parity.peer import assert_close, required
 from tests.parity.test_language_export import HARD
 from transformer_jax import runs
@@ -17,9 +17,6 @@ from transformer_jax.data.documents import encode_text
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.import_ import import_model
-from transformer_jax.language.bert import BERT, BERTClassifier
-from transformer_jax.language.gpt import GPT
-from transformer_jax.model import masking
 from transformer_jax.runtime.errors import InputError
 
 torch = required("torch")
@@ -32,7 +29,6 @@ WORDS = [
   *("[PAD]", "[unused0]", "the", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "c", "!", ",", "가", "e", "##c", "é"),
   *("x", "##x", "##xx", "日", "##e", "A"),
 ]
-LENGTHS = (13, 7, 17)
 LAYERS = {"hidden_size": 22, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 29}
 BERT_SIZES = {**LAYERS, "vocab_size": len(WORDS), "max_position_embeddings": 31}
 GPT2_SIZES = {"n_embd": 22, "n_layer": 2, "n_head": 2, "n_positions": 31}
@@ -81,23 +77,6 @@ def imported(folder, tmp_path, name):
   return runs.open(tmp_path / "run").model()
 
 
-def tokens_of(size):
-  tokens = np.random.default_rng(5).integers(size, size=(len(LENGTHS), max(LENGTHS)))
-  return tokens, np.arange(max(LENGTHS))[None, :] < np.array(LENGTHS)[:, None]
-
-
-def gpt_logits(model, tokens):
-  module, length = GPT(model.config.model), tokens.shape[1]
-
-  @jax.jit
-  @jax.vmap
-  def logits(tokens):
-    hidden = module.apply({"params": model.params}, tokens, jnp.arange(length), masking.causal_mask(length))
-    return module.apply({"params": model.params}, hidden, method="logits")
-
-  return np.asarray(logits(tokens))
-
-
 GPT2_VARIANTS = {
   "usual": {},
   "other options": {"n_inner": 29, "activation_function": "relu", "layer_norm_epsilon": 1e-3, "n_head": 11},
@@ -114,13 +93,13 @@ def test_gpt2_logits_and_the_way_back(tmp_path, bytes_vocabulary, name):
   options = GPT2_VARIANTS[name]
   peer = gpt2(tmp_path / "theirs", bytes_vocabulary, **options)
   model = imported(tmp_path / "theirs", tmp_path, "gpt2")
-  tokens, _ = tokens_of(model.config.model.vocab_size)
+  tokens, _ = batch(model.config.model.vocab_size)
   with torch.inference_mode():
     if options.get("kind"):
       expected = peer(torch.tensor(tokens)).last_hidden_state @ peer.wte.weight.T
     else:
       expected = peer(torch.tensor(tokens)).logits
-  assert_close(gpt_logits(model, tokens), expected.numpy())
+  assert_close(gpt_logits(model.config.model, model.params, tokens), expected.numpy())
   assert_same_files(tmp_path, "gpt2", "transformer.")
 
 
@@ -151,24 +130,6 @@ def test_greedy_texts(tmp_path, bytes_vocabulary):
   assert generator.attention("low").read == ("<|endoftext|>", "low")
 
 
-def bert_outputs(model, tokens, sides, valid):
-  """Logits of the masked tokens and of pairs of texts, or of classes; and the features."""
-  classifies = model.config.model.__class__.__name__ == "BERTClassifierConfig"
-  module = BERTClassifier(model.config.model) if classifies else BERT(model.config.model)
-
-  @jax.jit
-  @jax.vmap
-  def outputs(tokens, sides, valid):
-    variables, mask = {"params": model.params}, masking.padding_mask(valid, valid)
-    hidden = module.apply(variables, tokens, sides, mask, method=lambda m, *x: m.trunk(*x, deterministic=True))
-    if classifies:
-      return module.apply(variables, tokens, sides, mask), hidden
-    features, following = module.apply(variables, tokens, sides, mask, jnp.arange(len(tokens)))
-    return module.apply(variables, features, method="logits"), hidden, following
-
-  return jax.device_get(outputs(tokens, sides, valid))
-
-
 PREDICTIONS = {f"cls.predictions.{name}" for name in ("bias", "transform.dense.weight", "transform.dense.bias")} | {
   f"cls.predictions.transform.LayerNorm.{name}" for name in ("weight", "bias")
 }
@@ -194,15 +155,15 @@ def test_bert_logits_and_the_way_back(tmp_path, name):
   options, new = BERT_VARIANTS[name]
   peer = bert(tmp_path / "theirs", **options)
   model = imported(tmp_path / "theirs", tmp_path, "bert")
-  tokens, valid = tokens_of(len(WORDS))
-  sides = (np.arange(max(LENGTHS))[None, :] >= np.array([[4], [3], [9]])).astype(np.int64)
+  tokens, valid = batch(len(WORDS))
+  sides = sides_of_batch()
   order = np.array(model.tokenizer.vocabulary.order)
   assert order[:4].tolist() == [0, 6, 4, 5]
   with torch.inference_mode():
     expected = peer(
       torch.tensor(order[tokens]), attention_mask=torch.tensor(valid).long(), token_type_ids=torch.tensor(sides)
     )
-  logits, hidden, *following = bert_outputs(model, tokens, sides, valid)
+  logits, hidden, *following = bert_outputs(model.config.model, model.params, tokens, sides, valid)
   match name:
     case "masked tokens":
       assert_close(logits[valid], expected.logits.numpy()[:, :, order][valid])

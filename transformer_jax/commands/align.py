@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`align`: word alignments of sentence pairs."""
   from transformer_jax.data.text import TextPairs
   from transformer_jax.decoding.attention import CROSS
   from transformer_jax.decoding.translator import Translator
@@ -60,10 +59,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _read_gold(name: str) -> "list[Gold]":
-  from etils import epath
-
   from transformer_jax.data.text import lines_of
   from transformer_jax.inside.alignment import parse_gold
 
-  lines = lines_of(epath.Path(name).expanduser())
-  return [parse_gold(line, f"{name}, line {number},") for number, line in enumerate(lines, 1)]
+  return [parse_gold(line, f"{name}, line {number},") for number, line in enumerate(lines_of(name), 1)]

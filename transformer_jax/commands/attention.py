@@ -12,7 +12,7 @@ from transformer_jax.runtime.files import write_atomically
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.attention import Attention
-  from transformer_jax.inside.choice import Choice
+  from transformer_jax.inside.attention import Choice
 
 DESCRIPTION = """\
 Shows where each head of a model looks: writes the weights of attention for one sentence as data (attention.json),
@@ -44,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`attention`: where each head of a model looks, as data, pictures and a page."""
   from transformer_jax.inside import attention as inside
   from transformer_jax.runtime import devices
   from transformer_jax.runtime.compilation_cache import use_compilation_cache
@@ -74,7 +73,7 @@ def _choice(args: argparse.Namespace, found: "Attention") -> "Choice":
   Raises:
     InputError: there is no such kind, layer, head or token.
   """
-  from transformer_jax.inside.choice import Choice
+  from transformer_jax.inside.attention import Choice
 
   kind = args.kind or [*found.weights][-1]
   if kind not in found.weights:

@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`average`: the mean of a run's last checkpoints, as a run folder of its own."""
   import jax
 
   # Averaging needs no accelerator, which may be busy with the training of this very run.

@@ -7,15 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transformer_jax.commands.search import (
-  add_sampling_arguments,
-  add_search_arguments,
-  beam_options,
-  load,
-  require_no_sampling,
-  sampling_options,
-  search_options,
-)
+from transformer_jax.commands import search
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
 
@@ -36,7 +28,7 @@ command resumes after a stop, and gives the same files as without one.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  add_search_arguments(parser, ensemble=True)
+  search.add_search_arguments(parser, ensemble=True)
   parser.add_argument("--input", required=True, metavar="FILE", help="the text, one sentence per line")
   parser.add_argument("--output", required=True, metavar="PREFIX", help="the corpus, without the endings")
   parser.add_argument(
@@ -46,30 +38,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="write this and a space before each translation, as <BT> (Caswell et al. 2019), so that the model that trains "
     "on them can tell them from others",
   )
-  add_sampling_arguments(parser)
+  search.add_sampling_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-  """`backtranslate`: makes a synthetic parallel corpus."""
-  from etils import epath
-
   from transformer_jax.data.growing_corpus import GrowingCorpus
-  from transformer_jax.data.text import require_readable
+  from transformer_jax.data.text import existing
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
   if args.tag != " ".join(args.tag.split()):
     raise InputError(f"--tag is {args.tag!r}, but must be one line without spaces at its ends")
   options = _options(args)
-  text = epath.Path(args.input).expanduser()
-  require_readable(text)
+  text = existing(args.input)
   runs = runs_to_restore(args, "translate")
   data = runs[0].config.data
   languages = data.target_language, data.source_language
   prefix = _prefix(args, languages)
-  translator = load(runs, args)
+  translator = search.load(runs, args)
   with GrowingCorpus(prefix, languages, _made(args, runs, translator)) as corpus:
-    count, empty = _translate(text, corpus, translator, args.tag, options | search_options(args))
+    count, empty = _translate(text, corpus, translator, args.tag, options | search.search_options(args))
   say(f"{counted(count, 'pairs')} in {prefix}.{languages[0]} and {prefix}.{languages[1]}")
   if empty:
     say(f"{counted(empty, 'translations')} written now are empty: training skips such pairs and counts them")
@@ -78,13 +66,13 @@ def run(args: argparse.Namespace) -> None:
 def _options(args: argparse.Namespace) -> dict[str, Any]:
   """How translations are drawn; nothing if they are searched for."""
   if _is_sampled(args):
-    return {"sampling": sampling_options(args), "seed": args.seed}
-  require_no_sampling(args, "leave out --beam-size, --length-penalty and --patience")
+    return {"sampling": search.sampling_options(args), "seed": args.seed}
+  search.require_no_sampling(args, "leave out --beam-size, --length-penalty and --patience")
   return {}
 
 
 def _is_sampled(args: argparse.Namespace) -> bool:
-  return all(value is None for value in beam_options(args).values())
+  return all(value is None for value in search.beam_options(args).values())
 
 
 def _translate(
@@ -150,7 +138,8 @@ def _made(args: argparse.Namespace, runs: "list[Run]", translator: "Translator")
   if _is_sampled(args):
     chosen = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
   else:
-    chosen = {name: getattr(decode, name) if value is None else value for name, value in beam_options(args).items()}
+    given = search.beam_options(args)
+    chosen = {name: getattr(decode, name) if value is None else value for name, value in given.items()}
   return {
     "configs": [fingerprint.of_values(serialization.to_dict(run.config)) for run in runs],
     "vocabulary": runs[0].tokenizer.fingerprint(),

@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`classify`: the class of each line of standard input."""
   from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import read_lines
   from transformer_jax.runtime.compilation_cache import use_compilation_cache

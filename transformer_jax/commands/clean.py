@@ -37,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`clean`: leaves sentence pairs out of a corpus that would harm the training."""
   from transformer_jax.data import clean_files, cleaning
   from transformer_jax.data.text import TextPairs
   from transformer_jax.runtime.progress import say

@@ -4,8 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run
-from transformer_jax.commands.pictures import require_matplotlib
-from transformer_jax.commands.workdir import open_run
+from transformer_jax.commands.workdir import add_accept_edits, open_run
 from transformer_jax.runtime.errors import InputError, one_line, require_option
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ _MOST_WARMUPS = 7  # lines beside that of the config which differ in style
 def _add_config_or_run(parser: argparse.ArgumentParser, what: str) -> None:
   add_config_arguments(parser, "the first example")
   parser.add_argument("--workdir", metavar="DIR", help=f"draw {what} of this run instead")
-  parser.add_argument("--accept-edits", action="store_true", help="take the run's files as they are, edited or not")
+  add_accept_edits(parser)
 
 
 def _config(args: argparse.Namespace) -> "tuple[Config, str]":
@@ -41,24 +40,16 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 def draw_model(args: argparse.Namespace) -> "Figure":
   config, name = _config(args)
-  from transformer_jax.inside import model_parts
+  from transformer_jax.inside import model_parts, model_picture
 
-  parts = model_parts.model_parts(config.model)
-  require_matplotlib()
-  from transformer_jax.inside import model_picture
-
-  return model_picture.draw(parts, name)
+  return model_picture.draw(model_parts.model_parts(config.model), name)
 
 
 def draw_unrolled(args: argparse.Namespace) -> "Figure":
   config, name = _config(args)
-  from transformer_jax.inside import unrolled
+  from transformer_jax.inside import unrolled, unrolled_picture
 
-  model = unrolled.unrolled(config.model)
-  require_matplotlib()
-  from transformer_jax.inside import unrolled_picture
-
-  return unrolled_picture.draw(model, name)
+  return unrolled_picture.draw(unrolled.unrolled(config.model), name)
 
 
 def add_positions_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +64,6 @@ def draw_positions(args: argparse.Namespace) -> "Figure":
   require_option("--d-model", d_model, 2 <= d_model <= _MOST and d_model % 2 == 0, f"even, from 2 to {_MOST}")
   if args.d_model is not None and (args.config or args.workdir or args.overrides):
     raise InputError("--d-model stands for a whole config: leave out --config and --workdir, or --d-model")
-  require_matplotlib()
   from transformer_jax.inside import positions_picture
 
   return positions_picture.draw(args.length, d_model)
@@ -126,7 +116,6 @@ def draw_schedule(args: argparse.Namespace) -> "Figure":
   others = [max(1, train.warmup_steps // 2), 2 * train.warmup_steps] if args.warmup is None else args.warmup
   peak = train.peak_learning_rate
   factor = 1.0 if peak is None else peak * (d_model * train.warmup_steps) ** 0.5
-  require_matplotlib()
   from transformer_jax.inside import schedule_picture
 
   warmups = [train.warmup_steps, *others]

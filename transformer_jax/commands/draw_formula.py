@@ -4,7 +4,6 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.pictures import require_matplotlib
 from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ def draw_masks(args: argparse.Namespace) -> "Figure":
   require_option("--row-length", args.row_length, 2 <= args.row_length <= _MOST_ROW, f"from 2 to {_MOST_ROW}")
   require_option("--window", args.window, args.window > 0, "positive")
   pairs = [_pair(text) for text in args.pairs]
-  require_matplotlib()
   from transformer_jax.inside import masks_picture
 
   return masks_picture.draw(masks_picture.masks(pairs, args.row_length, args.window))
@@ -61,7 +59,6 @@ def draw_softmax(args: argparse.Namespace) -> "Figure":
     require_option("--d-k", value, 1 <= value <= _MOST_D_K, f"from 1 to {_MOST_D_K}")
   require_option("--d-k", f"{len(args.d_k)} numbers", len(args.d_k) <= _MOST_D_KS, f"at most {_MOST_D_KS} numbers")
   require_option("--seed", args.seed, args.seed >= 0, "0 or more")
-  require_matplotlib()
   from transformer_jax.inside import softmax_picture
 
   return softmax_picture.draw(args.d_k, seed=args.seed)
@@ -87,7 +84,6 @@ def draw_smoothing(args: argparse.Namespace) -> "Figure":
   require_option("--label-smoothing", f"{len(given)} numbers", fits, f"at most {_MOST_EPSILONS} numbers")
   valid = 2 <= args.vocab_size <= _MOST_TOKENS
   require_option("--vocab-size", args.vocab_size, valid, f"from 2 to {_MOST_TOKENS}, so that each has a bar")
-  require_matplotlib()
   from transformer_jax.inside import smoothing_picture
 
   return smoothing_picture.draw(args.vocab_size, given)

@@ -3,7 +3,6 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.pictures import require_matplotlib
 from transformer_jax.commands.search import add_beam_arguments, beam_options, load
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
@@ -26,7 +25,6 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_search(args: argparse.Namespace) -> "Figure":
-  require_matplotlib()
   from transformer_jax.inside import search_picture
 
   translator = load([run_to_restore(args, "translate")], args)
@@ -44,11 +42,9 @@ def add_next_arguments(parser: argparse.ArgumentParser) -> None:
 
 def draw_next(args: argparse.Namespace) -> "Figure":
   require_option("--top", args.top, 1 <= args.top <= _MOST_BARS, f"from 1 to {_MOST_BARS}")
-  found = _next_token(args)
-  require_matplotlib()
   from transformer_jax.inside import next_picture
 
-  return next_picture.draw(found, args.top)
+  return next_picture.draw(_next_token(args), args.top)
 
 
 def _next_token(args: argparse.Namespace) -> "NextToken":
@@ -56,7 +52,7 @@ def _next_token(args: argparse.Namespace) -> "NextToken":
   from transformer_jax import registry
 
   model = open_run(args).config.model
-  if not model.translates and registry.family(registry.name_of(model)).command == "generate":
+  if not model.translates and registry.command_of(model) == "generate":
     if args.sentence is not None:
       raise InputError("--sentence is for a model that translates: give the beginning of the text with --prefix")
     from transformer_jax.decoding.generator import Generator
@@ -83,14 +79,11 @@ def draw_self_attention(args: argparse.Namespace) -> "Figure":
     raise InputError(f"--{given[0]} is for a trained model: give its run with --workdir, or leave it out")
   if args.workdir is not None and args.sentence is None:
     raise InputError("--sentence is missing: it is what the encoder reads")
-  from transformer_jax.inside import head_steps
+  from transformer_jax.inside import head_picture, head_steps
 
   if args.workdir is None:
     steps = head_steps.toy()
   else:
     found = run_to_restore(args, "translate").model(step=args.step)
     steps = head_steps.of_model(found, args.sentence, args.layer, 1 if args.head is None else args.head)
-  require_matplotlib()
-  from transformer_jax.inside import head_picture
-
   return head_picture.draw(steps, args.word)

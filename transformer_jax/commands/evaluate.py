@@ -8,14 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.score import (
-  add_score_arguments,
-  check_scores,
-  named,
-  print_report,
-  read_as_many,
-  read_texts,
-)
+from transformer_jax.commands import score
 from transformer_jax.commands.search import add_search_arguments, load, search_options
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError, writing
@@ -28,7 +21,9 @@ if TYPE_CHECKING:
   from transformer_jax.data.trees import Tree
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.evaluation.report import Text
+  from transformer_jax.evaluation.scores import Scores
   from transformer_jax.runs.run import Run
+  from transformer_jax.tasks.parsing import ParseScores
 
 DESCRIPTION = """\
 Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU, as the run's
@@ -42,7 +37,7 @@ score is the labelled F1, as EVALB computes it.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_search_arguments(parser, ensemble=True)
   parser.add_argument("--source", required=True, metavar="FILE", help="sentences to translate, one per line")
-  add_score_arguments(parser, "the run's config.evaluate.tokenize", "the run's config.evaluate.lowercase")
+  score.add_score_arguments(parser, "the run's config.evaluate.tokenize", "the run's config.evaluate.lowercase")
   parser.add_argument("--hypotheses", metavar="FILE", help="write the translations there")
   parser.add_argument(
     "--report", action="store_true", help="print TER too, and the facts that tell which scores compare with these"
@@ -50,13 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`evaluate`: translates a file and scores the translations."""
   from transformer_jax.runtime.progress import Progress, say
 
-  check_scores(args)
+  score.check_scores(args)
   _check_writable(args)
-  source, reference = read_texts(args.source, args.reference)
-  other = read_as_many(args.compare, args.reference, reference)
+  source, reference = score.read_texts(args.source, args.reference)
+  other = score.read_as_many(args.compare, args.reference, reference)
   runs = runs_to_restore(args, "translate")
   has_trees = runs[0].config.data.has_trees
   trees = _read_trees(args, source.lines, reference.lines) if has_trees else []
@@ -75,7 +69,8 @@ def run(args: argparse.Namespace) -> None:
     elif args.report or other:
       data = translator.config.data
       known = {"source": source, "other": other, "languages": (data.source_language, data.target_language)}
-      print_report(args, named(args.hypotheses, translations), reference, known | {"run": facts, "seconds": seconds})
+      known |= {"run": facts, "seconds": seconds}
+      score.print_report(args, score.named(args.hypotheses, translations), reference, known)
     else:
       _print_scores(args, reference, translations, seconds)
   finally:
@@ -106,10 +101,14 @@ def _print_scores(args: argparse.Namespace, reference: "Text", translations: lis
     lowercase=args.lowercase,
     warn_if_tokenized=args.tokenize != "none",
   )
+  _print(args, result, "translated", seconds)
+
+
+def _print(args: argparse.Namespace, result: "Scores | ParseScores", done: str, seconds: float) -> None:
   if args.json:
     print(json.dumps(result.to_dict() | {"seconds": round(seconds, 3)}))
   else:
-    print(f"{result}, translated in {seconds:.1f} seconds")
+    print(f"{result}, {done} in {seconds:.1f} seconds")
 
 
 def _read_trees(args: argparse.Namespace, sources: Sequence[str], references: Sequence[str]) -> "list[Tree]":
@@ -133,10 +132,7 @@ def _print_f1(args: argparse.Namespace, references: "list[Tree]", outputs: list[
   from transformer_jax.tasks.parsing import score_parses
 
   result, trees = score_parses(references, outputs)
-  if args.json:
-    print(json.dumps(result.to_dict() | {"seconds": round(seconds, 3)}))
-  else:
-    print(f"{result}, parsed in {seconds:.1f} seconds")
+  _print(args, result, "parsed", seconds)
   return [*map(str, trees)]
 
 

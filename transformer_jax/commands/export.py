@@ -31,7 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`export`: the model of a run in the format of another library."""
   import jax
 
   # Exporting needs no accelerator, which may be busy with the training of this very run.

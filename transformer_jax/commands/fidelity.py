@@ -19,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`fidelity`: checks the paper's statements."""
   import jax
 
   from transformer_jax.paper import contract, report

@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`generate`: continues a prompt with a language model."""
   from transformer_jax.decoding.generator import Generator
   from transformer_jax.runtime.compilation_cache import use_compilation_cache
   from transformer_jax.runtime.progress import say

@@ -34,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`heads`: where each head of a Transformer looks, and what is lost without it."""
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.inside import heads
   from transformer_jax.runtime.compilation_cache import use_compilation_cache

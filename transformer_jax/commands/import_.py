@@ -28,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`import`: a run folder with a model of another library."""
   import jax
 
   jax.config.update("jax_platforms", "cpu")  # an accelerator may be busy

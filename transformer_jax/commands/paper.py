@@ -19,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`paper`: prints a table of the paper, with what can be recomputed from it."""
   from transformer_jax.paper.table2 import report
 
   print(report.text(), end="")

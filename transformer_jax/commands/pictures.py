@@ -1,16 +1,11 @@
 """Messages of the commands that draw pictures."""
 
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime import plugins
 
 
 def require_matplotlib(more: str = "") -> None:
   """Raises InputError if matplotlib is not installed; `more` is the end of its message."""
-  try:
-    import matplotlib  # noqa: F401
-  except ModuleNotFoundError as error:
-    if error.name != "matplotlib":
-      raise
-    raise InputError(f"the pictures need matplotlib: pip install 'transformer_jax[pictures]'{more}") from error
+  plugins.library("matplotlib", f"the pictures need matplotlib: pip install 'transformer_jax[pictures]'{more}")
 
 
 def warn_of_missing_characters(more: str = "") -> None:

@@ -33,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`plan`: computes what a config needs, from shapes."""
   if args.help:
     print_help(args)
     return

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.runtime.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -29,15 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="translate and score PREFIX.en and PREFIX.de, by the run's languages (default: the sentences of the "
     "validation text that the run translates in each validation)",
   )
-  add(
-    "--accept-edits",
-    action="store_true",
-    help="take config.json, tokenizer.model and provenance.json as they are, though they are not as they were written",
-  )
+  add_accept_edits(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-  """`report`: writes a page about a run, or about several side by side."""
   from etils import epath
 
   from transformer_jax import runs
@@ -67,8 +63,7 @@ def _translations(opened: "list[Run]", prefix: str | None) -> "tuple[list[Transl
   from transformer_jax import registry
   from transformer_jax.runtime.progress import say
 
-  commands = {run.path: registry.family(registry.name_of(run.config.model)).command for run in opened}
-  others = [path for path, command in commands.items() if command != "translate"]
+  others = [run.path for run in opened if registry.command_of(run.config.model) != "translate"]
   if others and prefix:
     raise InputError(f"--data is a text to translate, but the run in {others[0]} does not translate: leave it out")
   if others:

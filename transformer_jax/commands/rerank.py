@@ -3,11 +3,11 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.workdir import step_of
+from transformer_jax.commands.workdir import add_accept_edits, step_of
 from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:
@@ -43,16 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add("--lowercase", action="store_true", help="letters of both cases are equal")
   add("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
   add("--step", type=step_of, default="last", metavar="N|last|best", help="the checkpoint of each model (default last)")
-  add("--accept-edits", action="store_true", help="take the files of the runs as they are, though they were edited")
+  add_accept_edits(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-  """`rerank`: chooses from lists of translations."""
+  from transformer_jax.data.text import lines_of
   from transformer_jax.decoding import n_best, reranking
   from transformer_jax.evaluation.scores import check_tokenization
 
   check_tokenization(args.tokenize)
-  lists = n_best.read(_lines(args.n_best), args.n_best)
+  lists = n_best.read(lines_of(args.n_best), args.n_best)
   require_option("--n-best", args.n_best, bool(lists), "a file with translations: it is empty")
   source = _as_many(args.source, lists, args.n_best) if args.source else None
   reference = _as_many(args.reference, lists, args.n_best) if args.reference else None
@@ -151,17 +151,11 @@ def _pair(kind: str, source: str, translation: str) -> tuple[tuple[str, str], bo
   return (source, " ".join(translation.split()[::-1]) if reverse else translation), not source.strip()
 
 
-def _lines(name: str) -> Iterator[str]:
-  from etils import epath
-
+def _as_many(name: str, lists: Sequence[Any], n_best: str) -> list[str]:
+  """The lines of a file, which must have one for each sentence of the list."""
   from transformer_jax.data.text import lines_of
 
-  return lines_of(epath.Path(name).expanduser())
-
-
-def _as_many(name: str, lists: Sequence[object], n_best: str) -> list[str]:
-  """The lines of a file, which must have one for each sentence of the list."""
-  lines = list(_lines(name))
+  lines = list(lines_of(name))
   if len(lines) != len(lists):
     raise InputError(f"{name} has {len(lines)} lines, but {n_best} has {len(lists)} sentences: give those of one text")
   return lines

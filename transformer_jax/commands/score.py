@@ -46,7 +46,6 @@ def add_score_arguments(parser: argparse.ArgumentParser, tokenize: str, lowercas
 
 
 def run(args: argparse.Namespace) -> None:
-  """`score`: scores a file of translations."""
   check_scores(args)
   translations, reference = read_texts(args.hypotheses, args.reference)
   source, other = (read_as_many(path, args.reference, reference) for path in (args.source, args.compare))
@@ -84,22 +83,17 @@ def named(path: str | None, lines: Sequence[str]) -> "Text":
 
 def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
   """Reads two files with the same number of lines."""
-  from etils import epath
-
   from transformer_jax.data.text import lines_of, zip_lines
 
-  first, second = (lines_of(epath.Path(name).expanduser()) for name in (path, reference))
-  pairs = list(zip_lines(first, second, path, reference))
+  pairs = list(zip_lines(lines_of(path), lines_of(reference), path, reference))
   return named(path, [line for line, _ in pairs]), named(reference, [line for _, line in pairs])
 
 
 def read_as_many(path: str | None, name: str, text: "Text") -> "Text | None":
   """Reads a file that must have as many lines as `text`; `text` was read from `name`, perhaps a pipe."""
-  from etils import epath
-
   from transformer_jax.data.text import lines_of, zip_lines
 
   if not path:
     return None
-  pairs = zip_lines(lines_of(epath.Path(path).expanduser()), iter(text.lines), path, name)
+  pairs = zip_lines(lines_of(path), iter(text.lines), path, name)
   return named(path, [line for line, _ in pairs])

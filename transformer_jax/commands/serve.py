@@ -48,7 +48,6 @@ def _port(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`serve`: serves a translation model."""
   try:
     from transformer_jax.serve import server
     from transformer_jax.serve.app import application

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
+from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import keep_beside
@@ -42,18 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
   add_config_arguments(parser, "that of the run in --workdir, or else the first example")
   add("--workdir", metavar="DIR", help="the run folder, which is made (default: runs/NAME, by the config file's name)")
-  add(
-    "--accept-edits",
-    action="store_true",
-    help="take config.json, tokenizer.model and provenance.json as they are, though they are not as they were written",
-  )
+  add_accept_edits(parser)
   add("--coordinator", metavar="HOST:PORT", help="a free address on host 0 that all hosts can reach")
   add("--hosts", type=int, metavar="N", help="the number of hosts; 1: this process works alone")
   add("--host", type=int, metavar="I", help="the number of this host, from 0")
 
 
 def run(args: argparse.Namespace) -> None:
-  """`train`: trains a model, or resumes a run."""
   if args.help:
     print_help(args)
     return

@@ -6,14 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.search import (
-  add_sampling_arguments,
-  add_search_arguments,
-  load,
-  require_no_sampling,
-  sampling_options,
-  search_options,
-)
+from transformer_jax.commands import search
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import require_option
 
@@ -35,10 +28,10 @@ the other lines. With --n-best N each line has N of them, in the order in which 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  add_search_arguments(parser, ensemble=True)
+  search.add_search_arguments(parser, ensemble=True)
   parser.add_argument("--n-best", type=int, default=1, metavar="N", help="translations of each line (default 1)")
   parser.add_argument("--sample", action="store_true", help="draw translations at random instead of searching for them")
-  add_sampling_arguments(parser)
+  search.add_sampling_arguments(parser)
   parser.add_argument(
     "--prefix",
     metavar="FILE",
@@ -84,22 +77,21 @@ def _add_risk_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`translate`: translates standard input to standard output."""
   from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import read_lines
   from transformer_jax.runtime.progress import Progress, say
 
-  sampling = sampling_options(args) if args.sample else require_no_sampling(args, "add --sample")
+  sampling = search.sampling_options(args) if args.sample else search.require_no_sampling(args, "add --sample")
   prefixes = _prefixes(args.prefix) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   runs = runs_to_restore(args, "translate")
   candidates = _candidates(args, runs[0].config.decode.beam_size)
-  translator = load(runs, args)
+  translator = search.load(runs, args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     found = translator.translate_lines(
       read_lines(source, "standard input"),
-      **search_options(args),
+      **search.search_options(args),
       long=args.long,
       more=source.more,
       n_best=candidates,
@@ -137,13 +129,9 @@ def _ranked(translations: "Sequence[Translation]", args: argparse.Namespace, con
 
 def _prefixes(name: str) -> Iterator[str]:
   """The lines of the file of prefixes, which is checked at once."""
-  from etils import epath
+  from transformer_jax.data.text import existing, lines_of
 
-  from transformer_jax.data.text import lines_of, require_readable
-
-  path = epath.Path(name).expanduser()
-  require_readable(path)
-  return lines_of(path)
+  return lines_of(existing(name))
 
 
 def _output_lines(number: int, translations: "Sequence[Translation]", args: argparse.Namespace) -> Iterator[str]:

@@ -26,6 +26,11 @@ def add_workdir_arguments(
     metavar="N|last|best",
     help=f"{step}: that of step N, the last (default), or the best by validation",
   )
+  add_accept_edits(parser)
+
+
+def add_accept_edits(parser: argparse.ArgumentParser) -> None:
+  """Adds --accept-edits."""
   parser.add_argument(
     "--accept-edits",
     action="store_true",

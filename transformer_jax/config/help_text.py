@@ -21,7 +21,8 @@ def help_text(config: Config) -> str:
   for group in dataclasses.fields(config):
     value = getattr(config, group.name)
     if dataclasses.is_dataclass(value):
-      title = f"config.{group.name}: {_first_sentence(type(value))}"
+      summary = inspect.cleandoc(type(value).__doc__ or "").partition("\n\n")[0]
+      title = f"config.{group.name}: {' '.join(summary.split())}"
       lines += ["", *textwrap.wrap(title, _WIDTH), *_keys(value, f"--config.{group.name}.")]
   return "\n".join([*lines, "", "config:", *_keys(config, "--config.")])
 
@@ -50,11 +51,7 @@ def _keys(group: Any, prefix: str) -> Iterator[str]:
     yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _first_sentence(cls: type) -> str:
-  return " ".join(inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0].split())
-
-
-def _shown(value: object) -> str:
+def _shown(value: Any) -> str:
   """A value in the form of the command line."""
   match value:
     case enum.Enum():

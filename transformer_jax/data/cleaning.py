@@ -10,6 +10,7 @@ from enum import Enum
 
 import regex
 
+from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, require_option
 
 Rule = Callable[[str, str], bool]
@@ -125,12 +126,7 @@ def _script_rule(scripts: tuple[str, str], least: float) -> Rule:
 
 
 def _language_rule(languages: tuple[str, str]) -> Rule:
-  try:
-    import py3langid
-  except ModuleNotFoundError as error:
-    if error.name != "py3langid":
-      raise
-    raise InputError("--identify needs py3langid: pip install 'transformer_jax[clean]'") from error
+  py3langid = plugins.library("py3langid", "--identify needs py3langid: pip install 'transformer_jax[clean]'")
   known = {language for language, _ in py3langid.rank("a")}
   for language in languages:
     require_option("--languages", language, language in known, f"one of {', '.join(sorted(known))} with --identify")

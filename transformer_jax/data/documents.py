@@ -8,12 +8,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from etils import epath
 
 from transformer_jax.config import Corpus, DataConfig, Document
 from transformer_jax.data import fingerprint
 from transformer_jax.data.packing import AT_ONCE, gathered
-from transformer_jax.data.text import digest, lines_of, require_readable
+from transformer_jax.data.text import digest, existing, lines_of
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.runtime.errors import InputError
 
@@ -35,11 +34,9 @@ class PlainText:
   def __init__(self, which: str, document: Document):
     self.name = which
     self._document = document
-    self._files = [epath.Path(part.strip()).expanduser() for part in which.split(";") if part.strip()]
+    self._files = [existing(part.strip()) for part in which.split(";") if part.strip()]
     if not self._files:
       raise InputError("the text to read has an empty name: set config.data.train to a file")
-    for file in self._files:
-      require_readable(file)
 
   def fingerprint(self) -> str:
     """A digest of the files' bytes on disk and of what a document is."""

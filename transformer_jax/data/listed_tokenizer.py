@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import sentencepiece
 
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer import SPACE, Tokenizer
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text
 from transformer_jax.runtime.values import Json, JsonObject
 
-_SPACE = "\u2581"  # SentencePiece's sign for a space
 _SPECIAL = ("pad", "unk", "bos", "eos")  # in the order of their numbers here
 
 
@@ -116,7 +115,7 @@ class ListedTokenizer(Tokenizer):
   def decode(self, ids: Sequence[int]) -> str:
     """The text of the pieces, without spaces at its ends; UNK is U+FFFD, and the other special pieces are no text."""
     names = ["\ufffd" if i == UNK else self._names[i] for i in ids if i not in self._silent]
-    return str(self._processor.decode(names)).replace(_SPACE, " ").strip() if names else ""
+    return str(self._processor.decode(names)).replace(SPACE, " ").strip() if names else ""
 
   def _name(self, i: int) -> str:
     return self._names[i]

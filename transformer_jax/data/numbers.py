@@ -114,7 +114,7 @@ def _splits() -> dict[int, dict[str, list[int]]]:
   """The numbers of each split by their number of digits: first the held-out splits, then `train`."""
   splits: dict[int, dict[str, list[int]]] = {}
   for digits in range(1, len(str(LIMIT))):
-    left = _shuffled(range(10 ** (digits - 1) if digits > 1 else 0, 10**digits))
+    left = sorted(range(10 ** (digits - 1) if digits > 1 else 0, 10**digits), key=_hash)
     held_out = {split: len(left) // share if digits > 1 else 0 for split, share in HELD_OUT.items()}
     splits[digits] = {}
     for split, pairs in PAIRS.items():
@@ -123,5 +123,5 @@ def _splits() -> dict[int, dict[str, list[int]]]:
   return splits
 
 
-def _shuffled(numbers: range) -> list[int]:
-  return sorted(numbers, key=lambda number: hashlib.blake2b(b"%d" % number, digest_size=8).digest())
+def _hash(number: int) -> bytes:
+  return hashlib.blake2b(b"%d" % number, digest_size=8).digest()

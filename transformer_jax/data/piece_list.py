@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from sentencepiece import sentencepiece_model_pb2
 
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer import SPACE, Tokenizer
 from transformer_jax.runtime.errors import InputError
 
-SPACE = "\u2581"  # SentencePiece's sign for a space
 # How much less likely than the least likely piece SentencePiece takes a character without a piece for.
 _UNKNOWN_PENALTY = 10.0
 

@@ -4,6 +4,7 @@ The rows of a step's batch are a pure function of the seed and the step. So a
 resumed run simply starts at its step, on any number of devices and hosts.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
@@ -188,18 +189,12 @@ def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:
   """Batches of all rows, each row once, for evaluation; the last batch is filled up with empty rows."""
   batches = []
   for start in range(0, len(packed.rows), size):
-    rows = np.zeros((size, *packed.rows.shape[1:]), packed.rows.dtype)
     some = packed.rows[start : start + size]
-    rows[: len(some)] = some
-    batches.append(Batch(rows, np.arange(size, dtype=np.int32)))
+    share = Share(len(some), multiple=size, host=0, hosts=1)
+    batches.append(share.batch(some.__getitem__, some.shape[1:], some.dtype))
   return batches
 
 
 def read_pairs(data: DataConfig, which: str, most: int | None = None) -> list[tuple[str, str]]:
   """The first `most` sentence pairs of a corpus as text."""
-  pairs = []
-  for pair in open_corpus(data, which):
-    if len(pairs) == most:
-      break
-    pairs.append(pair)
-  return pairs
+  return list(itertools.islice(open_corpus(data, which), most))

@@ -13,8 +13,8 @@ import numpy as np
 
 from transformer_jax.config import DataConfig
 from transformer_jax.data.bpe_dropout import BpeDropout
-from transformer_jax.data.piece_list import SPACE, Algorithm, Pieces, pieces_of
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.piece_list import Algorithm, Pieces, pieces_of
+from transformer_jax.data.tokenizer import SPACE, Tokenizer
 from transformer_jax.data.unigram_sampling import UnigramSampling
 from transformer_jax.runtime.errors import InputError
 

@@ -8,18 +8,16 @@ settings below can vary, so that a vocabulary of a stranger is data and not a pr
 import dataclasses
 import enum
 import functools
-import hashlib
 import json
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from etils import epath
 
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.runtime import untrusted
+from transformer_jax.runtime import plugins, untrusted
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.values import Json
+from transformer_jax.runtime.files import is_text
 
 FILE = "tokenizer.json"
 _CONTINUES = "##"  # in front of a piece of WordPiece that continues a word
@@ -123,14 +121,7 @@ def from_json(content: bytes, name: str) -> Vocabulary:
 
 def is_texts(values: Json) -> bool:
   """Whether a JSON value is a list of texts, none of them empty."""
-  return isinstance(values, list) and all(isinstance(value, str) and value and _is_text(value) for value in values)
-
-
-def _is_text(value: str) -> bool:
-  try:
-    return bool(value.encode())
-  except UnicodeEncodeError:
-    return False
+  return isinstance(values, list) and all(isinstance(value, str) and value and is_text(value) for value in values)
 
 
 class SubwordTokenizer(Tokenizer):
@@ -167,10 +158,6 @@ class SubwordTokenizer(Tokenizer):
     """The files of a run folder that hold the tokenizer."""
     return {FILE: self.to_bytes()}
 
-  def fingerprint(self) -> str:
-    """A digest of the vocabulary."""
-    return hashlib.blake2b(self.to_bytes(), digest_size=16).hexdigest()
-
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
     """`encode` for many texts at once.
 
@@ -203,14 +190,9 @@ def _shown(spelling: bytes, name: str) -> str:
 
 def _encoder(vocabulary: Vocabulary) -> Any:
   """The library's encoder, without special tokens."""
-  try:
-    library = import_module("tokenizers")
-  except ModuleNotFoundError as error:
-    if error.name != "tokenizers":
-      raise
-    raise InputError(
-      "the run's vocabulary needs the library tokenizers: pip install 'transformer_jax[huggingface]'"
-    ) from error
+  library = plugins.library(
+    "tokenizers", "the run's vocabulary needs the library tokenizers: pip install 'transformer_jax[huggingface]'"
+  )
   numbers = {piece: number for number, piece in enumerate(vocabulary.pieces)}
   if vocabulary.kind is Kind.BYTES:
     encoder = library.Tokenizer(library.models.BPE(vocab=numbers, merges=list(vocabulary.merges)))

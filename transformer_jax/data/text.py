@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import lzma
 import math
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -159,7 +160,7 @@ def _parse(part: str, which: str, languages: tuple[str, str]) -> _Files:
   if len(names) == 1 and names[0]:
     source, target = (_file_of_prefix(f"{names[0]}.{language}") for language in languages)
   elif len(names) == 2 and all(names):
-    source, target = (_existing(name) for name in names)
+    source, target = map(existing, names)
   else:
     raise InputError(f"{part!r} in {which!r} is not a corpus: write PREFIX or SOURCE,TARGET, and ';' between corpora")
   return _Files(source, target, weight)
@@ -174,33 +175,30 @@ def _file_of_prefix(name: str) -> epath.Path:
     raise InputError(f"{path} does not exist, nor {path.name}.gz or {path.name}.xz beside it: check the path")
   if len(found) > 1:
     raise InputError(f"{' and '.join(map(str, found))} both exist: remove one, or name the two files as SOURCE,TARGET")
-  require_readable(found[0])
-  return found[0]
+  return existing(found[0])
 
 
-def _existing(name: str) -> epath.Path:
+def existing(name: str | os.PathLike) -> epath.Path:
+  """The path of a file; InputError if the file does not exist or may not be read."""
   path = epath.Path(name).expanduser()
-  require_readable(path)
-  return path
-
-
-def require_readable(path: epath.Path) -> None:
-  """Raises InputError if a file does not exist or may not be read."""
   with _readable(path):
     if not path.exists():
       raise InputError(f"{path} does not exist: check the path")
     path.open("rb").close()
+  return path
 
 
-def lines_of(path: epath.Path) -> Iterator[str]:
+def lines_of(name: str | os.PathLike) -> Iterator[str]:
   """The lines of a file, plain or compressed, by `read_lines`; InputError if the file cannot be read."""
+  path = epath.Path(name).expanduser()
   with _readable(path), open_buffered(path) as file:
     opener = _OPENERS.get(path.suffix)
     yield from read_lines(cast(Stream, opener(file, "rb") if opener else file), str(path))
 
 
-def digest(path: epath.Path) -> str:
+def digest(name: str | os.PathLike) -> str:
   """A digest of a file's bytes; InputError if the file cannot be read."""
+  path = epath.Path(name).expanduser()
   with _readable(path):
     return fingerprint.of_file(path)
 

@@ -26,10 +26,10 @@ FILE = "tokenizer.model"
 # The most bytes of a model's file: several times the size of the largest vocabularies.
 LARGEST = 1 << 24
 # SentencePiece writes a space as this sign, and reads the sign as a space.
-_SPACE = "\u2581"
+SPACE = "\u2581"
 # Characters for which SentencePiece drops a line when it learns: NUL, and the sign that marks unknown pieces. (The
 # space sign is here because it would be learned as a space.)
-_UNLEARNABLE = dict.fromkeys(map(ord, ("\0", "\u2585", _SPACE)), " ")
+_UNLEARNABLE = dict.fromkeys(map(ord, ("\0", "\u2585", SPACE)), " ")
 # The most characters, of up to 4 bytes each, of a part; SentencePiece silently drops a line longer than its limit.
 _LONGEST_PART = 1 << 18
 # The most bytes of the text to learn from; two million sentences of 134 bytes fill it. SentencePiece takes several
@@ -86,7 +86,7 @@ class Tokenizer:
     self._model = model
     self.vocab_size: int = self._processor.vocab_size()
     self.longest_piece = max(map(len, self._spelling), default=0)
-    self._space_sign = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in _SPACE.encode()]
+    self._space_sign = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in SPACE.encode()]
     self._check(name)
 
   def _check(self, name: str) -> None:
@@ -128,8 +128,8 @@ class Tokenizer:
       InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
     """
     model = io.BytesIO()
-    pieces = [text.replace(" ", _SPACE) for text in symbols]
-    defined: dict[str, Any] = {"user_defined_symbols": pieces} if pieces else {}
+    pieces = [text.replace(" ", SPACE) for text in whole]
+    whole_pieces: dict[str, Any] = {"user_defined_symbols": pieces} if pieces else {}
     try:
       sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(" " + part for text in _spread(sentences, most, most_bytes) for part in _learnable(text)),
@@ -175,8 +175,8 @@ class Tokenizer:
     return {FILE: self._model}
 
   def fingerprint(self) -> str:
-    """A digest of the model."""
-    return hashlib.blake2b(self._model, digest_size=16).hexdigest()
+    """A digest of the file."""
+    return hashlib.blake2b(self.to_bytes(), digest_size=16).hexdigest()
 
   @property
   def vocab_sizes(self) -> tuple[int, ...]:
@@ -204,7 +204,7 @@ class Tokenizer:
       InputError: a text has a lone surrogate, which is no character.
     """
     # SentencePiece would read the sign as a space, so it is spelled in bytes between its neighbours.
-    parts = [(" " + text).split(_SPACE) if text else [] for text in texts]
+    parts = [(" " + text).split(SPACE) if text else [] for text in texts]
     flat = [part for text in parts for part in text]
     try:
       encoded = iter(self._processor.encode(flat, num_threads=-1 if len(flat) > 1 else 1))
@@ -228,7 +228,7 @@ class Tokenizer:
     """
     names = [self._name(i) for i in ids]
     bytes_ = map(self._processor.is_byte, map(self._processor.piece_to_id, names))
-    return [_character(name) if byte else name.replace(_SPACE, " ") for name, byte in zip(names, bytes_, strict=True)]
+    return [_character(name) if byte else name.replace(SPACE, " ") for name, byte in zip(names, bytes_, strict=True)]
 
   def _name(self, i: int) -> str:
     """The name of a piece in the SentencePiece model."""
@@ -249,7 +249,7 @@ class Tokenizer:
     if processor.is_unknown(i):
       return "\ufffd".encode()
     piece = processor.id_to_piece(i)
-    return bytes([int(piece[1:-1], 16)]) if processor.is_byte(i) else piece.replace(_SPACE, " ").encode()
+    return bytes([int(piece[1:-1], 16)]) if processor.is_byte(i) else piece.replace(SPACE, " ").encode()
 
 
 def _character(byte: str) -> str:

@@ -24,10 +24,14 @@ def load(folder: epath.Path, read: Callable[[str, int], bytes]) -> Tokenizer:
   Raises:
     InputError: there is none, or it is damaged.
   """
-  if (folder / subwords.FILE).exists():
+  return _made(folder, lambda name: (folder / name).exists(), read)
+
+
+def _made(folder: epath.Path, has: Callable[[str], bool], read: Callable[[str, int], bytes]) -> Tokenizer:
+  if has(subwords.FILE):
     return SubwordTokenizer(subwords.from_json(read(subwords.FILE, LARGEST), str(folder / subwords.FILE)))
-  if (folder / tokenizer_pair.SOURCE).exists():
-    return tokenizer_pair.load_pair(folder, read, listed=(folder / tokenizer_pair.PIECES).exists())
+  if has(tokenizer_pair.SOURCE):
+    return tokenizer_pair.load_pair(folder, read, listed=has(tokenizer_pair.PIECES))
   return Tokenizer.load(folder / tokenizer.FILE, lambda most: read(tokenizer.FILE, most))
 
 
@@ -79,9 +83,4 @@ def to_bytes(made: Tokenizer) -> bytes:
 def from_bytes(content: bytes) -> Tokenizer:
   """The inverse of `to_bytes`."""
   files = {name: base64.b64decode(text) for name, text in json.loads(content).items()}
-  if tokenizer_pair.SOURCE in files:
-    listed = tokenizer_pair.PIECES in files
-    return tokenizer_pair.load_pair(epath.Path("the main host"), lambda name, most: files[name], listed=listed)
-  if subwords.FILE in files:
-    return SubwordTokenizer(subwords.from_json(files[subwords.FILE], subwords.FILE))
-  return Tokenizer(files[tokenizer.FILE])
+  return _made(epath.Path("the main host"), files.__contains__, lambda name, most: files[name])

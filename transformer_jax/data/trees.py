@@ -14,10 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from etils import epath
-
 from transformer_jax.data import fingerprint
-from transformer_jax.data.text import digest, lines_of, require_readable
+from transformer_jax.data.text import digest, existing, lines_of
 from transformer_jax.runtime.errors import InputError, one_line
 
 # The label of a root that is no constituent. Treebanks have other labels or none for it.
@@ -235,9 +233,7 @@ class TreePairs:
 
   def __init__(self, which: str):
     self.name = which
-    self._paths = [epath.Path(part.strip()).expanduser() for part in which.split(";")]
-    for path in self._paths:
-      require_readable(path)
+    self._paths = [existing(part.strip()) for part in which.split(";")]
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
     for path in self._paths:

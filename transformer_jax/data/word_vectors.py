@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from etils import epath
 
-from transformer_jax.data.text import lines_of, require_readable
+from transformer_jax.data.text import existing, lines_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError, one_line
 
@@ -39,8 +39,7 @@ def read_vectors(name: str, tokenizer: Tokenizer, d_model: int) -> WordVectors:
     InputError: the file cannot be read or is not UTF-8, a vector has another number of numbers, a number is not
       finite, or no piece has a vector.
   """
-  path = epath.Path(name).expanduser()
-  require_readable(path)
+  path = existing(name)
   wanted = whole_words(tokenizer)
   found: dict[int, np.ndarray] = {}
   for number, line in _vector_lines(path, d_model):

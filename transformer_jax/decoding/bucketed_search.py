@@ -28,8 +28,6 @@ from transformer_jax.runtime.errors import RunError
 _QUEUE_ON_CPU = 16
 _QUEUE = 8
 
-NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
-
 
 class Output(NamedTuple):
   """An output to search for.
@@ -130,7 +128,7 @@ class BucketedSearch:
     together = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
     found = [Hypotheses(*(x[row] for x in together)) for row in range(len(outputs))]
     if any(each.lengths[0] != TRUNCATED and not math.isfinite(each.scores[0]) for each in found):
-      raise RunError(NOT_FINITE)
+      raise RunError(buckets.NOT_FINITE)
     return found
 
   def _headroom(self, options: SearchOptions, length: int) -> int:

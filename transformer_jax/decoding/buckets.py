@@ -9,11 +9,15 @@ searched again in a larger bucket.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from transformer_jax.runtime.errors import RunError
+
+NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
 _SMALLEST = 16
 # Tokens on one device at a time. On a CPU a step's time grows with any batch. An accelerator would be idle with so few
 # tokens. Its limit is memory, so the tokens that an output has room for count, too.
@@ -82,6 +86,28 @@ def batches(
     parts = min(turns * at_a_time, -(-(last - first) // slots(length)))
     for part in range(parts):
       yield Batch(order[first + part : last : parts], rows, length)
+
+
+def scores(
+  lengths: Sequence[int], longest: int, rows: Callable[[int], int], score: Callable[[Batch], np.ndarray]
+) -> list[float]:
+  """The log-probability of each sentence, bucket by bucket.
+
+  Args:
+    lengths, longest: as in `batches`.
+    rows: tells for each bucket how many sentences are computed together.
+    score: the log-probabilities of a batch's rows; those of padding mean nothing.
+
+  Raises:
+    RunError: one is not finite.
+  """
+  found = [0.0] * len(lengths)
+  for batch in batches(lengths, longest, rows):
+    for i, log_prob in zip(batch.members, score(batch), strict=False):
+      if not math.isfinite(log_prob):
+        raise RunError(NOT_FINITE)
+      found[i] = float(log_prob)
+  return found
 
 
 def pad(sequences: Sequence[Sequence[int]], rows: int, length: int, padding: int) -> np.ndarray:

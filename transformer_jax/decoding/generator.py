@@ -2,7 +2,6 @@
 
 import functools
 import logging
-import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -13,19 +12,20 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.tokenizer import PAD, Tokenizer
+from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
-from transformer_jax.decoding.buckets import batches, pad, rows_at_once
 from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
 from transformer_jax.decoding.text_score import score
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError, RunError, require_option
+from transformer_jax.runtime.errors import InputError, require_option
 
 _GRAIN = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default
 _log = logging.getLogger(__name__)
+_sample = jax.jit(sample, static_argnums=(0, 1, 2))  # the model, the options and the length
 
 
 class Sample(NamedTuple):
@@ -62,7 +62,6 @@ class Generator(Predictor):
   def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
     super().__init__(config, params, tokenizer, step)
     self._model = registry.module(config.model)
-    self._functions: dict[tuple[SamplingOptions, int], Callable] = {}
 
   def generate(
     self,
@@ -94,11 +93,13 @@ class Generator(Predictor):
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt)
     whole, most = self._total_length(len(tokens), max_tokens, warn), self.config.model.most_positions
     length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
-    function, [padded] = self._function(options, length), pad([tokens], 1, length, PAD)
+    [padded] = buckets.pad([tokens], 1, length, PAD)
     key, size = jax.random.key(seed), (np.int32(len(tokens)), np.int32(whole))
 
     def write(number: int) -> Sample:
-      found, count = jax.device_get(function(self._params, padded, size, jax.random.fold_in(key, number)))
+      found, count = jax.device_get(
+        _sample(self._model, options, length, self._params, padded, size, jax.random.fold_in(key, number))
+      )
       written = found[:count].tolist()
       text = decode_text(self._tokenizer, written)[len(prompt) :]
       return Sample(text, int(count) - len(tokens), written[-1] == options.end)
@@ -125,18 +126,16 @@ class Generator(Predictor):
           f"text {number} has {length} tokens with its end, but the model has config.model.max_positions = {most}: "
           "shorten it"
         )
-    found = [0.0] * len(tokens)
-    longest = most or max([_GRAIN, *lengths])
-    for index, rows, length in batches(
-      lengths, longest, lambda length: batch_size or rows_at_once(length, 0, cpu=devices.on_cpu())
-    ):
-      batch = pad([tokens[i] for i in index], rows, length, PAD)
-      [sizes] = pad([[lengths[i] for i in index]], 1, rows, 0)
-      scores = jax.device_get(score(self._model, self._params, batch, sizes))
-      for i, log_prob in zip(index, scores, strict=False):
-        if not math.isfinite(log_prob):
-          raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
-        found[i] = float(log_prob)
+
+    def rows(length: int) -> int:
+      return batch_size or buckets.rows_at_once(length, 0, cpu=devices.on_cpu())
+
+    def log_probs(batch: buckets.Batch) -> np.ndarray:
+      texts = buckets.pad([tokens[i] for i in batch.members], batch.rows, batch.length, PAD)
+      [sizes] = buckets.pad([[lengths[i] for i in batch.members]], 1, batch.rows, 0)
+      return jax.device_get(score(self._model, self._params, texts, sizes))
+
+    found = buckets.scores(lengths, most or max([_GRAIN, *lengths]), rows, log_probs)
     return list(map(TextScore, found, lengths))
 
   def attention(self, text: str) -> Attention:
@@ -200,8 +199,3 @@ class Generator(Predictor):
         f"config.model.max_positions = {most}: shorten the prompt{f', or ask for at most {left}' if left > 0 else ''}"
       )
     return prompt + (wanted or min(_MOST, left))
-
-  def _function(self, options: SamplingOptions, length: int) -> Callable:
-    if (options, length) not in self._functions:
-      self._functions[options, length] = jax.jit(functools.partial(sample, self._model, options, length))
-    return self._functions[options, length]

@@ -101,6 +101,6 @@ def _probabilities(model: nn.Module, params: Params, hidden: object, position: j
 def _next_token(tokenizer: Tokenizer, source: Sequence[int], read: Sequence[int], found: jax.Array) -> NextToken:
   probabilities = np.asarray(found)
   if not np.isfinite(probabilities).all():
-    raise RunError("the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint")
-  of_read, texts = (tuple(tokenizer.pieces(ids)) for ids in (read, range(tokenizer.vocab_size)))
-  return NextToken(tuple(tokenizer.source.pieces(source)), of_read, texts, probabilities)
+    raise RunError(buckets.NOT_FINITE)
+  of_read, pieces = (tuple(tokenizer.pieces(ids)) for ids in (read, range(tokenizer.vocab_size)))
+  return NextToken(tuple(tokenizer.source.pieces(source)), of_read, pieces, probabilities)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import flax.linen as nn
 import jax
+import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import Config
@@ -20,7 +21,7 @@ from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines, prefixes
 from transformer_jax.decoding.attention import Attention, Program, attention_of_pair, attention_program
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
-from transformer_jax.decoding.bucketed_search import NOT_FINITE, BucketedSearch, Output
+from transformer_jax.decoding.bucketed_search import BucketedSearch, Output
 from transformer_jax.decoding.ensemble import Ensemble, ensemble, require_one_vocabulary
 from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
@@ -259,19 +260,17 @@ class Translator:
     lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
     for number, length in enumerate(lengths, 1):
       self._require_length(f"pair {number}", length)
-    longest = self._longest
-    log_probs = [0.0] * len(lengths)
-    count = devices.local_device_count()
-    for index, rows, length in buckets.batches(
-      lengths, longest, lambda length: count * (batch_size or buckets.rows_at_once(length, 0, cpu=devices.on_cpu()))
-    ):
-      batch = [buckets.pad([side[i] for i in index], rows, length, PAD) for side in (sources, targets)]
-      found = jax.device_get(self._score(self._params, devices.shard(tuple(batch)))).reshape(-1)
-      for i, log_prob in zip(index, found, strict=False):
-        if not math.isfinite(log_prob):
-          raise RunError(NOT_FINITE)
-        log_probs[i] = float(log_prob)
-    return [PairScore(log_prob, len(target)) for log_prob, target in zip(log_probs, targets, strict=True)]
+
+    def rows(length: int) -> int:
+      return devices.local_device_count() * (batch_size or buckets.rows_at_once(length, 0, cpu=devices.on_cpu()))
+
+    def log_probs(batch: buckets.Batch) -> np.ndarray:
+      both = ([side[i] for i in batch.members] for side in (sources, targets))
+      pairs = tuple(buckets.pad(side, batch.rows, batch.length, PAD) for side in both)
+      return jax.device_get(self._score(self._params, devices.shard(pairs))).reshape(-1)
+
+    found = buckets.scores(lengths, self._longest, rows, log_probs)
+    return [PairScore(log_prob, len(target)) for log_prob, target in zip(found, targets, strict=True)]
 
   def attention(self, source: str, target: str | None = None) -> Attention:
     """Where each head looks at each position, if `target` is written for `source`.
@@ -348,7 +347,7 @@ class Translator:
     params = devices.on_first_device(self._params)
     found = search_tree(self._model, options, params, self._tokenizer, rows, decode.extra_length)
     if not found.best:
-      raise RunError(NOT_FINITE)
+      raise RunError(buckets.NOT_FINITE)
     return found
 
   @functools.cached_property

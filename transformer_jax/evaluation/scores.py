@@ -173,7 +173,9 @@ def compound_split_bleu(
 
   check_counts(translations, references)
   tokenizer = (lambda line: line) if tokenized else _moses_tokenizer()
-  sides = [[split_compounds(tokenizer(_joined(line))) for line in side] for side in (translations, references)]
+  # Splits are undone first, so that text that was split before is not split again.
+  joined = [[line.replace(_COMPOUND_MARK, "-") for line in side] for side in (translations, references)]
+  sides = [[split_compounds(tokenizer(line)) for line in side] for side in joined]
   bleu = BLEU(tokenize="none", smooth_method="none", force=True)
   value = bleu.corpus_score(sides[0], [sides[1]]).score
   signature = bleu.get_signature()
@@ -188,11 +190,6 @@ def split_compounds(line: str) -> str:
   `A-B-C` becomes `A ##AT##-##AT## B-C`.
   """
   return _COMPOUND.sub(rf"\1{_COMPOUND_MARK}\2", line)
-
-
-def _joined(line: str) -> str:
-  """The line with its splits undone, so that text that was split before is not split again."""
-  return line.replace(_COMPOUND_MARK, "-")
 
 
 def _moses_tokenizer() -> Callable[[str], str]:

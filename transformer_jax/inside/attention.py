@@ -4,6 +4,7 @@ import html
 import io
 import json
 from importlib import resources
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,22 @@ _THOUSANDTHS = 1000  # the page's unit of weights
 _VISIBLE = {chr(i): f"<0x{i:02X}>" for i in (*range(32), 127)} | {" ": "␣", "\n": "⏎"}
 
 
+class Choice(NamedTuple):
+  """What a picture shows; all numbers count from 0.
+
+  Attributes:
+    kind: the kind of attention.
+    layer: the layer.
+    head: the head; None is all heads.
+    word: the token that looks; None is every token.
+  """
+
+  kind: str
+  layer: int
+  head: int | None = None
+  word: int | None = None
+
+
 def attention_of(run: Run, step: Step, text: str, target: str | None = None) -> Attention:
   """The attention of a run's model over a text, or over a text and its translation.
 
@@ -42,7 +59,7 @@ def attention_of(run: Run, step: Step, text: str, target: str | None = None) -> 
     return Translator.load(run, step=step).attention(text, target)
   if target is not None:
     raise InputError(f"--target is for a model that translates, but {run.path} holds another one: leave it out")
-  if registry.family(registry.name_of(model)).command == "generate":
+  if registry.command_of(model) == "generate":
     return Generator.load(run, step=step).attention(text)
   if isinstance(model, BERTConfig):
     found = run.model(step=step)
@@ -59,7 +76,7 @@ def visible(tokens: tuple[str, ...]) -> list[str]:
 
 def to_json(attention: Attention) -> bytes:
   """The tokens, and the weights as lists `[layers][heads][query][key]`."""
-  weights = {kind: _rounded(found) for kind, found in attention.weights.items()}
+  weights = {kind: found.astype(np.float64).round(_DIGITS).tolist() for kind, found in attention.weights.items()}
   texts = {"source": attention.source, "read": attention.read, "target": attention.target}
   return json.dumps(texts | {"weights": weights}, ensure_ascii=False).encode()
 
@@ -94,7 +111,3 @@ def _kind_for_page(attention: Attention, kind: str) -> JsonObject:
   query, key = attention.axes(kind)
   weights = np.rint(attention.weights[kind] * _THOUSANDTHS).astype(int).tolist()
   return {"name": kind, "query": visible(query), "key": visible(key), "weights": weights}
-
-
-def _rounded(weights: np.ndarray) -> Json:
-  return np.round(weights.astype(np.float64), _DIGITS).tolist()

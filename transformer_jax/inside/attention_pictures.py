@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from transformer_jax.decoding.attention import Attention
-from transformer_jax.inside.attention import visible
-from transformer_jax.inside.choice import Choice
+from transformer_jax.inside.attention import Choice, visible
+from transformer_jax.inside.charts import MAP
 
-_MAP = "Greys"  # the darker, the larger: it reads the same on paper
 _FAINTEST = 0.005  # a line with a smaller weight could not be seen
 # The axes of each kind.
 _QUERIES = {"encoder": "source", "decoder": "read so far", "cross": "written"}
@@ -29,7 +28,7 @@ def grid(attention: Attention, kind: str) -> Figure:
   figure = Figure(figsize=(max(3.0, width * heads + 0.8), height * layers + 0.9), layout="constrained")
   axes = figure.subplots(layers, heads, squeeze=False)
   for (layer, head), axis in np.ndenumerate(axes):
-    axis.imshow(weights[layer, head], cmap=_MAP, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axis.imshow(weights[layer, head], cmap=MAP, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     axis.set(xticks=[], yticks=[])
     if layer == 0:
       axis.set_title(f"head {head + 1}", fontsize=9)
@@ -47,7 +46,7 @@ def matrix(attention: Attention, choice: Choice) -> Figure:
   weights = weights.mean(axis=0) if choice.head is None else weights[choice.head]
   figure = Figure(figsize=(0.28 * len(key) + 1.8, 0.26 * len(query) + 1.6), layout="constrained")
   axis = figure.subplots()
-  axis.pcolormesh(weights, cmap=_MAP, vmin=0, vmax=1, edgecolors="#e4e4e4", linewidth=0.5)
+  axis.pcolormesh(weights, cmap=MAP, vmin=0, vmax=1, edgecolors="#e4e4e4", linewidth=0.5)
   axis.set_xticks(np.arange(len(key)) + 0.5, key, rotation=90, parse_math=False)
   axis.set_yticks(np.arange(len(query)) + 0.5, query, parse_math=False)
   axis.invert_yaxis()

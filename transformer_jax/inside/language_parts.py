@@ -1,6 +1,6 @@
 """GPT, BERT and ELMo as boxes: the shapes of their arrays and their parameters, for a config."""
 
-from transformer_jax.inside.layer_parts import ACTIVATIONS, Layers
+from transformer_jax.inside.layer_parts import ACTIVATIONS, Layers, notes
 from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, BlocksConfig, ELMoConfig, GPTConfig
 
@@ -58,13 +58,13 @@ def elmo(model: ELMoConfig) -> ModelParts:
   sizes = Sizes(model)
   left, right = (_direction(model, sizes, name) for name in ("forward", "backward"))
   dropout = (f"dropout {model.dropout:g} on the input of each LSTM",) if model.dropout else ()
-  notes = (
+  about = (
     "a layer's input is added to its output from layer 2 on",
     "features: a weighted mean of all layers, both directions beside",
     *dropout,
     f"matmuls in {model.dtype.value}",
   )
-  return ModelParts((left, right), sizes.count(), notes)
+  return ModelParts((left, right), sizes.count(), about)
 
 
 def _embeddings(model: BlocksConfig, sizes: Sizes, path: tuple[str, ...], axis: str) -> tuple[Box, ...]:
@@ -130,10 +130,4 @@ def _direction(model: ELMoConfig, sizes: Sizes, name: str) -> Stack:
 
 
 def _notes(model: BlocksConfig) -> tuple[str, ...]:
-  norm = "x + f(Norm(x))" if model.pre_norm else "Norm(x + f(x))"
-  notes = [f"each sub-layer f: {norm}"]
-  if model.dropout:
-    notes.append(f"dropout {model.dropout:g} on f(x), and on the embeddings")
-  if model.attention_dropout:
-    notes.append(f"dropout {model.attention_dropout:g} on the attention weights")
-  return (*notes, "biases in the attention projections", f"matmuls in {model.dtype.value}")
+  return (*notes(model.blocks, "the embeddings"), f"matmuls in {model.dtype.value}")

@@ -11,6 +11,17 @@ ACTIVATIONS = {
 }
 
 
+def notes(config: ModelConfig, dropped: str) -> list[str]:
+  """What the boxes of layers do not show, in lines; `dropped` is what has dropout besides the sub-layers."""
+  norm = "x + f(Norm(x))" if config.pre_norm else "Norm(x + f(x))"
+  found = [f"each sub-layer f: {norm}"]
+  if config.dropout:
+    found.append(f"dropout {config.dropout:g} on f(x), and on {dropped}")
+  if config.attention_dropout:
+    found.append(f"dropout {config.attention_dropout:g} on the attention weights")
+  return [*found, "biases in the attention projections"] if config.attention_bias else found
+
+
 class Layers:
   """Makes the boxes of a stack of layers.
 

@@ -11,7 +11,6 @@ from transformer_jax.recurrent.config import (
 )
 from transformer_jax.runtime.wording import counted
 
-NAMES = {Cell.LSTM: "LSTM", Cell.GRU: "GRU", Cell.RNN: "RNN"}
 _STATES = {Cell.LSTM: "h and c", Cell.GRU: "s", Cell.RNN: "h"}
 _SCORES = {
   Score.DOT: "dot product h s",
@@ -105,13 +104,13 @@ def _layers(
   model: SequenceToSequenceConfig | LuongConfig, sizes: Sizes, stack: str, axis: str, about: str
 ) -> list[Box]:
   """The first layer, whose input has another width, and one box for all others."""
-  cell = model.cell
-  counts = [sizes.count(stack, f"{cell.value}_{i}") for i in range(model.num_layers)]
-  states = f"{_STATES[cell]}: [{axis}, {model.hidden_size}]"
-  first = Box(NAMES[cell] if len(counts) == 1 else f"{NAMES[cell]} 1", (about, states), counts[0])
+  cell = model.cell.value.upper()
+  counts = [sizes.count(stack, f"{model.cell.value}_{i}") for i in range(model.num_layers)]
+  states = f"{_STATES[model.cell]}: [{axis}, {model.hidden_size}]"
+  first = Box(cell if len(counts) == 1 else f"{cell} 1", (about, states), counts[0])
   if len(counts) == 1:
     return [first]
-  name = f"{NAMES[cell]} 2" if len(counts) == 2 else f"{NAMES[cell]} 2 to {len(counts)}"
+  name = f"{cell} 2" if len(counts) == 2 else f"{cell} 2 to {len(counts)}"
   return [first, Box(name, (f"reads the layer below: [{axis}, {model.hidden_size}]", states), sum(counts[1:]))]
 
 

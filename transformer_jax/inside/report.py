@@ -107,7 +107,7 @@ def render(runs: Sequence[Run], scored: Sequence[Scored] = (), notes: Sequence[s
     plane=curves,
     scored=scored,
     titles=_SCORES,
-    notes=[*notes, *(_of_run(view, note, views) for view in views for note in view.notes)],
+    notes=[*notes, *(f"{view.name}: {note}" if len(views) > 1 else note for view in views for note in view.notes)],
     data=data,
     shown=curves.shown,
     version=own_version(),
@@ -121,10 +121,6 @@ def names_of(paths: Sequence[str]) -> list[str]:
   candidates = [["/".join(part[-length:]) for part in parts] for length in lengths]
   names = next((names for names in candidates if len(set(names)) == len(set(paths))), candidates[-1])
   return [name if names.count(name) == 1 else f"{name} ({names[: n + 1].count(name)})" for n, name in enumerate(names)]
-
-
-def _of_run(view: View, note: str, views: Sequence[View]) -> str:
-  return f"{view.name}: {note}" if len(views) > 1 else note
 
 
 def _view(name: str, run: Run, found: Log) -> View:
@@ -195,7 +191,7 @@ def _commands(run: Run) -> list[tuple[str, str]]:
   """The commands to use a run with, as they are typed where the report was made."""
   where = short_path(run.path)
   commands = [("train on", f"{PROGRAM} train --workdir {where}"), ("use the model", next_command(run.config, run.path))]
-  if registry.family(registry.name_of(run.config.model)).command == "translate":
+  if registry.command_of(run.config.model) == "translate":
     data = run.config.data
     source, target = (shlex.quote(f"PREFIX.{language}") for language in (data.source_language, data.target_language))
     commands += [

@@ -1,6 +1,6 @@
 """The Transformer of Figure 1 as boxes: the shapes of their arrays and their parameters, for a config."""
 
-from transformer_jax.inside.layer_parts import Layers
+from transformer_jax.inside.layer_parts import Layers, notes
 from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack
 from transformer_jax.model.config import ModelConfig
 
@@ -84,15 +84,6 @@ class _Parts:
 
 
 def _notes(model: ModelConfig) -> tuple[str, ...]:
-  norm = "x + f(Norm(x))" if model.pre_norm else "Norm(x + f(x))"
-  notes = [f"each sub-layer f: {norm}"]
-  if model.dropout:
-    notes.append(f"dropout {model.dropout:g} on f(x), and on embedding + position")
-  if model.attention_dropout:
-    notes.append(f"dropout {model.attention_dropout:g} on the attention weights")
-  if model.attention_bias:
-    notes.append("biases in the attention projections")
-  if tables := _TABLES.get((model.share_embeddings, model.share_logits)):
-    notes.append(f"one table for {tables}")
-  notes.append(f"matmuls in {model.dtype.value}")
-  return tuple(notes)
+  tables = _TABLES.get((model.share_embeddings, model.share_logits))
+  shared = (f"one table for {tables}",) if tables else ()
+  return (*notes(model, "embedding + position"), *shared, f"matmuls in {model.dtype.value}")

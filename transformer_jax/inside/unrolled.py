@@ -14,7 +14,6 @@ MOST_LAYERS = 4
 # that has its own sign at each place where it is read, without a line.
 STATE, ATTENTION, FEEDING, NAMED = "state", "attention", "feeding", "named"
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-NAMES = {Cell.LSTM: "LSTM", Cell.GRU: "GRU", Cell.RNN: "RNN"}
 _EQUATIONS = {
   Cell.RNN: ("RNN: hₜ = tanh(xₜ W + hₜ₋₁ U + b)",),
   Cell.GRU: ("GRU: z, r = sigmoid(xₜ W + sₜ₋₁ U);  sₜ = (1 - z) sₜ₋₁ + z tanh(xₜ W + (r sₜ₋₁) U)",),
@@ -125,7 +124,7 @@ def _stacks(model: SequenceToSequenceConfig | LuongConfig) -> Unrolled:
     for place, read in enumerate(inputs):
       for layer in range(1, layers + 1):
         name = f"{side}{layer}.{place + 1}"
-        nodes[name] = Node(NAMES[model.cell], nodes[read].x, layer)
+        nodes[name] = Node(model.cell.value.upper(), nodes[read].x, layer)
         edges.append(Edge(read if layer == 1 else f"{side}{layer - 1}.{place + 1}", name))
         if place:
           edges.append(Edge(f"{side}{layer}.{place}", name))
@@ -172,16 +171,12 @@ def _notes(model: SequenceToSequenceConfig | LuongConfig, context: bool) -> list
   if isinstance(model, LuongConfig):
     feeding = ["Dotted: h~ is an input of the next step (input feeding)."] if model.input_feeding else []
     return [
-      f"Dashed: attention. h~ = tanh(W [c; h]); c = the mean of the states s, weights softmax({_score(model)}).",
+      f"Dashed: attention. h~ = tanh(W [c; h]); c = the mean of the states s, weights softmax({_SCORES[model.score]}).",
       *feeding,
     ]
   if context:
     return ["c: the encoder's last output, which each step of the decoder and each output reads."]
   return ["The decoder knows the source by the encoder's last state alone."]
-
-
-def _score(model: LuongConfig) -> str:
-  return _SCORES[model.score]
 
 
 def _bahdanau(model: BahdanauConfig) -> Unrolled:

@@ -13,19 +13,10 @@ import numpy as np
 from transformer_jax.config import Config
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, model_card
+from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, layout, model_card
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.imported import Imported, shapes_of
-from transformer_jax.interchange.layout import (
-  Layout,
-  Name,
-  layer_norm,
-  linear,
-  of_layers,
-  renamed,
-  renamed_back,
-  shapes_there,
-)
+from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
 from transformer_jax.model.params import numpy_by_name
@@ -90,7 +81,7 @@ _NEXT_FIRST = "cls.seq_relationship."  # the two classes have the other order th
 def names(config: BERTConfig) -> list[Name]:
   """Every parameter of the model in both libraries."""
   heads = _CLASSIFIER if isinstance(config, BERTClassifierConfig) else _PRE_TRAINING
-  return [*_EMBEDDINGS, *of_layers(_LAYER, config.num_layers), *_POOLER, *heads]
+  return [*_EMBEDDINGS, *layout.of_layers(_LAYER, config.num_layers), *_POOLER, *heads]
 
 
 def with_classes_swapped(theirs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -108,11 +99,6 @@ def require(config: Config) -> None:
 def write(folder: Path, run: Run, model: Model) -> None:
   """Writes the folder: parameters, configuration, vocabulary, and a page about the model.
 
-  Args:
-    folder: an empty folder.
-    run: the run.
-    model: the run's model.
-
   Raises:
     InputError: the format cannot express the vocabulary.
   """
@@ -120,7 +106,7 @@ def write(folder: Path, run: Run, model: Model) -> None:
   assert isinstance(config, BERTConfig)
   hf_tokenizer.require(model.tokenizer, "bert")
   ours = numpy_by_name(model.params)
-  theirs = with_classes_swapped(renamed(ours, names(config), np.arange(config.d_model)))
+  theirs = with_classes_swapped(layout.renamed(ours, names(config), np.arange(config.d_model)))
   rows = np.argsort(_order(model.tokenizer, config))
   theirs |= {name: np.ascontiguousarray(theirs[name][rows]) for name in _ROWS if name in theirs}
   classifies = isinstance(config, BERTClassifierConfig)
@@ -154,7 +140,7 @@ def read(folder: ForeignFolder) -> Imported:
     model = _model(settings, weights)
     config = hf_folder.config(model)
     shapes, table = shapes_of(config), names(model)
-    wanted = shapes_there(shapes, table)
+    wanted = layout.shapes_there(shapes, table)
     new = _missing(wanted, weights, isinstance(model, BERTClassifierConfig))
     there = {name: shape for name, shape in wanted.items() if name not in new}
     weights.require(there, _TWICE)
@@ -162,7 +148,7 @@ def read(folder: ForeignFolder) -> Imported:
   tokenizer = hf_vocabulary.exported(folder) or hf_vocabulary.wordpiece(folder, model.vocab_size)
   rows = _order(tokenizer, model)
   arrays = with_classes_swapped(arrays) | {name: arrays[name][rows] for name in _ROWS if name in arrays}
-  arrays = renamed_back(arrays, table, np.arange(model.d_model), shapes)
+  arrays = layout.renamed_back(arrays, table, np.arange(model.d_model), shapes)
   note = f"{folder.path} has no {', '.join(sorted(new))}: they are new, and say nothing before they are trained"
   return Imported(config, arrays, tokenizer, (note,) if new else ())
 

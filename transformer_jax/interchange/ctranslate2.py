@@ -17,7 +17,7 @@ from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.special_tokens import BOS, EOS, UNK
 from transformer_jax.runs.run import Model, Run
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime import plugins
 
 _ACTIVATIONS = {
   Activation.RELU: "RELU",
@@ -47,25 +47,14 @@ print([{target}.decode(result.hypotheses[0]) for result in found])
 def require(config: Config) -> None:
   """Raises InputError if the format cannot express the model, or the library is not installed."""
   expressible.transformer(config, "ctranslate2", {"attention_window": None, "logits_bias": False, "start": Start.BOS})
-  try:
-    import_module("ctranslate2")
-  except ModuleNotFoundError as error:
-    if error.name != "ctranslate2":
-      raise
-    raise InputError(
-      "the format ctranslate2 needs the library: pip install 'transformer_jax[ctranslate2]', or choose another --to"
-    ) from error
+  plugins.library(
+    "ctranslate2",
+    "the format ctranslate2 needs the library: pip install 'transformer_jax[ctranslate2]', or choose another --to",
+  )
 
 
 def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
-  """Writes the folder: the model, its vocabulary, the SentencePiece model, and a page about it.
-
-  Args:
-    folder: an empty folder.
-    run: the run.
-    model: the run's model.
-    quantization: the type of the numbers, as CTranslate2 names it.
-  """
+  """Writes the folder: the model, its vocabulary, the SentencePiece model, and a page about it."""
   config = model.config.model
   assert isinstance(config, ModelConfig)
   dtype = jnp.bfloat16 if quantization == "bfloat16" else np.float32  # the library would need torch to round
@@ -92,9 +81,7 @@ def _card(run: Run, model: Model) -> bytes:
   decode = model.config.decode
   values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
   usage = _USAGE.format(**values, **vocabulary.usage(model.tokenizer))
-  languages = [model.config.data.source_language, model.config.data.target_language]
-  header = {"language": languages, "library_name": "ctranslate2", "pipeline_tag": "translation"}
-  return model_card.card(run, model, usage, header)
+  return model_card.card(run, model, usage, {"library_name": "ctranslate2", "pipeline_tag": "translation"})
 
 
 def _positions(model: Model, arrays: _Arrays) -> _Arrays:

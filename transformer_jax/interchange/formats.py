@@ -22,7 +22,7 @@ class Format(NamedTuple):
 
   Attributes:
     module: its module, with `require(config)`, which raises InputError if the format cannot express the model, and
-      `write(folder, run, model)`, which also takes the value of the option.
+      `write(folder, run, model)`, which fills an empty folder and also takes the value of the option.
     option: its option, or None.
   """
 

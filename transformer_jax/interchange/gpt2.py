@@ -11,19 +11,10 @@ import numpy as np
 from transformer_jax.config import Config
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, model_card
+from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, layout, model_card
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.imported import Imported, shapes_of
-from transformer_jax.interchange.layout import (
-  Layout,
-  Name,
-  layer_norm,
-  linear,
-  of_layers,
-  renamed,
-  renamed_back,
-  shapes_there,
-)
+from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.model.config import Activation
@@ -72,7 +63,7 @@ def names(config: GPTConfig) -> list[Name]:
   return [
     Name("embedding/table", "transformer.wte.weight", Layout.TABLE),
     Name("positions/table", "transformer.wpe.weight", Layout.TABLE),
-    *of_layers(_LAYER, config.num_layers),
+    *layout.of_layers(_LAYER, config.num_layers),
     *layer_norm("decoder/norm", "transformer.ln_f"),
   ]
 
@@ -85,11 +76,6 @@ def require(config: Config) -> None:
 def write(folder: Path, run: Run, model: Model) -> None:
   """Writes the folder: parameters, configurations, vocabulary, and a page about the model.
 
-  Args:
-    folder: an empty folder.
-    run: the run.
-    model: the run's model.
-
   Raises:
     InputError: the format cannot express the vocabulary.
   """
@@ -98,7 +84,7 @@ def write(folder: Path, run: Run, model: Model) -> None:
   hf_tokenizer.require(model.tokenizer, "gpt2")
   hf_folder.write(
     folder,
-    renamed(numpy_by_name(model.params), names(config), np.arange(config.d_model)),
+    layout.renamed(numpy_by_name(model.params), names(config), np.arange(config.d_model)),
     {
       "config.json": _config(config, model.tokenizer),
       "generation_config.json": _generation_config(config, model.tokenizer),
@@ -132,10 +118,10 @@ def read(folder: ForeignFolder) -> Imported:
     model = _model(settings, weights)
     config = hf_folder.config(model)
     shapes, table = shapes_of(config), names(model)
-    wanted = shapes_there(shapes, table)
+    wanted = layout.shapes_there(shapes, table)
     weights.require(wanted, _OUTPUT)
     arrays = {name: weights.array(name) for name in wanted}
-    arrays = renamed_back(arrays, table, np.arange(model.d_model), shapes)
+    arrays = layout.renamed_back(arrays, table, np.arange(model.d_model), shapes)
   tokenizer = hf_vocabulary.exported(folder)
   if tokenizer is None:
     tokenizer = hf_vocabulary.byte_level(folder, model.vocab_size, (model.end, model.begin))

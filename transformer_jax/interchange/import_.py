@@ -1,7 +1,6 @@
 """The import of a model of another library, into a run folder like those that `export --to safetensors` writes."""
 
 import os
-from datetime import UTC, datetime
 from importlib import import_module
 
 import jax
@@ -10,13 +9,14 @@ from etils import epath
 from transformer_jax.interchange import new_folder
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.formats import IMPORTS
-from transformer_jax.interchange.imported import Imported, abstract_params
+from transformer_jax.interchange.imported import Imported
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.progress import say
-from transformer_jax.runtime.values import JsonObject
+from transformer_jax.training.step import abstract_params
+from transformer_jax.training.task import task_of
 
 
 def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: str) -> None:
@@ -41,16 +41,12 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
     say(note)
   with new_folder.complete(target, "--workdir") as made:
     params_file.write(made, _tree(found), 0, Dtype.FLOAT32)
-    run_folder.begin_run(epath.Path(made), found.config, found.tokenizer, [_provenance(folder, format_)])
+    imported = {"from": format_, "folder": os.fspath(folder.path), "sha256": folder.digests()}
+    run_folder.begin_run(epath.Path(made), found.config, found.tokenizer, [run_folder.entry(imported=imported)])
 
 
-def _tree(found: Imported) -> Params:
-  abstract = abstract_params(found.config)
+def _tree(found: Imported) -> Any:
+  abstract = abstract_params(found.config, task_of(found.config.model))
   expected = {name: leaf.shape for name, leaf in by_name(abstract).items()}
   assert {name: array.shape for name, array in found.arrays.items()} == expected
   return jax.tree.unflatten(jax.tree.structure(abstract), [found.arrays[name] for name in expected])
-
-
-def _provenance(folder: ForeignFolder, format_: str) -> JsonObject:
-  now = datetime.now(UTC).isoformat(timespec="seconds")
-  return {"time": now, "imported": {"from": format_, "folder": os.fspath(folder.path), "sha256": folder.digests()}}

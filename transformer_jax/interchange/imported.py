@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.model.params import Params, by_name
-from transformer_jax.training.step import init_params
+from transformer_jax.model.params import by_name
+from transformer_jax.training.step import abstract_params
 from transformer_jax.training.task import task_of
 
 
@@ -29,11 +28,6 @@ class Imported(NamedTuple):
   notes: tuple[str, ...] = ()
 
 
-def abstract_params(config: Config) -> Params:
-  """The shapes and types of a model's parameters; nothing of their size is made."""
-  return jax.eval_shape(lambda: init_params(config, task_of(config.model)))
-
-
 def shapes_of(config: Config) -> dict[str, tuple[int, ...]]:
-  """The shape of each parameter by its name."""
-  return {name: leaf.shape for name, leaf in by_name(abstract_params(config)).items()}
+  """The shape of each parameter by its name; nothing of their size is made."""
+  return {name: leaf.shape for name, leaf in by_name(abstract_params(config, task_of(config.model))).items()}

@@ -101,13 +101,7 @@ def require(config: Config) -> None:
 
 
 def write(folder: Path, run: Run, model: Model) -> None:
-  """Writes the folder: parameters, configurations, vocabulary, and a page about the model.
-
-  Args:
-    folder: an empty folder.
-    run: the run.
-    model: the run's model.
-  """
+  """Writes the folder: parameters, configurations, vocabulary, and a page about the model."""
   config = model.config.model
   assert isinstance(config, ModelConfig)
   ours = numpy_by_name(model.params)
@@ -126,7 +120,7 @@ def write(folder: Path, run: Run, model: Model) -> None:
     "tokenizer_config.json": _tokenizer_config(model.config, sides[1]),
     **{name: _numbers(side) for name, side, _ in zip(VOCABULARIES, sides, config.vocab_sizes, strict=False)},
   }
-  hf_folder.write(folder, theirs, values, _card(run, model))
+  hf_folder.write(folder, theirs, values, model_card.card(run, model, _USAGE, _HEADER))
 
 
 def _numbers(side: Numbered) -> dict[str, int]:
@@ -216,6 +210,7 @@ def _tokenizer_config(config: Config, numbered: Numbered) -> JsonObject:
   }
 
 
+_HEADER = {"library_name": "transformers", "pipeline_tag": "translation", "tags": ["marian", "transformer_jax"]}
 _USAGE = """\
 ```python
 from transformers import MarianMTModel, MarianTokenizer
@@ -224,14 +219,3 @@ tokenizer, model = MarianTokenizer.from_pretrained("."), MarianMTModel.from_pret
 found = model.generate(**tokenizer(["A sentence."], return_tensors="pt", padding=True))
 print(tokenizer.batch_decode(found, skip_special_tokens=True))
 ```"""
-
-
-def _card(run: Run, model: Model) -> bytes:
-  data = model.config.data
-  header = {
-    "language": [data.source_language, data.target_language],
-    "library_name": "transformers",
-    "pipeline_tag": "translation",
-    "tags": ["marian", "transformer_jax"],
-  }
-  return model_card.card(run, model, _USAGE, header)

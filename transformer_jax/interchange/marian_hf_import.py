@@ -166,8 +166,8 @@ def _pieces(folder: ForeignFolder, config: Settings, search: "Search", texts: Se
 def _names(folder: ForeignFolder, name: str) -> list[str]:
   """The pieces that a file numbers, in their order."""
   vocabulary = folder.settings(name)
-  pieces = numbered(vocabulary.items(), vocabulary.path)
-  if len(pieces) != len(vocabulary.items()) or len(pieces) < 4:
+  pieces = numbered(vocabulary.all().items(), vocabulary.path)
+  if len(pieces) != len(vocabulary.all()) or len(pieces) < 4:
     raise InputError(f"{vocabulary.path} does not number its pieces 0, 1, 2 and so on, each once: copy it again")
   return pieces
 

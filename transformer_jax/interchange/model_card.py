@@ -20,9 +20,13 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], *, own_
     run: the run.
     model: the run's model.
     usage: how to use the folder, in Markdown.
-    header: the values of the page's YAML header, JSON values.
+    header: the values of the page's YAML header, JSON values; the languages of a translation come before them.
     own_search: the folder has the run's own search, and not that of another library.
   """
+  groups = ["model"]
+  if model.config.model.translates:
+    groups, data = ["model", "decode"], model.config.data
+    header = {"language": [data.source_language, data.target_language], **header}
   parts = [
     "---",
     *(f"{key}: {json.dumps(value)}" for key, value in header.items()),
@@ -37,7 +41,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], *, own_
     "\n## Scores\n",
     _json(_scores(run)) if _scores(run) else "The run has no validation.",
     "\n## Config\n",
-    _json({group: serialization.to_dict(getattr(model.config, group)) for group in _groups(model)}),
+    _json({group: serialization.to_dict(getattr(model.config, group)) for group in groups}),
     "\n## Provenance\n",
     _json([{key: entry[key] for key in _PUBLIC if key in entry} for entry in run.provenance]),
     "",
@@ -75,11 +79,7 @@ def _origin(run: Run, model: Model) -> str:
   return f"Trained by transformer_jax; the checkpoint of step {model.step:,}."
 
 
-def _groups(model: Model) -> tuple[str, ...]:
-  return ("model", "decode") if model.config.model.translates else ("model",)
-
-
-def _scores(run: Run) -> JsonObject:
+def _scores(run: Run) -> dict[str, Any]:
   """The last scores on each text that is not trained on."""
   try:
     lines = run.metrics

@@ -4,7 +4,6 @@ The parameters have the project's own names, such as `encoder/layers_0/attention
 every run folder does (`runs/params_file.py`), and cannot be trained on.
 """
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 from etils import epath
@@ -21,18 +20,10 @@ def require(config: Config) -> None:
 
 
 def write(folder: Path, run: Run, model: Model, dtype: str) -> None:
-  """Writes the folder.
-
-  Args:
-    folder: an empty folder.
-    run: the run.
-    model: the run's model.
-    dtype: what the parameters are rounded to.
-  """
+  """Writes the folder; the parameters are rounded to `dtype`."""
   params_file.write(folder, model.params, model.step, Dtype(dtype))
-  now = datetime.now(UTC).isoformat(timespec="seconds")
-  exported = {"run": str(run.path), "step": model.step, "dtype": dtype}
-  history = [_public(entry) for entry in [*run.provenance, {"time": now, "exported": exported}]]
+  exported = run_folder.entry(exported={"run": str(run.path), "step": model.step, "dtype": dtype})
+  history = [_public(entry) for entry in [*run.provenance, exported]]
   run_folder.begin_run(epath.Path(folder), model.config, model.tokenizer, history)
 
 

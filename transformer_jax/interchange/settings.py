@@ -27,39 +27,36 @@ class Settings:
 
   def integer(self, name: str, default: int | None = None, least: int = 0, most: int = 1 << 31) -> int:
     """A whole number; a missing one is the default, if there is one."""
-    value = self._value(name, default)
+    value = self.value(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
       raise self.wrong(name, f"a whole number from {least} to {most}")
     return value
 
   def number(self, name: str, default: float | None = None) -> float:
     """A finite number."""
-    value = self._value(name, default)
+    value = self.value(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
       raise self.wrong(name, "a number")
     return float(value)
 
   def truth(self, name: str, default: bool | None = None) -> bool:
     """True or false."""
-    value = self._value(name, default)
+    value = self.value(name, default)
     if not isinstance(value, bool):
       raise self.wrong(name, "true or false")
     return value
 
   def text(self, name: str, default: str | None = None) -> str:
     """A text."""
-    value = self._value(name, default)
+    value = self.value(name, default)
     if not isinstance(value, str):
       raise self.wrong(name, "a text")
     return value
 
-  def items(self) -> list[tuple[str, Json]]:
-    """All values by name."""
-    return list(self._values.items())
-
-  def value(self, name: str, default: Json = None) -> Json:
+  def value(self, name: str, default: Any = None) -> Any:
     """A value of any type; null counts as missing."""
-    return self._value(name, default)
+    value = self._values.get(name)
+    return default if value is None else value
 
   def require(self, name: str, only: Iterable[Json], why: str = "the model here has nothing else") -> None:
     """Checks that a setting is missing, null, or one of `only`.
@@ -76,7 +73,3 @@ class Settings:
     value = self._values.get(name)
     found = f"{value!a:.80}" if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
     return InputError(f"{self.path}: {name} is {'missing' if value is None else found}, but must be {expected}")
-
-  def _value(self, name: str, default: Json) -> Json:
-    value = self._values.get(name)
-    return default if value is None else value

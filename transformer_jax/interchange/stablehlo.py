@@ -4,7 +4,6 @@ The number of sentences and their length are symbolic dimensions, so that one pr
 """
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import jax
@@ -22,6 +21,7 @@ from transformer_jax.interchange import expressible, model_card, vocabulary
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, first_line
 
 PLATFORMS = ("cpu", "cuda", "tpu")
@@ -69,22 +69,16 @@ def require(config: Config) -> None:
   """Raises InputError if the model does not translate, or a library is not installed."""
   if not config.model.translates:
     expressible.refuse(config, "stablehlo")
-  try:
-    import_module("flatbuffers")
-  except ModuleNotFoundError as error:
-    raise InputError(
-      "the format stablehlo needs flatbuffers: pip install 'transformer_jax[stablehlo]', or choose another --to"
-    ) from error
+  plugins.library(
+    "flatbuffers",
+    "the format stablehlo needs flatbuffers: pip install 'transformer_jax[stablehlo]', or choose another --to",
+  )
 
 
 def write(folder: Path, run: Run, model: Model, parameters: str) -> None:
   """Writes the folder: the programs, the SentencePiece model, and a page about them.
 
-  Args:
-    folder: an empty folder.
-    run: the run.
-    model: the run's model.
-    parameters: `inside` each program, or `beside` them in a file of their own.
+  The parameters are `inside` each program, or `beside` them in a file of their own.
   """
   arrays = numpy_by_name(model.params)
   inside = parameters == "inside"
@@ -170,6 +164,5 @@ def _card(run: Run, model: Model, *, inside: bool) -> bytes:
     eos=EOS,
     pad=PAD,
   )
-  languages = [config.data.source_language, config.data.target_language]
-  header = {"language": languages, "library_name": "jax", "pipeline_tag": "translation"}
+  header = {"library_name": "jax", "pipeline_tag": "translation"}
   return model_card.card(run, model, usage, header, own_search=True)

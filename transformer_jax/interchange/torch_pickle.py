@@ -79,9 +79,8 @@ def unpickled(file: BinaryIO) -> Value:
 class _Machine:
   """The stack and the memo of a pickle, for the opcodes of plain values."""
 
-  _VALUES = frozenset(("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"))
-  _TEXTS = frozenset(("BINUNICODE", "SHORT_BINUNICODE"))
-  _CONSTANTS: ClassVar[dict[str, Callable[[], Value]]] = {
+  _VALUES = frozenset(("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"))
+  _CONSTANTS: ClassVar[dict[str, Callable[[], Any]]] = {
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
@@ -102,10 +101,12 @@ class _Machine:
 
   def step(self, name: str, argument: Value) -> None:
     """Takes one opcode."""
-    if name in self._VALUES or name in self._TEXTS:
+    if name in self._VALUES:
       self._stack.append(argument)
     elif name in self._CONSTANTS:
       self._stack.append(self._CONSTANTS[name]())
+    elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
+      self._stack.append(tuple([self.pop() for _ in range(int(name[-1]))][::-1]))
     elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
       self._memo[len(self._memo) if argument is None else argument] = self._top()
     elif name in ("BINGET", "LONG_BINGET"):
@@ -136,17 +137,6 @@ class _Machine:
 
   def _tuple(self) -> None:
     self._stack.append(tuple(self._marked()))
-
-  def _tuple1(self) -> None:
-    self._stack.append((self.pop(),))
-
-  def _tuple2(self) -> None:
-    second, first = self.pop(), self.pop()
-    self._stack.append((first, second))
-
-  def _tuple3(self) -> None:
-    third, second, first = self.pop(), self.pop(), self.pop()
-    self._stack.append((first, second, third))
 
   def _append(self) -> None:
     value = self.pop()

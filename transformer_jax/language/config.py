@@ -1,6 +1,6 @@
 """Sizes and options of the language models, and the config of the Transformer layers that each consists of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype, ModelConfig
 from transformer_jax.model.special_tokens import BOS, EOS
@@ -46,20 +46,8 @@ class BlocksConfig(AnyModelConfig):
   @property
   def blocks(self) -> ModelConfig:
     """The config of the Transformer layers, with biases."""
-    return ModelConfig(
-      vocab_size=self.vocab_size,
-      num_layers=self.num_layers,
-      d_model=self.d_model,
-      d_ff=self.d_ff,
-      num_heads=self.num_heads,
-      dropout=self.dropout,
-      attention_dropout=self.attention_dropout,
-      attention_bias=True,
-      pre_norm=self.pre_norm,
-      dtype=self.dtype,
-      activation=self.activation,
-      layer_norm_epsilon=self.layer_norm_epsilon,
-    )
+    own = {field.name: getattr(self, field.name) for field in fields(BlocksConfig) if field.name != "max_positions"}
+    return ModelConfig(**own, attention_bias=True)
 
   @property
   def most_positions(self) -> int | None:

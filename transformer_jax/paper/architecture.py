@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from transformer_jax.analysis import plan
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import PAD
 from transformer_jax.model import attention, embedding, masking
@@ -17,22 +18,9 @@ from transformer_jax.model.feed_forward import FeedForward
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import (
-  SHALLOW,
-  SOURCE,
-  TARGET,
-  TINY,
-  compiled,
-  float64,
-  normal,
-  parameters,
-  random_like,
-  row,
-  row_logits,
-  shapes,
-)
+from transformer_jax.paper.examples import compiled, float64, normal, parameters, random_params, row_logits
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
-from transformer_jax.runtime.values import PyTree
+from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET, TINY, row
 from transformer_jax.tasks import translation
 from transformer_jax.training import step
 
@@ -47,7 +35,7 @@ STATEMENTS = Statements()
   test="tests/model/test_transformer.py::test_logits",
 )
 def whole_model():
-  params = random_like(shapes(TINY))
+  params = random_params(TINY)
   found = row_logits(TINY, params)(row((SOURCE, TARGET)))[: len(TARGET)]  # padding is behind them
   require_close(found, formulas.transformer(float64(params), SOURCE, TARGET), "the logits of the whole model")
 
@@ -74,7 +62,7 @@ def one_token_at_a_time():
       steps.append(model.logits(hidden))
     return jnp.stack(steps)
 
-  params = random_like(shapes(SHALLOW))
+  params = random_params(SHALLOW)
   found = compiled(Transformer(SHALLOW), method=logits)(params, np.array([*SOURCE, PAD, PAD]))
   expected = np.array([formulas.transformer(float64(params), SOURCE, tokens) for tokens in outputs]).swapaxes(0, 1)
   require_close(found[:3], expected[:3], "logits of three outputs side by side, token by token")
@@ -145,7 +133,7 @@ def residual_and_normalisation():
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def one_width():
-  tree = shapes(ModelConfig())
+  tree = plan.parameter_shapes(ModelConfig())
   layers = [layer for side in ("encoder", "decoder") for layer in tree[side].values()]
   outputs = [part["output"]["kernel"] for layer in layers for name, part in layer.items() if name.endswith("attention")]
   outputs += [layer["feed_forward"]["outer"]["kernel"] for layer in layers] + [tree["target_embedding"]["table"]]
@@ -204,7 +192,7 @@ def initial_values():
 )
 def precision():
   require_equal(ModelConfig().dtype, Dtype.FLOAT32, "the type of products by default")
-  config, params = dataclasses.replace(SHALLOW, dtype=Dtype.BFLOAT16), random_like(shapes(SHALLOW))
+  config, params = dataclasses.replace(SHALLOW, dtype=Dtype.BFLOAT16), random_params(SHALLOW)
   found = row_logits(config, params)(row((SOURCE, TARGET)))[: len(TARGET)]
   require_equal(found.dtype, jnp.float32, "the type of logits with products in bfloat16")
   exact = formulas.transformer(float64(params), SOURCE, TARGET)
@@ -255,7 +243,7 @@ def equation_2():
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def inner_width():
-  tree = shapes(ModelConfig())
+  tree = plan.parameter_shapes(ModelConfig())
   kernels = [
     layer["feed_forward"]["inner"]["kernel"].shape for s in ("encoder", "decoder") for layer in tree[s].values()
   ]

@@ -3,26 +3,13 @@
 import jax.numpy as jnp
 import numpy as np
 
+from transformer_jax.analysis import plan
 from transformer_jax.model import attention, masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import (
-  SHALLOW,
-  SOURCE,
-  TARGET,
-  TINY,
-  changed,
-  compiled,
-  differ,
-  float64,
-  normal,
-  parameters,
-  random_like,
-  row,
-  row_logits,
-  shapes,
-)
+from transformer_jax.paper.examples import compiled, differ, float64, normal, parameters, random_params, row_logits
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
+from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET, TINY, changed, row
 
 STATEMENTS = Statements()
 
@@ -83,7 +70,7 @@ def multi_head():
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def heads():
-  layer = shapes(ModelConfig(num_layers=1))["encoder"]["layers_0"]["attention"]
+  layer = plan.parameter_shapes(ModelConfig(num_layers=1))["encoder"]["layers_0"]["attention"]
   found = {name: part["kernel"].shape for name, part in layer.items()}
   projection = (512, 8, 64)
   expected = {"query": projection, "key": projection, "value": projection, "output": (8, 64, 512)}
@@ -97,7 +84,7 @@ def heads():
   test="tests/model/test_transformer.py::test_a_source_token_changes_no_logit_of_another_segment",
 )
 def encoder_decoder_attention():
-  logits_of = row_logits(SHALLOW, random_like(shapes(SHALLOW)))
+  logits_of = row_logits(SHALLOW, random_params(SHALLOW))
   before = logits_of(row((SOURCE, TARGET)))[: len(TARGET)]
   for position in range(len(SOURCE)):
     after = logits_of(row((changed(SOURCE, position), TARGET)))[: len(TARGET)]
@@ -138,7 +125,7 @@ def encoder_self_attention():
   ),
 )
 def causal():
-  logits_of = row_logits(SHALLOW, random_like(shapes(SHALLOW)))
+  logits_of = row_logits(SHALLOW, random_params(SHALLOW))
   before = logits_of(row((SOURCE, TARGET)))[: len(TARGET)]
   for position in range(len(TARGET)):
     after = logits_of(row((SOURCE, changed(TARGET, position))))[: len(TARGET)]

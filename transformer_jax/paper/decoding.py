@@ -19,8 +19,9 @@ from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import report, scores
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import SHALLOW, SOURCE, TARGET, float64, random_like, shapes
+from transformer_jax.paper.examples import float64, random_params
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
+from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET
 from transformer_jax.runs import averaging
 
 STATEMENTS = Statements()
@@ -108,7 +109,7 @@ class _Numbers:
 )
 def search_with_the_model():
   config = Config(model=SHALLOW, decode=DecodeConfig(extra_length=7, max_source_length=8))
-  params = random_like(shapes(SHALLOW))
+  params = random_params(SHALLOW)
   # Tokens become less alike, and the end so probable that one output is short and others are as long as may be.
   end = params["target_embedding"]["table"][EOS]
   norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
@@ -169,18 +170,21 @@ def length_penalty():
   ),
 )
 def longest_output():
-  decode = DecodeConfig()
-  params = random_like(shapes(SHALLOW))
-  # The decoder's output is the same vector everywhere, for which the end is the least probable token.
+  lengths = lengths_without_end(DecodeConfig(), [[7, 5, 9, 8, EOS], [11, EOS, PAD, PAD, PAD]])
+  require_equal(lengths, [5 + 50, 2 + 50], "lengths of outputs that do not end by themselves")
+
+
+def lengths_without_end(decode: DecodeConfig, sources: list[list[int]]) -> list[int]:
+  """The lengths of the outputs of a model for which the end is the least probable token after any others."""
+  params = random_params(SHALLOW)
   table = params["target_embedding"]["table"]
   table[EOS] *= 5
   norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
-  norm["scale"][:], norm["bias"][:] = 0, -table[EOS]
+  norm["scale"][:], norm["bias"][:] = 0, -table[EOS]  # the decoder's output is the same vector everywhere
   options = SearchOptions(decode.beam_size, decode.penalty, decode.length_penalty)
-  sources = jnp.array([[7, 5, 9, 8, EOS], [11, EOS, PAD, PAD, PAD]])
-  search = functools.partial(batch.search, Transformer(SHALLOW), options, slots=2, extra_length=decode.extra_length)
-  found = jax.jit(search)(params, sources)
-  require_equal(found.lengths[:, 0].tolist(), [5 + 50, 2 + 50], "lengths of outputs that do not end by themselves")
+  search = functools.partial(batch.search, slots=len(sources), extra_length=decode.extra_length)
+  found = jax.jit(functools.partial(search, Transformer(SHALLOW), options))(params, jnp.array(sources))
+  return found.lengths[:, 0].tolist()
 
 
 @STATEMENTS.add(

@@ -7,23 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from transformer_jax.analysis import plan
 from transformer_jax.model import embedding, positional_encoding
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import (
-  SHALLOW,
-  SOURCE,
-  TINY,
-  compiled,
-  differ,
-  float64,
-  normal,
-  parameters,
-  random_like,
-  shapes,
-)
+from transformer_jax.paper.examples import compiled, differ, float64, normal, parameters, random_params
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
+from transformer_jax.paper.tiny import SHALLOW, SOURCE, TINY
 
 STATEMENTS = Statements()
 
@@ -35,10 +26,10 @@ STATEMENTS = Statements()
   test="tests/model/test_transformer.py::test_tables_are_shared_as_asked",
 )
 def one_table():
-  tree = shapes(ModelConfig())
+  tree = plan.parameter_shapes(ModelConfig())
   tables = [leaf.shape for leaf in jax.tree.leaves(tree) if 37_000 in leaf.shape]
   require_equal(tables, [(37_000, 512)], "parameters with an axis of the vocabulary")
-  params = random_like(shapes(TINY))
+  params = random_params(TINY)
   hidden = normal(1, 13, TINY.d_model)
   expected = float64(hidden) @ float64(params["target_embedding"]["table"]).T
   require_close(compiled(Transformer(TINY), method="logits")(params, hidden), expected, "the logits")
@@ -67,7 +58,7 @@ def embeddings_are_scaled():
   test="tests/model/test_transformer.py::test_logits",
 )
 def only_positions_know_the_order():
-  params, mask = random_like(shapes(SHALLOW)), np.ones((7, 7), bool)
+  params, mask = random_params(SHALLOW), np.ones((7, 7), bool)
   encoder = compiled(Transformer(SHALLOW), method="encode")
   tokens, order = np.array(SOURCE), np.array([3, 6, 0, 5, 1, 4, 2])
 

@@ -1,28 +1,19 @@
-"""What the checks run the code on: a tiny model, random parameters, sentences."""
+"""How the checks run the code: random parameters, compiled functions, the logits of a row."""
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import flax.linen as nn
 import jax
 import numpy as np
 
 from transformer_jax.analysis import plan
-from transformer_jax.data import packing
-from transformer_jax.data.tokenizer import EOS
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.model.params import Params
+from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime.values import PyTree
 from transformer_jax.tasks import translation
-
-# All axes differ, so that none can stand for another.
-TINY = ModelConfig(vocab_size=31, num_layers=2, d_model=22, d_ff=29, num_heads=3, d_k=5, d_v=7, dropout=0.0)
-SHALLOW = dataclasses.replace(TINY, num_layers=1)
-ROW_LENGTH = 19
-
-SOURCE = [7, 11, 5, 23, 29, 13, EOS]
-TARGET = [17, 9, 9, 28, 6, 21, 12, 8, EOS]
 
 
 def normal(seed: int, *shape: int) -> np.ndarray:
@@ -35,17 +26,17 @@ def random_like(shapes: Params) -> Params:
   return jax.tree.map(lambda leaf: 0.3 * generator.standard_normal(leaf.shape).astype(np.float32), shapes)
 
 
-def parameters(module: nn.Module, *inputs: PyTree, **options: PyTree) -> Params:
+def random_params(config: ModelConfig) -> Any:
+  """Random parameters of the whole model."""
+  return random_like(plan.parameter_shapes(config))
+
+
+def parameters(module: nn.Module, *inputs: Any, **options: Any) -> Any:
   """Random parameters of a module."""
   return random_like(jax.eval_shape(lambda: module.init(jax.random.key(0), *inputs, **options))["params"])
 
 
-def shapes(config: ModelConfig) -> Params:
-  """The whole model's parameters, as shapes."""
-  return plan.parameter_shapes(config)
-
-
-def float64(tree: PyTree) -> PyTree:
+def float64(tree: Any) -> Any:
   return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
 
 
@@ -59,10 +50,19 @@ def compiled(module: nn.Module, **options: PyTree) -> Callable[..., PyTree]:
   return lambda *arrays: jax.device_get(of_arrays(*arrays))
 
 
-def row(*pairs: tuple[list[int], list[int]]) -> np.ndarray:
-  """Sentence pairs packed into one row, as in training: `[4, ROW_LENGTH]`."""
-  ((packed,),) = packing.pack(pairs, ROW_LENGTH)
-  return packed
+@contextmanager
+def watched_dropouts() -> Iterator[list[tuple[tuple[str, ...], jax.Array, jax.Array]]]:
+  """A list, which in the body gets the path of each dropout that is on, its input and its output."""
+  seen: list[tuple[tuple[str, ...], jax.Array, jax.Array]] = []
+
+  def recorder(call: Any, args: Any, kwargs: Any, context: nn.module.InterceptorContext) -> Any:
+    result = call(*args, **kwargs)
+    if isinstance(context.module, Dropout) and context.module.rate and not kwargs["deterministic"]:
+      seen.append((context.module.path, args[0], result))
+    return result
+
+  with nn.intercept_methods(recorder):
+    yield seen
 
 
 def row_logits(config: ModelConfig, params: Params) -> Callable[[np.ndarray], np.ndarray]:
@@ -74,11 +74,6 @@ def row_logits(config: ModelConfig, params: Params) -> Callable[[np.ndarray], np
 
   of_row = jax.jit(logits)
   return lambda row: np.asarray(of_row(params, row))
-
-
-def changed(tokens: list[int], position: int) -> list[int]:
-  """The same sentence with another token at one position."""
-  return [*tokens[:position], tokens[position] + 1, *tokens[position + 1 :]]
 
 
 def differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -1,20 +1,15 @@
 """§6.3, English constituency parsing, and Table 4."""
 
-import functools
+from typing import Any
 
-import jax
-import jax.numpy as jnp
-
-from transformer_jax.config import DecodeConfig, TrainConfig
+from transformer_jax.analysis import plan
+from transformer_jax.config import Config, DecodeConfig, TrainConfig
 from transformer_jax.data import grammar, trees
 from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.data.trees import Outcome
-from transformer_jax.decoding import batch
-from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.evaluation import parseval
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.model.transformer import Transformer
-from transformer_jax.paper.examples import SHALLOW, random_like, shapes
+from transformer_jax.paper.decoding import lengths_without_end
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
 from transformer_jax.paper.table4 import PARSERS, SETTINGS
 
@@ -84,7 +79,7 @@ def parser():
     require_equal(found, expected, f"the model of {name}")
     # V d + N (3 * 4 d^2 + 2 * (2 d d_ff + d_ff + d) + 10 d)
     count = vocabulary * 1024 + 4 * (12 * 1024**2 + 2 * (2 * 1024 * 2048 + 2048 + 1024) + 10 * 1024)
-    require_equal(sum(leaf.size for leaf in jax.tree.leaves(shapes(model))), count, f"parameters of {name}")
+    require_equal(plan.parameters(Config(model=model))["total"], count, f"parameters of {name}")
   require_equal((TrainConfig().steps, TrainConfig().warmup_steps), (100_000, 4000), "the updates and the warmup")
 
 
@@ -133,20 +128,12 @@ def parser_data():
   test="tests/paper/test_table4.py::test_the_configs_differ_from_base_by_what_the_paper_says",
 )
 def parser_search():
-  params = random_like(shapes(SHALLOW))
-  # The decoder's output is the same vector everywhere, for which the end is the least probable token.
-  table = params["target_embedding"]["table"]
-  table[EOS] *= 5
-  norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
-  norm["scale"][:], norm["bias"][:] = 0, -table[EOS]
   found = {name: DecodeConfig(**setting.decode) for name, setting in SETTINGS.items()}
   require_equal(found["wsj"], found["semi-supervised"], "the search of both")
   decode = found["wsj"]
   require_equal((decode.beam_size, decode.length_penalty), (21, 0.3), "the beam size and alpha")
-  options = SearchOptions(decode.beam_size, decode.penalty, decode.length_penalty)
-  search = functools.partial(batch.search, Transformer(SHALLOW), options, slots=1, extra_length=decode.extra_length)
-  outputs = jax.jit(search)(params, jnp.array([[7, 5, 9, EOS, PAD]]))
-  require_equal(outputs.lengths[:, 0].tolist(), [4 + 300], "the length of an output that does not end by itself")
+  lengths = lengths_without_end(decode, [[7, 5, 9, EOS, PAD]])
+  require_equal(lengths, [4 + 300], "the length of an output that does not end by itself")
 
 
 @STATEMENTS.add(

@@ -3,14 +3,14 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from transformer_jax.analysis import plan
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import float64, normal, shapes
+from transformer_jax.paper.examples import float64, normal
 from transformer_jax.paper.statement import Deviation, Statements, require_close, require_equal
 from transformer_jax.paper.table3 import ROWS
 from transformer_jax.runtime.values import JsonObject
@@ -74,12 +74,11 @@ def _require_rows(letter: str, number: int) -> None:
   require_equal(len(names), number, f"rows {letter}")
   for name in names:
     row = ROWS[name]
-    model = ModelConfig(**row.model)
-    found = values(Config(model=model, train=TrainConfig(**row.train)))
+    config = Config(model=ModelConfig(**row.model), train=TrainConfig(**row.train))
+    found = values(config)
     for column, expected in TABLE_3[name].items():
       require_equal(found[column], expected, f"{column} of row {name}")
-    count = sum(leaf.size for leaf in jax.tree.leaves(shapes(model)))
-    require_equal(count, _count(**TABLE_3[name]), f"parameters of row {name}")
+    require_equal(plan.parameters(config)["total"], _count(**TABLE_3[name]), f"parameters of row {name}")
 
 
 def _count(

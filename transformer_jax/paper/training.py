@@ -4,13 +4,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from flax.linen.module import InterceptorContext
 
+from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import packing, pipeline
 from transformer_jax.data.packing_report import PackingReport
@@ -20,20 +20,9 @@ from transformer_jax.model.params import Params
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import (
-  SHALLOW,
-  SOURCE,
-  TARGET,
-  float64,
-  normal,
-  parameters,
-  random_like,
-  row,
-  row_logits,
-  shapes,
-)
+from transformer_jax.paper.examples import float64, normal, parameters, random_params, row_logits, watched_dropouts
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
-from transformer_jax.runtime.values import PyTree
+from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET, row
 from transformer_jax.training import loss, optimizer
 
 STATEMENTS = Statements()
@@ -93,7 +82,7 @@ def batch_size():
 )
 def packed_pairs_are_alone():
   pairs = [(SOURCE, TARGET), (TARGET[2:], SOURCE[3:]), ([5, 3], [9, 7, 3])]
-  params = random_like(shapes(SHALLOW))
+  params = random_params(SHALLOW)
   packed, start = row_logits(SHALLOW, params)(row(*pairs)), 0
   for number, (source, target) in enumerate(sorted(pairs, key=lambda pair: -max(map(len, pair))), 1):
     alone = formulas.transformer(float64(params), source, target)
@@ -167,13 +156,6 @@ def warmup():
 
 def _active_dropouts(config: ModelConfig) -> list[tuple[str, ...]]:
   """The modules, by path, that drop something while training."""
-  active = []
-
-  def recorder(call: Callable[..., PyTree], args: PyTree, kwargs: PyTree, context: InterceptorContext) -> PyTree:
-    if isinstance(context.module, dropout.Dropout) and context.module.rate and not kwargs["deterministic"]:
-      active.append(context.module.path)
-    return call(*args, **kwargs)
-
   n = jnp.arange(5)
   mask = jnp.ones((5, 5), bool)
   key = jax.random.key(0, impl="threefry2x32")
@@ -182,9 +164,9 @@ def _active_dropouts(config: ModelConfig) -> list[tuple[str, ...]]:
     rngs = {"dropout": key}
     return Transformer(config).apply({"params": params}, n, n, n, n, mask, mask, mask, deterministic=False, rngs=rngs)
 
-  with nn.intercept_methods(recorder):
-    jax.eval_shape(train, shapes(config))
-  return active
+  with watched_dropouts() as seen:
+    jax.eval_shape(train, plan.parameter_shapes(config))
+  return [path for path, _, _ in seen]
 
 
 def _require_dropouts(of_embeddings: bool, expected: list[tuple[str, ...]]) -> None:
@@ -243,18 +225,10 @@ def dropout_comes_before_the_residual():
   params = parameters(module, x, f, deterministic=True)
 
   @jax.jit
-  def train(params: Params) -> PyTree:
-    seen = []
-
-    def recorder(call: Callable[..., PyTree], args: PyTree, kwargs: PyTree, context: InterceptorContext) -> PyTree:
-      result = call(*args, **kwargs)
-      if isinstance(context.module, dropout.Dropout):
-        seen.append((args[0], result))
-      return result
-
+  def train(params: Any) -> Any:
     rngs = {"dropout": jax.random.key(0, impl="threefry2x32")}
-    with nn.intercept_methods(recorder):
-      return module.apply({"params": params}, x, f, deterministic=False, rngs=rngs), seen
+    with watched_dropouts() as seen:
+      return module.apply({"params": params}, x, f, deterministic=False, rngs=rngs), [each[1:] for each in seen]
 
   found, ((before, after),) = jax.device_get(train(params))
   require_close(before, y, "what something is dropped from, against the sub-layer's output")

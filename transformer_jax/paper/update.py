@@ -4,7 +4,6 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,24 +11,13 @@ from flax.linen.module import InterceptorContext
 
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.model import dropout
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import (
-  ROW_LENGTH,
-  SHALLOW,
-  SOURCE,
-  TARGET,
-  TINY,
-  float64,
-  random_like,
-  row,
-  row_logits,
-  shapes,
-)
+from transformer_jax.paper.examples import float64, random_params, row_logits, watched_dropouts
 from transformer_jax.paper.statement import Statements, require, require_close, require_equal
+from transformer_jax.paper.tiny import ROW_LENGTH, SHALLOW, SOURCE, TARGET, TINY, row
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.values import PyTree
 from transformer_jax.tasks import translation
@@ -75,7 +63,7 @@ def _slope(params: Params, number: int, direction: np.ndarray) -> float:
   test="tests/training/test_step.py::test_devices_and_accumulation_change_nothing",
 )
 def one_update():
-  config, params = _config(SHALLOW, rows=4, accumulation=2), random_like(shapes(SHALLOW))
+  config, params = _config(SHALLOW, rows=4, accumulation=2), random_params(SHALLOW)
   # Two devices of two micro-batches, without needing two devices; each row is mostly padding.
   update = jax.jit(devices.op_by_op(functools.partial(step.train_step, config, translation.TASK)))
   batch = Batch(np.stack([row(pair) for pair in _PAIRS]).reshape(2, 2, 4, -1), np.arange(4).reshape(2, 2))
@@ -109,21 +97,13 @@ def one_update():
   test="tests/model/test_transformer.py::test_dropout_is_where_the_paper_says_and_different_everywhere",
 )
 def dropouts_differ():
-  model, params = Transformer(dataclasses.replace(TINY, dropout=_RATE)), random_like(shapes(TINY))
+  model, params = Transformer(dataclasses.replace(TINY, dropout=_RATE)), random_params(TINY)
 
   @jax.jit
-  def train(params: Params, row: jax.Array) -> PyTree:
-    kept = []
-
-    def recorder(call: Callable[..., PyTree], args: PyTree, kwargs: PyTree, context: InterceptorContext) -> PyTree:
-      result = call(*args, **kwargs)
-      if isinstance(context.module, dropout.Dropout) and context.module.rate:
-        kept.append(result != 0)
-      return result
-
-    with nn.intercept_methods(recorder):
+  def train(params: Any, row: jax.Array) -> Any:
+    with watched_dropouts() as seen:
       hidden = translation.decoder_output(model, params, row, jax.random.key(0, impl="threefry2x32"))
-    return model.apply({"params": params}, hidden, method="logits"), kept
+    return model.apply({"params": params}, hidden, method="logits"), [after != 0 for _, _, after in seen]
 
   logits, kept = jax.device_get(train(params, row((SOURCE, TARGET))))
   require_equal(len(kept), 2 + 2 * 2 + 2 * 3, "dropouts of two layers on either side")
@@ -145,7 +125,7 @@ def dropouts_differ():
   test="tests/training/test_step.py::test_dropout_is_keyed_by_a_row_s_place_in_the_whole_batch",
 )
 def dropout_in_training():
-  model, params = dataclasses.replace(SHALLOW, dropout=_RATE), random_like(shapes(SHALLOW))
+  model, params = dataclasses.replace(SHALLOW, dropout=_RATE), random_params(SHALLOW)
   config = _config(model, rows=2)
   rows = np.stack([row((SOURCE, TARGET))] * 2)
 

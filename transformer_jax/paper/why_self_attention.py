@@ -5,19 +5,10 @@ import dataclasses
 import numpy as np
 
 from transformer_jax.analysis import operations
-from transformer_jax.paper.examples import (
-  SHALLOW,
-  SOURCE,
-  TARGET,
-  changed,
-  differ,
-  random_like,
-  row,
-  row_logits,
-  shapes,
-)
+from transformer_jax.paper.examples import differ, random_params, row_logits
 from transformer_jax.paper.statement import Deviation, Statements, require, require_equal
 from transformer_jax.paper.table1 import table
+from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET, changed, row
 
 STATEMENTS = Statements()
 
@@ -96,7 +87,7 @@ def path_lengths():
 )
 def restricted_attention():
   config = dataclasses.replace(SHALLOW, attention_window=2)
-  logits_of = row_logits(config, random_like(shapes(config)))
+  logits_of = row_logits(config, random_params(config))
   before = logits_of(row((SOURCE, TARGET)))[: len(TARGET)]
   for position in range(len(TARGET)):
     after = logits_of(row((SOURCE, changed(TARGET, position))))[: len(TARGET)]

@@ -4,7 +4,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 import jax
 import numpy as np
@@ -57,9 +57,8 @@ def average(
   _make_new(target)
   steps, params = _mean_of_last(run, last, minutes, step)
   files.write_params(target, steps[0], params)
-  now = datetime.now(UTC).isoformat(timespec="seconds")
-  averaged = {"run": str(run.path), "steps": steps}
-  run_folder.begin_run(target, run.config, tokenizer, [*history, {"time": now, "averaged": averaged}])
+  averaged = run_folder.entry(averaged={"run": str(run.path), "steps": steps})
+  run_folder.begin_run(target, run.config, tokenizer, [*history, averaged])
   return steps
 
 

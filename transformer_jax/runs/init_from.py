@@ -1,7 +1,6 @@
 """What a new run takes from the one in `config.train.init_from`: the model's sizes, vocabulary and parameters."""
 
 import dataclasses
-import json
 import os
 from collections.abc import Container
 
@@ -16,7 +15,6 @@ from transformer_jax.model.params import Params
 from transformer_jax.runs import resume
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
-from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
 from transformer_jax.training.task import task_of
@@ -50,16 +48,15 @@ def config_to_train_with(
   Raises:
     InputError: one of the folders is damaged or no run, or the sizes do not fit those that were given.
   """
-  content = b""
-  with hosts.collective_errors():
-    if devices.is_main_host() and config.train.init_from:
-      run = resume.begun(workdir, accept_edits=accept_edits) or open_other(config, accept_edits=accept_edits)
-      assert run is not None
-      content = serialization.to_json(run.config).encode()
-  content = hosts.bytes_from_main(content)
+
+  def find() -> Run | None:
+    if not config.train.init_from:
+      return None
+    return resume.begun(workdir, accept_edits=accept_edits) or open_other(config, accept_edits=accept_edits)
+
+  other = resume.config_from_main(find)
   # A host that was given another config keeps its own: training compares them.
-  other = serialization.from_dict(json.loads(content)) if content and config.train.init_from else None
-  return config if other is None else config_from(other, config, given)
+  return config_from(other, config, given) if other and config.train.init_from else config
 
 
 def config_from(other: Config, config: Config, given: Container[str] = ()) -> Config:

@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Callable
+from typing import Any
 
 from etils import epath
 
@@ -87,12 +89,20 @@ def config_of_run(workdir: str | os.PathLike, *, accept_edits: bool = False) -> 
   Raises:
     InputError: the folder's files are damaged, or it has links to other places.
   """
+
+  def find() -> Run | None:
+    folder = run_folder.folder_of(workdir)
+    return open_run(folder, accept_edits=accept_edits) if (folder / run_folder.CONFIG).exists() else None
+
+  return config_from_main(find)
+
+
+def config_from_main(find: Callable[[], Run | None]) -> Config | None:
+  """The config of the run that the main host finds; every host calls it, and ends if the main host raises an error."""
   content = b""
   with hosts.collective_errors():
-    if devices.is_main_host():
-      folder = run_folder.folder_of(workdir)
-      if (folder / run_folder.CONFIG).exists():
-        content = serialization.to_json(open_run(folder, accept_edits=accept_edits).config).encode()
+    if devices.is_main_host() and (run := find()):
+      content = serialization.to_json(run.config).encode()
   content = hosts.bytes_from_main(content)
   return serialization.from_dict(json.loads(content)) if content else None
 

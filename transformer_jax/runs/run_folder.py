@@ -13,6 +13,8 @@ import json
 import os
 import re
 import uuid
+from datetime import UTC, datetime
+from typing import Any
 
 from etils import epath
 
@@ -43,7 +45,17 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
     raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
 
 
-def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[JsonObject]) -> None:
+def now() -> str:
+  """The present time, as entries of the provenance and lines of a log have it."""
+  return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def entry(**values: Any) -> dict[str, Any]:
+  """An entry of the provenance with the present time."""
+  return {"time": now(), **values}
+
+
+def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
   """Writes the tokenizer, the provenance and, last, the config, which makes the folder a run folder."""
   if devices.is_main_host():
     remove_left_behind(workdir)

@@ -60,7 +60,8 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
     InputError: the platform does not tell enough.
     RunError: the other hosts could not be reached.
   """
-  if hosts == 1 or (hosts is None and not _platform_may_tell()):
+  may_tell = _launched() or find_spec("libtpu") is not None  # a machine with a TPU knows its slice
+  if hosts == 1 or (hosts is None and not may_tell):
     return
   global _last_words
   if coordinator and host == 0:
@@ -120,10 +121,6 @@ def _launched() -> bool:
   # Without SLURM_STEP_NODELIST this is the script of `sbatch` itself, which is one process.
   under_srun = "SLURM_NTASKS" in several and "SLURM_STEP_NODELIST" in os.environ
   return under_srun or "OMPI_COMM_WORLD_SIZE" in several or "JOB_COMPLETION_INDEX" in os.environ
-
-
-def _platform_may_tell() -> bool:
-  return _launched() or find_spec("libtpu") is not None  # a machine with a TPU knows its slice
 
 
 def count() -> int:

@@ -1,12 +1,27 @@
-"""Extensions of this package by other installed packages, through entry points.
+"""Extensions of this package by other installed packages, through entry points; and libraries that may be missing.
 
 A name in a config or a run folder may come from an untrusted source. It can only choose among the entry points of
 installed packages; no other module is imported.
 """
 
-from importlib import metadata
+from importlib import import_module, metadata
+from typing import Any
 
 from transformer_jax.runtime.errors import InputError, first_line
+
+
+def library(name: str, message: str) -> Any:
+  """A library of an extra, such as `transformer_jax[pictures]`.
+
+  Raises:
+    InputError: it is not installed; this is the message.
+  """
+  try:
+    return import_module(name)
+  except ModuleNotFoundError as error:
+    if error.name != name:
+      raise
+    raise InputError(message) from error
 
 
 def names(group: str) -> list[str]:

@@ -8,10 +8,9 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS, learn_tokenizer, packed_rows
 from transformer_jax.data.segments import decoder_input, segment_positions
+from transformer_jax.decoding.batch import start_token
 from transformer_jax.model import masking
-from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
-from transformer_jax.model.special_tokens import BOS
 from transformer_jax.tasks.evaluator import LossValidation
 from transformer_jax.tasks.token_prediction import Prediction, apply, batch_sums_by
 from transformer_jax.training.task import Task
@@ -28,13 +27,7 @@ def output(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | No
   tokens, segments = row.astype(jnp.int32)
   positions = segment_positions(segments)
   mask = masking.combine(masking.causal_mask(len(tokens)), masking.segment_mask(segments, segments))
-  return apply(model, params, key, decoder_input(tokens, positions, _start(model)), positions, mask)
-
-
-def _start(model: nn.Module) -> int:
-  """The token in front of each text."""
-  config = getattr(model, "config", None)  # a family of another package may have none
-  return config.start_token if isinstance(config, AnyModelConfig) else BOS
+  return apply(model, params, key, decoder_input(tokens, positions, start_token(model)), positions, mask)
 
 
 def predict(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> Prediction:

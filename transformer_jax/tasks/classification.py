@@ -11,7 +11,6 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-from etils import epath
 
 from transformer_jax import registry
 from transformer_jax.config import Config
@@ -45,7 +44,7 @@ def labelled(path: str, classes: list[str]) -> Iterator[tuple[int, str]]:
     InputError: a line has no tab or a label that is not in `classes`.
   """
   numbers = {name: number for number, name in enumerate(classes)}
-  for number, line in enumerate(lines_of(epath.Path(path).expanduser()), 1):
+  for number, line in enumerate(lines_of(path), 1):
     label, tab, sentence = line.partition("\t")
     if not tab:
       raise InputError(f"{path}, line {number}: no tab; each line must be LABEL<TAB>SENTENCE")
@@ -71,9 +70,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     InputError: the file has no sentences or a malformed line, or the cache cannot be written.
   """
   data, classes, path = config.data, _classes(config), _file(config, which)
-  content = fingerprint.of_values(
-    _FORMAT, digest(epath.Path(path).expanduser()), classes, tokenizer.fingerprint(), data.row_length
-  )
+  content = fingerprint.of_values(_FORMAT, digest(path), classes, tokenizer.fingerprint(), data.row_length)
   report, dtype = PackingReport(), pipeline.row_type(tokenizer.vocab_size)
   shortened = "sentences longer than their row, of which it holds only the beginning"
 

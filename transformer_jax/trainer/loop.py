@@ -7,9 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
-from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 from etils import epath
@@ -19,7 +17,7 @@ from transformer_jax.data import tokenizers
 from transformer_jax.data.epochs import EpochBatches
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows, cache_of
-from transformer_jax.data.text import require_readable
+from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import WordVectors, read_vectors
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
@@ -90,7 +88,7 @@ def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, Word
   """The vocabulary of a new run, and the vectors of `config.train.embeddings`; None if that is empty."""
   file = config.train.embeddings
   if file:  # a vocabulary may take long to learn
-    require_readable(epath.Path(file).expanduser())
+    existing(file)
   other = init_from.open_other(config, accept_edits=accept_edits)
   tokenizer = init_from.tokenizer_to_begin_with(config, other)
   if not file:
@@ -213,7 +211,7 @@ class Trainer:
   def _write_log(self, text: str) -> None:
     if devices.is_main_host():
       with writing(self._workdir / LOG):
-        append(self._workdir / LOG, f"{_now()} step {int(self._state.step)}: {text}\n")
+        append(self._workdir / LOG, f"{run_folder.now()} step {int(self._state.step)}: {text}\n")
 
   def _report(self) -> None:
     """Reports the model's folder and its scores on the test text, or those of the last validation without one."""
@@ -357,14 +355,9 @@ def _signals() -> Iterator[list[signal.Signals]]:
 
 def _provenance(packed: PackedRows) -> JsonObject:
   """The provenance of this start of the run: what it depends on besides the config."""
-  return {
-    "time": _now(),
-    "data": packed.fingerprint,
-    "packing": dataclasses.asdict(packed.report),
-    "machine": devices.describe() | {"cores": cores()},
-    "versions": checks.package_versions(),
-  }
-
-
-def _now() -> str:
-  return datetime.now(UTC).isoformat(timespec="seconds")
+  return run_folder.entry(
+    data=packed.fingerprint,
+    packing=dataclasses.asdict(packed.report),
+    machine=devices.describe() | {"cores": cores()},
+    versions=checks.package_versions(),
+  )

@@ -31,7 +31,7 @@ def short_path(workdir: epath.Path) -> str:
 
 def next_command(config: Config, workdir: epath.Path) -> str:
   """The command to use the model of a finished run with."""
-  command = registry.family(registry.name_of(config.model)).command
+  command = registry.command_of(config.model)
   template = _NEXT.get(command, command)
   if command == "translate" and (example := example_of(config.data)):
     template = f'echo "{example}" | transformer-jax translate --workdir {{}}'

@@ -156,11 +156,8 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
     "learning_rate": jnp.asarray(learning_rate(config)(updates_made(state.optimizer))),
   }
   updated = TrainState(step, params, optimizer_state, average)
-  return _where(finite, updated, TrainState(step, state.params, state.optimizer, state.average)), metrics
-
-
-def _where(condition: jax.Array, a: TrainState, b: TrainState) -> TrainState:
-  return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+  unchanged = TrainState(step, state.params, state.optimizer, state.average)
+  return jax.tree.map(functools.partial(jnp.where, finite), updated, unchanged), metrics
 
 
 def eval_step(config: Config, task: Task, params: Params, batch: Batch[jax.Array]) -> Sums:
