@@ -151,7 +151,7 @@ def _pair(kind: str, source: str, translation: str) -> tuple[tuple[str, str], bo
   return (source, " ".join(translation.split()[::-1]) if reverse else translation), not source.strip()
 
 
-def _as_many(name: str, lists: Sequence[Any], n_best: str) -> list[str]:
+def _as_many(name: str, lists: Sequence[object], n_best: str) -> list[str]:
   """The lines of a file, which must have one for each sentence of the list."""
   from transformer_jax.data.text import lines_of
 

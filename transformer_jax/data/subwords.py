@@ -18,6 +18,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import plugins, untrusted
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text
+from transformer_jax.runtime.values import Json
 
 FILE = "tokenizer.json"
 _CONTINUES = "##"  # in front of a piece of WordPiece that continues a word

@@ -128,8 +128,8 @@ class Tokenizer:
       InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
     """
     model = io.BytesIO()
-    pieces = [text.replace(" ", SPACE) for text in whole]
-    whole_pieces: dict[str, Any] = {"user_defined_symbols": pieces} if pieces else {}
+    pieces = [text.replace(" ", SPACE) for text in symbols]
+    defined: dict[str, Any] = {"user_defined_symbols": pieces} if pieces else {}
     try:
       sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(" " + part for text in _spread(sentences, most, most_bytes) for part in _learnable(text)),

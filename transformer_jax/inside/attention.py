@@ -4,7 +4,7 @@ import html
 import io
 import json
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from transformer_jax.language.config import BERTConfig
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.steps import Step
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.values import Json, JsonObject
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.tasks.encoder_attention import encoder_attention
 
 _DIGITS = 6  # of a weight in JSON

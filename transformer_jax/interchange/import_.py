@@ -45,7 +45,7 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
     run_folder.begin_run(epath.Path(made), found.config, found.tokenizer, [run_folder.entry(imported=imported)])
 
 
-def _tree(found: Imported) -> Any:
+def _tree(found: Imported) -> Params:
   abstract = abstract_params(found.config, task_of(found.config.model))
   expected = {name: leaf.shape for name, leaf in by_name(abstract).items()}
   assert {name: array.shape for name, array in found.arrays.items()} == expected

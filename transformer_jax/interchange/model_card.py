@@ -79,7 +79,7 @@ def _origin(run: Run, model: Model) -> str:
   return f"Trained by transformer_jax; the checkpoint of step {model.step:,}."
 
 
-def _scores(run: Run) -> dict[str, Any]:
+def _scores(run: Run) -> JsonObject:
   """The last scores on each text that is not trained on."""
   try:
     lines = run.metrics

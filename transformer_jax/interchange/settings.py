@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import Json

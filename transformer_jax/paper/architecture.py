@@ -112,7 +112,7 @@ def decoder():
 def residual_and_normalisation():
   matrix, module = normal(1, TINY.d_model, TINY.d_model), Sublayer(TINY)
 
-  def f(x: PyTree) -> jax.Array:
+  def f(x: jax.Array) -> jax.Array:
     return x @ matrix
 
   for size in (1, 1e-4):  # of small values epsilon is a large part of the variance

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import flax.linen as nn
 import jax
@@ -11,6 +10,7 @@ import numpy as np
 from transformer_jax.analysis import plan
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.params import Params
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime.values import PyTree
 from transformer_jax.tasks import translation
@@ -26,21 +26,21 @@ def random_like(shapes: Params) -> Params:
   return jax.tree.map(lambda leaf: 0.3 * generator.standard_normal(leaf.shape).astype(np.float32), shapes)
 
 
-def random_params(config: ModelConfig) -> Any:
+def random_params(config: ModelConfig) -> PyTree:
   """Random parameters of the whole model."""
   return random_like(plan.parameter_shapes(config))
 
 
-def parameters(module: nn.Module, *inputs: Any, **options: Any) -> Any:
+def parameters(module: nn.Module, *inputs: PyTree, **options: PyTree) -> PyTree:
   """Random parameters of a module."""
   return random_like(jax.eval_shape(lambda: module.init(jax.random.key(0), *inputs, **options))["params"])
 
 
-def float64(tree: Any) -> Any:
+def float64(tree: PyTree) -> PyTree:
   return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
 
 
-def compiled(module: nn.Module, **options: PyTree) -> Callable[..., PyTree]:
+def compiled(module: nn.Module, **options: PyTree) -> Callable[..., Any]:
   """The function (parameters, arrays ...) -> what the module makes of them; quicker than operation by operation."""
 
   @jax.jit
@@ -55,7 +55,7 @@ def watched_dropouts() -> Iterator[list[tuple[tuple[str, ...], jax.Array, jax.Ar
   """A list, which in the body gets the path of each dropout that is on, its input and its output."""
   seen: list[tuple[tuple[str, ...], jax.Array, jax.Array]] = []
 
-  def recorder(call: Any, args: Any, kwargs: Any, context: nn.module.InterceptorContext) -> Any:
+  def recorder(call: PyTree, args: PyTree, kwargs: PyTree, context: nn.module.InterceptorContext) -> PyTree:
     result = call(*args, **kwargs)
     if isinstance(context.module, Dropout) and context.module.rate and not kwargs["deterministic"]:
       seen.append((context.module.path, args[0], result))

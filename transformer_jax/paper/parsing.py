@@ -1,7 +1,5 @@
 """§6.3, English constituency parsing, and Table 4."""
 
-from typing import Any
-
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, DecodeConfig, TrainConfig
 from transformer_jax.data import grammar, trees

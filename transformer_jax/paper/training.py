@@ -1,14 +1,13 @@
 """§5, training: batches, the optimizer, regularization."""
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from flax.linen.module import InterceptorContext
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
@@ -160,7 +159,7 @@ def _active_dropouts(config: ModelConfig) -> list[tuple[str, ...]]:
   mask = jnp.ones((5, 5), bool)
   key = jax.random.key(0, impl="threefry2x32")
 
-  def train(params: Params) -> PyTree:
+  def train(params: Params) -> Any:
     rngs = {"dropout": key}
     return Transformer(config).apply({"params": params}, n, n, n, n, mask, mask, mask, deterministic=False, rngs=rngs)
 
@@ -219,7 +218,7 @@ def dropout_comes_before_the_residual():
   module = Sublayer(ModelConfig(d_model=22, num_heads=1, dropout=0.5))
   x, y = normal(0, 13, 22), normal(1, 13, 22)
 
-  def f(x: PyTree) -> jax.Array:
+  def f(x: Any) -> jax.Array:
     return jnp.asarray(y)
 
   params = parameters(module, x, f, deterministic=True)

@@ -2,12 +2,12 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax.linen.module import InterceptorContext
 
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.pipeline import Batch
@@ -19,7 +19,6 @@ from transformer_jax.paper.examples import float64, random_params, row_logits, w
 from transformer_jax.paper.statement import Statements, require, require_close, require_equal
 from transformer_jax.paper.tiny import ROW_LENGTH, SHALLOW, SOURCE, TARGET, TINY, row
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.values import PyTree
 from transformer_jax.tasks import translation
 from transformer_jax.training import optimizer, step
 

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable
-from typing import Any
 
 from etils import epath
 

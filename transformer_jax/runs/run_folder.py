@@ -24,7 +24,6 @@ from transformer_jax.runs import digests
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import is_text, remove_left_behind, write_new
-from transformer_jax.runtime.values import JsonObject
 
 CONFIG, PROVENANCE = "config.json", "provenance.json"
 CHECKPOINTS = "checkpoints"

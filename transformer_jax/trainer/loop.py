@@ -7,7 +7,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import NamedTuple
 
 import jax
 from etils import epath
