@@ -28,8 +28,6 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_params
 
-pytest.importorskip("flatbuffers")
-
 # Runs the program of the page on the lines of standard input, with each of the files.
 RUNNER = """\
 import json, pathlib, sys, types

@@ -21,7 +21,6 @@ from transformer_jax.interchange import expressible, model_card, vocabulary
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runs.run import Model, Run
-from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, first_line
 
 PLATFORMS = ("cpu", "cuda", "tpu")
@@ -66,13 +65,9 @@ It needs `jax`, `flatbuffers` and `sentencepiece`, and runs on {platforms}.
 
 
 def require(config: Config) -> None:
-  """Raises InputError if the model does not translate, or a library is not installed."""
+  """Raises InputError if the model does not translate."""
   if not config.model.translates:
     expressible.refuse(config, "stablehlo")
-  plugins.library(
-    "flatbuffers",
-    "the format stablehlo needs flatbuffers: pip install 'transformer_jax[stablehlo]', or choose another --to",
-  )
 
 
 def write(folder: Path, run: Run, model: Model, parameters: str) -> None:

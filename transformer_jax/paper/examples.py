@@ -40,7 +40,7 @@ def float64(tree: PyTree) -> PyTree:
   return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
 
 
-def compiled(module: nn.Module, **options: PyTree) -> Callable[..., Any]:
+def compiled(module: nn.Module, **options: PyTree) -> Callable[..., PyTree]:
   """The function (parameters, arrays ...) -> what the module makes of them; quicker than operation by operation."""
 
   @jax.jit
