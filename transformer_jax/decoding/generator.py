@@ -93,13 +93,11 @@ class Generator(Predictor):
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt)
     whole, most = self._total_length(len(tokens), max_tokens, warn), self.config.model.most_positions
     length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
-    [padded] = buckets.pad([tokens], 1, length, PAD)
-    key, size = jax.random.key(seed), (np.int32(len(tokens)), np.int32(whole))
+    [padded], size = buckets.pad([tokens], 1, length, PAD), (np.int32(len(tokens)), np.int32(whole))
+    sample = functools.partial(_sample, self._model, options, length, self._params, padded, size)
 
     def write(number: int) -> Sample:
-      found, count = jax.device_get(
-        _sample(self._model, options, length, self._params, padded, size, jax.random.fold_in(key, number))
-      )
+      found, count = jax.device_get(sample(jax.random.fold_in(jax.random.key(seed), number)))
       written = found[:count].tolist()
       text = decode_text(self._tokenizer, written)[len(prompt) :]
       return Sample(text, int(count) - len(tokens), written[-1] == options.end)

@@ -61,17 +61,21 @@ def build_report(
   return {
     "scores": _scores(translations, reference, languages, tokenize, lowercase),
     "exact_match": scores.exact_match(translations.lines, reference.lines),
-    "test_set": {
-      "direction": "-".join(languages) if languages else None,
-      "sentences": len(reference.lines),
-      "source": _described(source),
-      "reference": _described(reference),
-    },
+    "test_set": _test_set(source, reference, languages),
     "translations": _described(translations),
     "comparison": other and compare(translations, other, reference, tokenize=tokenize, lowercase=lowercase),
     "run": run,
     "versions": versions("jax", "sacrebleu", "sacremoses"),
     "seconds": None if seconds is None else round(seconds, 3),
+  }
+
+
+def _test_set(source: Text | None, reference: Text, languages: tuple[str, str] | None) -> JsonObject:
+  return {
+    "direction": "-".join(languages) if languages else None,
+    "sentences": len(reference.lines),
+    "source": _described(source),
+    "reference": _described(reference),
   }
 
 

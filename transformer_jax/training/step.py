@@ -127,8 +127,7 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
   the same on any number of devices and for any accumulation. A batch whose loss
   or gradients are not finite changes only the step number.
   """
-  _, dropout_key = jax.random.split(random_key(config))
-  step_key = jax.random.fold_in(dropout_key, state.step)
+  step_key = jax.random.fold_in(jax.random.split(random_key(config))[1], state.step)
   counts = devices.sum_over_devices(task.counts(config, batch.rows))
 
   def loss(params: Params, batch: Batch[jax.Array]) -> tuple[jax.Array, Sums]:
