@@ -1,0 +1,137 @@
+"""The preparation of a text as a pipeline of Apache Beam (extra `beam`), which spreads its parts over processes.
+
+Between the processes go the places of parts, digests if duplicates are left out, and counts; never the text. Apache
+Beam is imported only when a pipeline runs.
+"""
+
+import functools
+import importlib
+import logging
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from transformer_jax.data import preparation
+from transformer_jax.data.preparation import Made, Settings
+from transformer_jax.data.text import TextFiles
+from transformer_jax.data.text_parts import TextPart, parts_of
+from transformer_jax.runtime.errors import InputError, RunError, first_line
+
+_MODULES = "apache_beam", "apache_beam.options.pipeline_options", "apache_beam.transforms.environments"
+_RUNNER = "apache_beam.runners.portability.fn_api_runner"
+# The program of a worker on this machine. Its errors go to the runner; what Beam logs and prints besides is not shown.
+_WORKER = (
+  "import sys; sys.path[:] = {path!r}; import logging, os; logging.disable(); "
+  "from apache_beam.runners.worker import sdk_worker_main; sys.stderr = open(os.devnull, 'w'); sdk_worker_main.main([])"
+)
+# What Beam reports of an error in another process: a traceback, whose last line has the error and then the step.
+_OWN_ERROR = re.compile(r"errors\.(InputError|RunError): (.+) \[while running")
+
+
+def require_beam() -> None:
+  """Raises InputError if Apache Beam is not installed."""
+  _beam()
+
+
+def run(
+  settings: Settings, files: Sequence[TextFiles], lines: int, workers: int, runner: str = "", options: Sequence[str] = ()
+) -> None:
+  """Prepares a text; the folder has its manifest afterwards.
+
+  Args:
+    settings: the settings.
+    files: the text.
+    lines: the lines of a part.
+    workers: the number of processes on this machine.
+    runner: the name of Beam's runner for a cluster; empty means this machine.
+    options: Beam's options, such as `--region=us-central1`.
+
+  Raises:
+    InputError: the text or an option cannot be used.
+    RunError: a file cannot be written, or the pipeline failed.
+  """
+  beam, pipeline_options, environments = _beam()
+  with _explained():
+    chosen = pipeline_options.PipelineOptions([*options])
+    local = None
+    if not runner:
+      # Named by its class: the name DirectRunner may be another program, which Beam downloads.
+      program = shlex.join([sys.executable, "-P", "-c", _WORKER.format(path=sys.path)])
+      environment = environments.SubprocessSDKEnvironment.from_command_string(f"exec {program}")
+      local = importlib.import_module(_RUNNER).FnApiRunner(default_environment=environment)
+      chosen.view_as(pipeline_options.DirectOptions).direct_num_workers = workers
+      logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    pipeline = beam.Pipeline(local or runner, chosen)
+    _build(beam, pipeline, settings, files, lines)
+    pipeline.run().wait_until_finish()
+
+
+def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFiles], lines: int) -> None:
+  """Adds all steps to a pipeline."""
+  parts = (
+    pipeline
+    | "corpora" >> beam.Create([*enumerate(files)])
+    | "parts" >> beam.FlatMapTuple(functools.partial(_parts, lines))
+    | "spread" >> beam.Reshuffle()
+  )
+  if settings.duplicates:
+    repeated = (
+      parts
+      | "digests" >> beam.FlatMap(functools.partial(preparation.digests_of, settings))
+      | "equal digests" >> beam.GroupByKey()
+      | "repeated pairs" >> beam.FlatMapTuple(preparation.repeated_of)
+    )
+    places = parts | "places" >> beam.Map(lambda part: ((part.corpus, part.number), part))
+    joined = {"parts": places, "repeated": repeated} | beam.CoGroupByKey()
+    made = joined | "shards" >> beam.MapTuple(functools.partial(_make_different, settings))
+  else:
+    made = parts | "shards" >> beam.Map(functools.partial(preparation.make_shard, settings))
+  collected = made | "counts" >> beam.combiners.ToList()
+  collected | "manifest" >> beam.Map(functools.partial(_finish, settings))
+
+
+def _parts(lines: int, corpus: int, files: TextFiles) -> Iterator[TextPart]:
+  return parts_of(corpus, files, lines)
+
+
+def _make_different(settings: Settings, place: tuple[int, int], found: Mapping[str, Any]) -> Made:
+  """The rows of a part without the pairs that occurred before."""
+  [part] = found["parts"]
+  return preparation.make_shard(settings, part, [number for numbers in found["repeated"] for number in numbers])
+
+
+def _finish(settings: Settings, made: list[Made]) -> None:
+  preparation.finish(settings, made)
+
+
+def _beam() -> list[Any]:
+  logging.disable(logging.WARNING)  # Beam warns of clients of Google's services that are not installed
+  try:
+    return [importlib.import_module(name) for name in _MODULES]
+  except ModuleNotFoundError as error:
+    if error.name != "apache_beam":
+      raise
+    raise InputError(
+      "prepare needs Apache Beam: pip install 'transformer_jax[beam]', in an environment of its own"
+    ) from error
+  finally:
+    logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+  """Turns an error of a pipeline in the body into the one that a step of it raised."""
+  try:
+    yield
+  except (InputError, RunError, KeyboardInterrupt):
+    raise
+  except SystemExit as error:  # Beam's parser of options has printed what it does not know
+    raise InputError("Beam does not know these options: see --help") from error
+  except Exception as error:
+    found = _OWN_ERROR.search(str(error))
+    if found is None:
+      raise RunError(f"the pipeline failed, and no manifest was written: {first_line(error, 500)}") from error
+    raise (InputError if found[1] == "InputError" else RunError)(found[2]) from error
