@@ -8,25 +8,17 @@ import functools
 import importlib
 import logging
 import re
-import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from transformer_jax.data import preparation
+from transformer_jax.data import beam_local, preparation
 from transformer_jax.data.preparation import Made, Settings
 from transformer_jax.data.text import TextFiles
 from transformer_jax.data.text_parts import TextPart, parts_of
 from transformer_jax.runtime.errors import InputError, RunError, first_line
 
-_MODULES = "apache_beam", "apache_beam.options.pipeline_options", "apache_beam.transforms.environments"
-_RUNNER = "apache_beam.runners.portability.fn_api_runner"
-# The program of a worker on this machine. Its errors go to the runner; what Beam logs and prints besides is not shown.
-_WORKER = (
-  "import sys; sys.path[:] = {path!r}; import logging, os; logging.disable(); "
-  "from apache_beam.runners.worker import sdk_worker_main; sys.stderr = open(os.devnull, 'w'); sdk_worker_main.main([])"
-)
+_MODULES = "apache_beam", "apache_beam.options.pipeline_options"
 # What Beam reports of an error in another process: a traceback, whose last line has the error and then the step.
 _OWN_ERROR = re.compile(r"errors\.(InputError|RunError): (.+) \[while running")
 
@@ -37,7 +29,12 @@ def require_beam() -> None:
 
 
 def run(
-  settings: Settings, files: Sequence[TextFiles], lines: int, workers: int, runner: str = "", options: Sequence[str] = ()
+  settings: Settings,
+  files: Sequence[TextFiles],
+  lines: int,
+  workers: int,
+  runner: str = "",
+  options: Sequence[str] = (),
 ) -> None:
   """Prepares a text; the folder has its manifest afterwards.
 
@@ -53,24 +50,18 @@ def run(
     InputError: the text or an option cannot be used.
     RunError: a file cannot be written, or the pipeline failed.
   """
-  beam, pipeline_options, environments = _beam()
-  with _explained():
+  beam, pipeline_options = _beam()
+  with _explained(), nullcontext() if runner else beam_local.watched():
     chosen = pipeline_options.PipelineOptions([*options])
-    local = None
     if not runner:
-      # Named by its class: the name DirectRunner may be another program, which Beam downloads.
-      program = shlex.join([sys.executable, "-P", "-c", _WORKER.format(path=sys.path)])
-      environment = environments.SubprocessSDKEnvironment.from_command_string(f"exec {program}")
-      local = importlib.import_module(_RUNNER).FnApiRunner(default_environment=environment)
       chosen.view_as(pipeline_options.DirectOptions).direct_num_workers = workers
-      logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    pipeline = beam.Pipeline(local or runner, chosen)
+    pipeline = beam.Pipeline(runner or beam_local.runner(), chosen)
     _build(beam, pipeline, settings, files, lines)
     pipeline.run().wait_until_finish()
 
 
-def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFiles], lines: int) -> None:
-  """Adds all steps to a pipeline."""
+def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFiles], lines: int) -> Any:
+  """Adds all steps to a pipeline; returns the result of the last."""
   parts = (
     pipeline
     | "corpora" >> beam.Create([*enumerate(files)])
@@ -85,12 +76,12 @@ def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFil
       | "repeated pairs" >> beam.FlatMapTuple(preparation.repeated_of)
     )
     places = parts | "places" >> beam.Map(lambda part: ((part.corpus, part.number), part))
-    joined = {"parts": places, "repeated": repeated} | beam.CoGroupByKey()
+    joined = {"parts": places, "repeated": repeated} | "numbers of parts" >> beam.CoGroupByKey()
     made = joined | "shards" >> beam.MapTuple(functools.partial(_make_different, settings))
   else:
     made = parts | "shards" >> beam.Map(functools.partial(preparation.make_shard, settings))
   collected = made | "counts" >> beam.combiners.ToList()
-  collected | "manifest" >> beam.Map(functools.partial(_finish, settings))
+  return collected | "manifest" >> beam.Map(functools.partial(_finish, settings))
 
 
 def _parts(lines: int, corpus: int, files: TextFiles) -> Iterator[TextPart]:

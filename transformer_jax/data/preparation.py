@@ -37,6 +37,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import remove_left_behind, write_atomically
+from transformer_jax.runtime.wording import counted
 
 _VOCABULARY = {tokenizer.FILE, subwords.FILE, tokenizer_pair.SOURCE, tokenizer_pair.TARGET, tokenizer_pair.PIECES}
 # The digests of duplicates are compared in so many groups: of a billion pairs each has 32 MB.
@@ -206,9 +207,12 @@ def finish(settings: Settings, made: Iterable[Made]) -> None:
   counts["longest"] = left_out.longest
   shards = [part.shard for part in made if part.shard]
   if not shards:
-    missing = left_out.described(settings.values["max_length"]) | cleaning.left_out
-    reasons = "; ".join(f"{count:,} {reason}" for reason, count in missing.items() if count)
-    raise InputError(f"no sentence pair is left: {reasons}; raise config.data.max_length and config.data.row_length")
+    skipped = left_out.described(settings.values["max_length"])
+    reasons = [counted(count, names) for names, count in skipped.items() if count]
+    reasons += [f"{count:,} left out: {reason}" for reason, count in cleaning.left_out.items() if count]
+    raise InputError(
+      f"no sentence pair is left: {'; '.join(reasons)}; raise config.data.max_length and config.data.row_length"
+    )
   rules = {key: getattr(value, "value", value) for key, value in dataclasses.asdict(settings.rules).items()}
   described = {"rules": rules, "duplicates": settings.duplicates, "read": cleaning.read, "left_out": cleaning.left_out}
   manifest.write(epath.Path(settings.folder), settings.values, described, counts, shards)

@@ -86,7 +86,8 @@ class PreparedRows:
     if isinstance(numbers, slice):
       numbers = np.arange(*numbers.indices(len(self)))
     try:
-      records = self._source.__getitems__(numbers.tolist())
+      # A host's share of a small batch may be empty, for which the library has an error.
+      records = self._source.__getitems__(numbers.tolist()) if len(numbers) else []
     except (RuntimeError, ValueError) as error:
       raise RunError(f"cannot read the rows in {self._folder}: {first_line(error)}; copy its files again") from error
     if any(len(record) != self.dtype.itemsize * PARTS * self.shape[2] for record in records):
