@@ -49,8 +49,8 @@ def watched() -> Iterator[None]:
   def failed(args: Any) -> None:
     if args.thread and args.thread.name == _THREAD:
       if not over.wait(_SECONDS_TO_END):
-        why = first_line(args.exc_value)
-        os.write(2, f"{PROGRAM}: error: {why}: if memory was full, give the command with fewer --workers\n".encode())
+        advice = "if memory was full, give the command again with fewer --workers"
+        os.write(2, f"{PROGRAM}: error: {first_line(args.exc_value)}; {advice}\n".encode())
         os._exit(RunError.exit_status)
     elif not args.exc_type.__module__.startswith("grpc"):  # a lost connection, of which the other thread tells
       before(args)

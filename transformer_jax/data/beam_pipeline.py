@@ -124,5 +124,8 @@ def _explained() -> Iterator[None]:
   except Exception as error:
     found = _OWN_ERROR.search(str(error))
     if found is None:
-      raise RunError(f"the pipeline failed, and no manifest was written: {first_line(error, 500)}") from error
+      raise RunError(
+        f"the pipeline failed before its end: {first_line(error, 500)}; if memory was full, give the command again with "
+        "fewer --workers"
+      ) from error
     raise (InputError if found[1] == "InputError" else RunError)(found[2]) from error
