@@ -133,7 +133,7 @@ def test_a_killed_pipeline_leaves_no_half_file(large, number):
   wait(lambda: not any(map(is_alive, workers)))
   left = {path.name: path.read_bytes() for path in files_in(large / "beam")}
   data = prepared(text(str(large / "text")), large / "beam")
-  with pytest.raises(ValueError, match="has no manifest.json: it was not prepared to its end"):
+  with pytest.raises(ValueError, match=r"has no manifest\.json: it was not prepared to its end"):
     pipeline.learn_tokenizer(data, 290)
   assert run(large, *flags)[0] == 0
   whole = {path.name: path.read_bytes() for path in files_in(large / "beam")}

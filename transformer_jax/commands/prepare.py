@@ -46,7 +46,9 @@ def run(args: argparse.Namespace) -> None:
   require_option("--workers", args.workers, args.workers is None or args.workers > 0, "positive")
   require_option("--workers", args.workers, not (args.runner and args.workers), "left out with --runner")
   config = read_config(args)
-  require_option("--beam-options", args.beam_options, bool(args.runner or not args.beam_options), "left out here")
+  require_option(
+    "--beam-options", args.beam_options, bool(args.runner or not args.beam_options), "left out without --runner"
+  )
   options = _options(args.beam_options)
   _require_preparable(config, args.output)
 
@@ -68,12 +70,15 @@ def run(args: argparse.Namespace) -> None:
   preparation.begin(folder, tokenizer)
   values = manifest.settings_of(data, tokenizer.fingerprint())
   settings = preparation.Settings(str(folder), values, rules, args.duplicates)
-  with doing(f"preparing {data.train}"), _progress(folder, visible=not args.runner):
+  with doing(f"preparing {data.train}"), _progress(folder):
     beam_pipeline.run(settings, text.files, args.part, args.workers or cores(), args.runner or "", options)
   report = manifest.read(folder).report()
   say(preparation.cleaning_report(folder).describe())
   say(report.describe(data.row_length))
-  say(f"train with it:\n  --config.data.corpus=prepared --config.data.train={folder}")
+  if "://" in str(folder):
+    say("docs/clusters.md says how hosts read a folder in a bucket")
+  else:
+    say(f"train with it:\n  --config.data.corpus=prepared --config.data.train={folder}")
 
 
 def _require_preparable(config: Config, output: str) -> None:
@@ -95,12 +100,12 @@ def _options(text: str) -> list[str]:
 
 
 @contextmanager
-def _progress(folder: "epath.Path", visible: bool) -> Iterator[None]:
-  """Shows how many files are whole while the body runs."""
+def _progress(folder: "epath.Path") -> Iterator[None]:
+  """Shows how many files are whole while the body runs, unless the folder is in a bucket."""
   from transformer_jax.data import manifest
   from transformer_jax.runtime.progress import Progress
 
-  over = threading.Event()
+  over, visible = threading.Event(), "://" not in str(folder)
 
   def watch() -> None:
     done = 0

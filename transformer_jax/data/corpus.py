@@ -84,7 +84,11 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
 
       # Validation and test are read as they are.
       return TaggedPairs(which, *languages, data.temperature if which == data.train else 1.0)
-    case Corpus.TEXT:
+    case Corpus.PREPARED if which == data.train:
+      from transformer_jax.data.prepared import PreparedPairs
+
+      return PreparedPairs(which)
+    case Corpus.TEXT | Corpus.PREPARED:
       from transformer_jax.data.text import TextPairs
 
       return TextPairs(which, *languages)
@@ -92,14 +96,6 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
       from transformer_jax.data.tfds import TfdsPairs
 
       return TfdsPairs(data.dataset, which, *languages, data_dir=data.data_dir)
-    case Corpus.PREPARED if which == data.train:
-      from transformer_jax.data.prepared import PreparedPairs
-
-      return PreparedPairs(which)
-    case Corpus.PREPARED:
-      from transformer_jax.data.text import TextPairs
-
-      return TextPairs(which, *languages)
     case Corpus.REGISTERED:
       return RegisteredPairs(data, which)
     case Corpus.TREES:

@@ -108,8 +108,10 @@ def begin(folder: epath.Path, made: Tokenizer) -> None:
   """
   try:
     folder.mkdir(parents=True, exist_ok=True)
-    remove_left_behind(folder)
-    left = [*folder.iterdir()]
+    left = []
+    if folder.exists():  # a bucket has no empty folders
+      remove_left_behind(folder)
+      left = [*folder.iterdir()]
     for path in left:
       if path.name == manifest.MANIFEST:
         raise InputError(f"{folder} is prepared already: train with it, delete it, or choose another --output")
