@@ -41,14 +41,8 @@ def run(args: argparse.Namespace) -> None:
   if args.help:
     print_help(args)
     return
-  require_option("--output", args.output, bool(args.output), "a new folder")
-  require_option("--part", args.part, args.part > 0, "positive")
-  require_option("--workers", args.workers, args.workers is None or args.workers > 0, "positive")
-  require_option("--workers", args.workers, not (args.runner and args.workers), "left out with --runner")
+  _require_flags(args)
   config = read_config(args)
-  require_option(
-    "--beam-options", args.beam_options, bool(args.runner or not args.beam_options), "left out without --runner"
-  )
   options = _options(args.beam_options)
   _require_preparable(config, args.output)
 
@@ -79,6 +73,16 @@ def run(args: argparse.Namespace) -> None:
     say("docs/clusters.md says how hosts read a folder in a bucket")
   else:
     say(f"train with it:\n  --config.data.corpus=prepared --config.data.train={folder}")
+
+
+def _require_flags(args: argparse.Namespace) -> None:
+  """Raises InputError unless the flags fit together."""
+  require_option("--output", args.output, bool(args.output), "a new folder")
+  require_option("--part", args.part, args.part > 0, "positive")
+  require_option("--workers", args.workers, args.workers is None or args.workers > 0, "positive")
+  require_option("--workers", args.workers, not (args.runner and args.workers), "left out with --runner")
+  options = args.beam_options
+  require_option("--beam-options", options, bool(args.runner or not options), "left out without --runner")
 
 
 def _require_preparable(config: Config, output: str) -> None:

@@ -125,6 +125,7 @@ def _explained() -> Iterator[None]:
     found = _OWN_ERROR.search(str(error))
     if found is None:
       raise RunError(
-        f"the pipeline failed: {first_line(error, 500)}; if memory was full, give the command again with fewer --workers"
+        f"the pipeline failed: {first_line(error, 500)}; if memory was full, give the command again with "
+        "fewer --workers"
       ) from error
     raise (InputError if found[1] == "InputError" else RunError)(found[2]) from error
