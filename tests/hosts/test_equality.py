@@ -6,6 +6,7 @@ import pytest
 from etils import epath
 
 from tests.hosts.processes import assert_equal_to_rounding, tiny, trained
+from tests.prepared_folder import prepare
 from transformer_jax.config import Document
 from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.recurrent.config import LuongConfig
@@ -35,6 +36,16 @@ def test_several_hosts_do_what_one_does(prefix, tmp_path, count):
   [(_, scores, _)] = trained(tmp_path, tmp_path / "several", config)  # of the very same parameters
   assert [out for _, out, _ in ends] == [scores] + [""] * (count - 1)
   assert [bool(log) for _, _, log in ends] == [True] + [False] * (count - 1)
+
+
+@pytest.mark.slow
+def test_two_hosts_read_a_prepared_folder_as_one_does(prefix, tmp_path):
+  config = tiny(prefix)
+  data = prepare(config.data, tmp_path / "prepared")
+  config = dataclasses.replace(config, data=data)
+  trained(tmp_path, tmp_path / "one", config)
+  trained(tmp_path, tmp_path / "two", config, count=2)
+  assert_equal_to_rounding(tmp_path / "one", tmp_path / "two", config)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.rules import add_rule_arguments, rules_of
 from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,19 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add("--data", required=True, metavar="PREFIX", help="the sentence pairs, as config.data.train names them")
   add("--output", required=True, metavar="PREFIX", help="the new files PREFIX.en and PREFIX.de")
   add("--languages", nargs=2, default=("en", "de"), metavar="L", help="source and target (default: en de)")
-  add("--unit", choices=["words", "characters"], default="words", help="the unit of lengths (default: words)")
-  add("--min-length", type=int, default=1, metavar="N", help="the shortest side (default: 1)")
-  add("--max-length", type=int, metavar="N", help="the longest side")
-  add("--max-ratio", type=float, metavar="R", help="the longer side is less than R times as long as the other")
-  add("--no-copies", action="store_true", help="leave out pairs whose sides are equal but for case and spaces")
-  add(
-    "--duplicates",
-    choices=["pairs", "sources", "targets"],
-    help="leave out pairs that have occurred before, or whose source or target has",
-  )
-  add("--scripts", nargs=2, metavar="S", help="the script of each side, such as Latin Hangul")
-  add("--script-share", type=float, default=1.0, metavar="P", help="the least share of letters in it (default: 1)")
-  add("--identify", action="store_true", help="leave out pairs in other languages than --languages")
+  add_rule_arguments(parser)
   add("--left-out", metavar="FILE", help="a new file with what is left out: number, reason, source and target, by tabs")
 
 
@@ -41,18 +30,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.data.text import TextPairs
   from transformer_jax.runtime.progress import say
 
-  rules = cleaning.rules_by_reason(
-    cleaning.Rules(
-      unit=cleaning.Unit(args.unit),
-      min_length=args.min_length,
-      max_length=args.max_length,
-      max_ratio=args.max_ratio,
-      copies=not args.no_copies,
-      scripts=tuple(args.scripts) if args.scripts else None,
-      script_share=args.script_share,
-      languages=tuple(args.languages) if args.identify else None,
-    )
-  )
+  rules = cleaning.rules_by_reason(rules_of(args, tuple(args.languages)))
   outputs = _new_files(args)
   pairs = TextPairs(args.data, *args.languages)
   report = clean_files.clean(pairs, rules, args.duplicates, outputs[0], outputs[1], outputs[2])

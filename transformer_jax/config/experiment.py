@@ -23,6 +23,7 @@ class Corpus(enum.Enum):
   NUMBERS = "numbers"
   TEXT = "text"
   TFDS = "tfds"
+  PREPARED = "prepared"
   REGISTERED = "registered"
   TREES = "trees"
   GRAMMAR = "grammar"
@@ -99,7 +100,8 @@ class DataConfig:
 
   Attributes:
     corpus: the kind of corpus: `numbers` (embedded), `text` (files),
-      `tfds` (TensorFlow Datasets), `registered` (a corpus of another package,
+      `tfds` (TensorFlow Datasets), `prepared` (packed rows of `transformer-jax
+      prepare`; validation and test are files as for `text`), `registered` (a corpus of another package,
       see `data/corpus.py`), `trees` (treebanks in Penn's format) or `grammar` (an
       embedded treebank, see `data/grammar.py`).
     document: what a document of a plain text is: a `file`, a `paragraph`
@@ -108,8 +110,8 @@ class DataConfig:
       endings of `PREFIX.en` and `PREFIX.de`.
     train: the training text. For `text` a prefix or `SOURCE,TARGET`, several
       separated by `;`, each with an optional `*WEIGHT` (how often an epoch
-      reads it); for `trees` files separated by `;`; for the other kinds the name
-      of a split.
+      reads it); for `trees` files separated by `;`; for `prepared` the folder; for
+      the other kinds the name of a split.
     validation: the text for validation during training, named like `train`;
       empty means none.
     test: the text for the test at the end, named like `train`; empty means
@@ -160,6 +162,7 @@ class DataConfig:
   cache_dir: str = ""
 
   def __post_init__(self):
+    self._check_prepared()
     require(
       not self.tags or self.corpus is Corpus.TEXT, "data.tags", self.tags, "false unless config.data.corpus is text"
     )
@@ -188,6 +191,14 @@ class DataConfig:
       self.target_language,
       "another language than the source's",
     )
+
+  def _check_prepared(self) -> None:
+    if self.corpus is not Corpus.PREPARED:
+      return
+    require(not self.samples_pieces, "data.corpus", "prepared", "text with random pieces, which need the text")
+    for key in ("validation", "test"):
+      value = getattr(self, key)
+      require(value != self.train, f"data.{key}", value, "text, which a folder of prepared rows does not have")
 
   @property
   def has_trees(self) -> bool:

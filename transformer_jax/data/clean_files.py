@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +17,13 @@ from transformer_jax.runtime.errors import RunError, writing
 from transformer_jax.runtime.progress import Progress
 from transformer_jax.runtime.wording import counted
 
-_KEYS = {
+# What must differ, by the name that --duplicates has for it; and the reason that is reported.
+KEYS = {
   "pairs": lambda source, target: f"{source}\n{target}",
   "sources": lambda source, target: source,
   "targets": lambda source, target: target,
 }
-_REPEATED = {
+REPEATED = {
   "pairs": "the pair occurred before",
   "sources": "the source occurred before",
   "targets": "the target occurred before",
@@ -75,12 +76,12 @@ def clean(
     folder = Path(name)
     with _text(folder / "left_out", "w") as others:
       with _text(folder / "passed", "w") as passed, duplicates_in(folder) as seen:
-        for number, pair in _passing(pairs, rules, others, report):
+        for number, pair in passing(_shown(pairs), rules, report, lambda *line: others.write(_line(*line))):
           passed.write("\n".join([str(number), *pair, ""]))
           if duplicates:
-            seen.add(number, _KEYS[duplicates](*pair))
+            seen.add(number, KEYS[duplicates](*pair))
         repeated = seen.repeated(report.read + 1)
-      _write(folder, repeated, _REPEATED.get(duplicates or "", ""), others, report)
+      _write(folder, repeated, REPEATED.get(duplicates or "", ""), others, report)
     if not report.kept:
       counts = "; ".join(f"{count:,} left out: {reason}" for reason, count in report.left_out.items() if count)
       raise RunError(f"no pair is left, so that nothing was written: {counts}")
@@ -90,19 +91,28 @@ def clean(
   return report
 
 
-def _passing(
-  pairs: Iterable[tuple[str, str]], rules: Mapping[str, Rule], others: IO[str], report: CleaningReport
+def passing(
+  pairs: Iterable[tuple[str, str]],
+  rules: Mapping[str, Rule],
+  report: CleaningReport,
+  leave_out: Callable[[str, str, str, str], object] = lambda number, reason, source, target: None,
 ) -> Iterator[tuple[int, tuple[str, str]]]:
-  """The pairs that pass all rules, with their numbers from 1; the others are counted and written."""
+  """The pairs that pass all rules, with their numbers from 1; the others are counted and given to `leave_out`."""
+  for number, (source, target) in enumerate(pairs, 1):
+    report.read = number
+    reason = next((reason for reason, breaks in rules.items() if breaks(source, target)), None)
+    if reason is None:
+      yield number, (source, target)
+    else:
+      report.left_out[reason] += 1
+      leave_out(str(number), reason, source, target)
+
+
+def _shown(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+  """The pairs; the progress of reading them is shown."""
   with Progress("pair") as progress:
-    for number, (source, target) in enumerate(pairs, 1):
-      report.read = number
-      reason = next((reason for reason, breaks in rules.items() if breaks(source, target)), None)
-      if reason is None:
-        yield number, (source, target)
-      else:
-        report.left_out[reason] += 1
-        others.write(_line(str(number), reason, source, target))
+    for pair in pairs:
+      yield pair
       progress.update(1)
 
 

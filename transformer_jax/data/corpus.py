@@ -79,7 +79,11 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
       from transformer_jax.data.numbers import NumberPairs
 
       return NumberPairs(which, *languages)
-    case Corpus.TEXT:
+    case Corpus.PREPARED if which == data.train:
+      from transformer_jax.data.prepared import PreparedPairs
+
+      return PreparedPairs(which)
+    case Corpus.TEXT | Corpus.PREPARED:
       return _text_pairs(data, which)
     case Corpus.TFDS:
       from transformer_jax.data.tfds import TfdsPairs

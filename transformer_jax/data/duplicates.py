@@ -13,7 +13,20 @@ from typing import IO
 import numpy as np
 
 _FILES = 64
-_RECORD = np.dtype([("first", "<u8"), ("second", "<u8"), ("number", "<u8")])  # 128 bits of the digest, and the number
+DIGEST = [("first", "<u8"), ("second", "<u8")]  # 128 bits
+_RECORD = np.dtype([*DIGEST, ("number", "<u8")])
+
+
+def digest(item: str) -> bytes:
+  """The 16 bytes that stand for an item; its first byte tells the file."""
+  return hashlib.blake2b(item.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def later_ones(records: np.ndarray) -> np.ndarray:
+  """The records of items that are equal to an earlier one; the fields behind the digest tell which is earlier."""
+  records = records[np.lexsort([records[name] for name in reversed(records.dtype.names or ())])]
+  same = (records["first"][1:] == records["first"][:-1]) & (records["second"][1:] == records["second"][:-1])
+  return records[1:][same]
 
 
 class Duplicates:
@@ -28,18 +41,15 @@ class Duplicates:
 
   def add(self, number: int, item: str) -> None:
     """Adds an item with its number, which is larger than those before."""
-    digest = hashlib.blake2b(item.encode(errors="surrogatepass"), digest_size=16).digest()
-    self._files[digest[0] % _FILES].write(digest + number.to_bytes(8, "little"))
+    found = digest(item)
+    self._files[found[0] % _FILES].write(found + number.to_bytes(8, "little"))
 
   def repeated(self, count: int) -> np.ndarray:
     """Whether each of the numbers below `count` is that of an item that is equal to an earlier one: bool `[count]`."""
     found = np.zeros(count, bool)
     for file in self._files:
       file.flush()
-      records = np.fromfile(file.name, _RECORD)
-      records = records[np.lexsort([records["number"], records["second"], records["first"]])]
-      same = (records["first"][1:] == records["first"][:-1]) & (records["second"][1:] == records["second"][:-1])
-      found[records["number"][1:][same].astype(np.int64)] = True
+      found[later_ones(np.fromfile(file.name, _RECORD))["number"].astype(np.int64)] = True
     return found
 
 

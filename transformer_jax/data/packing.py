@@ -8,7 +8,8 @@ logits and the same loss as alone.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,8 +39,41 @@ Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 SamplePieces = Callable[[str, int, int], Sequence[int]]
 
 
+@dataclass
+class LeftOut:
+  """The counts of pairs that are left out.
+
+  Attributes:
+    too_long: the number of pairs with too long a side.
+    empty: the number of pairs with an empty side.
+    longest: the tokens of the longest sentence of pairs without an empty side, EOS included.
+  """
+
+  too_long: int = 0
+  empty: int = 0
+  longest: int = 0
+
+  def add(self, other: "LeftOut") -> None:
+    """Counts other pairs, too."""
+    self.too_long += other.too_long
+    self.empty += other.empty
+    self.longest = max(self.longest, other.longest)
+
+  def described(self, longest: int) -> dict[str, int]:
+    """The counts in words, as `PackingReport.left_out` has them; `longest` is the most tokens of a side."""
+    return {
+      f"pairs skipped, longer than {counted(longest, 'tokens')} (the longest has {self.longest:,})": self.too_long,
+      "pairs skipped, with an empty side": self.empty,
+    }
+
+
 def encode_pairs(
-  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport, over: Over = map
+  sentences: Iterable[tuple[str, str]],
+  tokenizer: Tokenizer,
+  longest: int,
+  report: PackingReport,
+  over: Over = map,
+  left_out: LeftOut | None = None,
 ) -> Iterator[Pair]:
   """The token sequences of sentence pairs as arrays, each with an EOS.
 
@@ -53,9 +87,10 @@ def encode_pairs(
     report: gets the counts; the counts of pairs left out are complete after the last pair. The length that it reports
       for the longest sentence counts the tokens of at least its first 65,536 characters.
     over: calls a function for each item, in order, as `map` and `Workers.map` do.
+    left_out: gets the counts of pairs left out, too.
   """
   report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
-  too_long = empty = longest_seen = 0
+  left_out = LeftOut() if left_out is None else left_out
   # No token spells more characters, so a sentence that is cut here is still too long.
   most = max(_CHARACTERS, *(longest * side.longest_piece for side in (tokenizer.source, tokenizer.target)))
   cut = ((_cut(source, most), _cut(target, most)) for source, target in sentences)
@@ -63,17 +98,14 @@ def encode_pairs(
   encoders = encoder, encoder if tokenizer.source is tokenizer.target else Encoder(tokenizer.target)
   batches = gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1]))
   for tokens, lengths, counts in over(functools.partial(_encode, encoders, longest), batches):
-    too_long, empty, longest_seen = too_long + counts.too_long, empty + counts.empty, max(longest_seen, counts.longest)
+    left_out.add(counts)
     of_source, of_target = lengths.sum(axis=0).tolist()
     report.tokens += of_source + of_target
     report.found["pairs"] += len(lengths)
     report.found["source tokens"] += of_source
     report.found["target tokens"] += of_target
     yield from _divided(tokens, lengths)
-  report.left_out = {
-    f"pairs skipped, longer than {counted(longest, 'tokens')} (the longest has {longest_seen:,})": too_long,
-    "pairs skipped, with an empty side": empty,
-  }
+  report.left_out = left_out.described(longest)
 
 
 def _cut(text: str, most: int) -> str:
@@ -81,23 +113,9 @@ def _cut(text: str, most: int) -> str:
   return text[:most] if text.strip() else ""
 
 
-class _Counts(NamedTuple):
-  """The pairs left out of some pairs.
-
-  Attributes:
-    too_long: the number of pairs with too long a side.
-    empty: the number of pairs with an empty side.
-    longest: the tokens of the longest sentence of pairs without an empty side, EOS included.
-  """
-
-  too_long: int
-  empty: int
-  longest: int
-
-
 def _encode(
   encoders: tuple[Encoder, Encoder], longest: int, batch: list[tuple[str, str]]
-) -> tuple[np.ndarray, np.ndarray, _Counts]:
+) -> tuple[np.ndarray, np.ndarray, LeftOut]:
   """The tokens of the pairs that are kept, one after another; their lengths `[pairs, 2]`; what is left out."""
   sides = [encode([pair[side] for pair in batch]) for side, encode in enumerate(encoders)]
   lengths = np.array([[*map(len, side)] for side in sides]).T // np.dtype(TOKEN).itemsize
@@ -106,7 +124,7 @@ def _encode(
   fits = full & (lengths.max(axis=1) <= longest)
   end = np.array(EOS, TOKEN).tobytes()
   kept = [sides[side][i] + end for i in np.flatnonzero(fits).tolist() for side in range(2)]
-  counts = _Counts(int(np.sum(full & ~fits)), int(np.sum(~full)), int(lengths[full].max(initial=0)))
+  counts = LeftOut(int(np.sum(full & ~fits)), int(np.sum(~full)), int(lengths[full].max(initial=0)))
   return np.frombuffer(b"".join(kept), TOKEN), lengths[fits], counts
 
 

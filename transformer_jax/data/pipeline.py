@@ -10,9 +10,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from transformer_jax.config import DataConfig
-from transformer_jax.data import fingerprint, packing, tokenizers
-from transformer_jax.data.corpus import open_corpus
+from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data import fingerprint, packing, prepared, tokenizers
+from transformer_jax.data.corpus import SentencePairs, open_corpus
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
@@ -41,19 +41,22 @@ class Batch(NamedTuple, Generic[Array]):
   places: Array
 
 
-def learn_tokenizer(data: DataConfig, *vocab_sizes: int) -> Tokenizer:
+def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: SentencePairs | None = None) -> Tokenizer:
   """The vocabulary of the training text, or the one that `data.tokenizer` names.
 
   Args:
     data: the config of the data.
     *vocab_sizes: the size of one vocabulary for both sides; or those of the source's and of the target's.
+    corpus: the text to learn from; None is the training text.
 
   Raises:
     InputError: the text or a file cannot be read, or does not give a vocabulary of this size.
   """
   if data.tokenizer:
     return tokenizers.chosen(data.tokenizer, *vocab_sizes)
-  corpus, kind = open_corpus(data, data.train), data.pieces.value
+  if data.corpus is Corpus.PREPARED:
+    return prepared.tokenizer_of(data.train, *vocab_sizes)
+  corpus, kind = open_corpus(data, data.train) if corpus is None else corpus, data.pieces.value
   tags = corpus.tags if isinstance(corpus, TaggedPairs) else ()
   brackets = symbols(target for _, target in corpus) if data.has_trees else ()
   if len(vocab_sizes) == 1:
@@ -71,8 +74,10 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   """The packed rows of the corpus `which`; the first call makes them, later calls read them from the cache.
 
   Raises:
-    InputError: no pair is left, or the cache cannot be written.
+    InputError: no pair is left, or the cache cannot be written; or a prepared folder cannot be used.
   """
+  if data.corpus is Corpus.PREPARED and which == data.train:
+    return prepared.packed_rows(data, which, tokenizer, row_type(*tokenizer.vocab_sizes))
   corpus = open_corpus(data, which)
   content = fingerprint.of_values(_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest)
   report = PackingReport()

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol, TextIO
 
 import numpy as np
 
@@ -27,11 +27,25 @@ _ROWS, _REPORT = "rows.bin", "report.json"
 _BLOCK = 1 << 20
 
 
+class Rows(Protocol):
+  """Rows that need not be in memory, `[rows, parts, row_length]`: those of an array or of `data/prepared.py`."""
+
+  @property
+  def shape(self) -> tuple[int, ...]: ...
+
+  @property
+  def dtype(self) -> np.dtype: ...
+
+  def __len__(self) -> int: ...
+
+  def __getitem__(self, numbers: np.ndarray | slice, /) -> np.ndarray: ...
+
+
 @dataclass(frozen=True)
 class PackedRows:
-  """A packed corpus, memory-mapped."""
+  """A packed corpus."""
 
-  rows: np.ndarray  # [rows, parts, row_length]
+  rows: Rows  # [rows, parts, row_length]
   report: PackingReport
   fingerprint: str
 

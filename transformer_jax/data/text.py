@@ -25,6 +25,25 @@ _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 LONGEST_LINE = 1 << 24
 
 
+@dataclass(frozen=True)
+class TextFiles:
+  """A parallel corpus in two files.
+
+  Attributes:
+    source, target: the files.
+    weight: how often each pair is read.
+  """
+
+  source: epath.Path
+  target: epath.Path
+  weight: float
+
+  @property
+  def compressed(self) -> bool:
+    """Whether a file can be read only from its beginning."""
+    return self.source.suffix in _OPENERS or self.target.suffix in _OPENERS
+
+
 class TextPairs:
   """The pairs of one or several parallel corpora, one corpus after another.
 
@@ -34,13 +53,16 @@ class TextPairs:
       (the languages are the endings), each plain or compressed (`.gz`, `.xz`).
     source_language, target_language: the endings of the files.
 
+  Attributes:
+    files: the corpora.
+
   Raises:
     InputError: a file is missing or may not be read, or a weight is not a positive number.
   """
 
   def __init__(self, which: str, source_language: str, target_language: str):
     self.name = which
-    self._files = [_parse(part.strip(), which, (source_language, target_language)) for part in which.split(";")]
+    self.files = [_parse(part.strip(), which, (source_language, target_language)) for part in which.split(";")]
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
     """Reads all pairs.
@@ -50,20 +72,13 @@ class TextPairs:
         line is not UTF-8, or a file cannot be read; all earlier pairs were
         yielded.
     """
-    for files in self._files:
+    for files in self.files:
       pairs = zip_lines(lines_of(files.source), lines_of(files.target), str(files.source), str(files.target))
       yield from repeated(pairs, files.weight)
 
   def fingerprint(self) -> str:
     """A digest of the files' bytes on disk and of the weights."""
-    return fingerprint.of_values([(digest(files.source), digest(files.target), files.weight) for files in self._files])
-
-
-@dataclass(frozen=True)
-class _Files:
-  source: epath.Path
-  target: epath.Path
-  weight: float
+    return fingerprint.of_values([(digest(files.source), digest(files.target), files.weight) for files in self.files])
 
 
 class Stream(Protocol):
@@ -72,7 +87,7 @@ class Stream(Protocol):
   def readline(self, size: int, /) -> bytes: ...
 
 
-def read_lines(stream: Stream, name: str) -> Iterator[str]:
+def read_lines(stream: Stream, name: str, first: int = 1) -> Iterator[str]:
   """The lines of a UTF-8 text, without their ends.
 
   A line ends with a line feed; the last line needs none. A carriage return
@@ -83,11 +98,12 @@ def read_lines(stream: Stream, name: str) -> Iterator[str]:
   Args:
     stream: the binary file.
     name: the name of the file in messages.
+    first: the number of the first line that the stream gives.
 
   Raises:
     InputError: a line is not UTF-8, or longer than 16 MiB; all earlier ones were yielded.
   """
-  for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
+  for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), first):
     if len(line) > LONGEST_LINE:
       raise InputError(f"{name}, line {number} has more than {LONGEST_LINE:,} bytes: is it text, a sentence per line?")
     if number == 1:
@@ -116,25 +132,29 @@ def zip_lines(
   for source, target in zip_longest(sources, targets):
     if source is None or target is None:
       longer = count + 1 + sum(1 for _ in (targets if source is None else sources))
-      counts = (count, longer) if source is None else (longer, count)
-      raise InputError(
-        f"{source_name} has {counts[0]} lines but {target_name} has {counts[1]}: "
-        "line i of one must be the translation of line i of the other"
-      )
+      raise unequal(*((count, longer) if source is None else (longer, count)), source_name, target_name)
     count += 1
     yield source, target
   if not count:
     raise InputError(f"{source_name} and {target_name} are empty: expected one sentence per line")
 
 
-def repeated(pairs: Iterable[tuple[str, str]], weight: float) -> Iterator[tuple[str, str]]:
+def unequal(sources: int, targets: int, source_name: str, target_name: str) -> InputError:
+  """The error of two texts with so many lines each."""
+  return InputError(
+    f"{source_name} has {sources} lines but {target_name} has {targets}: "
+    "line i of one must be the translation of line i of the other"
+  )
+
+
+def repeated(pairs: Iterable[tuple[str, str]], weight: float, first: int = 0) -> Iterator[tuple[str, str]]:
   """Each pair floor(weight) times, and a share weight - floor(weight) of the pairs once more.
 
   A hash of a pair's number decides whether it comes once more, so the pairs are
-  the same in every epoch and every process.
+  the same in every epoch and every process. `first` is the number of the first pair.
   """
   times, share = int(weight), weight % 1
-  for i, pair in enumerate(pairs):
+  for i, pair in enumerate(pairs, first):
     for _ in range(times + (share > 0 and _uniform(i) < share)):
       yield pair
 
@@ -145,7 +165,7 @@ def _uniform(i: int) -> float:
   return int.from_bytes(digest, "little") / 2**32
 
 
-def _parse(part: str, which: str, languages: tuple[str, str]) -> _Files:
+def _parse(part: str, which: str, languages: tuple[str, str]) -> TextFiles:
   """Parses `PREFIX` or `SOURCE,TARGET`, either with an optional `*WEIGHT`."""
   paths, star, text = part.rpartition("*")
   if not star:
@@ -163,13 +183,13 @@ def _parse(part: str, which: str, languages: tuple[str, str]) -> _Files:
     source, target = map(existing, names)
   else:
     raise InputError(f"{part!r} in {which!r} is not a corpus: write PREFIX or SOURCE,TARGET, and ';' between corpora")
-  return _Files(source, target, weight)
+  return TextFiles(source, target, weight)
 
 
 def _file_of_prefix(name: str) -> epath.Path:
   """The file of that name, plain or compressed; there must be exactly one."""
   path = epath.Path(name).expanduser()
-  with _readable(path):
+  with readable(path):
     found = [file for ending in ("", *_OPENERS) if (file := path.with_name(path.name + ending)).exists()]
   if not found:
     raise InputError(f"{path} does not exist, nor {path.name}.gz or {path.name}.xz beside it: check the path")
@@ -181,30 +201,39 @@ def _file_of_prefix(name: str) -> epath.Path:
 def existing(name: str | os.PathLike) -> epath.Path:
   """The path of a file; InputError if the file does not exist or may not be read."""
   path = epath.Path(name).expanduser()
-  with _readable(path):
+  with readable(path):
     if not path.exists():
       raise InputError(f"{path} does not exist: check the path")
     path.open("rb").close()
   return path
 
 
-def lines_of(name: str | os.PathLike) -> Iterator[str]:
-  """The lines of a file, plain or compressed, by `read_lines`; InputError if the file cannot be read."""
+def lines_of(name: str | os.PathLike, first: int = 1, start: int = 0) -> Iterator[str]:
+  """The lines of a file, plain or compressed, by `read_lines`; InputError if the file cannot be read.
+
+  Args:
+    name: the file.
+    first: the number of the first line that is read.
+    start: the byte at which that line begins in a file that is not compressed.
+  """
   path = epath.Path(name).expanduser()
-  with _readable(path), open_buffered(path) as file:
+  with readable(path), open_buffered(path) as file:
     opener = _OPENERS.get(path.suffix)
-    yield from read_lines(cast(Stream, opener(file, "rb") if opener else file), str(path))
+    if start:
+      file.seek(start)
+    yield from read_lines(cast(Stream, opener(file, "rb") if opener else file), str(path), first)
 
 
 def digest(name: str | os.PathLike) -> str:
   """A digest of a file's bytes; InputError if the file cannot be read."""
   path = epath.Path(name).expanduser()
-  with _readable(path):
+  with readable(path):
     return fingerprint.of_file(path)
 
 
 @contextmanager
-def _readable(path: epath.Path) -> Iterator[None]:
+def readable(path: epath.Path) -> Iterator[None]:
+  """Turns what goes wrong when a file is read in the body into an InputError that names it."""
   try:
     yield
   except (OSError, EOFError, zlib.error, lzma.LZMAError, ImportError) as error:  # a gs:// path may need a library

@@ -34,6 +34,17 @@ def raise_gc_threshold() -> None:
   gc.set_threshold(50_000, 20, 20)
 
 
+def allow_open_files(count: int) -> None:
+  """Raises the limit of open files, as far as the system lets this process, so that `count` more can be open."""
+  import resource  # not on every system
+
+  wanted = count + 1024  # as many for all else
+  soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+  if soft != resource.RLIM_INFINITY and soft < wanted:
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def cores() -> int:
   """The number of cores that this process may use."""
   return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

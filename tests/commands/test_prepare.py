@@ -1,0 +1,41 @@
+"""`prepare` before its pipeline begins; tests/beam has the rest."""
+
+import sys
+
+import pytest
+
+from transformer_jax.__main__ import main
+
+
+@pytest.fixture
+def command(prefix, tmp_path):
+  keys = ["--config.data.corpus=text", f"--config.data.train={prefix}", "--config.model.vocab_size=290"]
+  return ["prepare", *keys, f"--output={tmp_path / 'rows'}"]
+
+
+def test_without_beam_it_says_what_to_install(command, tmp_path, monkeypatch, capfd):
+  monkeypatch.setitem(sys.modules, "apache_beam", None)
+  assert main(command) == 2
+  assert "error: prepare needs Apache Beam: pip install 'transformer_jax[beam]'" in capfd.readouterr().err
+  assert not (tmp_path / "rows").exists()
+
+
+@pytest.mark.parametrize(
+  ("flags", "message"),
+  [
+    (["--output="], "--output is , but must be a new folder"),
+    (["--part=0"], "--part is 0, but must be positive"),
+    (["--workers=0"], "--workers is 0, but must be positive"),
+    (["--workers=2", "--runner=DataflowRunner"], "--workers is 2, but must be left out with --runner"),
+    (["--beam-options=--region=x"], "--beam-options is --region=x, but must be left out without --runner"),
+    (["--runner=R", "--beam-options='"], '--beam-options is "\'", but must be flags: No closing quotation'),
+    (["--config.data.corpus=numbers"], "prepare reads sentence pairs from files: set config.data.corpus to text"),
+    (["--config=gpt", "--config.data.corpus=text"], "prepare reads sentence pairs from files"),
+    (["--config.data.bpe_dropout=0.1"], "config.data.corpus is 'prepared', but must be text with random pieces"),
+    (["--config.data.tags"], "config.data.tags is True, but must be false unless config.data.corpus is text"),
+  ],
+)
+def test_mistakes_are_one_sentence(command, tmp_path, capfd, flags, message):
+  assert main([*command, *flags]) == 2
+  assert f"transformer-jax: error: {message}" in capfd.readouterr().err
+  assert not (tmp_path / "rows").exists()

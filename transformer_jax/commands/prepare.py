@@ -1,0 +1,128 @@
+"""`prepare`: cleans, tokenises and packs a text once, for training that reads it in parts."""
+
+import argparse
+import dataclasses
+import shlex
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
+from transformer_jax.commands.rules import add_rule_arguments, rules_of
+from transformer_jax.config import Config, Corpus
+from transformer_jax.runtime.errors import InputError, require_option
+
+if TYPE_CHECKING:  # --help must not wait for this import
+  from etils import epath
+
+DESCRIPTION = """\
+Cleans, tokenises and packs the training text of a config, once, and writes its rows to a folder of ArrayRecord files.
+Training with config.data.corpus=prepared and config.data.train=FOLDER reads from there only the rows that a host needs,
+so the text may be larger than a machine. The work is an Apache Beam pipeline (pip install 'transformer_jax[beam]') on
+the cores of this machine or, with --runner, on a cluster (docs/clusters.md). Without flags of cleaning only pairs with
+an empty side are left out.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  add = parser.add_argument
+  add_config_arguments(parser, "the first example")
+  add("--output", metavar="FOLDER", help="the new folder; with --runner it may be in a bucket")
+  add("--part", type=int, default=250_000, metavar="N", help="the lines of a part, which is a file (default: 250000)")
+  add("--workers", type=int, metavar="N", help="the processes on this machine (default: one a core)")
+  add("--runner", metavar="NAME", help="a runner of Beam for a cluster, such as DataflowRunner")
+  add("--beam-options", default="", metavar="TEXT", help="the runner's own flags, as in '--project=P --region=R'")
+  add_rule_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+  """`prepare`: cleans, tokenises and packs a text once."""
+  if args.help:
+    print_help(args)
+    return
+  _require_flags(args)
+  config = read_config(args)
+  options = _options(args.beam_options)
+  _require_preparable(config, args.output)
+
+  from etils import epath
+
+  from transformer_jax.data import beam_pipeline, manifest, pipeline, preparation
+  from transformer_jax.data.text import TextPairs
+  from transformer_jax.runtime.process import cores
+  from transformer_jax.runtime.progress import doing, say
+
+  data = config.data
+  beam_pipeline.require_beam()
+  languages = data.source_language, data.target_language
+  text, rules = TextPairs(data.train, *languages), rules_of(args, languages)
+  folder = epath.Path(args.output).expanduser()
+  with doing("learning the vocabulary"):
+    passing = preparation.PassingPairs(text, rules)
+    tokenizer = pipeline.learn_tokenizer(data, *config.model.vocab_sizes, corpus=passing)
+  preparation.begin(folder, tokenizer)
+  values = manifest.settings_of(data, tokenizer.fingerprint())
+  settings = preparation.Settings(str(folder), values, rules, args.duplicates)
+  with doing(f"preparing {data.train}"), _progress(folder):
+    beam_pipeline.run(settings, text.files, args.part, args.workers or cores(), args.runner or "", options)
+  report = manifest.read(folder).report()
+  say(preparation.cleaning_report(folder).describe())
+  say(report.describe(data.row_length))
+  if "://" in str(folder):
+    say("docs/clusters.md says how hosts read a folder in a bucket")
+  else:
+    say(f"train with it:\n  --config.data.corpus=prepared --config.data.train={folder}")
+
+
+def _require_flags(args: argparse.Namespace) -> None:
+  """Raises InputError unless the flags fit together."""
+  require_option("--output", args.output, bool(args.output), "a new folder")
+  require_option("--part", args.part, args.part > 0, "positive")
+  require_option("--workers", args.workers, args.workers is None or args.workers > 0, "positive")
+  require_option("--workers", args.workers, not (args.runner and args.workers), "left out with --runner")
+  options = args.beam_options
+  require_option("--beam-options", options, bool(args.runner or not options), "left out without --runner")
+
+
+def _require_preparable(config: Config, output: str) -> None:
+  """Raises InputError unless training can read the rows of such a config."""
+  data = config.data
+  if not config.model.translates or data.corpus is not Corpus.TEXT:
+    raise InputError(
+      "prepare reads sentence pairs from files: set config.data.corpus to text, with a model that translates"
+    )
+  dataclasses.replace(data, corpus=Corpus.PREPARED, train=output)  # raises for what needs the text
+
+
+def _options(text: str) -> list[str]:
+  """The flags in --beam-options."""
+  try:
+    return shlex.split(text)
+  except ValueError as error:
+    raise InputError(f"--beam-options is {text!r}, but must be flags: {error}") from error
+
+
+@contextmanager
+def _progress(folder: "epath.Path") -> Iterator[None]:
+  """Shows how many files are whole while the body runs, unless the folder is in a bucket."""
+  from transformer_jax.data import manifest
+  from transformer_jax.runtime.progress import Progress
+
+  over, visible = threading.Event(), "://" not in str(folder)
+
+  def watch() -> None:
+    done = 0
+    with Progress("shard", visible=visible) as progress:
+      while visible and not over.wait(1):
+        now = sum(manifest.SHARD.fullmatch(path.name) is not None for path in folder.iterdir())
+        progress.update(now - done)
+        done = now
+
+  thread = threading.Thread(target=watch, daemon=True)
+  thread.start()
+  try:
+    yield
+  finally:
+    over.set()
+    thread.join()

@@ -1,0 +1,45 @@
+"""The flags of the rules of cleaning, which `clean` and `prepare` share."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # --help must not wait for this import
+  from transformer_jax.data.cleaning import Rules
+
+
+def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the flags."""
+  add = parser.add_argument
+  add("--unit", choices=["words", "characters"], default="words", help="the unit of lengths (default: words)")
+  add("--min-length", type=int, default=1, metavar="N", help="the shortest side (default: 1)")
+  add("--max-length", type=int, metavar="N", help="the longest side")
+  add("--max-ratio", type=float, metavar="R", help="the longer side is less than R times as long as the other")
+  add("--no-copies", action="store_true", help="leave out pairs whose sides are equal but for case and spaces")
+  add(
+    "--duplicates",
+    choices=["pairs", "sources", "targets"],
+    help="leave out pairs that have occurred before, or whose source or target has",
+  )
+  add("--scripts", nargs=2, metavar="S", help="the script of each side, such as Latin Hangul")
+  add("--script-share", type=float, default=1.0, metavar="P", help="the least share of letters in it (default: 1)")
+  add("--identify", action="store_true", help="leave out pairs in other languages than those of the corpus")
+
+
+def rules_of(args: argparse.Namespace, languages: tuple[str, str]) -> "Rules":
+  """The rules that are on, but for duplicates.
+
+  Raises:
+    InputError: a value is out of range.
+  """
+  from transformer_jax.data import cleaning
+
+  return cleaning.Rules(
+    unit=cleaning.Unit(args.unit),
+    min_length=args.min_length,
+    max_length=args.max_length,
+    max_ratio=args.max_ratio,
+    copies=not args.no_copies,
+    scripts=tuple(args.scripts) if args.scripts else None,
+    script_share=args.script_share,
+    languages=languages if args.identify else None,
+  )

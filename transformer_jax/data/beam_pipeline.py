@@ -1,0 +1,131 @@
+"""The preparation of a text as a pipeline of Apache Beam (extra `beam`), which spreads its parts over processes.
+
+Between the processes go the places of parts, digests if duplicates are left out, and counts; never the text. Apache
+Beam is imported only when a pipeline runs.
+"""
+
+import functools
+import importlib
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from transformer_jax.data import beam_local, preparation
+from transformer_jax.data.preparation import Made, Settings
+from transformer_jax.data.text import TextFiles
+from transformer_jax.data.text_parts import TextPart, parts_of
+from transformer_jax.runtime.errors import InputError, RunError, first_line
+
+_MODULES = "apache_beam", "apache_beam.options.pipeline_options"
+# What Beam reports of an error in another process: a traceback, whose last line has the error and then the step.
+_OWN_ERROR = re.compile(r"errors\.(InputError|RunError): (.+) \[while running")
+
+
+def require_beam() -> None:
+  """Raises InputError if Apache Beam is not installed."""
+  _beam()
+
+
+def run(
+  settings: Settings,
+  files: Sequence[TextFiles],
+  lines: int,
+  workers: int,
+  runner: str = "",
+  options: Sequence[str] = (),
+) -> None:
+  """Prepares a text; the folder has its manifest afterwards.
+
+  Args:
+    settings: the settings.
+    files: the text.
+    lines: the lines of a part.
+    workers: the number of processes on this machine.
+    runner: the name of Beam's runner for a cluster; empty means this machine.
+    options: Beam's options, such as `--region=us-central1`.
+
+  Raises:
+    InputError: the text or an option cannot be used.
+    RunError: a file cannot be written, or the pipeline failed.
+  """
+  beam, pipeline_options = _beam()
+  with _explained(), nullcontext() if runner else beam_local.watched():
+    chosen = pipeline_options.PipelineOptions([*options])
+    if not runner:
+      chosen.view_as(pipeline_options.DirectOptions).direct_num_workers = workers
+    pipeline = beam.Pipeline(runner or beam_local.runner(), chosen)
+    _build(beam, pipeline, settings, files, lines)
+    pipeline.run().wait_until_finish()
+
+
+def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFiles], lines: int) -> Any:
+  """Adds all steps to a pipeline; returns the result of the last."""
+  parts = (
+    pipeline
+    | "corpora" >> beam.Create([*enumerate(files)])
+    | "parts" >> beam.FlatMapTuple(functools.partial(_parts, lines))
+    | "spread" >> beam.Reshuffle()
+  )
+  if settings.duplicates:
+    repeated = (
+      parts
+      | "digests" >> beam.FlatMap(functools.partial(preparation.digests_of, settings))
+      | "equal digests" >> beam.GroupByKey()
+      | "repeated pairs" >> beam.FlatMapTuple(preparation.repeated_of)
+    )
+    places = parts | "places" >> beam.Map(lambda part: ((part.corpus, part.number), part))
+    joined = {"parts": places, "repeated": repeated} | "numbers of parts" >> beam.CoGroupByKey()
+    made = joined | "shards" >> beam.MapTuple(functools.partial(_make_different, settings))
+  else:
+    made = parts | "shards" >> beam.Map(functools.partial(preparation.make_shard, settings))
+  collected = made | "counts" >> beam.combiners.ToList()
+  return collected | "manifest" >> beam.Map(functools.partial(_finish, settings))
+
+
+def _parts(lines: int, corpus: int, files: TextFiles) -> Iterator[TextPart]:
+  return parts_of(corpus, files, lines)
+
+
+def _make_different(settings: Settings, place: tuple[int, int], found: Mapping[str, Any]) -> Made:
+  """The rows of a part without the pairs that occurred before."""
+  [part] = found["parts"]
+  return preparation.make_shard(settings, part, [number for numbers in found["repeated"] for number in numbers])
+
+
+def _finish(settings: Settings, made: list[Made]) -> None:
+  preparation.finish(settings, made)
+
+
+def _beam() -> list[Any]:
+  logging.disable(logging.WARNING)  # Beam warns of clients of Google's services that are not installed
+  try:
+    return [importlib.import_module(name) for name in _MODULES]
+  except ModuleNotFoundError as error:
+    if error.name != "apache_beam":
+      raise
+    raise InputError(
+      "prepare needs Apache Beam: pip install 'transformer_jax[beam]', in an environment of its own"
+    ) from error
+  finally:
+    logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+  """Turns an error of a pipeline in the body into the one that a step of it raised."""
+  try:
+    yield
+  except (InputError, RunError, KeyboardInterrupt):
+    raise
+  except SystemExit as error:  # Beam's parser of options has printed what it does not know
+    raise InputError("Beam does not know these options: see --help") from error
+  except Exception as error:
+    found = _OWN_ERROR.search(str(error))
+    if found is None:
+      raise RunError(
+        f"the pipeline failed: {first_line(error, 500)}; if memory was full, give the command again with "
+        "fewer --workers"
+      ) from error
+    raise (InputError if found[1] == "InputError" else RunError)(found[2]) from error

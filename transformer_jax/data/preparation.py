@@ -1,0 +1,226 @@
+"""The work of `transformer-jax prepare` on one part of a text: clean, tokenise, pack, and write a file of rows.
+
+The file of a part is a function of the part and the settings alone. So any engine can spread the parts over processes
+and machines, and may do a part twice (`data/beam_pipeline.py`).
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from etils import epath
+
+from transformer_jax.data import (
+  fingerprint,
+  manifest,
+  packing,
+  pipeline,
+  subwords,
+  tokenizer,
+  tokenizer_pair,
+  tokenizers,
+)
+from transformer_jax.data.clean_files import KEYS, REPEATED, CleaningReport, passing
+from transformer_jax.data.cleaning import Rules, rules_by_reason
+from transformer_jax.data.corpus import SentencePairs
+from transformer_jax.data.duplicates import DIGEST, digest, later_ones
+from transformer_jax.data.manifest import Shard
+from transformer_jax.data.packing import LeftOut
+from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.shards import write_shard
+from transformer_jax.data.text_parts import TextPart, read_part
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runtime import untrusted
+from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.files import remove_left_behind, write_atomically
+from transformer_jax.runtime.wording import counted
+
+_VOCABULARY = {tokenizer.FILE, subwords.FILE, tokenizer_pair.SOURCE, tokenizer_pair.TARGET, tokenizer_pair.PIECES}
+# The digests of duplicates are compared in so many groups: of a billion pairs each has 32 MB.
+_GROUPS = 1024
+_RECORD = np.dtype([*DIGEST, ("corpus", "<u4"), ("part", "<u4"), ("pair", "<u8")])
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+  """All that the rows depend on besides the text.
+
+  Attributes:
+    folder: the folder of the result, which has the vocabulary already.
+    values: the settings of the manifest, see `manifest.settings_of`.
+    rules: the rules of cleaning.
+    duplicates: which of `pairs`, `sources` and `targets` may occur only once; None is none.
+  """
+
+  folder: str
+  values: Mapping[str, Any]
+  rules: Rules
+  duplicates: str | None
+
+
+class Made(NamedTuple):
+  """The result of one part.
+
+  Attributes:
+    place: the numbers of the corpus and of the part.
+    shard: the file of its rows; None if no pair is left.
+    read: the number of its pairs.
+    removed: the number of pairs that each rule of cleaning left out.
+    counts: the counts of the manifest.
+  """
+
+  place: tuple[int, int]
+  shard: Shard | None
+  read: int
+  removed: dict[str, int]
+  counts: dict[str, int]
+
+
+class PassingPairs:
+  """The pairs of a corpus that pass all rules, to learn a vocabulary from.
+
+  Raises:
+    InputError: there is no such script or language as a rule names, or its library is not installed.
+  """
+
+  def __init__(self, corpus: SentencePairs, rules: Rules):
+    self.name = corpus.name
+    self._corpus, self._rules = corpus, rules_by_reason(rules)
+
+  def __iter__(self) -> Iterator[tuple[str, str]]:
+    for _, pair in passing(self._corpus, self._rules, CleaningReport()):
+      yield pair
+
+  def fingerprint(self) -> str:
+    """A digest of what is read."""
+    return fingerprint.of_values(self._corpus.fingerprint(), [*self._rules])
+
+
+def begin(folder: epath.Path, made: Tokenizer) -> None:
+  """Makes the folder, with the vocabulary alone; what a killed process left there is deleted.
+
+  Raises:
+    InputError: the folder is prepared already, has something else in it, or cannot be written.
+  """
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+    left = []
+    if folder.exists():  # a bucket has no empty folders
+      remove_left_behind(folder)
+      left = [*folder.iterdir()]
+    for path in left:
+      if path.name == manifest.MANIFEST:
+        raise InputError(f"{folder} is prepared already: train with it, delete it, or choose another --output")
+      if path.name not in _VOCABULARY and not manifest.SHARD.fullmatch(path.name):
+        raise InputError(f"{path} is none of the files of a prepared text: choose another --output")
+    for path in left:
+      path.unlink()
+  except OSError as error:
+    raise InputError(f"{folder} cannot be written: {error.strerror or error}; choose another --output") from error
+  for name, content in made.files().items():
+    write_atomically(folder / name, content)
+
+
+def digests_of(settings: Settings, part: TextPart) -> Iterator[tuple[int, bytes]]:
+  """The digests of the pairs of a part that pass the rules, in groups: the number of a group, and its records."""
+  key = KEYS[settings.duplicates or "pairs"]
+  groups: dict[int, bytearray] = {}
+  place = np.array([(part.corpus, part.number)], "<u4").tobytes()
+  for number, pair in passing(read_part(part), rules_by_reason(settings.rules), CleaningReport()):
+    found = digest(key(*pair))
+    record = found + place + number.to_bytes(8, "little")
+    groups.setdefault(int.from_bytes(found[:2], "little") % _GROUPS, bytearray()).extend(record)
+  for group, records in groups.items():
+    yield group, bytes(records)
+
+
+def repeated_of(group: int, records: Iterable[bytes]) -> Iterator[tuple[tuple[int, int], list[int]]]:
+  """The pairs of a group that are equal to earlier ones: the place of a part, and their numbers in it."""
+  later = later_ones(np.frombuffer(b"".join(records), _RECORD))
+  numbers = sorted(later[["corpus", "part", "pair"]].tolist())
+  for place, of_part in itertools.groupby(numbers, lambda number: number[:2]):
+    yield place, [pair for _, _, pair in of_part]
+
+
+def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ()) -> Made:
+  """Writes the rows of a part.
+
+  Args:
+    settings: the settings.
+    part: the part.
+    repeated: the numbers of its pairs that are left out because they occurred before.
+
+  Raises:
+    InputError: the text cannot be read.
+    RunError: the file cannot be written.
+  """
+  rules = rules_by_reason(settings.rules)
+  cleaning, report, left_out = CleaningReport(left_out=Counter(dict.fromkeys(rules, 0))), PackingReport(), LeftOut()
+  pairs = _different(passing(read_part(part), rules, cleaning), settings.duplicates, frozenset(repeated), cleaning)
+  found = _tokenizer(settings.folder, settings.values["tokenizer"])
+  encoded = packing.encode_pairs(pairs, found, settings.values["max_length"], report, left_out=left_out)
+  rows = packing.pack(encoded, settings.values["row_length"], pipeline.row_type(*found.vocab_sizes))
+  shard = write_shard(epath.Path(settings.folder), f"{part.corpus:05}-{part.number:05}.array_record", rows)
+  numbers = (*report.found.values(), left_out.too_long, left_out.empty, left_out.longest)
+  counts = dict(zip(manifest.COUNTS, numbers, strict=True))
+  return Made((part.corpus, part.number), shard, cleaning.read, dict(cleaning.left_out), counts)
+
+
+def _different(
+  pairs: Iterable[tuple[int, tuple[str, str]]], duplicates: str | None, repeated: frozenset[int], report: CleaningReport
+) -> Iterator[tuple[str, str]]:
+  """The pairs without repeated ones, which are counted."""
+  if duplicates:
+    report.left_out[REPEATED[duplicates]] = 0
+  for number, pair in pairs:
+    if number in repeated:
+      report.left_out[REPEATED[duplicates or ""]] += 1
+    else:
+      yield pair
+
+
+@functools.lru_cache(maxsize=1)
+def _tokenizer(folder: str, expected: str) -> Tokenizer:
+  """The vocabulary of the folder; RunError if another process has put another one there."""
+  found = tokenizers.load(epath.Path(folder), lambda name, most: untrusted.read_bytes(epath.Path(folder) / name, most))
+  if found.fingerprint() != expected:
+    raise RunError(f"another process prepares another text in {folder}: choose another --output")
+  return found
+
+
+def finish(settings: Settings, made: Iterable[Made]) -> None:
+  """Writes the manifest of all parts.
+
+  Raises:
+    InputError: no pair is left.
+    RunError: the manifest cannot be written.
+  """
+  cleaning, left_out, counts = CleaningReport(), LeftOut(), dict.fromkeys(manifest.COUNTS, 0)
+  made = sorted(made, key=lambda part: part.place)
+  for part in made:
+    cleaning.read += part.read
+    cleaning.left_out.update(part.removed)
+    left_out.add(LeftOut(*(part.counts[name] for name in manifest.COUNTS[3:])))
+    counts = {name: counts[name] + part.counts[name] for name in counts}
+  counts["longest"] = left_out.longest
+  shards = [part.shard for part in made if part.shard]
+  if not shards:
+    skipped = left_out.described(settings.values["max_length"])
+    reasons = [counted(count, names) for names, count in skipped.items() if count]
+    reasons += [f"{count:,} left out: {reason}" for reason, count in cleaning.left_out.items() if count]
+    raise InputError(
+      f"no sentence pair is left: {'; '.join(reasons)}; raise config.data.max_length and config.data.row_length"
+    )
+  rules = {key: getattr(value, "value", value) for key, value in dataclasses.asdict(settings.rules).items()}
+  described = {"rules": rules, "duplicates": settings.duplicates, "read": cleaning.read, "left_out": cleaning.left_out}
+  manifest.write(epath.Path(settings.folder), settings.values, described, counts, shards)
+
+
+def cleaning_report(folder: epath.Path) -> CleaningReport:
+  """What cleaning left out of the text of a folder."""
+  values = untrusted.read_json(folder / manifest.MANIFEST)["cleaning"]
+  return CleaningReport(values["read"], Counter(values["left_out"]))
