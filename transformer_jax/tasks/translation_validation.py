@@ -11,7 +11,7 @@ from transformer_jax.evaluation.scores import Scores, check_tokenization, exact_
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import one_line
-from transformer_jax.runtime.progress import COLUMNS, shortened, wrapped
+from transformer_jax.runtime.progress import COLUMNS, shortened
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.parsing import score_outputs
@@ -70,7 +70,7 @@ class TranslationValidation:
     if not self._exact:
       return scores.describe(exact_match=False)
     references = [reference for _, reference in self._test]
-    return wrapped(f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}")
+    return f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}"
 
   def translate(self, params: Params, pairs: list[tuple[str, str]]) -> tuple[Scores, list[str]]:
     if self._translator is None:

@@ -25,7 +25,7 @@ from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError, writing
 from transformer_jax.runtime.process import cores
-from transformer_jax.runtime.progress import Progress, doing, say, wrapped
+from transformer_jax.runtime.progress import Progress, doing, say
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
 from transformer_jax.trainer import checks
@@ -256,7 +256,7 @@ class Trainer:
       f"last {counted(stopping.waited + 1, 'validations')}; --step best chooses its checkpoint, and a higher "
       "config.train.patience goes on"
     )
-    say(wrapped(text))
+    say(text)
     if step != first:
       self._write_log(text)
 
@@ -303,7 +303,7 @@ class Trainer:
     self._metrics.write(step, "validation", line)
     scores = "".join(f", {shown.format(line[name])}" for name, shown in self._validation.shown.items() if name in line)
     text = f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}{scores}"
-    self._validated = wrapped(text)
+    self._validated = text
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
     return Validated(float(line["loss"]), line["bleu"] if self._config.train.best_by is BestBy.BLEU else None)
 
