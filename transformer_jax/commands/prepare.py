@@ -37,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  """`prepare`: cleans, tokenises and packs a text once."""
   if args.help:
     print_help(args)
     return

@@ -16,9 +16,9 @@ from transformer_jax.data import beam_local, preparation
 from transformer_jax.data.preparation import Made, Settings
 from transformer_jax.data.text import TextFiles
 from transformer_jax.data.text_parts import TextPart, parts_of
+from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, RunError, first_line
 
-_MODULES = "apache_beam", "apache_beam.options.pipeline_options"
 # What Beam reports of an error in another process: a traceback, whose last line has the error and then the step.
 _OWN_ERROR = re.compile(r"errors\.(InputError|RunError): (.+) \[while running")
 
@@ -98,16 +98,12 @@ def _finish(settings: Settings, made: list[Made]) -> None:
   preparation.finish(settings, made)
 
 
-def _beam() -> list[Any]:
+def _beam() -> tuple[Any, Any]:
+  """Apache Beam, and its module of options."""
   logging.disable(logging.WARNING)  # Beam warns of clients of Google's services that are not installed
+  message = "prepare needs Apache Beam: pip install 'transformer_jax[beam]', in an environment of its own"
   try:
-    return [importlib.import_module(name) for name in _MODULES]
-  except ModuleNotFoundError as error:
-    if error.name != "apache_beam":
-      raise
-    raise InputError(
-      "prepare needs Apache Beam: pip install 'transformer_jax[beam]', in an environment of its own"
-    ) from error
+    return plugins.library("apache_beam", message), importlib.import_module("apache_beam.options.pipeline_options")
   finally:
     logging.disable(logging.NOTSET)
 
