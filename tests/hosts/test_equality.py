@@ -7,7 +7,7 @@ from etils import epath
 
 from tests.hosts.processes import assert_equal_to_rounding, tiny, trained
 from tests.prepared_folder import prepare
-from transformer_jax.config import Document
+from transformer_jax.config import Document, Optimizer, Schedule
 from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.recurrent.config import LuongConfig
 from transformer_jax.trainer import loop
@@ -64,6 +64,38 @@ def test_two_hosts_train_the_other_models_too(prefix, tmp_path, model):
   if model != "luong":
     data = dataclasses.replace(data, train=f"{prefix}.en", validation=f"{prefix}.de", document=Document.LINE)
   config = dataclasses.replace(config, model=models[model], data=data)
+  trained(tmp_path, tmp_path / "one", config)
+  trained(tmp_path, tmp_path / "two", config, count=2)
+  assert_equal_to_rounding(tmp_path / "one", tmp_path / "two", config)
+
+
+RECIPES = {
+  "random pieces": {"data": {"bpe_dropout": 0.2}},
+  "optimizer": {
+    "train": {"optimizer": Optimizer.ADAMW, "weight_decay": 0.1, "schedule": Schedule.COSINE, "clip_norm": 0.1}
+  },
+  "layers": {"model": {"encoder_layers": 2}},
+  "early stopping": {"train": {"patience": 1, "steps": 12}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_two_hosts_train_with_a_recipe(prefix, tmp_path, recipe):
+  config = tiny(prefix, steps=24)
+  changed = {part: dataclasses.replace(getattr(config, part), **keys) for part, keys in RECIPES[recipe].items()}
+  config = dataclasses.replace(config, **changed)
+  trained(tmp_path, tmp_path / "one", config)
+  trained(tmp_path, tmp_path / "two", config, count=2)
+  assert_equal_to_rounding(tmp_path / "one", tmp_path / "two", config)
+
+
+@pytest.mark.slow
+def test_two_hosts_train_many_languages_in_one_model(prefix, tmp_path):
+  config = tiny(prefix)
+  both = f"{prefix}:en+de"
+  data = dataclasses.replace(config.data, train=both, validation=both, tags=True, temperature=5.0)
+  config = dataclasses.replace(config, data=data)
   trained(tmp_path, tmp_path / "one", config)
   trained(tmp_path, tmp_path / "two", config, count=2)
   assert_equal_to_rounding(tmp_path / "one", tmp_path / "two", config)
