@@ -10,18 +10,18 @@ function, end by EOS and nearly always give the same translation. A column of th
 equal to ours. If it is below --agree in greedy search, the program fails, as the sides would not be comparable. With a
 beam more translations may differ, as the rules of the libraries differ slightly.
 
-"CTranslate2 int8" has matmuls of 8-bit integers, and so other translations now and then. All else is float32.
+"CTranslate2 int8" has matmuls of 8-bit integers and "CTranslate2 bfloat16" those of bfloat16, and so other translations
+now and then. Ours computes in the type of the run, config.model.dtype. All else is float32.
 
-The choices: all cores and huge pages on each side; torch with as many threads as cores; transformers with its default
-attention (`sdpa`) and cache; CTranslate2 with all cores on one batch or one batch per core, whichever is faster;
-JoeyNMT with its own `search`. A search with a beam ends when as many hypotheses as the beam has have ended:
-CTranslate2's `patience=1`, transformers' `early_stopping=True`, and ours with `patience=1`. "exact search" is ours with
-`patience=0`, which continues until no better hypothesis is possible. JoeyNMT continues until its whole beam has ended,
-and has only GNMT's length penalty. A translation may have config.decode.extra_length more tokens than its source; with
-the peers, than the longest source of the batch; with CTranslate2, than the longest source of all. Ours and CTranslate2
-compute one batch on each core; torch, as its users would, computes one batch after the other on all cores. Sentences
-are sorted by length on each side. Ours translates text to text. The peers translate tokens to tokens, so their time
-excludes the tokenizer and ours includes it.
+The choices: all cores and huge pages on each side; JoeyNMT with as many threads as cores and its own `search`;
+transformers with its default attention (`sdpa`) and cache; transformers and CTranslate2 with all cores on one batch or
+one batch per core, whichever is faster, where transformers has a process on each core. A search with a beam ends when
+as many hypotheses as the beam has have ended: CTranslate2's `patience=1`, transformers' `early_stopping=True`, and ours
+with `patience=1`. "exact search" is ours with `patience=0`, which continues until no better hypothesis is possible.
+JoeyNMT continues until its whole beam has ended, and has only GNMT's length penalty. A translation may have
+config.decode.extra_length more tokens than its source; with the peers, than the longest source of the batch; with
+CTranslate2, than the longest source of all. Sentences are sorted by length on each side. Ours translates text to text.
+The peers translate tokens to tokens, so their time excludes the tokenizer and ours includes it.
 
 "batch 1" passes one sentence per call, as an interactive service does. "best batch" passes all sentences in one call,
 with the batch size of --batches that was fastest on a sample of the sentences. Our batch size is the number of
@@ -87,6 +87,7 @@ PEERS = {
   "transformers": Peer("decoders/marian.py", peers.TRANSFORMERS, ("transformers", "torch"), {"to": "marian-hf"}),
   "CTranslate2": Peer(*_CTRANSLATE2, {"to": "ctranslate2"}),
   "CTranslate2 int8": Peer(*_CTRANSLATE2, {"to": "ctranslate2", "quantization": "int8"}, exact=False),
+  "CTranslate2 bfloat16": Peer(*_CTRANSLATE2, {"to": "ctranslate2", "quantization": "bfloat16"}, exact=False),
   "CTranslate2 float16": Peer(*_CTRANSLATE2, {"to": "ctranslate2", "quantization": "float16"}, exact=False),
 }
 ON_GPU = ("CTranslate2 float16",)
@@ -283,7 +284,7 @@ def settings(name: str, beam: int, batches: Sequence[int]) -> list[Setting]:
     own = [] if batches == [1] else [0]
     return [Setting(beam, size, {"patience": 1}) for size in [*own, *batches]]
   found = [Setting(beam, size, {}) for size in batches]
-  if name.startswith("CTranslate2"):
+  if name.startswith("CTranslate2") or (name == "transformers" and batches != [1]):
     found += [Setting(beam, size, {"batch_a_core": True}) for size in batches]
   return found
 

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ Answer = Callable[..., dict[str, Any]]
 # translate(numbers of sentences, beam size, sentences per batch, options) -> for each sentence the tokens of its
 # translation without EOS, or the text and the number of tokens with EOS.
 Translate = Callable[..., list[Any]]
+TranslateBatch = Callable[[list[list[int]], int, int], Sequence[Sequence[int]]]
+OnEachCore = Callable[[Sequence[tuple[list[list[int]], int, int]]], Iterable[Sequence[Sequence[int]]]]
 
 
 def serve(load: Callable[[dict[str, Any], Path], Answer]) -> None:
@@ -89,7 +91,7 @@ def translator(translate: Translate) -> Answer:
 
 
 def by_length(
-  job: dict[str, Any], translate_batch: Callable[[list[list[int]], int, int], Sequence[Sequence[int]]]
+  job: dict[str, Any], translate_batch: TranslateBatch, on_each_core: OnEachCore | None = None
 ) -> Translate:
   """Translates in batches of sentences of similar length, the longest first, as users of these libraries would.
 
@@ -97,14 +99,19 @@ def by_length(
     job: the job, which has the sentences' tokens.
     translate_batch: (tokens of sentences, beam size, most tokens of a translation) -> tokens of the translations, which
       may continue after the EOS. The most tokens follow from the longest sentence of the batch, as in this project.
+    on_each_core: the results of `translate_batch` for many such arguments, a batch on each core at a time.
   """
 
-  def translate(sentences: Sequence[int], beam: int, batch: int) -> list[list[int]]:
+  def translate(sentences: Sequence[int], beam: int, batch: int, *, batch_a_core: bool = False) -> list[list[int]]:
     order = sorted(sentences, key=lambda i: -len(job["sources"][i]))
-    found = {}
-    for group in (order[i : i + batch] for i in range(0, len(order), batch)):
-      sources = [job["sources"][i] for i in group]
-      found.update(zip(group, translate_batch(sources, beam, len(sources[0]) + job["extra_length"]), strict=True))
+    sources = [[job["sources"][i] for i in order[at : at + batch]] for at in range(0, len(order), batch)]
+    batches = [(group, beam, len(group[0]) + job["extra_length"]) for group in sources]
+    if batch_a_core:
+      assert on_each_core
+      translated = on_each_core(batches)
+    else:
+      translated = (translate_batch(*arguments) for arguments in batches)
+    found = dict(zip(order, (tokens for group in translated for tokens in group), strict=True))
     return [_to_eos([int(token) for token in found[i]]) for i in sentences]
 
   return translate
