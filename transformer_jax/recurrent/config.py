@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from transformer_jax.model.config import AnyModelConfig, Dtype
-from transformer_jax.runtime.errors import require
+from transformer_jax.runtime.errors import require_key
 
 
 class Cell(enum.Enum):
@@ -53,10 +53,10 @@ class RecurrentConfig(AnyModelConfig):
 
   def __post_init__(self):
     for name in ("vocab_size", "d_model", "hidden_size"):
-      require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
+      require_key(self, f"model.{name}", getattr(self, name) > 0, "positive")
     size = self.source_vocab_size
-    require(size is None or size > 0, "model.source_vocab_size", size, "positive or None")
-    require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")
+    require_key(self, "model.source_vocab_size", size is None or size > 0, "positive or None")
+    require_key(self, "model.dropout", 0 <= self.dropout < 1, "at least 0 and below 1")
 
   @property
   def vocab_sizes(self) -> tuple[int, ...]:
@@ -82,7 +82,7 @@ class SequenceToSequenceConfig(RecurrentConfig):
 
   def __post_init__(self):
     super().__post_init__()
-    require(self.num_layers > 0, "model.num_layers", self.num_layers, "positive")
+    require_key(self, "model.num_layers", self.num_layers > 0, "positive")
 
 
 @dataclass(unsafe_hash=True)
@@ -98,7 +98,7 @@ class BahdanauConfig(RecurrentConfig):
 
   def __post_init__(self):
     super().__post_init__()
-    require(self.attention_size > 0, "model.attention_size", self.attention_size, "positive")
+    require_key(self, "model.attention_size", self.attention_size > 0, "positive")
 
 
 @dataclass(unsafe_hash=True)
@@ -122,4 +122,4 @@ class LuongConfig(RecurrentConfig):
 
   def __post_init__(self):
     super().__post_init__()
-    require(self.num_layers > 0, "model.num_layers", self.num_layers, "positive")
+    require_key(self, "model.num_layers", self.num_layers > 0, "positive")
