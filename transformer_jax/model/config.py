@@ -72,8 +72,9 @@ class AnyModelConfig:
 
   @property
   def vocab_sizes(self) -> tuple[int, ...]:
-    """The entries of the one vocabulary, or those of the source's and of the target's."""
-    return (self.vocab_size,)
+    """The entries of the one vocabulary, or those of the source's, if it is a field, and of the target's."""
+    of_source = getattr(self, "source_vocab_size", None)
+    return (self.vocab_size,) if of_source is None else (of_source, self.vocab_size)
 
   @property
   def most_positions(self) -> int | None:
@@ -200,10 +201,6 @@ class ModelConfig(AnyModelConfig):
       ("d_v", d_v, d_v == d_k, f"d_k = {d_k}"),
     ):
       require(fits, f"model.{key}", value, f"{expected} with config.model.fused_attention")
-
-  @property
-  def vocab_sizes(self) -> tuple[int, ...]:
-    return (self.vocab_size,) if self.source_vocab_size is None else (self.source_vocab_size, self.vocab_size)
 
   @property
   def encoder_depth(self) -> int:
