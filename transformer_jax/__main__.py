@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from transformer_jax.commands import COMMANDS
 from transformer_jax.commands.endings import ending
+from transformer_jax.commands.experiment import print_help
 from transformer_jax.runtime.errors import PROGRAM, InputError, one_line, writing
 from transformer_jax.runtime.process import raise_gc_threshold, use_huge_pages
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
@@ -54,7 +55,10 @@ def _run(argv: Sequence[str]) -> None:
     raise InputError(f"a command must come before {argv[0]}; there are {', '.join(COMMANDS)}")
   _require_known(args, rest)
   args.overrides = rest
-  args.run(args)
+  if getattr(args, "help", False):  # of a command with the keys of a config, which argparse does not know
+    print_help(args)
+  else:
+    args.run(args)
 
 
 def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.nasty import LINES
 from transformer_jax.data import cleaning, duplicates
-from transformer_jax.data.cleaning import Rules, Unit, rules_by_reason, script_share
+from transformer_jax.data.cleaning import Rules, Unit, rules_by_reason, script_pattern, script_share
 from transformer_jax.runtime.errors import InputError
 
 
@@ -48,7 +48,7 @@ def test_the_share_of_a_script_is_that_of_the_names_of_its_letters(text):
   letters = [c for c in text if unicodedata.category(c).startswith("L") and ord(c) < 0x250]
   names = [unicodedata.name(c).startswith("LATIN") or c in "ªº" for c in letters if c != "µ"]
   kept = "".join(c for c in letters if c != "µ")
-  assert script_share(kept, "Latin") == (sum(names) / len(names) if names else 1.0)
+  assert script_share(kept, script_pattern("Latin")) == (sum(names) / len(names) if names else 1.0)
 
 
 def test_languages_are_told_apart():

@@ -62,7 +62,7 @@ def test_a_step_extends_what_the_beam_kept(found):
 
 def test_log_probabilities_equal_those_of_given_tokens(found):
   translator, tree, _ = found
-  [source] = translator._encode([SENTENCE])
+  source = [*translator._tokenizer.source.encode(SENTENCE), EOS]
   numbers = range(1, len(tree.nodes))
   targets = np.zeros((len(numbers), max(node.step for node in tree.nodes)), np.int32)
   for row, number in zip(targets, numbers, strict=True):

@@ -230,9 +230,7 @@ def build_report(config: Config, devices: int = 1, rate: float | None = None, bu
 
 
 def _row_of_table_2(model: AnyModelConfig) -> str | None:
-  if not isinstance(model, ModelConfig):
-    return None
-  if model.encoder_depth != model.decoder_depth:
+  if not isinstance(model, ModelConfig) or model.encoder_depth != model.decoder_depth:
     return None
   sizes = (model.encoder_depth, model.d_model, model.d_ff, model.num_heads, model.head_dim_k, model.head_dim_v)
   return {(6, 512, 2048, 8, 64, 64): "base", (6, 1024, 4096, 16, 64, 64): "big"}.get(sizes)

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.search import load
 from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
 
@@ -28,19 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.data.text import TextPairs
   from transformer_jax.decoding.attention import CROSS
-  from transformer_jax.decoding.translator import Translator
   from transformer_jax.inside import alignment
-  from transformer_jax.runtime.compilation_cache import use_compilation_cache
   from transformer_jax.runtime.progress import say
 
   gold = _read_gold(args.gold) if args.gold else None
-  use_compilation_cache()
   opened = run_to_restore(args, "translate")
   data = opened.config.data
   pairs = list(TextPairs(args.data, data.source_language, data.target_language))
   if gold is not None and len(gold) != len(pairs):
     raise InputError(f"{args.gold} has {len(gold)} lines, but {args.data} has {len(pairs)} pairs: give one for each")
-  translator, found = Translator.load(opened, step=args.step), []
+  translator, found = load([opened], args), []
   for number, (source, target) in enumerate(pairs, 1):
     try:
       attention = translator.attention(source, target)

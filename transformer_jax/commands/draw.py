@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from transformer_jax.commands import draw_config, draw_formula, draw_run
-from transformer_jax.commands.experiment import print_help
 from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.files import write_atomically
@@ -50,9 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  if getattr(args, "help", False):
-    print_help(args)
-    return
   output = _output(args)
   require_matplotlib()
   from transformer_jax.inside import figures

@@ -8,7 +8,7 @@ from transformer_jax.runtime.progress import say
 
 
 def add_config_arguments(parser: argparse.ArgumentParser, default: str) -> None:
-  """Adds --config, and a --help that also shows the keys; flags `--config.KEY` go to `args.overrides`.
+  """Adds --config, and a --help that also shows the keys (`print_help`); flags `--config.KEY` go to `args.overrides`.
 
   Args:
     parser: the parser of the command.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.pictures import require_matplotlib
+from transformer_jax.commands.search import load
 from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import one_line, require_option, writing
 from transformer_jax.runtime.files import write_atomically
@@ -34,17 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  from transformer_jax.decoding.translator import Translator
   from transformer_jax.inside import heads
-  from transformer_jax.runtime.compilation_cache import use_compilation_cache
   from transformer_jax.runtime.progress import Progress, print_above, say
 
   require_option("--sentences", args.sentences, args.sentences > 0, "positive")
   output = _folder(args.output) if args.output else None  # a wrong one is known before the long work
-  use_compilation_cache()
   opened = run_to_restore(args, "translate")
   pairs = _pairs(opened, args)
-  translator, found = Translator.load(opened, step=args.step), []
+  translator, found = load([opened], args), []
   total = heads.lines_to_translate(translator, pairs)
   if not args.json:
     print(_line(name.replace("_", " ") for name in heads.Head._fields))

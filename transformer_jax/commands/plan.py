@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run, print_help
+from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run
 from transformer_jax.runtime.errors import InputError
 
 DESCRIPTION = """\
@@ -33,9 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  if args.help:
-    print_help(args)
-    return
   config = config_of_new_run(args)
   if args.devices < 1 or (args.rate is not None and not args.rate > 0):
     raise InputError("--devices and --rate must be positive")

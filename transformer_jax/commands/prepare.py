@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
+from transformer_jax.commands.experiment import add_config_arguments, read_config
 from transformer_jax.commands.rules import add_rule_arguments, rules_of
 from transformer_jax.config import Config, Corpus
 from transformer_jax.runtime.errors import InputError, require_option
@@ -37,9 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  if args.help:
-    print_help(args)
-    return
   _require_flags(args)
   config = read_config(args)
   options = _options(args.beam_options)

@@ -8,8 +8,6 @@ from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.runtime.errors import InputError, RunError
 
 if TYPE_CHECKING:
-  from etils import epath
-
   from transformer_jax.inside.scored import Text, Translations
   from transformer_jax.runs.run import Run
 
@@ -47,15 +45,11 @@ def run(args: argparse.Namespace) -> None:
     from transformer_jax.inside.scored import scored
 
   output = epath.Path(args.output).expanduser() if args.output else opened[0].path / report.FILE
-  _require_place(output)
+  if output.is_dir() or not output.parent.is_dir():
+    raise InputError(f"--output {output} cannot be written: give a file in a folder that exists")
   translations, notes = _translations(opened, args.data)
   report.write(opened, output, scored(translations) if translations else (), notes)
   print(output)
-
-
-def _require_place(output: "epath.Path") -> None:
-  if output.is_dir() or not output.parent.is_dir():
-    raise InputError(f"--output {output} cannot be written: give a file in a folder that exists")
 
 
 def _translations(opened: "list[Run]", prefix: str | None) -> "tuple[list[Translations], list[str]]":

@@ -74,13 +74,10 @@ def sampling_options(args: argparse.Namespace) -> "SamplingOptions":
 
 
 def add_beam_arguments(parser: argparse.ArgumentParser) -> None:
-  parser.add_argument(
-    "--beam-size", type=int, metavar="N", help="hypotheses kept (default: the run's); 1 is greedy search"
-  )
-  parser.add_argument(
-    "--length-penalty", type=float, metavar="A", help="the exponent alpha of the length penalty (default: the run's)"
-  )
-  parser.add_argument(
+  add = parser.add_argument
+  add("--beam-size", type=int, metavar="N", help="hypotheses kept (default: the run's); 1 is greedy search")
+  add("--length-penalty", type=float, metavar="A", help="the exponent alpha of the length penalty (default: the run's)")
+  add(
     "--patience",
     type=float,
     metavar="P",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from transformer_jax.commands.experiment import add_config_arguments, print_help, read_config
+from transformer_jax.commands.experiment import add_config_arguments, read_config
 from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.runtime.errors import InputError, first_line
@@ -50,9 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  if args.help:
-    print_help(args)
-    return
   cluster = _checked(Cluster(args.coordinator, args.hosts, args.host))
   if cluster.host:
     mute()  # host 0 prints the same

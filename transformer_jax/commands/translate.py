@@ -78,11 +78,11 @@ def _add_risk_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.commands.streams import Lines, Output, descriptor
-  from transformer_jax.data.text import read_lines
+  from transformer_jax.data.text import existing, lines_of, read_lines
   from transformer_jax.runtime.progress import Progress, say
 
   sampling = search.sampling_options(args) if args.sample else search.require_no_sampling(args, "add --sample")
-  prefixes = _prefixes(args.prefix) if args.prefix else None
+  prefixes = lines_of(existing(args.prefix)) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   runs = runs_to_restore(args, "translate")
@@ -125,13 +125,6 @@ def _ranked(translations: "Sequence[Translation]", args: argparse.Namespace, con
 
   scored_as = {"tokenize": config.evaluate.tokenize, "lowercase": config.evaluate.lowercase}
   return ranked(translations, Utility(args.mbr), drawn=args.sample, **scored_as)[: args.n_best]
-
-
-def _prefixes(name: str) -> Iterator[str]:
-  """The lines of the file of prefixes, which is checked at once."""
-  from transformer_jax.data.text import existing, lines_of
-
-  return lines_of(existing(name))
 
 
 def _output_lines(number: int, translations: "Sequence[Translation]", args: argparse.Namespace) -> Iterator[str]:

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field
 
 from transformer_jax.model.config import AnyModelConfig, ModelConfig
-from transformer_jax.runtime.errors import InputError, require
+from transformer_jax.runtime.errors import InputError, require, require_key
 
 
 class Corpus(enum.Enum):
@@ -163,42 +163,35 @@ class DataConfig:
 
   def __post_init__(self):
     self._check_prepared()
-    require(
-      not self.tags or self.corpus is Corpus.TEXT, "data.tags", self.tags, "false unless config.data.corpus is text"
-    )
+    tagged = not self.tags or self.corpus is Corpus.TEXT
+    require_key(self, "data.tags", tagged, "false unless config.data.corpus is text")
     sampled = self.temperature == 1 or (self.tags and 1 < self.temperature < math.inf)
-    require(sampled, "data.temperature", self.temperature, "at least 1 with config.data.tags, and 1 without it")
-    require(0 <= self.bpe_dropout < 1, "data.bpe_dropout", self.bpe_dropout, "at least 0 and below 1")
+    require_key(self, "data.temperature", sampled, "at least 1 with config.data.tags, and 1 without it")
+    require_key(self, "data.bpe_dropout", 0 <= self.bpe_dropout < 1, "at least 0 and below 1")
     alpha = self.unigram_alpha
-    require(alpha is None or 0 <= alpha < math.inf, "data.unigram_alpha", alpha, "0 or more, or None")
-    require(
-      alpha is None or not self.bpe_dropout, "data.bpe_dropout", self.bpe_dropout, "0 with config.data.unigram_alpha"
-    )
-    require(self.row_length > 1, "data.row_length", self.row_length, "at least 2")
+    require_key(self, "data.unigram_alpha", alpha is None or 0 <= alpha < math.inf, "0 or more, or None")
+    require_key(self, "data.bpe_dropout", alpha is None or not self.bpe_dropout, "0 with config.data.unigram_alpha")
+    require_key(self, "data.row_length", self.row_length > 1, "at least 2")
     if not 0 <= self.max_length <= self.row_length:
       raise InputError(
         f"config.data.row_length is {self.row_length}, shorter than the longest sentence allowed, "
         f"config.data.max_length = {self.max_length}: raise the one or lower the other"
       )
     named = self.corpus in (Corpus.TFDS, Corpus.REGISTERED)
-    require(not named or bool(self.dataset), "data.dataset", self.dataset, "the name of a dataset")
+    require_key(self, "data.dataset", not named or bool(self.dataset), "the name of a dataset")
     for key in ("source_language", "target_language"):
       language = getattr(self, key)
-      require(bool(language) and language.isprintable(), f"data.{key}", language, "a language code")
-    require(
-      self.source_language != self.target_language,
-      "data.target_language",
-      self.target_language,
-      "another language than the source's",
-    )
+      require_key(self, f"data.{key}", bool(language) and language.isprintable(), "a language code")
+    differ = self.source_language != self.target_language
+    require_key(self, "data.target_language", differ, "another language than the source's")
 
   def _check_prepared(self) -> None:
     if self.corpus is not Corpus.PREPARED:
       return
-    require(not self.samples_pieces, "data.corpus", "prepared", "text with random pieces, which need the text")
+    require_key(self, "data.corpus", not self.samples_pieces, "text with random pieces, which need the text")
     for key in ("validation", "test"):
-      value = getattr(self, key)
-      require(value != self.train, f"data.{key}", value, "text, which a folder of prepared rows does not have")
+      is_text = getattr(self, key) != self.train
+      require_key(self, f"data.{key}", is_text, "text, which a folder of prepared rows does not have")
 
   @property
   def has_trees(self) -> bool:
@@ -304,45 +297,31 @@ class TrainConfig:
 
   def __post_init__(self):
     for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
-      require(getattr(self, name) > 0, f"train.{name}", getattr(self, name), "positive")
+      require_key(self, f"train.{name}", getattr(self, name) > 0, "positive")
     for name in ("save_every", "max_skipped", "patience"):
-      require(getattr(self, name) >= 0, f"train.{name}", getattr(self, name), "0 or more")
+      require_key(self, f"train.{name}", getattr(self, name) >= 0, "0 or more")
     for name in ("beta1", "beta2", "label_smoothing", "sampling_least", "ema_decay"):
-      require(0 <= getattr(self, name) < 1, f"train.{name}", getattr(self, name), "at least 0 and below 1")
-    require(0 < self.epsilon < math.inf, "train.epsilon", self.epsilon, "positive")
-    require(1 <= self.sampling_k < math.inf, "train.sampling_k", self.sampling_k, "at least 1")
-    require(self.seed >= 0, "train.seed", self.seed, "0 or more")
+      require_key(self, f"train.{name}", 0 <= getattr(self, name) < 1, "at least 0 and below 1")
+    require_key(self, "train.epsilon", 0 < self.epsilon < math.inf, "positive")
+    require_key(self, "train.sampling_k", 1 <= self.sampling_k < math.inf, "at least 1")
+    require_key(self, "train.seed", self.seed >= 0, "0 or more")
     self._check_optimizer()
     rate = self.peak_learning_rate
-    require(rate is None or 0 < rate < math.inf, "train.peak_learning_rate", rate, "positive or None")
-    require(
-      not (self.embeddings and self.init_from),
-      "train.embeddings",
-      self.embeddings,
-      "empty with config.train.init_from, whose run has trained embeddings",
-    )
-    require(
-      not self.freeze_embeddings or bool(self.embeddings or self.init_from),
-      "train.freeze_embeddings",
-      self.freeze_embeddings,
-      "false without config.train.embeddings and config.train.init_from, as random embeddings say nothing",
-    )
+    require_key(self, "train.peak_learning_rate", rate is None or 0 < rate < math.inf, "positive or None")
+    expected = "empty with config.train.init_from, whose run has trained embeddings"
+    require_key(self, "train.embeddings", not (self.embeddings and self.init_from), expected)
+    trained = bool(self.embeddings or self.init_from)
+    expected = "false without config.train.embeddings and config.train.init_from, as random embeddings say nothing"
+    require_key(self, "train.freeze_embeddings", trained or not self.freeze_embeddings, expected)
 
   def _check_optimizer(self) -> None:
     for name in ("weight_decay", "clip_norm"):
-      require(0 <= getattr(self, name) < math.inf, f"train.{name}", getattr(self, name), "0 or more")
-    require(
-      not self.weight_decay or self.optimizer is Optimizer.ADAMW,
-      "train.weight_decay",
-      self.weight_decay,
-      "0 unless config.train.optimizer is adamw",
-    )
-    require(
-      not self.ends_at_last_step or self.warmup_steps <= self.steps,
-      "train.warmup_steps",
-      self.warmup_steps,
-      f"at most config.train.steps = {self.steps} with config.train.schedule={self.schedule.value}",
-    )
+      require_key(self, f"train.{name}", 0 <= getattr(self, name) < math.inf, "0 or more")
+    decays = self.optimizer is Optimizer.ADAMW
+    require_key(self, "train.weight_decay", decays or not self.weight_decay, "0 unless config.train.optimizer is adamw")
+    fits = not self.ends_at_last_step or self.warmup_steps <= self.steps
+    expected = f"at most config.train.steps = {self.steps} with config.train.schedule={self.schedule.value}"
+    require_key(self, "train.warmup_steps", fits, expected)
 
   @property
   def ends_at_last_step(self) -> bool:
@@ -369,7 +348,7 @@ class EvaluateConfig:
 
   def __post_init__(self):
     for name in ("every", "sentences"):
-      require(getattr(self, name) >= 0, f"evaluate.{name}", getattr(self, name), "0 or more")
+      require_key(self, f"evaluate.{name}", getattr(self, name) >= 0, "0 or more")
 
 
 @dataclass
@@ -400,13 +379,15 @@ class DecodeConfig:
   max_source_length: int = 256
 
   def __post_init__(self):
-    require(0 < self.beam_size <= MOST_BEAMS, "decode.beam_size", self.beam_size, f"from 1 to {MOST_BEAMS}")
-    alpha = self.length_penalty
-    require(0 <= alpha <= MOST_ALPHA, "decode.length_penalty", alpha, f"from 0 to {MOST_ALPHA}")
-    require(0 <= self.patience < math.inf, "decode.patience", self.patience, "0 or more")
-    for name, least, most in (("extra_length", 1, MOST_EXTRA), ("max_source_length", 2, MOST_TOKENS)):
-      value = getattr(self, name)
-      require(least <= value <= most, f"decode.{name}", value, f"from {least} to {most}")
+    ranges = {
+      "beam_size": (1, MOST_BEAMS),
+      "length_penalty": (0, MOST_ALPHA),
+      "extra_length": (1, MOST_EXTRA),
+      "max_source_length": (2, MOST_TOKENS),
+    }
+    for name, (least, most) in ranges.items():
+      require_key(self, f"decode.{name}", least <= getattr(self, name) <= most, f"from {least} to {most}")
+    require_key(self, "decode.patience", 0 <= self.patience < math.inf, "0 or more")
 
 
 @dataclass
@@ -432,30 +413,18 @@ class Config:
       )
     for key, size in zip(("vocab_size", "source_vocab_size"), reversed(self.model.vocab_sizes), strict=False):
       require(size < 1 << 31, f"model.{key}", size, "below 2 ** 31, as tokens are 32-bit integers")
-    require(
-      not (self.train.embeddings and len(self.model.vocab_sizes) > 1),
-      "train.embeddings",
-      self.train.embeddings,
-      "empty with config.model.source_vocab_size, as one file has vectors for one vocabulary",
-    )
-    decay = self.train.scheduled_sampling
-    require(
-      decay is Decay.NONE or self.model.chooses_inputs,
-      "train.scheduled_sampling",
-      decay.value,
-      "none, except for the recurrent models that translate",
-    )
+    one_vocabulary = not self.train.embeddings or len(self.model.vocab_sizes) == 1
+    expected = "empty with config.model.source_vocab_size, as one file has vectors for one vocabulary"
+    require_key(self.train, "train.embeddings", one_vocabulary, expected)
+    forced = self.train.scheduled_sampling is Decay.NONE or self.model.chooses_inputs
+    expected = "none, except for the recurrent models that translate"
+    require_key(self.train, "train.scheduled_sampling", forced, expected)
     self._check_pieces()
     self._check_best()
-    tags = self.data.tags
-    require(not tags or self.model.translates, "data.tags", tags, "false for a model that does not translate")
-    even = self.data.row_length % 2 == 0
-    require(
-      even or not self.model.needs_cudnn,
-      "data.row_length",
-      self.data.row_length,
-      "even with config.model.fused_attention",
-    )
+    tagged = not self.data.tags or self.model.translates
+    require_key(self.data, "data.tags", tagged, "false for a model that does not translate")
+    fits = self.data.row_length % 2 == 0 or not self.model.needs_cudnn
+    require_key(self.data, "data.row_length", fits, "even with config.model.fused_attention")
     longest = {"data.row_length": self.data.row_length}
     if self.model.translates:
       decode = self.decode
@@ -468,23 +437,18 @@ class Config:
   def _check_pieces(self) -> None:
     data = self.data
     sampled = "data.bpe_dropout" if data.bpe_dropout else "data.unigram_alpha"
-    value = data.bpe_dropout or data.unigram_alpha
     off = "0" if data.bpe_dropout else "None"
     translates = self.model.translates or not data.samples_pieces
-    require(translates, sampled, value, f"{off} for a model that does not translate")
+    require_key(data, sampled, translates, f"{off} for a model that does not translate")
     if data.samples_pieces and not data.tokenizer and not self.train.init_from:  # their vocabulary is learned
       kind = PieceKind.BPE if data.bpe_dropout else PieceKind.UNIGRAM
-      require(data.pieces is kind, "data.pieces", data.pieces.value, f"{kind.value} with config.{sampled}")
+      require_key(data, "data.pieces", data.pieces is kind, f"{kind.value} with config.{sampled}")
 
   def _check_best(self) -> None:
     train, evaluate = self.train, self.evaluate
     validates = bool(self.data.validation) and evaluate.every > 0
     expected = "0 without config.data.validation and config.evaluate.every"
-    require(not train.patience or validates, "train.patience", train.patience, expected)
+    require_key(train, "train.patience", not train.patience or validates, expected)
     scored = self.model.translates and evaluate.sentences > 0
-    require(
-      train.best_by is BestBy.LOSS or scored,
-      "train.best_by",
-      train.best_by.value,
-      "loss for a model that does not translate, and if config.evaluate.sentences is 0",
-    )
+    expected = "loss for a model that does not translate, and if config.evaluate.sentences is 0"
+    require_key(train, "train.best_by", train.best_by is BestBy.LOSS or scored, expected)

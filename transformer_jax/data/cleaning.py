@@ -96,21 +96,18 @@ def _plain(text: str) -> str:
   return "".join(text.casefold().split())
 
 
-def script_share(text: str, script: str) -> float:
-  """The share of a text's letters that are of a script, such as `Latin`; 1 if it has no letters.
-
-  Raises:
-    InputError: Unicode has no script of this name.
-  """
-  return _share(text, _pattern(script))
-
-
-def _share(text: str, pattern: "regex.Pattern[str]") -> float:
+def script_share(text: str, pattern: "regex.Pattern[str]") -> float:
+  """The share of a text's letters that are of the script of a `script_pattern`; 1 if it has no letters."""
   letters = _LETTER.findall(text)
   return sum(pattern.match(letter) is not None for letter in letters) / len(letters) if letters else 1.0
 
 
-def _pattern(script: str) -> "regex.Pattern[str]":
+def script_pattern(script: str) -> "regex.Pattern[str]":
+  """The pattern of a letter of a script, such as `Latin`.
+
+  Raises:
+    InputError: Unicode has no script of this name.
+  """
   try:
     if not script.isidentifier():
       raise regex.error("no name")
@@ -121,8 +118,8 @@ def _pattern(script: str) -> "regex.Pattern[str]":
 
 
 def _script_rule(scripts: tuple[str, str], least: float) -> Rule:
-  first, second = map(_pattern, scripts)
-  return lambda source, target: _share(source, first) < least or _share(target, second) < least
+  first, second = map(script_pattern, scripts)
+  return lambda source, target: script_share(source, first) < least or script_share(target, second) < least
 
 
 def _language_rule(languages: tuple[str, str]) -> Rule:

@@ -76,7 +76,7 @@ class EpochBatches:
   ):
     self._pack, self._folder, self._size, self._seed = pack, folder, size, seed
     self._shape, self._dtype = packed.rows.shape[1:], packed.rows.dtype
-    self._share = Share(size, multiple, host, hosts)
+    self._share = Share(size, multiple, host, hosts, self._shape, self._dtype)
     self._thread, self._closed = ThreadPoolExecutor(1, "epochs"), threading.Event()
     self._ahead: tuple[int, Future[np.ndarray]] | None = None
     self._epochs: list[_Epoch] = []  # the current one, and the next if a batch has rows of both
@@ -99,7 +99,7 @@ class EpochBatches:
 
   def empty(self) -> Batch[np.ndarray]:
     """A batch of empty rows, with the shapes and types of every batch."""
-    return self._share.empty(self._shape, self._dtype)
+    return self._share.empty()
 
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
     first, end = step * self._size, (step + 1) * self._size
@@ -109,7 +109,7 @@ class EpochBatches:
     rows = np.concatenate(
       [epoch.rows[epoch.order[max(0, first - epoch.first) : end - epoch.first]] for epoch in self._epochs]
     )
-    return self._share.batch(lambda places: rows[places], self._shape, self._dtype)
+    return self._share.batch(rows.__getitem__)
 
   def close(self) -> None:
     """Ends the packing; the rows of the last epoch are no longer needed."""

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
 from etils import epath
@@ -59,9 +58,7 @@ class GrowingCorpus:
       self._stack = self._stack.pop_all()
     return self
 
-  def __exit__(
-    self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-  ) -> None:
+  def __exit__(self, *_: object) -> None:
     with self._stack:
       self._flush()
 

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from etils import epath
 
@@ -18,6 +18,7 @@ from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.values import Json, JsonObject
 
 MANIFEST = "manifest.json"
 SHARD = re.compile(r"\d{5}-\d{5,}\.array_record")  # the names of the files of rows
@@ -56,7 +57,7 @@ class Manifest:
     fingerprint: a digest of all values of the manifest.
   """
 
-  settings: Mapping[str, Any]
+  settings: JsonObject
   counts: Mapping[str, int]
   shards: Sequence[Shard]
   fingerprint: str
@@ -73,15 +74,15 @@ class Manifest:
     )
 
 
-def settings_of(data: DataConfig, tokenizer: str) -> dict[str, Any]:
+def settings_of(data: DataConfig, tokenizer: str) -> JsonObject:
   """The settings of a folder; `tokenizer` is the digest of the vocabulary."""
   return {key: getattr(data, key) for key in KEYS} | {"max_length": data.longest, "tokenizer": tokenizer}
 
 
 def write(
   folder: epath.Path,
-  settings: Mapping[str, Any],
-  cleaning: Mapping[str, Any],
+  settings: JsonObject,
+  cleaning: JsonObject,
   counts: Mapping[str, int],
   shards: Sequence[Shard],
 ) -> None:
@@ -126,20 +127,20 @@ def read(folder: epath.Path) -> Manifest:
   return Manifest(settings, counts, shards, fingerprint.of_values(values))
 
 
-def _shard(values: Any) -> Shard:
+def _shard(values: Json) -> Shard:
   shard = Shard(values["name"], _whole(values["rows"]), _whole(values["size"]), values["digest"])
   if not SHARD.fullmatch(shard.name) or not 0 < shard.rows * _LEAST <= shard.size:
     raise ValueError
   return shard
 
 
-def _whole(value: Any) -> int:
+def _whole(value: Json) -> int:
   if type(value) is not int or value < 0:
     raise ValueError
   return value
 
 
-def _plain(value: Any) -> str | int:
+def _plain(value: Json) -> str | int:
   if type(value) not in (str, int):
     raise ValueError
   return value

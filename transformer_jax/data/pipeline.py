@@ -142,7 +142,7 @@ class Batches:
 
     self._rows = packed.rows
     self._order = grain.MapDataset.range(len(packed.rows)).seed(seed).shuffle().repeat().batch(size)
-    self._share = Share(size, multiple, host, hosts)
+    self._share = Share(size, multiple, host, hosts, packed.rows.shape[1:], packed.rows.dtype)
 
   def rows_of(self, step: int) -> np.ndarray:
     """The indices, from 0, of the rows in the step's batch over all hosts."""
@@ -155,39 +155,31 @@ class Batches:
 
   def empty(self) -> Batch[np.ndarray]:
     """A batch of empty rows, with the shapes and types of every batch."""
-    return self._share.empty(self._rows.shape[1:], self._rows.dtype)
+    return self._share.empty()
 
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
     chosen = self.rows_of(step)
-    return self._share.batch(lambda places: self._rows[chosen[places]], self._rows.shape[1:], self._rows.dtype)
+    return self._share.batch(lambda places: self._rows[chosen[places]])
 
 
 class Share:
-  """One host's share of each batch; the arguments are those of `Batches`."""
+  """One host's share of each batch; the arguments are those of `Batches`, and the shape and type of a row."""
 
-  def __init__(self, size: int, multiple: int, host: int, hosts: int):
+  def __init__(self, size: int, multiple: int, host: int, hosts: int, shape: tuple[int, ...], dtype: np.dtype):
     padded = -(-size // multiple) * multiple
-    self._size = size
+    self._size, self._shape, self._dtype = size, shape, dtype
     self._places = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
 
-  def batch(
-    self, gather: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...], dtype: np.dtype
-  ) -> Batch[np.ndarray]:
-    """A batch, filled up with empty rows.
-
-    Args:
-      gather: gives the rows at places of the batch over all hosts, `[rows, *shape]`.
-      shape: the shape of a row.
-      dtype: its type.
-    """
-    batch = self.empty(shape, dtype)
+  def batch(self, gather: Callable[[np.ndarray], np.ndarray]) -> Batch[np.ndarray]:
+    """A batch, filled up with empty rows; `gather` gives the rows at places of the batch over all hosts."""
+    batch = self.empty()
     real = self._places < self._size
     batch.rows[real] = gather(self._places[real])
     return batch
 
-  def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Batch[np.ndarray]:
+  def empty(self) -> Batch[np.ndarray]:
     """A batch of empty rows."""
-    return Batch(np.zeros((len(self._places), *shape), dtype), self._places.copy())
+    return Batch(np.zeros((len(self._places), *self._shape), self._dtype), self._places.copy())
 
 
 def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:
@@ -195,8 +187,8 @@ def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:
   batches = []
   for start in range(0, len(packed.rows), size):
     some = packed.rows[start : start + size]
-    share = Share(len(some), multiple=size, host=0, hosts=1)
-    batches.append(share.batch(some.__getitem__, some.shape[1:], some.dtype))
+    share = Share(len(some), multiple=size, host=0, hosts=1, shape=some.shape[1:], dtype=some.dtype)
+    batches.append(share.batch(some.__getitem__))
   return batches
 
 

@@ -8,8 +8,8 @@ import dataclasses
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from etils import epath
@@ -37,6 +37,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import remove_left_behind, write_atomically
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
 
 _VOCABULARY = {tokenizer.FILE, subwords.FILE, tokenizer_pair.SOURCE, tokenizer_pair.TARGET, tokenizer_pair.PIECES}
@@ -57,7 +58,7 @@ class Settings:
   """
 
   folder: str
-  values: Mapping[str, Any]
+  values: JsonObject
   rules: Rules
   duplicates: str | None
 

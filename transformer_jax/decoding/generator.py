@@ -8,17 +8,14 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from transformer_jax import registry
-from transformer_jax.config import Config
 from transformer_jax.data.documents import decode_text, encode_text
-from transformer_jax.data.tokenizer import PAD, Tokenizer
+from transformer_jax.data.tokenizer import PAD
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
 from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
 from transformer_jax.decoding.text_score import score
-from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
 
@@ -58,10 +55,6 @@ class Generator(Predictor):
   """Continues texts with a trained language model, and scores texts."""
 
   command = "generate"
-
-  def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
-    super().__init__(config, params, tokenizer, step)
-    self._model = registry.module(config.model)
 
   def generate(
     self,

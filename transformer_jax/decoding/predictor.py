@@ -3,6 +3,7 @@
 import os
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import Params
@@ -27,6 +28,7 @@ class Predictor:
 
   def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
     self.config, self.step = config, step
+    self._model = registry.module(config.model)
     self._params = devices.on_first_device(params)
     self._tokenizer = tokenizer
 

@@ -335,7 +335,7 @@ class Translator:
     require_text(source, "the sentence")
     if not source.strip():
       raise InputError("the sentence is empty, and an empty sentence is translated without a search: give another one")
-    [tokens] = self._encode([source])
+    [tokens] = _with_eos(self._tokenizer.source, [source])
     if len(tokens) > decode.max_source_length:
       raise InputError(
         f"the sentence has {len(tokens)} tokens, but at most {decode.max_source_length} "
@@ -421,7 +421,7 @@ class Translator:
         raise InputError(f"pair {number} is {pair!r}, but must be a source and its target")
       for text in pair:
         require_text(text, f"pair {number}")
-    sources = self._encode([source for source, _ in pairs])
+    sources = _with_eos(self._tokenizer.source, [source for source, _ in pairs])
     return sources, _with_eos(self._tokenizer.target, [target for _, target in pairs])
 
   @property
@@ -435,9 +435,6 @@ class Translator:
         f"{pair} has a sentence of {length} tokens, but at most {self._longest} can be scored "
         "(config.decode.max_source_length + config.decode.extra_length): split it"
       )
-
-  def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-    return _with_eos(self._tokenizer.source, texts)
 
   def _search(
     self, parts: list[list[list[int]]], forced: list[list[int]] | None, wanted: _Wanted, first: int

@@ -14,10 +14,7 @@ def gpt(model: GPTConfig) -> ModelParts:
     "tokens, shifted right [text]",
     _embeddings(model, sizes, (), "text"),
     model.num_layers,
-    (
-      layers.sublayer("self", layers.attention("self_attention")),
-      layers.sublayer("feed_forward", layers.feed_forward()),
-    ),
+    layers.of_layer("self_attention"),
     (
       *layers.final_norm(),
       Box("Linear", ("the table of the input", f"[text, {width}] → logits [text, {model.vocab_size}]")),
@@ -40,10 +37,7 @@ def bert(model: BERTConfig) -> ModelParts:
     "tokens of one or two texts [text]",
     (*_embeddings(model, sizes, ("trunk",), "text"), sides, norm),
     model.num_layers,
-    (
-      layers.sublayer("attention", layers.attention("attention")),
-      layers.sublayer("feed_forward", layers.feed_forward()),
-    ),
+    layers.of_layer("attention"),
     (*final, *(_classes(model, sizes) if classifies else _masked_tokens(model, sizes))),
     branch=None if classifies else len(final),
   )

@@ -35,22 +35,29 @@ class Layers:
   def __init__(self, config: ModelConfig, sizes: Sizes, path: tuple[str, ...], axis: str):
     self._config, self._sizes, self._path, self._axis = config, sizes, path, axis
 
-  def attention(self, module: str, *, key: str | None = None) -> Box:
-    """Multi-head attention over the stack's own positions, or over those that `key` names."""
+  def of_layer(self, *attentions: str) -> tuple[tuple[Box, ...], ...]:
+    """The sub-layers of one layer: attention by each of these modules, then the feed-forward network."""
+    attended = [self._sublayer(module.removesuffix("_attention"), self._attention(module)) for module in attentions]
+    return (*attended, self._sublayer("feed_forward", self._feed_forward()))
+
+  def _attention(self, module: str) -> Box:
+    """Multi-head attention over the stack's own positions, or over the source's."""
     config, query = self._config, self._axis
+    crosses = module == "cross_attention"
+    key = "source" if crosses else query
     heads, d_k, d_v = config.num_heads, config.head_dim_k, config.head_dim_v
     # Arrays of the same shape are named together.
     shapes: dict[str, list[str]] = {}
-    for name, axis, width in (("Q", query, d_k), ("K", key or query, d_k), ("V", key or query, d_v)):
+    for name, axis, width in (("Q", query, d_k), ("K", key, d_k), ("V", key, d_v)):
       shapes.setdefault(f"[{axis}, {heads}, {width}]", []).append(name)
     arrays = ", ".join(f"{', '.join(names)} {shape}" for shape, names in shapes.items())
-    weights = f"weights [{heads}, {query}, {key or query}]"
-    if config.attention_window is not None and key is None:
+    weights = f"weights [{heads}, {query}, {key}]"
+    if config.attention_window is not None and not crosses:
       weights += f", at most {config.attention_window} apart"
     masked = "Masked " if module == "self_attention" else ""
-    return Box(f"{masked}Multi-Head Attention", (arrays, weights), self._count(module), reads_memory=key is not None)
+    return Box(f"{masked}Multi-Head Attention", (arrays, weights), self._count(module), reads_memory=crosses)
 
-  def feed_forward(self) -> Box:
+  def _feed_forward(self) -> Box:
     """The feed-forward network."""
     config, axis = self._config, self._axis
     lines = (
@@ -59,7 +66,7 @@ class Layers:
     )
     return Box("Feed Forward", lines, self._count("feed_forward"))
 
-  def sublayer(self, name: str, box: Box) -> tuple[Box, ...]:
+  def _sublayer(self, name: str, box: Box) -> tuple[Box, ...]:
     """A sub-layer's boxes: LayerNorm(x + f(x)), or x + f(LayerNorm(x))."""
     shape = (f"[{self._axis}, {self._config.d_model}]",)
     parameters = self._count(f"{name}_sublayer")

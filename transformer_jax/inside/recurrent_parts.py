@@ -1,5 +1,7 @@
 """The recurrent models as boxes: the shapes of their arrays and their parameters, for a config."""
 
+from collections.abc import Sequence
+
 from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack
 from transformer_jax.recurrent.config import (
   BahdanauConfig,
@@ -11,6 +13,7 @@ from transformer_jax.recurrent.config import (
 )
 from transformer_jax.runtime.wording import counted
 
+_AXES = {"encoder": "source", "decoder": "target"}
 _STATES = {Cell.LSTM: "h and c", Cell.GRU: "s", Cell.RNN: "h"}
 _SCORES = {
   Score.DOT: "dot product h s",
@@ -24,32 +27,14 @@ def stacks(model: SequenceToSequenceConfig | LuongConfig) -> ModelParts:
   sizes = Sizes(model)
   order = "from right to left" if model.reverse_source else "from left to right"
   heading = counted(model.num_layers, "layers")
-  encoder = Stack(
-    "encoder",
-    "source tokens [source]",
-    (_embedding(model, sizes, "source"),),
-    1,
-    tuple((box,) for box in _layers(model, sizes, "encoder", "source", order)),
-    (),
-    residual=False,
-    heading=heading,
-  )
-  written, *others = _layers(model, sizes, "decoder", "target", "begins with the encoder's last state")
+  encoder = _stack(model, sizes, "encoder", _layers(model, sizes, "encoder", order), heading=heading)
+  written, *others = _layers(model, sizes, "decoder", "begins with the encoder's last state")
   if isinstance(model, LuongConfig):
     extra, outputs = _feeding(model, sizes), _luong_outputs(model, sizes)
   else:
     extra, outputs = (), _plain_outputs(model, sizes)
     written = written._replace(reads_memory=True)
-  decoder = Stack(
-    "decoder",
-    "target tokens, shifted right [target]",
-    (_embedding(model, sizes, "target"), *extra),
-    1,
-    tuple((box,) for box in (written, *others)),
-    outputs,
-    residual=False,
-    heading=heading,
-  )
+  decoder = _stack(model, sizes, "decoder", [written, *others], outputs, heading=heading, extra=extra)
   return ModelParts((encoder, decoder), sizes.count(), _notes(model))
 
 
@@ -58,36 +43,33 @@ def bahdanau(model: BahdanauConfig) -> ModelParts:
   sizes, hidden = Sizes(model), model.hidden_size
   directions = sizes.count("encoder_forward") + sizes.count("encoder_backward")
   both = (f"→ [source, {hidden}] and ← [source, {hidden}]", f"side by side: [source, {2 * hidden}]")
-  encoder = Stack(
-    "encoder",
-    "source tokens [source]",
-    (_embedding(model, sizes, "source"),),
-    1,
-    ((Box("Bidirectional GRU", both, directions),),),
-    (),
-    residual=False,
-    heading="1 layer in each direction",
-  )
+  read = Box("Bidirectional GRU", both, directions)
+  encoder = _stack(model, sizes, "encoder", [read], heading="1 layer in each direction")
   look = (f"scores v tanh(W s + U h), width {model.attention_size}", "weights [target, source]")
   recurrent = sizes.count("decoder") + sizes.count("context") + sizes.count("initial")
   update = (f"of y and c [target, {2 * hidden}]: s [target, {hidden}]", "begins with tanh(W h), h the first state ←")
-  decoder = Stack(
-    "decoder",
-    "target tokens, shifted right [target]",
-    (_embedding(model, sizes, "target"),),
-    1,
-    (
-      (Box("Additive Attention", look, sizes.count("alignment"), reads_memory=True),),
-      (Box("GRU", update, recurrent),),
-    ),
-    (
-      Box("Maxout", (f"of s, y and c: [target, {model.d_model}]",), sizes.count("output")),
-      *_probabilities(model),
-    ),
-    residual=False,
-    heading="1 layer",
-  )
+  attention = Box("Additive Attention", look, sizes.count("alignment"), reads_memory=True)
+  maxout = Box("Maxout", (f"of s, y and c: [target, {model.d_model}]",), sizes.count("output"))
+  written = [attention, Box("GRU", update, recurrent)]
+  decoder = _stack(model, sizes, "decoder", written, (maxout, *_probabilities(model)), heading="1 layer")
   return ModelParts((encoder, decoder), sizes.count(), _notes(model))
+
+
+def _stack(
+  model: RecurrentConfig,
+  sizes: Sizes,
+  name: str,
+  layers: Sequence[Box],
+  outputs: tuple[Box, ...] = (),
+  *,
+  heading: str,
+  extra: tuple[Box, ...] = (),
+) -> Stack:
+  """The encoder or the decoder, by its name; `extra` is between its embedding and its layers."""
+  axis = _AXES[name]
+  tokens = f"{axis} tokens{', shifted right' if name == 'decoder' else ''} [{axis}]"
+  inputs, one_each = (_embedding(model, sizes, axis), *extra), tuple((box,) for box in layers)
+  return Stack(name, tokens, inputs, 1, one_each, outputs, residual=False, heading=heading)
 
 
 def _embedding(model: RecurrentConfig, sizes: Sizes, axis: str) -> Box:
@@ -100,11 +82,9 @@ def _embedding(model: RecurrentConfig, sizes: Sizes, axis: str) -> Box:
   return Box(name, (table, times), sizes.count("own_source_embedding" if source and own else "embedding"))
 
 
-def _layers(
-  model: SequenceToSequenceConfig | LuongConfig, sizes: Sizes, stack: str, axis: str, about: str
-) -> list[Box]:
+def _layers(model: SequenceToSequenceConfig | LuongConfig, sizes: Sizes, stack: str, about: str) -> list[Box]:
   """The first layer, whose input has another width, and one box for all others."""
-  cell = model.cell.value.upper()
+  cell, axis = model.cell.value.upper(), _AXES[stack]
   counts = [sizes.count(stack, f"{model.cell.value}_{i}") for i in range(model.num_layers)]
   states = f"{_STATES[model.cell]}: [{axis}, {model.hidden_size}]"
   first = Box(cell if len(counts) == 1 else f"{cell} 1", (about, states), counts[0])

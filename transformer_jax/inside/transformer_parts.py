@@ -36,10 +36,7 @@ class _Parts:
         self._positions("source"),
       ),
       self._model.encoder_depth,
-      (
-        layers.sublayer("attention", layers.attention("attention")),
-        layers.sublayer("feed_forward", layers.feed_forward()),
-      ),
+      layers.of_layer("attention"),
       layers.final_norm(),
     )
 
@@ -54,11 +51,7 @@ class _Parts:
       "target tokens, shifted right [target]",
       (embedding, self._positions("target")),
       model.decoder_depth,
-      (
-        layers.sublayer("self", layers.attention("self_attention")),
-        layers.sublayer("cross", layers.attention("cross_attention", key="source")),
-        layers.sublayer("feed_forward", layers.feed_forward()),
-      ),
+      layers.of_layer("self_attention", "cross_attention"),
       (*layers.final_norm(), *self._probabilities()),
     )
 

@@ -67,15 +67,6 @@ class Unrolled(NamedTuple):
   about: str
   notes: list[str]
 
-  def sources(self, name: str) -> set[str]:
-    """All nodes that a node is computed from, directly or through others."""
-    found: set[str] = set()
-    new = {name}
-    while new:
-      new = {edge.start for edge in self.edges if edge.end in new} - found
-      found |= new
-    return found
-
 
 def unrolled(model: AnyModelConfig) -> Unrolled:
   """A recurrent model for three tokens of the source and three of the target.

@@ -45,11 +45,9 @@ _ONLY = {
 
 _OURS, _THEIRS = "trunk/encoder/layers_{}", "bert.encoder.layer.{}"
 _LAYER = (
-  *(
-    name
-    for part in ("query", "key", "value")
-    for name in linear(f"{_OURS}/attention/{part}", f"{_THEIRS}.attention.self.{part}", Layout.FROM_MODEL)
-  ),
+  *linear(f"{_OURS}/attention/query", f"{_THEIRS}.attention.self.query", Layout.FROM_MODEL),
+  *linear(f"{_OURS}/attention/key", f"{_THEIRS}.attention.self.key", Layout.FROM_MODEL),
+  *linear(f"{_OURS}/attention/value", f"{_THEIRS}.attention.self.value", Layout.FROM_MODEL),
   *linear(f"{_OURS}/attention/output", f"{_THEIRS}.attention.output.dense", Layout.TO_MODEL),
   *layer_norm(f"{_OURS}/attention_sublayer/norm", f"{_THEIRS}.attention.output.LayerNorm"),
   *linear(f"{_OURS}/feed_forward/inner", f"{_THEIRS}.intermediate.dense", Layout.FROM_MODEL),

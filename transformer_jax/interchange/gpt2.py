@@ -45,11 +45,9 @@ _OUTPUT = {"lm_head.weight": "transformer.wte.weight"}
 
 _OURS, _THEIRS = "decoder/layers_{}", "transformer.h.{}"
 _LAYER = (
-  *(
-    name
-    for part in ("query", "key", "value")
-    for name in linear(f"{_OURS}/self_attention/{part}", f"{_THEIRS}.attn.c_attn", Layout.CONV_FROM_MODEL)
-  ),
+  *linear(f"{_OURS}/self_attention/query", f"{_THEIRS}.attn.c_attn", Layout.CONV_FROM_MODEL),
+  *linear(f"{_OURS}/self_attention/key", f"{_THEIRS}.attn.c_attn", Layout.CONV_FROM_MODEL),
+  *linear(f"{_OURS}/self_attention/value", f"{_THEIRS}.attn.c_attn", Layout.CONV_FROM_MODEL),
   *linear(f"{_OURS}/self_attention/output", f"{_THEIRS}.attn.c_proj", Layout.CONV_TO_MODEL),
   *layer_norm(f"{_OURS}/self_sublayer/norm", f"{_THEIRS}.ln_1"),
   *linear(f"{_OURS}/feed_forward/inner", f"{_THEIRS}.mlp.c_fc", Layout.CONV_FROM_MODEL),

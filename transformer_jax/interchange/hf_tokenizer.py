@@ -57,9 +57,7 @@ def write_subwords(folder: Path, words: Vocabulary, settings: JsonObject) -> Non
     parts, kind = _wordpiece(words, numbers)
     special.append(words.unknown)
   added = [_added_token(piece, numbers[piece]) for piece in sorted(special, key=numbers.__getitem__)]
-  _write(
-    folder, {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, **parts}, kind | settings
-  )
+  _write(folder, {"added_tokens": added, **parts}, kind | settings)
 
 
 def _byte_level(words: Vocabulary, numbers: dict[str, int]) -> tuple[JsonObject, JsonObject]:
@@ -105,6 +103,7 @@ def _wordpiece(words: Vocabulary, numbers: dict[str, int]) -> tuple[JsonObject, 
 
 
 def _write(folder: Path, values: JsonObject, config: JsonObject) -> None:
+  values = {"version": "1.0", "truncation": None, "padding": None, **values}
   (folder / "tokenizer.json").write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
   (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
 
@@ -122,9 +121,6 @@ def write(folder: Path, tokenizer: Tokenizer, single: str, pair: str, settings: 
   names = vocabulary.spelled(tokenizer)
   special = {name: number for number, name in enumerate(names[:FIRST_PIECE])}
   values = {
-    "version": "1.0",
-    "truncation": None,
-    "padding": None,
     "added_tokens": [_added_token(name, number) for name, number in special.items()],
     "normalizer": {"type": "Sequence", "normalizers": [_replace(start, " ") for start in _LINE_STARTS]},
     "pre_tokenizer": {"type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated", "invert": False},

@@ -102,7 +102,8 @@ def _program(config: Config, beam_size: int, arrays: dict[str, np.ndarray], *, i
     InputError: the search cannot be lowered for a batch of any size, which a model of another package may cause.
   """
   search = _search(config, beam_size)
-  shape = export.symbolic_shape("sentences, length", constraints=["length >= 2", f"length <= {_longest(config)}"])
+  limits = ["length >= 2", f"length <= {config.decode.max_source_length}"]
+  shape = export.symbolic_shape("sentences, length", constraints=limits)
   source = jax.ShapeDtypeStruct(shape, jnp.int32)
   try:
     if inside:
@@ -137,10 +138,6 @@ def _search(config: Config, beam_size: int) -> _Search:
   return search
 
 
-def _longest(config: Config) -> int:
-  return config.decode.max_source_length
-
-
 def _card(run: Run, model: Model, *, inside: bool) -> bytes:
   config, programs = model.config, _programs(model.config)
   beam = f"`{BEAM}` is the run's beam search with {config.decode.beam_size} hypotheses, `{GREEDY}` its greedy search."
@@ -154,7 +151,7 @@ def _card(run: Run, model: Model, *, inside: bool) -> bytes:
     **vocabulary.usage(model.tokenizer),
     platforms=f"{', '.join(PLATFORMS[:-1])} and {PLATFORMS[-1]}",
     version=jax.__version__,
-    longest=_longest(config),
+    longest=config.decode.max_source_length,
     extra=config.decode.extra_length,
     eos=EOS,
     pad=PAD,

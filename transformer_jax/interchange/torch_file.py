@@ -112,10 +112,10 @@ def _archive(file: IO[bytes], size: int) -> TorchFile:
   arrays = _arrays(unpickled(io.BytesIO(_member(archive, members[name], _LARGEST_PICKLE))), size)
 
   def read(storage: Storage) -> np.ndarray:
-    member, dtype = members.get(f"{folder}data/{storage.key}"), np.dtype(TYPES[storage.kind][1])
-    if member is None or member.file_size < storage.size * dtype.itemsize:
+    member = members.get(f"{folder}data/{storage.key}")
+    if member is None or member.file_size < storage.bytes_:
       raise Damaged(f"the numbers of {storage.key} are missing")
-    return np.frombuffer(_member(archive, member, size), dtype, storage.size)
+    return np.frombuffer(_member(archive, member, size), storage.dtype, storage.size)
 
   return TorchFile(arrays, read)
 
@@ -150,15 +150,14 @@ def _one_after_the_other(content: mmap.mmap) -> TorchFile:
     if int.from_bytes(content[place : place + 8], "little") != storage.size:
       raise Damaged(f"the numbers of {key} are missing")
     begins[key] = place + 8
-    place = begins[key] + storage.size * np.dtype(TYPES[storage.kind][1]).itemsize
+    place = begins[key] + storage.bytes_
 
   def read(storage: Storage) -> np.ndarray:
-    dtype = np.dtype(TYPES[storage.kind][1])
     begin = begins.get(storage.key, len(content))
-    numbers = content[begin : begin + storage.size * dtype.itemsize]
-    if len(numbers) != storage.size * dtype.itemsize:
+    numbers = content[begin : begin + storage.bytes_]
+    if len(numbers) != storage.bytes_:
       raise Damaged(f"the numbers of {storage.key} are missing")
-    return np.frombuffer(numbers, dtype)
+    return np.frombuffer(numbers, storage.dtype)
 
   return TorchFile(arrays, read)
 
@@ -177,15 +176,11 @@ def _arrays(values: object, file_size: int) -> dict[str, Array]:
     if storages.setdefault(array.storage.key, array.storage) != array.storage:
       raise Damaged(f"{array.storage.key} has two sizes")
     _require_inside(array)
-  stored = sum(_bytes(storage, storage.size) for storage in storages.values())
-  seen = sum(_bytes(array.storage, math.prod(array.shape)) for array in values.values())
+  stored = sum(storage.bytes_ for storage in storages.values())
+  seen = sum(math.prod(array.shape) * array.storage.dtype.itemsize for array in values.values())
   if stored > file_size or seen > _NAMES_OF_AN_ARRAY * file_size:
     raise Damaged(f"its arrays would have {max(stored, seen):,} bytes")
   return values
-
-
-def _bytes(storage: Storage, count: int) -> int:
-  return count * np.dtype(TYPES[storage.kind][1]).itemsize
 
 
 def _require_inside(array: Array) -> None:

@@ -43,6 +43,14 @@ class Storage(NamedTuple):
   key: str
   size: int
 
+  @property
+  def dtype(self) -> np.dtype:
+    return np.dtype(TYPES[self.kind][1])
+
+  @property
+  def bytes_(self) -> int:
+    return self.size * self.dtype.itemsize
+
 
 class Array(NamedTuple):
   """A view of a storage."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype, ModelConfig
 from transformer_jax.model.special_tokens import BOS, EOS
-from transformer_jax.runtime.errors import InputError, require
+from transformer_jax.runtime.errors import InputError, require_key
 
 
 @dataclass(unsafe_hash=True)
@@ -40,7 +40,7 @@ class BlocksConfig(AnyModelConfig):
   translates = False
 
   def __post_init__(self):
-    require(self.max_positions > 0, "model.max_positions", self.max_positions, "positive")
+    require_key(self, "model.max_positions", self.max_positions > 0, "positive")
     _ = self.blocks  # its checks raise errors that name the keys
 
   @property
@@ -72,8 +72,8 @@ class GPTConfig(BlocksConfig):
   def __post_init__(self):
     super().__post_init__()
     for name in ("begin", "end"):
-      value = getattr(self, name)
-      require(0 <= value < self.vocab_size, f"model.{name}", value, f"0 or more, and below {self.vocab_size}")
+      is_token = 0 <= getattr(self, name) < self.vocab_size
+      require_key(self, f"model.{name}", is_token, f"0 or more, and below {self.vocab_size}")
 
   @property
   def start_token(self) -> int:
@@ -141,5 +141,5 @@ class ELMoConfig(AnyModelConfig):
 
   def __post_init__(self):
     for name in ("vocab_size", "num_layers", "d_model"):
-      require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
-    require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")
+      require_key(self, f"model.{name}", getattr(self, name) > 0, "positive")
+    require_key(self, "model.dropout", 0 <= self.dropout < 1, "at least 0 and below 1")

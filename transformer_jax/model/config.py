@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
-from transformer_jax.runtime.errors import InputError, require
+from transformer_jax.runtime.errors import InputError, require, require_key
 
 _WIDEST_FUSED_HEAD = 128  # every GPU that has the kernel supports it
 
@@ -72,8 +72,9 @@ class AnyModelConfig:
 
   @property
   def vocab_sizes(self) -> tuple[int, ...]:
-    """The entries of the one vocabulary, or those of the source's and of the target's."""
-    return (self.vocab_size,)
+    """The entries of the one vocabulary, or those of the source's, if it is a field, and of the target's."""
+    of_source = getattr(self, "source_vocab_size", None)
+    return (self.vocab_size,) if of_source is None else (of_source, self.vocab_size)
 
   @property
   def most_positions(self) -> int | None:
@@ -169,10 +170,10 @@ class ModelConfig(AnyModelConfig):
 
   def __post_init__(self):
     for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions"):
-      require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
-    for name in ("source_vocab_size", "encoder_layers", "decoder_layers", "d_k", "d_v"):
+      require_key(self, f"model.{name}", getattr(self, name) > 0, "positive")
+    for name in ("source_vocab_size", "encoder_layers", "decoder_layers", "d_k", "d_v", "attention_window"):
       value = getattr(self, name)
-      require(value is None or value > 0, f"model.{name}", value, "positive or None")
+      require_key(self, f"model.{name}", value is None or value > 0, "positive or None")
     for name in ("d_k", "d_v"):
       if getattr(self, name) is None and self.d_model % self.num_heads:
         raise InputError(
@@ -184,14 +185,10 @@ class ModelConfig(AnyModelConfig):
         f"config.model.share_embeddings is True, but two vocabularies cannot share a table: set it to False, or leave "
         f"config.model.source_vocab_size = {self.source_vocab_size} out"
       )
-    window = self.attention_window
-    require(window is None or window > 0, "model.attention_window", window, "positive or None")
     for name in ("dropout", "attention_dropout"):
-      value = getattr(self, name)
-      require(0 <= value < 1, f"model.{name}", value, "at least 0 and below 1")
-    epsilon = self.layer_norm_epsilon
-    require(0 < epsilon < math.inf, "model.layer_norm_epsilon", epsilon, "positive")
-    require(self.d_model % 2 == 0, "model.d_model", self.d_model, "even, as positions are pairs of sine and cosine")
+      require_key(self, f"model.{name}", 0 <= getattr(self, name) < 1, "at least 0 and below 1")
+    require_key(self, "model.layer_norm_epsilon", 0 < self.layer_norm_epsilon < math.inf, "positive")
+    require_key(self, "model.d_model", self.d_model % 2 == 0, "even, as positions are pairs of sine and cosine")
     if self.fused_attention:
       self._check_fused_attention()
 
@@ -204,10 +201,6 @@ class ModelConfig(AnyModelConfig):
       ("d_v", d_v, d_v == d_k, f"d_k = {d_k}"),
     ):
       require(fits, f"model.{key}", value, f"{expected} with config.model.fused_attention")
-
-  @property
-  def vocab_sizes(self) -> tuple[int, ...]:
-    return (self.vocab_size,) if self.source_vocab_size is None else (self.source_vocab_size, self.vocab_size)
 
   @property
   def encoder_depth(self) -> int:

@@ -7,9 +7,9 @@ from transformer_jax.analysis import plan
 from transformer_jax.model import attention, masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import compiled, differ, float64, normal, parameters, random_params, row_logits
+from transformer_jax.paper.examples import changed_outputs, compiled, differ, float64, normal, parameters
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
-from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET, TINY, changed, row
+from transformer_jax.paper.tiny import SHALLOW, TARGET, TINY
 
 STATEMENTS = Statements()
 
@@ -84,11 +84,8 @@ def heads():
   test="tests/model/test_transformer.py::test_a_source_token_changes_no_logit_of_another_segment",
 )
 def encoder_decoder_attention():
-  logits_of = row_logits(SHALLOW, random_params(SHALLOW))
-  before = logits_of(row((SOURCE, TARGET)))[: len(TARGET)]
-  for position in range(len(SOURCE)):
-    after = logits_of(row((changed(SOURCE, position), TARGET)))[: len(TARGET)]
-    require(differ(before, after).all(), f"some outputs do not depend on token {position} of the input")
+  for position, differs in changed_outputs(SHALLOW, 0):
+    require(differs.all(), f"some outputs do not depend on token {position} of the input")
 
 
 @STATEMENTS.add(
@@ -125,9 +122,6 @@ def encoder_self_attention():
   ),
 )
 def causal():
-  logits_of = row_logits(SHALLOW, random_params(SHALLOW))
-  before = logits_of(row((SOURCE, TARGET)))[: len(TARGET)]
-  for position in range(len(TARGET)):
-    after = logits_of(row((SOURCE, changed(TARGET, position))))[: len(TARGET)]
+  for position, differs in changed_outputs(SHALLOW, 1):
     expected = np.arange(len(TARGET)) > position
-    require((differ(before, after) == expected).all(), f"output {position} changes others than those after it")
+    require((differs == expected).all(), f"output {position} changes others than those after it")

@@ -12,6 +12,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.params import Params
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.paper.tiny import SOURCE, TARGET, changed, row
 from transformer_jax.runtime.values import PyTree
 from transformer_jax.tasks import translation
 
@@ -74,6 +75,16 @@ def row_logits(config: ModelConfig, params: Params) -> Callable[[np.ndarray], np
 
   of_row = jax.jit(logits)
   return lambda row: np.asarray(of_row(params, row))
+
+
+def changed_outputs(config: ModelConfig, side: int) -> Iterator[tuple[int, np.ndarray]]:
+  """Yields each position of the input (side 0) or output (side 1), and which outputs its token changes: `[target]`."""
+  logits_of = row_logits(config, random_params(config))
+  pair = [SOURCE, TARGET]
+  before = logits_of(row((SOURCE, TARGET)))[: len(TARGET)]
+  for position in range(len(pair[side])):
+    source, target = (changed(tokens, position) if i == side else tokens for i, tokens in enumerate(pair))
+    yield position, differ(before, logits_of(row((source, target)))[: len(TARGET)])
 
 
 def differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 
 from transformer_jax.analysis import operations
-from transformer_jax.paper.examples import differ, random_params, row_logits
+from transformer_jax.paper.examples import changed_outputs
 from transformer_jax.paper.statement import Deviation, Statements, require, require_equal
 from transformer_jax.paper.table1 import table
-from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET, changed, row
+from transformer_jax.paper.tiny import SHALLOW, TARGET
 
 STATEMENTS = Statements()
 
@@ -87,10 +87,7 @@ def path_lengths():
 )
 def restricted_attention():
   config = dataclasses.replace(SHALLOW, attention_window=2)
-  logits_of = row_logits(config, random_params(config))
-  before = logits_of(row((SOURCE, TARGET)))[: len(TARGET)]
-  for position in range(len(TARGET)):
-    after = logits_of(row((SOURCE, changed(TARGET, position))))[: len(TARGET)]
+  for position, differs in changed_outputs(config, 1):
     distance = np.arange(len(TARGET)) - position  # of the outputs whose input is this token, shifted right: 1 and more
     expected = (distance >= 1) & (distance <= 3)
-    require((differ(before, after) == expected).all(), f"token {position} is not seen by all that may, or by others")
+    require((differs == expected).all(), f"token {position} is not seen by all that may, or by others")

@@ -111,15 +111,8 @@ class Bahdanau(EncoderDecoder):
       axis=-1,
     )
 
-  def decode(
-    self,
-    target: jax.Array,
-    positions: jax.Array,
-    memory: jax.Array,
-    self_mask: jax.Array,
-    cross_mask: jax.Array,
-    *,
-    deterministic: bool = True,
+  def write(
+    self, x: jax.Array, restarts: jax.Array, memory: jax.Array, mask: jax.Array, *, deterministic: bool
   ) -> jax.Array:
     source = self.alignment.source(memory)
 
@@ -127,9 +120,8 @@ class Bahdanau(EncoderDecoder):
       inputs, mask = at
       return model.advance(state, inputs, source, mask)
 
-    x = self.embed(target, deterministic=deterministic)
-    initial = self.initial_state(memory, cross_mask)
-    states = recurrence(advance, self, (self.decoder.inputs(x), cross_mask), positions == 0, initial)
+    initial = self.initial_state(memory, mask)
+    states = recurrence(advance, self, (self.decoder.inputs(x), mask), restarts, initial)
     return self.dropout(self.output(states, x), deterministic=deterministic)
 
   def advance(self, state: DecoderState, inputs: jax.Array, source: Source, mask: jax.Array) -> DecoderState:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from transformer_jax.model.config import AnyModelConfig, Dtype
-from transformer_jax.runtime.errors import require
+from transformer_jax.runtime.errors import require_key
 
 
 class Cell(enum.Enum):
@@ -52,15 +52,12 @@ class RecurrentConfig(AnyModelConfig):
   dtype: Dtype = Dtype.FLOAT32
 
   def __post_init__(self):
-    for name in ("vocab_size", "d_model", "hidden_size"):
-      require(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "positive")
+    for name in ("vocab_size", "d_model", "hidden_size", "num_layers", "attention_size"):
+      if hasattr(self, name):  # not every model has all
+        require_key(self, f"model.{name}", getattr(self, name) > 0, "positive")
     size = self.source_vocab_size
-    require(size is None or size > 0, "model.source_vocab_size", size, "positive or None")
-    require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")
-
-  @property
-  def vocab_sizes(self) -> tuple[int, ...]:
-    return (self.vocab_size,) if self.source_vocab_size is None else (self.source_vocab_size, self.vocab_size)
+    require_key(self, "model.source_vocab_size", size is None or size > 0, "positive or None")
+    require_key(self, "model.dropout", 0 <= self.dropout < 1, "at least 0 and below 1")
 
 
 @dataclass(unsafe_hash=True)
@@ -80,10 +77,6 @@ class SequenceToSequenceConfig(RecurrentConfig):
   cell: Cell = Cell.LSTM
   feed_context: bool = False
 
-  def __post_init__(self):
-    super().__post_init__()
-    require(self.num_layers > 0, "model.num_layers", self.num_layers, "positive")
-
 
 @dataclass(unsafe_hash=True)
 class BahdanauConfig(RecurrentConfig):
@@ -95,10 +88,6 @@ class BahdanauConfig(RecurrentConfig):
 
   d_model: int = 620
   attention_size: int = 1000
-
-  def __post_init__(self):
-    super().__post_init__()
-    require(self.attention_size > 0, "model.attention_size", self.attention_size, "positive")
 
 
 @dataclass(unsafe_hash=True)
@@ -119,7 +108,3 @@ class LuongConfig(RecurrentConfig):
   input_feeding: bool = True
   cell: ClassVar[Cell] = Cell.LSTM
   feed_context: ClassVar[bool] = False  # attention gives each step a context of its own
-
-  def __post_init__(self):
-    super().__post_init__()
-    require(self.num_layers > 0, "model.num_layers", self.num_layers, "positive")

@@ -50,7 +50,7 @@ class Cache:
 class EncoderDecoder(nn.Module):
   """A recurrent model with the methods of `model.transformer.Transformer`, which documents them.
 
-  A subclass has `encode`, `decode` and `precompute_cross_attention`, and `step`,
+  A subclass has `encode`, `write` and `precompute_cross_attention`, and `step`,
   which advances the decoder by one token.
   """
 
@@ -81,6 +81,13 @@ class EncoderDecoder(nn.Module):
     `self_mask` is not used: a sentence begins at position 0, and a recurrent
     model never sees later tokens.
     """
+    x = self.embed(target, deterministic=deterministic)
+    return self.write(x, positions == 0, memory, cross_mask, deterministic=deterministic)
+
+  def write(
+    self, x: jax.Array, restarts: jax.Array, memory: Encoded, mask: jax.Array, *, deterministic: bool
+  ) -> jax.Array:
+    """`decode` of the embedded target `[target, model]`; `restarts` `[target]` marks each sentence's first token."""
     raise NotImplementedError
 
   def precompute_cross_attention(self, memory: Encoded, source_valid: jax.Array) -> Memory:

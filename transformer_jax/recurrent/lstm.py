@@ -6,9 +6,9 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.model.config import Dtype
+from transformer_jax.recurrent.layer import Layer
 from transformer_jax.recurrent.linear import matmul, side_by_side
-from transformer_jax.recurrent.recurrence import recurrence, zeros
+from transformer_jax.recurrent.recurrence import zeros
 
 
 class State(NamedTuple):
@@ -44,18 +44,8 @@ def _forget_bias(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
   return jnp.zeros(shape).at[hidden : 2 * hidden].set(1)
 
 
-class LSTM(nn.Module):
-  """One layer: the inputs of the gates are x_t W + h_(t-1) U + b.
-
-  Attributes:
-    input_size: the width of x.
-    hidden_size: the width of h and c.
-    dtype: the type of matmuls.
-  """
-
-  input_size: int
-  hidden_size: int
-  dtype: Dtype
+class LSTM(Layer[State]):
+  """One layer: the inputs of the gates are x_t W + h_(t-1) U + b."""
 
   def setup(self):
     gates = 4 * self.hidden_size
@@ -64,29 +54,8 @@ class LSTM(nn.Module):
     self.recurrent = self.param("recurrent", side_by_side(orthogonal, 4), (self.hidden_size, gates))
     self.bias = self.param("bias", _forget_bias, (gates,))
 
-  def __call__(
-    self, x: jax.Array, restarts: jax.Array, initial: State | None = None, *, reverse: bool = False
-  ) -> State:
-    """All positions of a row.
-
-    Args:
-      x: `[length, input]`.
-      restarts: `[length]` booleans, true at each sentence's first token in the order of reading.
-      initial: the state before each sentence, at its first token; arrays `[length, hidden]`; None is zeros.
-      reverse: read from the last position to the first.
-
-    Returns:
-      The states after each position, `[length, hidden]` each.
-    """
-    if initial is None:
-      initial = State(*(zeros(x.shape[0], self.hidden_size) for _ in State._fields))
-    return recurrence(LSTM.advance, self, self.inputs(x), restarts, initial, reverse=reverse)
-
-  def inputs(self, x: jax.Array) -> jax.Array:
-    """x W + b, in one matmul for all positions, as it needs no state: `[..., 4 hidden]`."""
-    gates = matmul(x, self.kernel, self.dtype)
-    return gates + jnp.broadcast_to(self.bias, gates.shape)
+  def zeros(self, length: int) -> State:
+    return State(*(zeros(length, self.hidden_size) for _ in State._fields))
 
   def advance(self, state: State, inputs: jax.Array) -> State:
-    """One position; `inputs` is the method's result for its x."""
     return lstm_cell(inputs + matmul(state.hidden, self.recurrent, self.dtype), state.cell)

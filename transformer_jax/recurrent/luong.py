@@ -11,7 +11,7 @@ from transformer_jax.recurrent.attention import additive_score, attention_weight
 from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
-from transformer_jax.recurrent.recurrence import last_read, over, recurrence, take, zeros
+from transformer_jax.recurrent.recurrence import over, recurrence, take, zeros
 from transformer_jax.recurrent.seq2seq import Stacks
 from transformer_jax.recurrent.stack import States, output
 
@@ -87,25 +87,17 @@ class Luong(Stacks):
       # The part of the lowest layer's W that multiplies h~, as its input is [x; h~].
       self.input_feeding = Linear(config.d_model, 4 * config.hidden_size, config.dtype, gates=4)
 
-  def decode(
-    self,
-    target: jax.Array,
-    positions: jax.Array,
-    memory: States,
-    self_mask: jax.Array,
-    cross_mask: jax.Array,
-    *,
-    deterministic: bool = True,
+  def write(
+    self, x: jax.Array, restarts: jax.Array, memory: States, mask: jax.Array, *, deterministic: bool
   ) -> jax.Array:
-    initial = take(memory, last_read(cross_mask, reverse=self.config.reverse_source))
+    initial = self.last_states(memory, mask)
     source = self.attention.source(output(memory))
-    x = self.embed(target, deterministic=deterministic)
     if self.config.input_feeding:
-      attentional = self._token_by_token(x, positions == 0, initial, source, cross_mask, deterministic)
+      attentional = self._token_by_token(x, restarts, initial, source, mask, deterministic)
     else:
-      states = self.decoder(x, positions == 0, initial, deterministic=deterministic)
+      states = self.decoder(x, restarts, initial, deterministic=deterministic)
       of_each = over(GlobalAttention.__call__, in_axes=(0, None, 0))
-      attentional = of_each(self.attention, output(states), source, cross_mask)
+      attentional = of_each(self.attention, output(states), source, mask)
     return self.dropout(attentional, deterministic=deterministic)
 
   def _token_by_token(
@@ -144,8 +136,8 @@ class Luong(Stacks):
     return DecoderState(layers, self.attention(output(layers), source, mask))
 
   def precompute_cross_attention(self, memory: States, source_valid: jax.Array) -> Memory:
-    [index] = last_read(source_valid[None], reverse=self.config.reverse_source)
-    initial = DecoderState(take(memory, index), jnp.zeros(self.config.d_model))
+    layers = take(self.last_states(memory, source_valid[None]), jnp.int32(0))
+    initial = DecoderState(layers, jnp.zeros(self.config.d_model))
     return Memory(initial, self.attention.source(output(memory)), source_valid)
 
   def step(self, state: DecoderState, embedded: jax.Array, memory: Memory) -> tuple[DecoderState, jax.Array]:

@@ -37,6 +37,10 @@ class Stacks(EncoderDecoder):
     x = self.embed_source(source, deterministic=deterministic)
     return self.encoder(x, begins(positions, mask, reverse=reverse), reverse=reverse, deterministic=deterministic)
 
+  def last_states(self, memory: States, mask: jax.Array) -> States:
+    """The encoder's states when it has read what each query may look at: mask `[query, source]`."""
+    return take(memory, last_read(mask, reverse=self.config.reverse_source))
+
 
 class SequenceToSequence(Stacks):
   """One stack reads the source; another begins with its last state and writes the target."""
@@ -47,20 +51,12 @@ class SequenceToSequence(Stacks):
     super().setup()
     self.output = Linear(self.config.hidden_size + self.context_size, self.config.d_model, self.config.dtype)
 
-  def decode(
-    self,
-    target: jax.Array,
-    positions: jax.Array,
-    memory: States,
-    self_mask: jax.Array,
-    cross_mask: jax.Array,
-    *,
-    deterministic: bool = True,
+  def write(
+    self, x: jax.Array, restarts: jax.Array, memory: States, mask: jax.Array, *, deterministic: bool
   ) -> jax.Array:
-    initial = take(memory, last_read(cross_mask, reverse=self.config.reverse_source))
-    x = self.embed(target, deterministic=deterministic)
+    initial = self.last_states(memory, mask)
     context = self.context(initial, deterministic=deterministic)
-    states = self.decoder(_beside(x, context), positions == 0, initial, deterministic=deterministic)
+    states = self.decoder(_beside(x, context), restarts, initial, deterministic=deterministic)
     return self.output(_beside(self.dropout(output(states), deterministic=deterministic), context))
 
   def context(self, initial: States, *, deterministic: bool) -> jax.Array | None:
@@ -68,8 +64,7 @@ class SequenceToSequence(Stacks):
     return self.dropout(output(initial), deterministic=deterministic) if self.config.feed_context else None
 
   def precompute_cross_attention(self, memory: States, source_valid: jax.Array) -> Memory:
-    [index] = last_read(source_valid[None], reverse=self.config.reverse_source)
-    return Memory(take(memory, index), (), source_valid)
+    return Memory(take(self.last_states(memory, source_valid[None]), jnp.int32(0)), (), source_valid)
 
   def step(self, state: States, embedded: jax.Array, memory: Memory) -> tuple[States, jax.Array]:
     context = self.context(memory.initial, deterministic=True)

@@ -58,7 +58,7 @@ class Stack(nn.Module):
     reverse: bool = False,
     deterministic: bool,
   ) -> States:
-    """All positions, layer by layer: `[length, input]` -> each layer's states `[length, hidden]`; see `LSTM`."""
+    """All positions, layer by layer: `[length, input]` -> each layer's states `[length, hidden]`; see `layer.Layer`."""
     states: States = ()
     for i, layer in enumerate(self.layers):
       if states:

@@ -12,7 +12,7 @@ from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import devices, hosts, untrusted
-from transformer_jax.runtime.errors import InputError, require
+from transformer_jax.runtime.errors import InputError, require_key
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import JsonObject
 
@@ -135,9 +135,10 @@ def _has_checkpoint(workdir: epath.Path) -> bool:
 
 def _require_new(config: Config) -> None:
   """Checks what only a new run must fulfil; older runs may resume without it."""
-  require(config.train.seed < 2**32, "train.seed", config.train.seed, "below 2 ** 32, as JAX's keys are no longer")
+  train, data = config.train, config.data
+  require_key(train, "train.seed", train.seed < 2**32, "below 2 ** 32, as JAX's keys are no longer")
   if not config.model.translates:
-    require(config.data.max_length == 0, "data.max_length", config.data.max_length, "0: no text is too long to be read")
+    require_key(data, "data.max_length", data.max_length == 0, "0: no text is too long to be read")
 
 
 def _require_same(run: Run, config: Config) -> None:

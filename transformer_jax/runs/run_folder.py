@@ -14,7 +14,6 @@ import os
 import re
 import uuid
 from datetime import UTC, datetime
-from typing import Any
 
 from etils import epath
 
@@ -24,6 +23,7 @@ from transformer_jax.runs import digests
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import is_text, remove_left_behind, write_new
+from transformer_jax.runtime.values import Json, JsonObject
 
 CONFIG, PROVENANCE = "config.json", "provenance.json"
 CHECKPOINTS = "checkpoints"
@@ -49,12 +49,12 @@ def now() -> str:
   return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def entry(**values: Any) -> dict[str, Any]:
+def entry(**values: Json) -> JsonObject:
   """An entry of the provenance with the present time."""
   return {"time": now(), **values}
 
 
-def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[dict[str, Any]]) -> None:
+def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[JsonObject]) -> None:
   """Writes the tokenizer, the provenance and, last, the config, which makes the folder a run folder."""
   if devices.is_main_host():
     remove_left_behind(workdir)

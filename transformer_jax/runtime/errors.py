@@ -33,6 +33,12 @@ def require(condition: bool, key: str, value: object, expected: str) -> None:
     raise InputError(f"config.{key} is {value!r}, but must be {expected}")
 
 
+def require_key(group: object, key: str, condition: bool, expected: str) -> None:
+  """`require` for a key's own value, which the dataclass `group` has: `train.steps` is its attribute `steps`."""
+  value = getattr(group, key.rpartition(".")[2])
+  require(condition, key, getattr(value, "value", value), expected)  # of an enum, what the user writes
+
+
 def require_option(name: str, value: object, condition: bool, expected: str) -> None:
   """Raises InputError unless an argument of a function or a command is as expected."""
   if not condition:

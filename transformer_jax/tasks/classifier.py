@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.next_sentence import PARTS
 from transformer_jax.data.tokenizer import Tokenizer
@@ -45,10 +44,9 @@ class Classifier(Predictor):
     super().__init__(config, params, tokenizer, step)
     assert isinstance(config.model, BERTClassifierConfig)
     self.classes = config.model.classes
-    module = registry.module(config.model)
 
     def probabilities(params: Params, rows: jax.Array) -> jax.Array:
-      return jax.nn.softmax(jax.vmap(lambda row: logits(module, params, row, None))(rows))
+      return jax.nn.softmax(jax.vmap(lambda row: logits(self._model, params, row, None))(rows))
 
     self._probabilities = jax.jit(probabilities)
 

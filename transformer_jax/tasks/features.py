@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS
 from transformer_jax.data.documents import encode_text
@@ -26,8 +25,7 @@ class Features(Predictor):
 
   def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
     super().__init__(config, params, tokenizer, step)
-    model = registry.module(config.model)
-    self._function = jax.jit(lambda params, row: layers(model, params, row, None))
+    self._function = jax.jit(lambda params, row: layers(self._model, params, row, None))
 
   def layers(self, text: str) -> np.ndarray:
     """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`."""
