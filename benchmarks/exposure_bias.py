@@ -64,9 +64,9 @@ def main() -> None:
     real = targets != PAD
     rows += [{"run": workdir, "step": str(step), **row} for row in grouped(found, real)]
     points.append({"run": workdir, "step": step, "left_out": left_out, **by_position(found, real)})
-  if args.svg:
-    draw(points, args.svg)
   report.finish("exposure_bias", rows, args.json, points=points)
+  if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
+    draw(points, args.svg)
 
 
 def parse() -> argparse.Namespace:

@@ -74,11 +74,11 @@ def main() -> None:
   for model in models:
     report.progress(model.name)
     curves |= measure(model)
-  if args.svg:
-    draw(curves, args.svg)
   rows = [row(name, side, curve) for (name, side), curve in curves.items()]
   points = [{"model": name, "states": side, "norms": curve} for (name, side), curve in curves.items()]
   report.finish("gradient_flow", rows, args.json, points=points)
+  if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
+    draw(curves, args.svg)
 
 
 def parse() -> argparse.Namespace:

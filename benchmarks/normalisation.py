@@ -72,9 +72,9 @@ def main() -> None:
     {"changed": "numbers that one value depends on", **{name: str(int(np.sum(mask))) for name, mask in seen.items()}},
     *({"changed": name, **change(batch)} for name, batch in CHANGES.items()),
   ]
-  if args.svg:
-    draw({name: seen[name] for name in list(NORMS)[:2]}, args.svg)
   report.finish("normalisation", rows, args.json)
+  if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
+    draw({name: seen[name] for name in list(NORMS)[:2]}, args.svg)
 
 
 def inputs(batch: list[list[list[int]]]) -> tuple[jax.Array, jax.Array]:
