@@ -218,6 +218,7 @@ def draw(curves: Mapping[tuple[str, str], list[float]], path: str) -> None:
 
 
 def picture(curves: Mapping[tuple[str, str], list[float]]) -> Any:
+  """The figure that `draw` writes; a panel names the lines that lie below it as a whole."""
   plt = multi30k_benchmark.pyplot()
   figure, axes = plt.subplots(1, 2, figsize=(7, 4.6), sharey=True, layout="constrained")
   names = [name for name, side in curves if side == "source"]

@@ -105,6 +105,7 @@ def draw(results: list[dict[str, Any]], output: Path) -> None:
 
 
 def picture_by_length(results: list[dict[str, Any]]) -> Any:
+  """BLEU of each model for each group of source lengths, as the mean over its seeds."""
   figure, axis = multi30k.pyplot().subplots(figsize=(7, 3.8), layout="constrained")
   for model, style in LINES.items():
     found = [[group["bleu"] for group in result["by_length"]] for result in results if result["model"] == model]
@@ -117,6 +118,7 @@ def picture_by_length(results: list[dict[str, Any]]) -> Any:
 
 
 def picture_of_training(results: list[dict[str, Any]]) -> Any:
+  """The perplexity of each model's first seed, by time and by operations."""
   figure, axes = multi30k.pyplot().subplots(1, 2, figsize=(7, 3.8), sharey=True, layout="constrained")
   for result in sorted(results, key=lambda result: list(MODELS).index(result["model"])):
     if result["seed"] == 1:
