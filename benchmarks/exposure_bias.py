@@ -12,8 +12,10 @@ Any model that translates can be measured.
 """
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -22,6 +24,7 @@ import jax.numpy as jnp
 import multi30k
 import numpy as np
 import report
+from line_styles import STYLES
 
 from transformer_jax import registry, runs
 from transformer_jax.data import corpus
@@ -32,6 +35,7 @@ from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 
 FIRST = (1, 2, 3, 5, 9, 17, 33)  # the first position of each group of the table
+FEWEST = 100  # tokens of a position in the picture; a mean over fewer jumps from position to position
 AT_ONCE = 32  # pairs computed together
 
 
@@ -60,9 +64,9 @@ def main() -> None:
     real = targets != PAD
     rows += [{"run": workdir, "step": str(step), **row} for row in grouped(found, real)]
     points.append({"run": workdir, "step": step, "left_out": left_out, **by_position(found, real)})
-  if args.svg:
-    draw(points, args.svg)
   report.finish("exposure_bias", rows, args.json, points=points)
+  if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
+    draw(points, args.svg)
 
 
 def parse() -> argparse.Namespace:
@@ -175,16 +179,22 @@ def by_position(found: Losses, real: np.ndarray) -> dict[str, list[float]]:
 
 def draw(points: list[dict[str, Any]], path: str) -> None:
   """Draws the losses over the position: solid where the model reads the reference, dashed where it reads its own."""
+  picture(points).savefig(path, metadata={"Date": None})
+
+
+def picture(points: list[dict[str, Any]]) -> Any:
+  """The positions up to the first one that has fewer than `FEWEST` tokens."""
   plt = multi30k.pyplot()
-  figure, axis = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
-  for number, point in enumerate(points):
+  figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
+  for point, style in zip(points, STYLES, strict=False):
+    drawn = sum(1 for _ in itertools.takewhile(lambda tokens: tokens >= FEWEST, point["tokens"]))
     for name, line in (("reference", "-"), ("own", "--")):
-      positions = range(1, len(point[name]) + 1)
-      axis.plot(positions, point[name], line, color=f"C{number}", label=f"{point['run']}, reads {name}")
-  axis.set(xlabel="position in the target", ylabel="loss in nats per token")
+      label = f"{Path(point['run']).name}, reads {'the reference' if name == 'reference' else 'its own output'}"
+      axis.plot(range(1, drawn + 1), point[name][:drawn], label=label, **{**style, "linestyle": line})
+  axis.set(xlabel=f"position in the target, where it has {FEWEST} tokens or more", ylabel="loss in nats per token")
   axis.grid(alpha=0.3)
   axis.legend(fontsize="small")
-  figure.savefig(path, metadata={"Date": None})
+  return figure
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import multi30k as multi30k_benchmark
 import numpy as np
 import report
 import state_gradients
+from line_styles import STYLES
 from without_residuals import WithoutResidualsConfig
 
 from configs import multi30k, rnn
@@ -46,6 +47,7 @@ VOCABULARY, HIDDEN = 1000, 128  # of the models with random parameters
 SCALES = (0.5, 1, 2, 4)  # of U
 SHOWN = (1, 2, 4, 8, 16, 32)  # the distances in the table
 SIDES = ("target", "source")
+LIMITS = (1e-12, 1e9)  # of the picture, at most
 OF_STEPS, OF_MATRIX = "bound of its steps", "bound of |U|"
 
 
@@ -72,11 +74,11 @@ def main() -> None:
   for model in models:
     report.progress(model.name)
     curves |= measure(model)
-  if args.svg:
-    draw(curves, args.svg)
   rows = [row(name, side, curve) for (name, side), curve in curves.items()]
   points = [{"model": name, "states": side, "norms": curve} for (name, side), curve in curves.items()]
   report.finish("gradient_flow", rows, args.json, points=points)
+  if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
+    draw(curves, args.svg)
 
 
 def parse() -> argparse.Namespace:
@@ -212,8 +214,13 @@ def row(name: str, side: str, curve: list[float]) -> dict[str, Any]:
 
 def draw(curves: Mapping[tuple[str, str], list[float]], path: str) -> None:
   """Draws the norms over the distance: the states of the target left, those of the source right."""
+  picture(curves).savefig(path, metadata={"Date": None})
+
+
+def picture(curves: Mapping[tuple[str, str], list[float]]) -> Any:
+  """The figure that `draw` writes; a panel names the lines that lie below it as a whole."""
   plt = multi30k_benchmark.pyplot()
-  figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
+  figure, axes = plt.subplots(1, 2, figsize=(7, 4.6), sharey=True, layout="constrained")
   names = [name for name, side in curves if side == "source"]
   styles = dict(zip(names, itertools.cycle(STYLES), strict=False))
   for (name, side), curve in curves.items():
@@ -222,21 +229,18 @@ def draw(curves: Mapping[tuple[str, str], list[float]], path: str) -> None:
     style = styles.get(name) or {"color": "0.4", "linewidth": 1, "linestyle": "--" if which == OF_STEPS else ":"}
     label = name if name in styles else f"rnn, {which}"
     axis.semilogy(range(1, len(curve) + 1), curve, label=label, **style)
+  numbers = [number for curve in curves.values() for number in curve if number]
+  bottom, top = max(LIMITS[0], min(numbers) / 2), min(LIMITS[1], 2 * max(numbers))
   for axis, side in zip(axes, SIDES, strict=True):
-    axis.set(xlabel=f"t - s, with s a token of the {side}", ylim=(1e-12, 1e9))
+    axis.set(xlabel=f"t - s, with s a token of the {side}", ylim=(bottom, top))
     axis.grid(alpha=0.3)
+    if hidden := [name for (name, other), curve in curves.items() if other == side and max(curve) < bottom]:
+      axis.text(0.03, 0.02, f"below the picture: {', '.join(hidden)}", transform=axis.transAxes, fontsize="small")
   axes[0].set(ylabel="norm of d loss(t) / d h(s)")
   handles, labels = axes[0].get_legend_handles_labels()
   lines = dict(zip(labels, handles, strict=True))  # the bounds of all networks are one entry
-  figure.legend(lines.values(), lines.keys(), loc="outside right upper", fontsize="small")
-  figure.savefig(path, metadata={"Date": None})
-
-
-# Lines that differ without their colours, too.
-STYLES = [
-  {"color": f"C{number}", "linestyle": line, "marker": marker, "markevery": (number % 4, 4), "markersize": 4}
-  for number, (line, marker) in enumerate(itertools.product(("-", "-."), ("o", "s", "^", "v", "D", "x", "")))
-]
+  figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3, fontsize="small")
+  return figure
 
 
 if __name__ == "__main__":

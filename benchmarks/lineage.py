@@ -10,9 +10,11 @@ load. Then the run translates the test set once, with the moving average of its 
 after a stop, also in the middle of a run, and repeats no run. If OUTPUT is of another machine, choose another folder.
 Once rates.json has all models, several programs with different --models can run side by side. OUTPUT gets a JSON file
 for each run and its translations; from all of them the program makes `table.md`, `bleu_by_length.svg` and `curve.svg`.
+The first picture also has the line of `ibm_model_1.json`, if OUTPUT has this file of `ibm_model_1.py`.
 """
 
 import argparse
+import json
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import Any
 import multi30k
 import report
 import timed_runs
+from line_styles import STYLES
 from timed_runs import Model
 
 MODELS = {
@@ -34,6 +37,9 @@ MODELS = {
   "gru": Model(3, "rnn.py:gru"),
   "transformer": Model(3, "multi30k.py"),
 }
+IBM_MODEL_1 = "ibm_model_1"
+NAMES = {IBM_MODEL_1: "IBM model 1"}
+LINES = dict(zip((*MODELS, IBM_MODEL_1), STYLES, strict=False))  # the style of each model in the pictures
 
 
 def main() -> None:
@@ -91,33 +97,47 @@ def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
 
 def draw(results: list[dict[str, Any]], output: Path) -> None:
   """Draws BLEU over the source length, and perplexity over the minutes and over the matmul operations of training."""
-  plt = multi30k.pyplot()
-  figure, axis = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
-  for model in MODELS:
+  statistical = output / f"{IBM_MODEL_1}.json"  # of benchmarks/ibm_model_1.py
+  before = [json.loads(statistical.read_text())] if statistical.exists() else []
+  metadata = {"Date": None}
+  picture_by_length([*before, *results]).savefig(output / "bleu_by_length.svg", metadata=metadata)
+  picture_of_training(results).savefig(output / "curve.svg", metadata=metadata)
+
+
+def picture_by_length(results: list[dict[str, Any]]) -> Any:
+  """BLEU of each model for each group of source lengths, as the mean over its seeds."""
+  figure, axis = multi30k.pyplot().subplots(figsize=(7, 3.8), layout="constrained")
+  for model, style in LINES.items():
     found = [[group["bleu"] for group in result["by_length"]] for result in results if result["model"] == model]
     if found:
-      axis.plot(
-        timed_runs.group_names(), [statistics.mean(values) for values in zip(*found, strict=True)], "o-", label=model
-      )
+      means = [statistics.mean(values) for values in zip(*found, strict=True)]
+      axis.plot(timed_runs.group_names(), means, label=NAMES.get(model, model), **{**style, "markevery": 1})
   axis.set(xlabel="words of the source", ylabel="BLEU")
-  finish(figure, [axis], output / "bleu_by_length.svg")
-  figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.4), sharey=True, layout="constrained")
+  finish(figure, [axis])
+  return figure
+
+
+def picture_of_training(results: list[dict[str, Any]]) -> Any:
+  """The perplexity of each model's first seed, by time and by operations."""
+  figure, axes = multi30k.pyplot().subplots(1, 2, figsize=(7, 3.8), sharey=True, layout="constrained")
   for result in sorted(results, key=lambda result: list(MODELS).index(result["model"])):
     if result["seed"] == 1:
       steps, perplexities = timed_runs.curve(result["metrics"])
       units = (result["seconds_of_an_update"] / 60, result["operations"] / 1e12)
       for axis, unit in zip(axes, units, strict=True):
-        axis.plot([step * unit for step in steps], perplexities, label=result["model"])
+        style = {**LINES[result["model"]], "markevery": 2}
+        axis.plot([step * unit for step in steps], perplexities, label=result["model"], **style)
   axes[0].set(xlabel="minutes of updates", ylabel="validation perplexity", yscale="log")
   axes[1].set(xlabel="10^12 operations of matmuls")
-  finish(figure, axes, output / "curve.svg")
+  finish(figure, axes)
+  return figure
 
 
-def finish(figure: Any, axes: Sequence[Any], path: Path) -> None:
+def finish(figure: Any, axes: Sequence[Any]) -> None:
   for axis in axes:
     axis.grid(alpha=0.3)
-  figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
-  figure.savefig(path, metadata={"Date": None})
+  handles, labels = axes[0].get_legend_handles_labels()
+  figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
 
 
 if __name__ == "__main__":

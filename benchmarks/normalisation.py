@@ -72,9 +72,9 @@ def main() -> None:
     {"changed": "numbers that one value depends on", **{name: str(int(np.sum(mask))) for name, mask in seen.items()}},
     *({"changed": name, **change(batch)} for name, batch in CHANGES.items()),
   ]
-  if args.svg:
-    draw({name: seen[name] for name in list(NORMS)[:2]}, args.svg)
   report.finish("normalisation", rows, args.json)
+  if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
+    draw({name: seen[name] for name in list(NORMS)[:2]}, args.svg)
 
 
 def inputs(batch: list[list[list[int]]]) -> tuple[jax.Array, jax.Array]:
@@ -107,17 +107,17 @@ def dependence(norm: Norm) -> np.ndarray:
 def draw(seen: Mapping[str, np.ndarray], path: str) -> None:
   """Draws the batch for each normalisation: a column for each token, and marked what one value depends on."""
   plt = multi30k.pyplot()
-  figure, axes = plt.subplots(len(seen), len(ROW), figsize=(9, 4.6), layout="constrained", squeeze=False)
+  figure, axes = plt.subplots(len(seen), len(ROW), figsize=(7, 4.4), layout="constrained", squeeze=False)
   for line, (name, mask) in zip(axes, seen.items(), strict=True):
     for number, axis in enumerate(line):
       axis.imshow(mask[number].T, cmap="Blues", vmin=0, vmax=1.6, aspect="equal")
       axis.set(title=f"{name}, row {number + 1}", xlabel="token", ylabel="number", yticks=range(0, D_MODEL, 2))
-      axis.set_xticks(range(LENGTH), labels(ROW[number], "ac"[number]))
+      axis.set_xticks(range(LENGTH), labels(ROW[number], "ac"[number]), fontsize="small")
       axis.set_xticks(np.arange(LENGTH + 1) - 0.5, minor=True)
       axis.set_yticks(np.arange(D_MODEL + 1) - 0.5, minor=True)
       axis.grid(which="minor", color="0.8", linewidth=0.5)
       axis.tick_params(which="minor", length=0)
-    line[0].plot(1, 2, "s", color="C3", markersize=6)  # the value itself
+    line[0].plot(1, 2, "s", color="C3", markersize=6, markeredgecolor="white")  # the value itself
   figure.savefig(path, metadata={"Date": None})
 
 

@@ -28,4 +28,4 @@ def test_all_cells_run(page, tmp_path, tmp_path_factory):
   cells = json.loads((tmp_path / "paper.ipynb").read_text())["cells"]
   outputs = [output for cell in cells for output in cell.get("outputs", [])]
   assert not ["".join(output["text"]) for output in outputs if output.get("name") == "stderr"]
-  assert sum("image/png" in output.get("data", {}) for output in outputs) >= 20
+  assert sum("image/png" in output.get("data", {}) for output in outputs) == 41

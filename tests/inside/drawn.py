@@ -34,7 +34,7 @@ def all_texts(figure: Figure) -> list[Text]:
       (axis.get_xticks(), sorted(axis.get_xlim()), axis.get_xticklabels()),
       (axis.get_yticks(), sorted(axis.get_ylim()), axis.get_yticklabels()),
     ):
-      for place, label in zip(ticks, labels, strict=True):
+      for place, label in zip(ticks if labels else (), labels, strict=True):  # a shared axis hides its labels
         if not (axis.axison and low <= place <= high):
           found.pop(id(label), None)
   return [text for text in found.values() if text.get_text().strip() and text.get_visible()]

@@ -164,6 +164,13 @@ def test_every_family_is_drawn_with_all_its_parameters(name):
   assert {f"{total:,}", *parts.notes} <= {*shown}
 
 
+@pytest.mark.parametrize(("layers", "about"), [(1, "last state"), (3, "last state of its layer")])
+def test_each_layer_of_a_decoder_begins_with_the_encoders_state_of_its_own(layers, about):
+  parts = model_parts(dataclasses.replace(FAMILIES["gru"], num_layers=layers))
+  for [box] in parts.stacks[1].sublayers:
+    assert f"begins with the encoder's {about}" in box.lines
+
+
 def test_a_family_of_another_package_is_named(monkeypatch):
   @dataclasses.dataclass
   class Own(AnyModelConfig):

@@ -1,6 +1,7 @@
 """The recurrent models unrolled: what an output is computed from, against the model; the picture; the command."""
 
 import dataclasses
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -77,6 +78,21 @@ def test_the_picture(name):
   shown = texts(figure)
   assert {node.label for node in model.nodes.values()} | {*model.rows.values(), model.about} <= {*shown}
   assert model.notes[-1] in shown
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_arrow_passes_a_box(name):
+  """An arrow through a box would say that the box is computed from what it begins at."""
+  picture = pytest.importorskip("transformer_jax.inside.unrolled_picture")
+  axis = picture.draw(unrolled(MODELS[name]), "a name").axes[0]
+  boxes = [patch.get_path().get_extents() for patch in axis.patches]
+  assert boxes and axis.lines
+  for line in axis.lines:
+    for (x0, y0), (x1, y1) in itertools.pairwise(line.get_xydata()):
+      x, y = np.linspace(x0, x1, 301), np.linspace(y0, y1, 301)
+      for box in boxes:  # an arrow begins and ends at the side of a box
+        inside = (box.x0 + 0.01 < x) & (x < box.x1 - 0.01) & (box.y0 + 0.01 < y) & (y < box.y1 - 0.01)
+        assert not inside.any(), ((x0, y0), (x1, y1), box)
 
 
 def test_models_that_cannot_be_drawn():

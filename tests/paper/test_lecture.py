@@ -14,7 +14,7 @@ import pytest
 
 from tests.model.example import CONFIG, SOURCE, TARGET, module_params, normal, options, perturbed
 from tests.paper import test_lecture_attention, test_lecture_positions
-from tests.paper.documented import DOCS
+from tests.paper.documented import DOCS, decimals, scientific
 from tests.paper.lecture import PAGE, assert_documented, one_head, weights_of_products
 from transformer_jax.analysis import operations
 from transformer_jax.config import Config
@@ -47,9 +47,12 @@ def test_scores_of_112_and_96():
   query, key = np.ones((1, 64)), np.array([[1.75] * 64, [1.5] * 64])
   np.testing.assert_array_equal(query @ key.T, [[112, 96]])
   np.testing.assert_array_equal(query @ key.T / math.sqrt(64), [[14, 12]])
-  np.testing.assert_allclose(one_head(query, key), [[0.8808, 0.1192]], atol=5e-5)
+  weights, unscaled = one_head(query, key), one_head(math.sqrt(64) * query, key)
+  np.testing.assert_allclose(weights, [[0.8808, 0.1192]], atol=5e-5)
   # Without the scale the second key would be lost: e^-16.
-  np.testing.assert_allclose(one_head(math.sqrt(64) * query, key), [[1, 1.125e-7]], atol=1e-9, rtol=2e-7)
+  np.testing.assert_allclose(unscaled, [[1, 1.125e-7]], atol=1e-9, rtol=2e-7)
+  numbers = f"64 112 96 14 12 {decimals(weights, 4)} {scientific(unscaled[0, 1], 1)}"
+  assert_documented(test_scores_of_112_and_96, "holds", numbers)
 
 
 FOUR_WORDS = np.array([[8, 4, 12, 0], [4, 8, 0, 12], [0, 4, 8, 16], [4, 4, 4, 4]])
@@ -63,6 +66,8 @@ def test_causal_mask_of_four_words():
   np.testing.assert_allclose(weights, exponentials / exponentials.sum(axis=1, keepdims=True), rtol=1e-6)
   np.testing.assert_array_equal(weights[0], [1, 0, 0, 0])
   np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-6)
+  numbers = f"1 {' '.join(f'{weight:g}' for weight in weights[0])}"
+  assert_documented(test_causal_mask_of_four_words, "holds", numbers, "softmax(scores / sqrt(d_k))")
 
 
 def test_scores_of_later_words_do_not_matter():
@@ -71,6 +76,7 @@ def test_scores_of_later_words_do_not_matter():
   expected = weights_of_products(FOUR_WORDS, 16, masked)
   np.testing.assert_array_equal(weights_of_products(later, 16, masked), expected)
   assert not np.allclose(weights_of_products(later, 16, free), weights_of_products(FOUR_WORDS, 16, free))
+  assert_documented(test_scores_of_later_words_do_not_matter, "holds", "")
 
 
 def test_the_output_is_the_weighted_mean_of_the_values():
@@ -79,6 +85,8 @@ def test_the_output_is_the_weighted_mean_of_the_values():
   key, mask = np.eye(3, d_k)[:, None], np.ones((1, 3), bool)
   result = scaled_dot_product_attention(jnp.float32(query), jnp.float32(key), value, mask)
   np.testing.assert_allclose(result, 0.2 * value[:1] + 0.7 * value[1:2] + 0.1 * value[2:], atol=1e-6)
+  test = test_the_output_is_the_weighted_mean_of_the_values
+  assert_documented(test, "holds", ".2 .7 .1 .2 .7 .1", ".2 V1 + .7 V2 + .1 V3")
 
 
 # Why the products are scaled.
@@ -104,6 +112,7 @@ def test_the_variance_of_a_product_is_d_k(parts, d_k):
     weights = attention_weights(jnp.float32(q)[None], jnp.float32([k, other]), np.ones((1, 2), bool))
     ratios = np.log(np.asarray(weights, np.float64)[:, 0])
     assert (ratios[:, 0] - ratios[:, 1]).var() == pytest.approx(2, rel=4 * relative_error)
+  assert_documented(test_the_variance_of_a_product_is_d_k, "holds", "0 1 1", "Var(q.k) = d_k")
 
 
 def test_jacobian_of_the_softmax():
@@ -118,25 +127,52 @@ def test_jacobian_of_the_softmax():
   for i in range(n):
     for j in range(n):
       assert jacobian[i, j] == pytest.approx(y[i] * (1 - y[i]) if i == j else -y[i] * y[j], abs=1e-6)
+  formulas = "y_i (1 - y_i) on the diagonal", "-y_i y_j off it"
+  assert_documented(test_jacobian_of_the_softmax, "holds", "1", *formulas)
 
 
-# The mean of the largest entry of the Jacobian with the scale and without, and for how many it is then below 0.001.
-@pytest.mark.parametrize(("keys", "scaled", "unscaled", "lost"), [(10, 0.205, 0.035, 0.59), (64, 0.093, 0.054, 0.46)])
-def test_without_the_scale_many_gradients_are_nearly_gone(keys, scaled, unscaled, lost):
-  d_k, samples = 512, 503
+def largest_entries(y):
+  """The largest entry of each Jacobian; it is on the diagonal, as y_j <= 1 - y_i: `[queries, keys]`."""
+  return np.max(y * (1 - y), axis=-1)
+
+
+def drawn_largest_entries(d_k, keys):
+  """Those of 400,000 queries, with the scale and without, in NumPy: given |q|, the products are normal."""
+  generator, found = np.random.default_rng(keys), []
+  for _ in range(20):
+    norms = np.sqrt(generator.chisquare(d_k, (20_000, 1)))
+    products = norms * generator.standard_normal((20_000, keys))
+    found.append([])
+    for scores in (products / math.sqrt(d_k), products):
+      y = np.exp(scores - scores.max(axis=1, keepdims=True))
+      found[-1].append(largest_entries(y / y.sum(axis=1, keepdims=True)))
+  return [np.concatenate(part) for part in zip(*found, strict=True)]
+
+
+def test_without_the_scale_many_gradients_are_nearly_gone():
+  d_k, samples, numbers = 512, 503, "512"
   generator = np.random.default_rng(0)
-  query, key = (generator.standard_normal((n, samples, d_k), np.float32) for n in (1, keys))  # a sample is a head
-
-  def largest(factor):
-    """The largest entry of each sample; it is on the diagonal, as y_j <= 1 - y_i."""
-    y = np.asarray(attention_weights(np.float32(factor) * query, key, np.ones((1, keys), bool)))
-    return np.max(y * (1 - y), axis=(1, 2))
-
-  with_scale, without = largest(1), largest(math.sqrt(d_k))
-  assert with_scale.mean() == pytest.approx(scaled, abs=0.006)  # four standard errors, here and below
-  assert without.mean() == pytest.approx(unscaled, abs=0.015)
-  assert not np.any(with_scale < 0.001)
-  assert np.mean(without < 0.001) == pytest.approx(lost, abs=0.09)
+  for keys in (10, 64):
+    with_scale, without = drawn_largest_entries(d_k, keys)
+    lost = np.mean(without < 0.001)
+    # The same from the model's own weights, with fewer samples: within four standard errors.
+    query, key = (generator.standard_normal((n, samples, d_k), np.float32) for n in (1, keys))  # a sample is a head
+    mask = np.ones((1, keys), bool)
+    ours, unscaled = (
+      largest_entries(np.asarray(attention_weights(np.float32(factor) * query, key, mask)))
+      for factor in (1, math.sqrt(d_k))
+    )
+    assert ours.mean() == pytest.approx(with_scale.mean(), abs=0.006)
+    assert unscaled.mean() == pytest.approx(without.mean(), abs=0.015)
+    assert not np.any(ours < 0.001)
+    assert np.mean(unscaled < 0.001) == pytest.approx(lost, abs=0.09)
+    numbers += f" {keys} {decimals([without.mean(), with_scale.mean()], 3)} .001"
+    if keys == 10:
+      numbers += f" {10 * lost:.0f} 10"
+    else:
+      assert 0.45 < lost < 0.48
+  test = test_without_the_scale_many_gradients_are_nearly_gone
+  assert_documented(test, "holds corrected", numbers, "below .001 for nearly half of the queries")
 
 
 # The model.
@@ -154,6 +190,7 @@ def test_without_positions_the_encoder_is_permutation_equivariant():
   np.testing.assert_allclose(encode(x[order]), encode(x)[order], atol=2e-5)
   positions = np.asarray(sinusoids(jnp.arange(SOURCE), CONFIG.d_model))
   assert np.max(np.abs(encode(x[order] + positions) - encode(x + positions)[order])) > 0.1
+  assert_documented(test_without_positions_the_encoder_is_permutation_equivariant, "holds", "")
 
 
 def normalise(x, params=None):
@@ -168,6 +205,9 @@ def test_layer_norm_ignores_the_scale_of_its_input():
   np.testing.assert_allclose(normalise(-x), -normalise(x), atol=1e-6)
   # Not where the variance is as small as epsilon, 1e-6.
   np.testing.assert_allclose(normalise(0.001 * x), x / math.sqrt(2), atol=1e-5)
+  test = test_layer_norm_ignores_the_scale_of_its_input
+  numbers = f"{scientific(layer_norm(CONFIG).epsilon, 0)} 1 2"
+  assert_documented(test, "holds corrected", numbers, "1/sqrt(2) of the usual result")
 
 
 def test_layer_norm_ignores_the_rest_of_the_batch():
@@ -176,6 +216,7 @@ def test_layer_norm_ignores_the_rest_of_the_batch():
   changed = 10 * normal(1, *x.shape)
   changed[1, 5] = x[1, 5]
   np.testing.assert_array_equal(normalise(changed, params)[1, 5], normalise(x, params)[1, 5])
+  assert_documented(test_layer_norm_ignores_the_rest_of_the_batch, "holds", "")
 
 
 # Sizes.
@@ -193,13 +234,21 @@ def test_operations_do_not_depend_on_the_number_of_heads(heads):
   # The softmax's do: it has a row for each head and query.
   parts = (jnp.zeros((length, heads, d // heads)) for length in (query, key))
   assert jax.eval_shape(attention_weights, *parts, inputs[-1]).size == heads * query * key
+  formulas = "2 (2n + 2m) d^2 + 4nmd for n queries and m keys", "h n m weights"
+  assert_documented(test_operations_do_not_depend_on_the_number_of_heads, "holds corrected", "2", *formulas)
 
 
-@pytest.mark.parametrize("heads", [1, 4, 8, 16, 32])
+HEADS = [1, 4, 8, 16, 32]
+
+
+@pytest.mark.parametrize("heads", HEADS)
 def test_parameters_do_not_depend_on_the_number_of_heads(heads):
   model = ModelConfig(num_heads=heads, num_layers=1)
   params = jax.eval_shape(lambda: init_params(Config(model=model), TASK))
   assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 44_101_632 // 6 + 37_000 * 512
+  numbers = f"{44_101_632 + 37_000 * 512:,} {HEADS[0]} {HEADS[-1]}"
+  test = test_parameters_do_not_depend_on_the_number_of_heads
+  assert_documented(test, "holds", numbers, "d_k = d_v = d_model / h")
 
 
 @pytest.fixture(scope="module")
@@ -216,13 +265,18 @@ def size(base, pattern):
 
 
 def test_parameters_of_the_projections_of_queries_keys_and_values(base):
-  assert size(base, "^encoder/.*/(query|key|value)/kernel$") == 6 * 3 * 512 * 512 == 4_718_592
-  assert size(base, "^decoder/.*/(query|key|value)/kernel$") == 6 * 2 * 3 * 512 * 512 == 9_437_184
+  encoder, decoder = (size(base, f"^{side}/.*/(query|key|value)/kernel$") for side in ("encoder", "decoder"))
+  assert encoder == 6 * 3 * 512 * 512 == 4_718_592
+  assert decoder == 6 * 2 * 3 * 512 * 512 == 9_437_184
+  test = test_parameters_of_the_projections_of_queries_keys_and_values
+  assert_documented(test, "holds", f"{encoder:,} {decoder:,} 6 3 512", "6 * 3 * 512^2 and twice that number")
 
 
 def test_parameters_of_the_feed_forward_layers(base):
   for side in ("encoder", "decoder"):
-    assert size(base, f"^{side}/.*/feed_forward/.*/kernel$") == 6 * 2 * 512 * 2048 == 12_582_912
+    weights = size(base, f"^{side}/.*/feed_forward/.*/kernel$")
+    assert weights == 6 * 2 * 512 * 2048 == 12_582_912
+    assert_documented(test_parameters_of_the_feed_forward_layers, "holds", f"{weights:,} 6 2 512 2048")
 
 
 def test_parameters_that_such_counts_leave_out(base):
@@ -230,6 +284,9 @@ def test_parameters_that_such_counts_leave_out(base):
   assert size(base, "^decoder/.*/output/kernel$") == 6 * 2 * 512 * 512 == 3_145_728
   assert size(base, "/feed_forward/.*/bias$") == 2 * 6 * (2048 + 512) == 30_720
   assert size(base, "/norm/(scale|bias)$") == 6 * (2 + 3) * 2 * 512 == 30_720
+  patterns = "^encoder/.*/output/kernel$", "^decoder/.*/output/kernel$", "/feed_forward/.*/bias$", "/norm/(scale|bias)$"
+  numbers = " ".join(f"{size(base, pattern):,}" for pattern in patterns)
+  assert_documented(test_parameters_that_such_counts_leave_out, "holds", numbers)
 
 
 def test_parameters_without_embeddings(base):
@@ -238,6 +295,8 @@ def test_parameters_without_embeddings(base):
   left_out = 1_572_864 + 3_145_728 + 30_720 + 30_720
   assert size(base, "^(encoder|decoder)/") == counted + left_out == 44_101_632
   assert sum(base.values()) == 44_101_632 + 37_000 * 512
+  numbers = f"{counted:,} {left_out:,} {counted + left_out:,}"
+  assert_documented(test_parameters_without_embeddings, "holds corrected", numbers)
 
 
 def test_two_layers_whose_sum_is_near_65_million_by_chance(base):
@@ -266,6 +325,8 @@ def test_the_matrices_of_the_feed_forward_layer_do_not_depend_on_the_length():
     test_the_matrices_of_the_feed_forward_layer_do_not_depend_on_the_length,
     "does not hold",
     f"{d:,} {hidden:,} {outer[0]:,} {outer[1]:,}",
+    "W_1 is M x 4d and W_2 is M x d",
+    "W_1 is d x 4d and W_2 is 4d x d",
   )
 
 
@@ -315,3 +376,5 @@ def test_the_learning_rate_of_base_peaks_at_step_4000():
   assert np.all(np.diff(rates[3999:]) < 0)
   assert rates[1000 - 1] == pytest.approx(6.98771e-4 / 4, rel=1e-6)  # in a line with the step
   assert rates[16_000 - 1] == pytest.approx(6.98771e-4 / 2, rel=1e-6)  # with its inverse square root
+  numbers = f"4000 512 4000 0.5 {scientific(rates[4000 - 1], 5)}"
+  assert_documented(test_the_learning_rate_of_base_peaks_at_step_4000, "holds", numbers, "(512 * 4000)^-0.5")

@@ -98,7 +98,8 @@ def test_self_attention_is_not_constant_in_its_operations():
   for position in range(5):
     other = x + np.eye(5, dtype=np.float32)[position][:, None, None]
     assert np.all(np.any(attend(other, other, other, mask) != result, axis=(1, 2)))
-  assert_documented(test_self_attention_is_not_constant_in_its_operations, "does not hold", "1 4 1 1")
+  test = test_self_attention_is_not_constant_in_its_operations
+  assert_documented(test, "does not hold", "1 4 1 1", "O(n^2 d)", "4 n^2 d")
 
 
 @pytest.mark.parametrize(("n", "d"), [(7, 10), (10, 10), (13, 10)])
@@ -110,7 +111,7 @@ def test_self_attention_is_cheaper_only_for_short_sequences_and_without_projecti
   projected = operations_of("self-attention with its projections", sizes)
   assert projected == attention + 8 * n * d**2 > recurrent
   test = test_self_attention_is_cheaper_only_for_short_sequences_and_without_projections
-  assert_documented(test, "holds corrected", "4 4 8")
+  assert_documented(test, "holds corrected", "4 4 8", "its 4 n^2 d", "the 4 n d^2", "8 n d^2 more")
 
 
 def test_dot_products_are_quicker_and_the_more_so_the_wider_the_keys():
@@ -146,7 +147,8 @@ def test_two_of_luongs_three_scores_have_parameters():
   assert combine == 2 * k * k  # W_c, which is no part of the score
   general, concat = (parameters(score) - combine for score in (Score.GENERAL, Score.CONCAT))
   assert (general, concat) == (k * k, 2 * k * k + k)
-  assert_documented(test_two_of_luongs_three_scores_have_parameters, "holds corrected", f"{k:,} {general:,} {concat:,}")
+  test, numbers = test_two_of_luongs_three_scores_have_parameters, f"{k:,} {general:,} {concat:,}"
+  assert_documented(test, "holds corrected", numbers, "(k^2)", "W_a is k x 2k")
 
 
 # Several heads.
@@ -186,7 +188,8 @@ def test_heads_are_added_up_and_do_not_vote(heads):
   louder[:, 1] *= 3
   expected = addends[0] + 3 * addends[1]
   np.testing.assert_allclose(attend(changed(kernels, "value", louder)), expected, atol=1e-5)
-  assert_documented(test_heads_are_added_up_and_do_not_vote, "does not hold", "")
+  formula = "Concat(head_i) W^O is the sum of head_i W_i^O"
+  assert_documented(test_heads_are_added_up_and_do_not_vote, "does not hold", "", formula)
 
 
 def test_the_output_projection_mixes_the_heads(heads):
@@ -202,7 +205,7 @@ def test_the_output_projection_mixes_the_heads(heads):
   # Without W^O the heads stay side by side.
   unmixed = changed(kernels, "output", np.eye(D).reshape(HEADS, D_V, D))
   np.testing.assert_array_equal(reached(unmixed), np.arange(D_V, 2 * D_V))
-  assert_documented(test_the_output_projection_mixes_the_heads, "does not hold", "")
+  assert_documented(test_the_output_projection_mixes_the_heads, "does not hold", "", "W^O does")
 
 
 def test_the_values_have_a_matrix_of_their_own(heads):
@@ -213,7 +216,8 @@ def test_the_values_have_a_matrix_of_their_own(heads):
     "value": (D, HEADS, D_V),
     "output": (HEADS, D_V, D),
   }
-  assert_documented(test_the_values_have_a_matrix_of_their_own, "does not hold", "")
+  formulas = "V W_i^W", "d_model x d_v", "Attention(Q W_i^Q, K W_i^K, V W_i^V)"
+  assert_documented(test_the_values_have_a_matrix_of_their_own, "does not hold", "", *formulas)
 
 
 # Alignments.

@@ -1,5 +1,6 @@
 """The worked examples of teaching material on sinusoidal positions, with the right values (`docs/lecture.md`)."""
 
+import json
 import math
 
 import jax
@@ -8,12 +9,13 @@ import numpy as np
 import pytest
 
 from tests.model.example import options
-from tests.paper.documented import decimals
+from tests.paper.documented import DOCS, decimals
 from tests.paper.lecture import assert_documented
 from transformer_jax.model.embedding import Embedding
 from transformer_jax.model.positional_encoding import sinusoids
 
 POSITIONS = np.arange(10)
+NORMS = DOCS / "results" / "embedding_norms.json"
 
 # Positions 0 to 9 at d_model = 10.
 TABLE = [
@@ -36,6 +38,8 @@ def encoding(positions, d_model=10):
 
 def test_ten_positions_of_ten_numbers():
   np.testing.assert_allclose(encoding(POSITIONS), TABLE, atol=5.1e-4)
+  numbers = f"0 9 10 1 {decimals(encoding(POSITIONS)[1], 3)}"
+  assert_documented(test_ten_positions_of_ten_numbers, "holds", numbers)
 
 
 def test_angles_of_a_width_of_50_give_another_table():
@@ -48,12 +52,16 @@ def test_angles_of_a_width_of_50_give_another_table():
     np.testing.assert_allclose(wrong[1, ::2], [0.841, 0.638, 0.461, 0.325, 0.227], atol=5.1e-4)
     np.testing.assert_allclose(wrong[:, ::2], encoding(POSITIONS, 50)[:, :10:2], atol=1e-5)
     assert np.all(np.max(np.abs(wrong - right), axis=0)[2:] > 0.1)
+    numbers = f"10000 50 50 1 {decimals(wrong[1, ::2], 3)}"
+    test = test_angles_of_a_width_of_50_give_another_table
+    assert_documented(test, "does not hold", numbers, "pos * 10000^(-j/50)")
 
 
 @pytest.mark.parametrize("d_model", [10, 22, 512])
 def test_the_squared_norm_is_half_the_width(d_model):
   norms = np.sum(encoding([0, 1, 9, 317, 10_007], d_model) ** 2, axis=1)
   np.testing.assert_allclose(norms, d_model / 2, rtol=1e-6)
+  assert_documented(test_the_squared_norm_is_half_the_width, "holds", "2 1", "d/2", "sin^2 + cos^2 = 1")
 
 
 @pytest.mark.parametrize("d_model", [10, 22, 512])
@@ -63,6 +71,8 @@ def test_there_are_half_as_many_frequencies_as_numbers(d_model):
   assert frequencies[0] == pytest.approx(1)
   np.testing.assert_allclose(frequencies[1:] / frequencies[:-1], 10_000 ** (-2 / d_model), rtol=1e-5)
   assert len(set(frequencies)) == d_model // 2
+  formulas = "d/2 different", "are 10000^(-2i/d)", "is 10000^(-2/d) times"
+  assert_documented(test_there_are_half_as_many_frequencies_as_numbers, "holds", "2 10000 10000 2", *formulas)
 
 
 def rotation(offset, d_model=10):
@@ -82,6 +92,7 @@ def test_a_shift_is_a_rotation_by_the_offset_alone(offset):
   assert np.linalg.det(matrix) == pytest.approx(1)
   positions = np.arange(101)
   np.testing.assert_allclose(encoding(positions + offset), encoding(positions) @ matrix.T, atol=1e-4)
+  assert_documented(test_a_shift_is_a_rotation_by_the_offset_alone, "holds", "")
 
 
 def distances(start, offsets, d_model=10):
@@ -93,6 +104,7 @@ def test_the_distance_depends_on_the_offset_alone():
   expected = np.sqrt(np.sum(4 * np.sin(POSITIONS[:, None] * frequencies / 2) ** 2, axis=1))
   for start in (0, 1, 31, 101):
     np.testing.assert_allclose(distances(start, POSITIONS), expected, atol=1e-4)
+  assert_documented(test_the_distance_depends_on_the_offset_alone, "holds", "4 2", "4 sin^2(k w / 2)")
 
 
 def test_the_distance_does_not_always_grow_with_the_offset():
@@ -102,7 +114,11 @@ def test_the_distance_does_not_always_grow_with_the_offset():
   assert list(np.sign(np.diff(found))) == [1, 1, 1, -1, -1, -1, 1, 1, 1]
   assert found[6] < found[1]
   # At the base model's width it grows for longer, up to offset 43.
-  assert np.argmax(np.diff(distances(0, np.arange(100), 512)) < 0) == 43
+  grows_up_to = np.argmax(np.diff(distances(0, np.arange(100), 512)) < 0)
+  assert grows_up_to == 43
+  first, then, last = decimals(found[1:4], 3), decimals(found[4:7], 3), decimals(found[9:], 3)
+  numbers = f"10 {first} 1 3 {then} 4 6 1 {last} 9 512 {grows_up_to + 1}"
+  assert_documented(test_the_distance_does_not_always_grow_with_the_offset, "does not hold", numbers)
 
 
 def test_no_two_positions_are_alike():
@@ -119,14 +135,20 @@ def test_no_two_positions_are_alike():
   assert_documented(test_no_two_positions_are_alike, "holds", numbers.replace("e-05", "e-5"))
 
 
+def trained_ratio(row):
+  """How many times as large as a position an embedding is, in a row of `benchmarks/embedding_norms.py`."""
+  assert row["parameters"] == "step 3750"
+  return float(row["embedding, mean over pieces"]) / float(row["position"])
+
+
 def test_embeddings_and_positions_are_of_one_size_at_the_start():
   d_model, tokens = 512, np.arange(31)
   embeddings, _ = Embedding(options(d_model=d_model)).init_with_output(jax.random.key(0), tokens)
   rows, positions = (np.linalg.norm(x, axis=1).mean() for x in (embeddings, encoding(tokens, d_model)))
   assert rows == pytest.approx(math.sqrt(d_model), rel=0.03)  # more than four standard errors
   assert positions == pytest.approx(math.sqrt(d_model / 2), rel=1e-4)
-  assert_documented(
-    test_embeddings_and_positions_are_of_one_size_at_the_start,
-    "holds corrected",
-    f"{d_model} {math.sqrt(d_model):.1f} 2 {math.sqrt(d_model / 2):.1f} {rows / math.sqrt(d_model):.1f}",
-  )
+  numbers = f"{d_model} {math.sqrt(d_model):.1f} 2 {math.sqrt(d_model / 2):.1f} {rows / math.sqrt(d_model):.1f}"
+  measured = json.loads(NORMS.read_text())
+  source, target = (trained_ratio(row) for row in measured["rows"][2:])
+  numbers += f" {source:.1f} {target:.1f} {measured['d_model']}"
+  assert_documented(test_embeddings_and_positions_are_of_one_size_at_the_start, "holds corrected", numbers)

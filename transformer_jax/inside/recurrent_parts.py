@@ -28,7 +28,8 @@ def stacks(model: SequenceToSequenceConfig | LuongConfig) -> ModelParts:
   order = "from right to left" if model.reverse_source else "from left to right"
   heading = counted(model.num_layers, "layers")
   encoder = _stack(model, sizes, "encoder", _layers(model, sizes, "encoder", order), heading=heading)
-  written, *others = _layers(model, sizes, "decoder", "begins with the encoder's last state")
+  begins = "begins with the encoder's last state" + (" of its layer" if model.num_layers > 1 else "")
+  written, *others = _layers(model, sizes, "decoder", begins, begins)
   if isinstance(model, LuongConfig):
     extra, outputs = _feeding(model, sizes), _luong_outputs(model, sizes)
   else:
@@ -82,16 +83,17 @@ def _embedding(model: RecurrentConfig, sizes: Sizes, axis: str) -> Box:
   return Box(name, (table, times), sizes.count("own_source_embedding" if source and own else "embedding"))
 
 
-def _layers(model: SequenceToSequenceConfig | LuongConfig, sizes: Sizes, stack: str, about: str) -> list[Box]:
-  """The first layer, whose input has another width, and one box for all others."""
+def _layers(model: SequenceToSequenceConfig | LuongConfig, sizes: Sizes, stack: str, *about: str) -> list[Box]:
+  """The first layer, whose input has another width, and one box for all others; `about` has a line for each box."""
   cell, axis = model.cell.value.upper(), _AXES[stack]
   counts = [sizes.count(stack, f"{model.cell.value}_{i}") for i in range(model.num_layers)]
   states = f"{_STATES[model.cell]}: [{axis}, {model.hidden_size}]"
-  first = Box(cell if len(counts) == 1 else f"{cell} 1", (about, states), counts[0])
+  first = Box(cell if len(counts) == 1 else f"{cell} 1", (about[0], states), counts[0])
   if len(counts) == 1:
     return [first]
   name = f"{cell} 2" if len(counts) == 2 else f"{cell} 2 to {len(counts)}"
-  return [first, Box(name, (f"reads the layer below: [{axis}, {model.hidden_size}]", states), sum(counts[1:]))]
+  lines = (f"reads the layer below: [{axis}, {model.hidden_size}]", *about[1:], states)
+  return [first, Box(name, lines, sum(counts[1:]))]
 
 
 def _feeding(model: LuongConfig, sizes: Sizes) -> tuple[Box, ...]:

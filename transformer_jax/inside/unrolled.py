@@ -175,7 +175,8 @@ def _bahdanau(model: BahdanauConfig) -> Unrolled:
   edges: list[Edge] = []
   for i in range(1, STEPS + 1):
     nodes[f"x{i}"] = Node(_numbered("x", i), i - 1, 0, boxed=False)
-    nodes[f"right{i}"], nodes[f"left{i}"] = Node("GRU →", i - 1.16, 1), Node("← GRU", i - 0.84, 2)
+    # So far apart that the arrow to the second passes the first one's box, and the arrow from the first the second's.
+    nodes[f"right{i}"], nodes[f"left{i}"] = Node("GRU →", i - 1.3, 1), Node("← GRU", i - 0.7, 2)
     nodes[f"h{i}"] = Node(_numbered("h", i), i - 1, 3)
     for name in (f"right{i}", f"left{i}"):
       edges += [Edge(f"x{i}", name), Edge(name, f"h{i}")]
