@@ -1,7 +1,6 @@
 """`export`: what it writes for each format, and how it ends."""
 
 import json
-import random
 import shutil
 import subprocess
 import sys
@@ -14,13 +13,14 @@ import safetensors
 import safetensors.numpy
 from etils import epath
 
-from tests.fuzz_run_folder import mutated
+from tests import damage
 from transformer_jax import runs
 from transformer_jax.config import Config
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.params import by_name
 from transformer_jax.runs import params_file, resume
 from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.training.task import task_of
 
 
 @pytest.fixture(scope="module")
@@ -233,17 +233,16 @@ def test_a_config_that_asks_for_more_is_refused(exported):
     runs.open(exported, accept_edits=True).model()
 
 
-def test_a_mutated_file_loads_as_it_was_or_is_refused(original, model, tmp_path):
-  generator, content = random.Random(0), (original / params_file.FILE).read_bytes()
-  expected, refused = by_name(jax.device_get(model.params)), 0
-  path = epath.Path(tmp_path)
-  for _ in range(29):
-    changed = mutated(content, generator)
-    (path / params_file.FILE).write_bytes(changed)
-    try:
-      _, params = params_file.read(path, Config(model=model.config.model), "last")
-    except (InputError, RunError):
-      refused += 1
-    else:
-      assert_same_bits(by_name(jax.device_get(params)), expected)
-  assert refused > 20
+@pytest.mark.long
+@damage.COUNTS
+def test_a_damaged_file_loads_as_it_was_or_is_refused(exported, model, monkeypatch, record_property, count):
+  config, expected = Config(model=model.config.model), by_name(jax.device_get(model.params))
+  shapes = params_file.abstract_params(config, task_of(config.model))
+  monkeypatch.setattr(params_file, "abstract_params", lambda *_: shapes)  # tracing is slow, and the config is one
+
+  def attempt():
+    _, params = params_file.read(epath.Path(exported), config, "last")
+    assert_same_bits(by_name(jax.device_get(params)), expected)
+
+  refused = damage.read_damaged([exported / params_file.FILE], count, attempt, record_property)
+  assert count // 2 < refused < count

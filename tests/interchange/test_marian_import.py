@@ -1,11 +1,9 @@
 """The import of the format `marian-hf`: what comes back of an exported run, what is refused, and damage."""
 
+import functools
 import json
 import math
-import random
-import resource
 import shutil
-import time
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +11,12 @@ import numpy as np
 import pytest
 from etils import epath
 
-from tests.fuzz_run_folder import mutated
+from tests import damage
 from tests.parity import exported
 from transformer_jax import runs
+from transformer_jax.config import Config
 from transformer_jax.data import tokenizers
-from transformer_jax.interchange import marian_hf_import
+from transformer_jax.interchange import imported, marian_hf, marian_hf_import
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
 from transformer_jax.model.config import ModelConfig
@@ -64,8 +63,8 @@ def test_an_exported_run_comes_back(original, tmp_path):
   assert again.fingerprint() == after.tokenizer.fingerprint()
   with pytest.raises(InputError, match=r"has its parameters in one file, model\.safetensors, and no checkpoints"):
     averaging.average(tmp_path / "run", tmp_path / "mean", last=1)
-  [imported] = [entry["imported"] for entry in runs.open(tmp_path / "run").provenance]
-  assert imported["from"] == "marian-hf" and {"config.json", "model.safetensors"} <= imported["sha256"].keys()
+  [origin] = [entry["imported"] for entry in runs.open(tmp_path / "run").provenance]
+  assert origin["from"] == "marian-hf" and {"config.json", "model.safetensors"} <= origin["sha256"].keys()
 
 
 def test_fine_tuning_takes_its_sizes_and_its_vocabulary(original, tmp_path, capsys):
@@ -235,35 +234,23 @@ def test_a_damaged_list_of_pieces_in_a_run(original, tmp_path):
       _ = runs.open(tmp_path / "run", accept_edits=True).tokenizer
 
 
-def damage(path, count, attempt):
-  """`count` damaged files; each is read by `attempt`, or ends in one sentence, soon and in little memory."""
-  content, generator, outcomes = path.read_bytes(), random.Random(0), [0, 0]
-  before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-  for _ in range(count):
-    path.write_bytes(mutated(content, generator))
-    begun = time.monotonic()
-    try:
-      attempt()
-      outcomes[0] += 1
-    except InputError as error:
-      assert "\n" not in str(error) and len(str(error)) < 1000
-      outcomes[1] += 1
-    assert time.monotonic() - begun < 10
-  path.write_bytes(content)
-  assert min(outcomes) > 10
-  assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes
+# A stranger's folder
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json", "vocab.json"])
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_damaged_settings(folder, name, count):
-  damage(folder / name, count, lambda: marian_hf_import.described(ForeignFolder(folder)))
+@damage.COUNTS
+def test_damaged_settings(folder, record_property, name, count):
+  def attempt():
+    marian_hf_import.described(ForeignFolder(folder))
+
+  refused = damage.read_damaged([folder / name], count, attempt, record_property)
+  assert 10 < refused < count - 10
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_damaged_arrays(folder, count):
+@damage.COUNTS
+def test_damaged_arrays(folder, record_property, count):
   with ForeignFolder(folder).weights() as weights:
     shapes = dict(weights.shapes)
 
@@ -273,5 +260,38 @@ def test_damaged_arrays(folder, count):
       for name in shapes:
         assert found.array(name).dtype == np.float32
 
-  damage(folder / params_file.FILE, count, attempt)
+  refused = damage.read_damaged([folder / params_file.FILE], count, attempt, record_property)
+  assert 10 < refused < count - 10
   assert ForeignFolder(epath.Path(folder)).has(params_file.FILE)
+
+
+@functools.cache
+def cached_shapes_of_model(model):
+  return imported.shapes_of(Config(model=model))
+
+
+def cached_shapes(config):
+  return cached_shapes_of_model(config.model)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["folder", "two"])
+@damage.COUNTS
+def test_a_damaged_folder_is_read_or_refused(request, monkeypatch, record_property, name, count):
+  """The whole of it, with one vocabulary and with two: so many in all."""
+  monkeypatch.setattr(marian_hf_import, "shapes_of", cached_shapes)  # tracing is slow, and most have the same config
+  folder = request.getfixturevalue(name)
+
+  def attempt():
+    found = marian_hf_import.read(ForeignFolder(folder))
+    assert {name: array.shape for name, array in found.arrays.items()} == cached_shapes(found.config)
+    assert found.tokenizer.vocab_sizes == found.config.model.vocab_sizes
+    tokens = found.tokenizer.source.encode_batch(["ab \ufb01 \uac00\n", ""])
+    assert all(0 <= token < found.config.model.vocab_sizes[0] for row in tokens for token in row)
+    found.tokenizer.decode(range(found.config.model.vocab_size))
+
+  attempt()
+  files = [path for path in sorted(folder.iterdir()) if path.name != "README.md"]
+  assert {path.name for path in files} >= {*marian_hf.SENTENCEPIECE, "tokenizer_config.json", "vocab.json"}
+  refused = damage.read_damaged(files, count // 2, attempt, record_property)
+  assert count // 6 < refused < count // 2
