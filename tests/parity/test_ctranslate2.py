@@ -12,7 +12,7 @@ from tests.parity.peer import required
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.interchange import vocabulary
 from transformer_jax.interchange.export import export
-from transformer_jax.model.config import Activation
+from transformer_jax.model.config import Activation, Start
 from transformer_jax.runtime.errors import InputError
 
 ctranslate2 = required("ctranslate2")
@@ -24,6 +24,8 @@ OPTIONS = {
   "deep encoder": {"encoder_layers": 3, "decoder_layers": 1},
   "learned positions": {"learned_positions": True, "max_positions": 131, "layer_norm_epsilon": 1e-3},
   "two vocabularies": exported.SEPARATE,
+  "bias on the logits": {"logits_bias": True, "share_logits": False},
+  "begins with padding": {"start": Start.PAD, "logits_bias": True},
 }
 # The sums of the library's matmuls are in another order.
 TOLERANCE = 2e-5

@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.interchange import expressible, model_card, vocabulary
-from transformer_jax.model.config import Activation, ModelConfig, Start
+from transformer_jax.model.config import Activation, ModelConfig
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.special_tokens import BOS, EOS, UNK
@@ -46,7 +46,7 @@ print([{target}.decode(result.hypotheses[0]) for result in found])
 
 def require(config: Config) -> None:
   """Raises InputError if the format cannot express the model, or the library is not installed."""
-  expressible.transformer(config, "ctranslate2", {"attention_window": None, "logits_bias": False, "start": Start.BOS})
+  expressible.transformer(config, "ctranslate2", {"attention_window": None})
   plugins.library(
     "ctranslate2",
     "the format ctranslate2 needs the library: pip install 'transformer_jax[ctranslate2]', or choose another --to",
@@ -66,7 +66,8 @@ def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
   settings = {
     "layer_norm_epsilon": config.layer_norm_epsilon,
     "add_source_eos": True,
-    **{"unk_token": names[UNK], "bos_token": names[BOS], "eos_token": names[EOS], "decoder_start_token": names[BOS]},
+    **{"unk_token": names[UNK], "bos_token": names[BOS], "eos_token": names[EOS]},
+    "decoder_start_token": names[config.start_token],
   }
   for name, value in settings.items():
     setattr(spec.config, name, value)
@@ -107,7 +108,7 @@ def _spec(config: ModelConfig, arrays: _Arrays) -> Any:
   target = arrays["target_embedding/table"]
   spec.encoder.embeddings[0].weight = arrays.get("own_source_embedding/table", target)
   spec.decoder.embeddings.weight = target
-  spec.decoder.projection.weight = arrays.get("own_output/table", target)
+  _set(spec.decoder.projection, arrays.get("own_output/table", target), arrays.get("logits_bias"))
   attentions = {
     "encoder": [("attention", "self_attention", 3)],
     "decoder": [("self_attention", "self_attention", 3), ("cross_attention", "attention", 2)],
