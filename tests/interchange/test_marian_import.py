@@ -91,6 +91,7 @@ def refused(folder, message):
     ("static_position_embeddings", False, "static_position_embeddings is False, but must be True"),
     ("tie_word_embeddings", False, "tie_word_embeddings is False"),
     ("decoder_ffn_dim", 31, "decoder_ffn_dim is 31, but must be 29"),
+    ("decoder_attention_heads", 11, "decoder_attention_heads is 11, but must be 2: encoder and decoder have the same"),
     ("activation_function", "tanh", "activation_function is 'tanh', but must be one of relu, "),
     ("vocab_size", 284, "vocab_size is 284, but must be 283, the pieces in vocab.json"),
     ("decoder_vocab_size", 284, "decoder_vocab_size is 284, but must be 283, the pieces in vocab.json"),
@@ -107,6 +108,56 @@ def test_a_model_that_we_cannot_express(folder, name, value, message):
   if name == "decoder_start_token_id":
     edit(folder / "generation_config.json", **{name: value})
   refused(folder, message)
+
+
+@pytest.mark.parametrize("name", marian_hf_import._ONLY)
+def test_each_option_of_which_the_model_has_one_value(folder, name):
+  [only] = marian_hf_import._ONLY[name]
+  edit(folder / "config.json", **{name: not only})
+  refused(folder, f"config.json: {name} is {not only}, but must be {only}: the model here has nothing else")
+
+
+@pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
+@pytest.mark.parametrize("name", [*marian_hf_import._SEARCH_ONLY, *marian_hf_import._NEVER])
+def test_each_setting_of_which_the_search_has_one_value(folder, file, name):
+  """In the file of newer folders, and in that of older ones."""
+  only = marian_hf_import._SEARCH_ONLY.get(name, ())
+  value = True if only == (False,) else 7
+  edit(folder / file, **{name: value})
+  must = " or ".join(map(repr, only)) or "left out"
+  refused(folder, f"{file}: {name} is {value}, but must be {must}: the search here has nothing else")
+
+
+def test_the_values_that_are_known_change_nothing(folder):
+  """Of every setting of which there is one value, and null."""
+  config, *_ = marian_hf_import.described(ForeignFolder(folder))
+  for file, table in (
+    ("config.json", marian_hf_import._ONLY),
+    ("generation_config.json", marian_hf_import._SEARCH_ONLY | dict.fromkeys(marian_hf_import._NEVER, ())),
+  ):
+    before = (folder / file).read_text()
+    for place in range(3):
+      edit(folder / file, **{name: (*only, None, None, None)[place] for name, only in table.items()})
+      assert marian_hf_import.described(ForeignFolder(folder))[0] == config
+    (folder / file).write_text(before)
+
+
+def test_an_older_folder_has_its_search_in_config_json(folder):
+  config, pieces, notes = marian_hf_import.described(ForeignFolder(folder))
+  assert config.decode.beam_size == 3 and config.decode.length_penalty == 0.7
+  edit(folder / "config.json", **json.loads((folder / "generation_config.json").read_text()))
+  (folder / "generation_config.json").unlink()
+  assert marian_hf_import.described(ForeignFolder(folder)) == (config, pieces, notes)
+
+
+def test_special_tokens_as_objects(folder):
+  described = marian_hf_import.described(ForeignFolder(folder))
+  for name in ("unk_token", "eos_token"):
+    text = json.loads((folder / "tokenizer_config.json").read_text())[name]
+    edit(folder / "tokenizer_config.json", **{name: {"content": text, "lstrip": False, "special": True}})
+  assert marian_hf_import.described(ForeignFolder(folder)) == described
+  edit(folder / "tokenizer_config.json", eos_token={"content": "<unk>"})
+  refused(folder, "eos_token is a dict, but must be '</s>'")
 
 
 @pytest.fixture
