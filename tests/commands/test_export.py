@@ -1,5 +1,6 @@
 """`export`: what it writes for each format, and how it ends."""
 
+import dataclasses
 import json
 import shutil
 import subprocess
@@ -14,12 +15,17 @@ import safetensors.numpy
 from etils import epath
 
 from tests import damage
-from transformer_jax import runs
+from tests.model.example import random_params
+from tests.parity.exported import VOCAB, tokenizer
+from tests.recurrent.example import CONFIGS
+from transformer_jax import registry, runs
 from transformer_jax.config import Config
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.model.config import Dtype
 from transformer_jax.model.params import by_name
-from transformer_jax.runs import params_file, resume
+from transformer_jax.runs import params_file, resume, run_folder
 from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.task import task_of
 
 
@@ -121,6 +127,20 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(run, workdir, original, tm
   assert (status, out, len(err)) == (2, "", 1)
   assert err[0].startswith("transformer-jax: error: ") and named(message) in err[0]
   assert [path.name for path in tmp_path.iterdir()] == ["stdin"]
+
+
+@pytest.mark.parametrize("to", ["ctranslate2", "marian-hf"])
+@pytest.mark.parametrize("name", ["plain", "bahdanau", "luong-dot"])
+def test_a_recurrent_model_is_refused(run, tmp_path, to, name):
+  config = Config(model=dataclasses.replace(CONFIGS[name], vocab_size=VOCAB, source_vocab_size=None))
+  params_file.write(tmp_path, random_params(config, TASK), 5, Dtype.FLOAT32)
+  run_folder.begin_run(epath.Path(tmp_path), config, tokenizer(), [])
+  before = {path.name for path in tmp_path.iterdir()}
+  status, out, err = run("export", "--workdir", tmp_path, "--to", to, "--output", tmp_path / "model")
+  family = registry.name_of(config.model)
+  expected = f"the format {to} has no {family} model: choose --to safetensors, which takes every model"
+  assert (status, out, err) == (2, "", [f"transformer-jax: error: {expected}"])
+  assert {path.name for path in tmp_path.iterdir()} == before | {"stdin"}
 
 
 def test_a_full_disk_leaves_nothing(run, workdir, tmp_path, monkeypatch):
