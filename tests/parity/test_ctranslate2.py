@@ -1,5 +1,6 @@
 """The export to CTranslate2 against the model that it comes from."""
 
+import dataclasses
 import json
 import logging
 
@@ -162,7 +163,15 @@ def test_the_page_has_what_the_run_comes_from(folder):
   page = (folder / "README.md").read_text()
   assert page.startswith('---\nlanguage: ["en", "de"]\nlibrary_name: "ctranslate2"\n')
   assert "beam_size=3, patience=1," in page and '"data": "a text"' in page and '"d_model": 22' in page
-  assert str(folder.parent) not in page
+  assert str(folder.parent) not in page and "patience of 0" not in page
+
+
+def test_the_page_says_that_the_library_has_no_patience_of_0(model, tmp_path):
+  config, params = model
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, patience=0.0))
+  page = (exported.export_of(config, params, tmp_path, "ctranslate2") / "README.md").read_text()
+  assert "beam_size=3, patience=1," in page
+  assert "\n\nThe run's own search goes on until no hypothesis can become better (a patience of 0). With " in page
 
 
 def test_the_same_run_gives_the_same_model(model, folder, tmp_path):

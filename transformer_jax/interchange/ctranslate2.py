@@ -30,6 +30,10 @@ _LONGEST_INPUT = 1024
 
 _Arrays = dict[str, np.ndarray]
 
+_NO_PATIENCE = (
+  "The run's own search goes on until no hypothesis can become better (a patience of 0). With patience=1 this one ends "
+  "when as many have ended as there are beams, so that translations with a beam may differ."
+)
 _USAGE = """\
 ```python
 import ctranslate2, sentencepiece
@@ -82,7 +86,9 @@ def _card(run: Run, model: Model) -> bytes:
   decode = model.config.decode
   values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
   usage = _USAGE.format(**values, **vocabulary.usage(model.tokenizer))
-  return model_card.card(run, model, usage, {"library_name": "ctranslate2", "pipeline_tag": "translation"})
+  header = {"library_name": "ctranslate2", "pipeline_tag": "translation"}
+  notes = [_NO_PATIENCE] if decode.beam_size > 1 and not decode.patience else []
+  return model_card.card(run, model, usage, header, notes=notes)
 
 
 def _positions(model: Model, arrays: _Arrays) -> _Arrays:
