@@ -14,13 +14,7 @@ _PUBLIC = ("time", "data", "packing", "machine", "versions")
 
 
 def card(
-  run: Run,
-  model: Model,
-  usage: str,
-  header: Mapping[str, Json],
-  *,
-  notes: Sequence[str] = (),
-  own_search: bool = False,
+  run: Run, model: Model, usage: str, header: Mapping[str, Json], notes: Sequence[str] = (), *, own_search: bool = False
 ) -> bytes:
   """The page in Markdown.
 
