@@ -23,7 +23,7 @@ from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.ensemble import ensemble, require_one_vocabulary
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model import masking
-from transformer_jax.model.config import AnyModelConfig, Dtype, ModelConfig
+from transformer_jax.model.config import AnyModelConfig, Dtype, ModelConfig, Start
 from transformer_jax.paper import formulas
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Model
@@ -169,11 +169,28 @@ def test_the_lengths_are_the_least(mixed, translator):
   assert (mixed.step, mixed.steps) == (None, (7, 7))
 
 
+def opened(path, tokenizer, model=TRANSFORMER):
+  """What an ensemble asks of a run."""
+  return SimpleNamespace(path=path, tokenizer=tokenizer, config=Config(model=model))
+
+
+def test_decoders_need_one_token_to_begin_with():
+  """A recurrent model always begins with BOS."""
+  tokenizer, padding = Tokenizer.learn(["abc de"], 273), dataclasses.replace(TRANSFORMER, start=Start.PAD)
+  first, other, recurrent = (
+    opened(path, tokenizer, model) for path, model in (("a", TRANSFORMER), ("b", padding), ("c", CONFIGS["plain"]))
+  )
+  require_one_vocabulary([first, recurrent, first])
+  require_one_vocabulary([other, other])
+  for runs, names in (((first, other), "a and b"), ((other, other, recurrent), "b and c")):
+    message = f"^the decoders of {names} begin with different tokens, but those of an ensemble need the same: train "
+    with pytest.raises(InputError, match=message):
+      require_one_vocabulary(runs)
+
+
 def test_sources_need_one_vocabulary_too():
   source, target = (Tokenizer.learn(["abc de", "f ghij ab"], size) for size in (273, 275))
-  first, other = (
-    SimpleNamespace(path=path, tokenizer=TokenizerPair(side, target)) for path, side in (("a", source), ("b", target))
-  )
+  first, other = (opened(path, TokenizerPair(side, target)) for path, side in (("a", source), ("b", target)))
   require_one_vocabulary([first, first])
   message = r"a and b have different vocabularies, .* with the other's source\.model,target\.model as config\.data"
   with pytest.raises(InputError, match=message):

@@ -23,6 +23,7 @@ from transformer_jax.interchange.import_ import import_model
 from transformer_jax.model.config import Activation, Start
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import EOS, PAD
+from transformer_jax.runtime.errors import InputError
 
 KINDS = ("of this project", "as OPUS-MT", "two vocabularies")
 OPUS = {"attention_bias": True, "logits_bias": True, "activation": Activation.SWISH, "start": Start.PAD}
@@ -73,6 +74,9 @@ def imported(request, tmp_path_factory):
   return Imported(folder / "run", output, folder / "imported", pairs)
 
 
+of_opus = pytest.mark.parametrize("imported", KINDS[1:], indirect=True)
+
+
 def test_the_export_gives_back_the_folder(imported, tmp_path):
   export(imported.run, tmp_path / "hf", "marian-hf")
   assert {path.name for path in tmp_path.glob("hf/*")} == {path.name for path in imported.folder.iterdir()}
@@ -81,6 +85,15 @@ def test_the_export_gives_back_the_folder(imported, tmp_path):
       assert_same_bits(*(safetensors.numpy.load_file(each) for each in (path, tmp_path / "hf" / path.name)))
     elif path.name not in ("README.md", "tokenizer_config.json"):  # they tell the origin, and the longest input
       assert path.read_bytes() == (tmp_path / "hf" / path.name).read_bytes(), path.name
+
+
+@of_opus
+def test_a_format_with_a_sentencepiece_model_is_refused(imported, tmp_path):
+  """At once and with nothing written: the numbers of these pieces are a list's."""
+  message = "^the pieces of the imported run have numbers of their own, but .*: choose --to safetensors or marian-hf$"
+  with pytest.raises(InputError, match=message):
+    export(imported.run, tmp_path / "model", "stablehlo")
+  assert not [*tmp_path.iterdir()]
 
 
 def assert_same_bits(found, expected):
@@ -131,9 +144,6 @@ def tuned(imported, tmp_path_factory):
   assert main(["train", f"--workdir={found.run}", *(f"--config.{key}={value}" for key, value in keys.items())]) == 0
   assert main(["train", f"--workdir={found.run}", f"--config.train.steps={STEPS}"]) == 0
   return found
-
-
-of_opus = pytest.mark.parametrize("imported", KINDS[1:], indirect=True)
 
 
 def exact_match(run: Path, text: Tuned, capfd) -> float:

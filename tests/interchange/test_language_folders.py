@@ -2,10 +2,7 @@
 
 import functools
 import json
-import random
-import resource
 import shutil
-import time
 
 import jax
 import numpy as np
@@ -13,8 +10,8 @@ import pytest
 import safetensors.numpy
 from etils import epath
 
+from tests import damage
 from tests.data.test_subwords import byte_pairs, words
-from tests.fuzz_run_folder import mutated
 from tests.model.example import random_params
 from transformer_jax import runs
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
@@ -223,41 +220,27 @@ def test_sizes_without_numbers_take_no_time(folders, tmp_path, name, array, shap
     bert.read(ForeignFolder(tmp_path / "damaged"))
 
 
-def read_damaged(folder, name, count):
-  """Reads a folder with one damaged file many times: it is read, or there is one sentence."""
-  generator, module = random.Random(0), gpt2 if format_of(name) == "gpt2" else bert
-  files = {path: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != "README.md"}
-  refused = 0
-  for number in range(count):
-    path = generator.choice([*files])
-    path.write_bytes(mutated(files[path], generator))
-    begun = time.monotonic()
-    try:
-      found = module.read(ForeignFolder(folder))
-    except InputError as error:
-      refused += 1
-      assert "\n" not in str(error) and len(str(error)) < 1000, (number, path.name, error)
-    else:
-      found.tokenizer.encode("the ab 가\n")
-      assert tokenizers.from_bytes(tokenizers.to_bytes(found.tokenizer)).vocab_size == found.config.model.vocab_size
-    assert time.monotonic() - begun < 60, (number, path.name)
-    path.write_bytes(files[path])
-  assert count // 3 < refused < count
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "older"), [*((name, False) for name in NAMES), *((name, True) for name in OLDER)])
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_a_damaged_folder_is_read_or_refused(folders, tmp_path, monkeypatch, name, older, count):
+@damage.COUNTS
+def test_a_damaged_folder_is_read_or_refused(folders, tmp_path, monkeypatch, record_property, name, older, count):
   """So many in all for each format."""
   for module in (bert, gpt2):  # tracing is slow, and most folders have the same config
     monkeypatch.setattr(module, "shapes_of", cached_shapes)
-  shutil.copytree(folders / name, tmp_path / "damaged")
+  folder, module = tmp_path / "damaged", gpt2 if format_of(name) == "gpt2" else bert
+  shutil.copytree(folders / name, folder)
   if older:
-    with_older_files(tmp_path / "damaged", name)
-  before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-  read_damaged(tmp_path / "damaged", name, count // (4 if format_of(name) == "bert" else 3) + 1)
-  assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # KiB
+    with_older_files(folder, name)
+
+  def attempt():
+    found = module.read(ForeignFolder(folder))
+    found.tokenizer.encode("the ab 가\n")
+    assert tokenizers.from_bytes(tokenizers.to_bytes(found.tokenizer)).vocab_size == found.config.model.vocab_size
+
+  files = [path for path in sorted(folder.iterdir()) if path.name != "README.md"]
+  count = count // (4 if module is bert else 3) + 1
+  refused = damage.read_damaged(files, count, attempt, record_property, seconds=60, mebibytes=1024)
+  assert count // 3 < refused < count
 
 
 @functools.cache

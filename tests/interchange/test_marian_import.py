@@ -1,11 +1,9 @@
 """The import of the format `marian-hf`: what comes back of an exported run, what is refused, and damage."""
 
+import functools
 import json
 import math
-import random
-import resource
 import shutil
-import time
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +11,12 @@ import numpy as np
 import pytest
 from etils import epath
 
-from tests.fuzz_run_folder import mutated
+from tests import damage
 from tests.parity import exported
 from transformer_jax import runs
+from transformer_jax.config import Config
 from transformer_jax.data import tokenizers
-from transformer_jax.interchange import marian_hf_import
+from transformer_jax.interchange import imported, marian_hf, marian_hf_import
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
 from transformer_jax.model.config import ModelConfig
@@ -64,8 +63,8 @@ def test_an_exported_run_comes_back(original, tmp_path):
   assert again.fingerprint() == after.tokenizer.fingerprint()
   with pytest.raises(InputError, match=r"has its parameters in one file, model\.safetensors, and no checkpoints"):
     averaging.average(tmp_path / "run", tmp_path / "mean", last=1)
-  [imported] = [entry["imported"] for entry in runs.open(tmp_path / "run").provenance]
-  assert imported["from"] == "marian-hf" and {"config.json", "model.safetensors"} <= imported["sha256"].keys()
+  [origin] = [entry["imported"] for entry in runs.open(tmp_path / "run").provenance]
+  assert origin["from"] == "marian-hf" and {"config.json", "model.safetensors"} <= origin["sha256"].keys()
 
 
 def test_fine_tuning_takes_its_sizes_and_its_vocabulary(original, tmp_path, capsys):
@@ -92,6 +91,7 @@ def refused(folder, message):
     ("static_position_embeddings", False, "static_position_embeddings is False, but must be True"),
     ("tie_word_embeddings", False, "tie_word_embeddings is False"),
     ("decoder_ffn_dim", 31, "decoder_ffn_dim is 31, but must be 29"),
+    ("decoder_attention_heads", 11, "decoder_attention_heads is 11, but must be 2: encoder and decoder have the same"),
     ("activation_function", "tanh", "activation_function is 'tanh', but must be one of relu, "),
     ("vocab_size", 284, "vocab_size is 284, but must be 283, the pieces in vocab.json"),
     ("decoder_vocab_size", 284, "decoder_vocab_size is 284, but must be 283, the pieces in vocab.json"),
@@ -108,6 +108,56 @@ def test_a_model_that_we_cannot_express(folder, name, value, message):
   if name == "decoder_start_token_id":
     edit(folder / "generation_config.json", **{name: value})
   refused(folder, message)
+
+
+@pytest.mark.parametrize("name", marian_hf_import._ONLY)
+def test_each_option_of_which_the_model_has_one_value(folder, name):
+  [only] = marian_hf_import._ONLY[name]
+  edit(folder / "config.json", **{name: not only})
+  refused(folder, f"config.json: {name} is {not only}, but must be {only}: the model here has nothing else")
+
+
+@pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
+@pytest.mark.parametrize("name", [*marian_hf_import._SEARCH_ONLY, *marian_hf_import._NEVER])
+def test_each_setting_of_which_the_search_has_one_value(folder, file, name):
+  """In the file of newer folders, and in that of older ones."""
+  only = marian_hf_import._SEARCH_ONLY.get(name, ())
+  value = True if only == (False,) else 7
+  edit(folder / file, **{name: value})
+  must = " or ".join(map(repr, only)) or "left out"
+  refused(folder, f"{file}: {name} is {value}, but must be {must}: the search here has nothing else")
+
+
+def test_the_values_that_are_known_change_nothing(folder):
+  """Of every setting of which there is one value, and null."""
+  config, *_ = marian_hf_import.described(ForeignFolder(folder))
+  for file, table in (
+    ("config.json", marian_hf_import._ONLY),
+    ("generation_config.json", marian_hf_import._SEARCH_ONLY | dict.fromkeys(marian_hf_import._NEVER, ())),
+  ):
+    before = (folder / file).read_text()
+    for place in range(3):
+      edit(folder / file, **{name: (*only, None, None, None)[place] for name, only in table.items()})
+      assert marian_hf_import.described(ForeignFolder(folder))[0] == config
+    (folder / file).write_text(before)
+
+
+def test_an_older_folder_has_its_search_in_config_json(folder):
+  config, pieces, notes = marian_hf_import.described(ForeignFolder(folder))
+  assert config.decode.beam_size == 3 and config.decode.length_penalty == 0.7
+  edit(folder / "config.json", **json.loads((folder / "generation_config.json").read_text()))
+  (folder / "generation_config.json").unlink()
+  assert marian_hf_import.described(ForeignFolder(folder)) == (config, pieces, notes)
+
+
+def test_special_tokens_as_objects(folder):
+  described = marian_hf_import.described(ForeignFolder(folder))
+  for name in ("unk_token", "eos_token"):
+    text = json.loads((folder / "tokenizer_config.json").read_text())[name]
+    edit(folder / "tokenizer_config.json", **{name: {"content": text, "lstrip": False, "special": True}})
+  assert marian_hf_import.described(ForeignFolder(folder)) == described
+  edit(folder / "tokenizer_config.json", eos_token={"content": "<unk>"})
+  refused(folder, "eos_token is a dict, but must be '</s>'")
 
 
 @pytest.fixture
@@ -235,35 +285,23 @@ def test_a_damaged_list_of_pieces_in_a_run(original, tmp_path):
       _ = runs.open(tmp_path / "run", accept_edits=True).tokenizer
 
 
-def damage(path, count, attempt):
-  """`count` damaged files; each is read by `attempt`, or ends in one sentence, soon and in little memory."""
-  content, generator, outcomes = path.read_bytes(), random.Random(0), [0, 0]
-  before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-  for _ in range(count):
-    path.write_bytes(mutated(content, generator))
-    begun = time.monotonic()
-    try:
-      attempt()
-      outcomes[0] += 1
-    except InputError as error:
-      assert "\n" not in str(error) and len(str(error)) < 1000
-      outcomes[1] += 1
-    assert time.monotonic() - begun < 10
-  path.write_bytes(content)
-  assert min(outcomes) > 10
-  assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes
+# A stranger's folder
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json", "vocab.json"])
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_damaged_settings(folder, name, count):
-  damage(folder / name, count, lambda: marian_hf_import.described(ForeignFolder(folder)))
+@damage.COUNTS
+def test_damaged_settings(folder, record_property, name, count):
+  def attempt():
+    marian_hf_import.described(ForeignFolder(folder))
+
+  refused = damage.read_damaged([folder / name], count, attempt, record_property)
+  assert 10 < refused < count - 10
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_damaged_arrays(folder, count):
+@damage.COUNTS
+def test_damaged_arrays(folder, record_property, count):
   with ForeignFolder(folder).weights() as weights:
     shapes = dict(weights.shapes)
 
@@ -273,5 +311,38 @@ def test_damaged_arrays(folder, count):
       for name in shapes:
         assert found.array(name).dtype == np.float32
 
-  damage(folder / params_file.FILE, count, attempt)
+  refused = damage.read_damaged([folder / params_file.FILE], count, attempt, record_property)
+  assert 10 < refused < count - 10
   assert ForeignFolder(epath.Path(folder)).has(params_file.FILE)
+
+
+@functools.cache
+def cached_shapes_of_model(model):
+  return imported.shapes_of(Config(model=model))
+
+
+def cached_shapes(config):
+  return cached_shapes_of_model(config.model)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["folder", "two"])
+@damage.COUNTS
+def test_a_damaged_folder_is_read_or_refused(request, monkeypatch, record_property, name, count):
+  """The whole of it, with one vocabulary and with two: so many in all."""
+  monkeypatch.setattr(marian_hf_import, "shapes_of", cached_shapes)  # tracing is slow, and most have the same config
+  folder = request.getfixturevalue(name)
+
+  def attempt():
+    found = marian_hf_import.read(ForeignFolder(folder))
+    assert {name: array.shape for name, array in found.arrays.items()} == cached_shapes(found.config)
+    assert found.tokenizer.vocab_sizes == found.config.model.vocab_sizes
+    tokens = found.tokenizer.source.encode_batch(["ab \ufb01 \uac00\n", ""])
+    assert all(0 <= token < found.config.model.vocab_sizes[0] for row in tokens for token in row)
+    found.tokenizer.decode(range(found.config.model.vocab_size))
+
+  attempt()
+  files = [path for path in sorted(folder.iterdir()) if path.name != "README.md"]
+  assert {path.name for path in files} >= {*marian_hf.SENTENCEPIECE, "tokenizer_config.json", "vocab.json"}
+  refused = damage.read_damaged(files, count // 2, attempt, record_property)
+  assert count // 6 < refused < count // 2

@@ -2,16 +2,13 @@
 
 import os
 import pickle
-import random
-import resource
-import time
 import zipfile
 
 import numpy as np
 import pytest
 from etils import epath
 
-from tests.fuzz_run_folder import mutated
+from tests import damage
 from tests.interchange import torch_bytes as made
 from transformer_jax.interchange import torch_file
 from transformer_jax.runtime.errors import InputError
@@ -109,22 +106,14 @@ def test_parts_that_are_missing_or_other(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_damage_at_random(form, count, tmp_path):
-  """`count` damaged files: each is read, or ends in one sentence, soon and in little memory."""
-  content, generator, path = form(arrays()), random.Random(0), tmp_path / "a.bin"
-  before, outcomes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, [0, 0]
-  for _ in range(count):
-    damaged = mutated(content, generator)
-    path.write_bytes(damaged)
-    begun = time.monotonic()
-    try:
-      found, _ = read(path)
-      assert sum(array.nbytes for array in found.values()) <= 4 * len(damaged)
-      outcomes[0] += 1
-    except InputError as error:
-      assert "\n" not in str(error) and len(str(error)) < 1000, damaged
-      outcomes[1] += 1
-    assert time.monotonic() - begun < 5, damaged
-  assert min(outcomes) > count // 100
-  assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes
+@damage.COUNTS
+def test_damage_at_random(form, count, tmp_path, record_property):
+  path = tmp_path / "a.bin"
+  path.write_bytes(form(arrays()))
+
+  def attempt():
+    found, _ = read(path)
+    assert sum(array.nbytes for array in found.values()) <= 4 * path.stat().st_size
+
+  refused = damage.read_damaged([path], count, attempt, record_property, seconds=5)
+  assert count // 100 < refused < count - count // 100

@@ -1,5 +1,6 @@
 """The export to CTranslate2 against the model that it comes from."""
 
+import dataclasses
 import json
 import logging
 
@@ -12,7 +13,7 @@ from tests.parity.peer import required
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.interchange import vocabulary
 from transformer_jax.interchange.export import export
-from transformer_jax.model.config import Activation
+from transformer_jax.model.config import Activation, Start
 from transformer_jax.runtime.errors import InputError
 
 ctranslate2 = required("ctranslate2")
@@ -24,6 +25,8 @@ OPTIONS = {
   "deep encoder": {"encoder_layers": 3, "decoder_layers": 1},
   "learned positions": {"learned_positions": True, "max_positions": 131, "layer_norm_epsilon": 1e-3},
   "two vocabularies": exported.SEPARATE,
+  "bias on the logits": {"logits_bias": True, "share_logits": False},
+  "begins with padding": {"start": Start.PAD, "logits_bias": True},
 }
 # The sums of the library's matmuls are in another order.
 TOLERANCE = 2e-5
@@ -160,7 +163,15 @@ def test_the_page_has_what_the_run_comes_from(folder):
   page = (folder / "README.md").read_text()
   assert page.startswith('---\nlanguage: ["en", "de"]\nlibrary_name: "ctranslate2"\n')
   assert "beam_size=3, patience=1," in page and '"data": "a text"' in page and '"d_model": 22' in page
-  assert str(folder.parent) not in page
+  assert str(folder.parent) not in page and "patience of 0" not in page
+
+
+def test_the_page_says_that_the_library_has_no_patience_of_0(model, tmp_path):
+  config, params = model
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, patience=0.0))
+  page = (exported.export_of(config, params, tmp_path, "ctranslate2") / "README.md").read_text()
+  assert "beam_size=3, patience=1," in page
+  assert "\n\nThe run's own search goes on until no hypothesis can become better (a patience of 0). With " in page
 
 
 def test_the_same_run_gives_the_same_model(model, folder, tmp_path):

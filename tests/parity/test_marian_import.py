@@ -13,8 +13,10 @@ from tests.parity.peer import required
 from transformer_jax import runs
 from transformer_jax.data.listed_tokenizer import ListedTokenizer
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.interchange import hf_folder
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.import_ import import_model
+from transformer_jax.model.feed_forward import ACTIVATIONS
 from transformer_jax.model.special_tokens import BOS, UNK
 
 torch = required("torch")
@@ -23,14 +25,26 @@ transformers = required("transformers")
 
 OPTIONS = {
   "as OPUS-MT": {},
-  "separate embeddings": {"share_encoder_decoder_embeddings": False, "activation_function": "relu"},
+  "separate embeddings": {
+    **{"share_encoder_decoder_embeddings": False, "activation_function": "relu"},
+    "search": {"num_beams": 4, "length_penalty": 0.8, "early_stopping": "never"},
+  },
   "two vocabularies": {"share_encoder_decoder_embeddings": False, "separate": True},
   "begins with another piece": {
     **{"decoder_start_token_id": 7, "activation_function": "gelu", "decoder_layers": 1},
     "search": {"num_beams": 4, "length_penalty": 0.8, "early_stopping": True, "renormalize_logits": True},
     **{f"{stack}_attention_heads": 1 for stack in ("encoder", "decoder")},
   },
+  "other sizes": {
+    **{"d_model": 34, "encoder_layers": 3, "decoder_layers": 3, "encoder_ffn_dim": 23, "decoder_ffn_dim": 23},
+    **{"activation_function": "gelu_pytorch_tanh", "dropout": 0.3, "attention_dropout": 0.2, "init_std": 0.25},
+  },
 }
+SAME = (  # of the config of their model, after our export
+  *("vocab_size", "decoder_vocab_size", "pad_token_id", "eos_token_id", "decoder_start_token_id"),
+  *("d_model", "encoder_ffn_dim", "encoder_layers", "decoder_layers", "decoder_attention_heads"),
+  *("activation_function", "dropout", "attention_dropout"),
+)
 TEXTS = [*marian_folder.lines("source")[:12], ">>xx<< fe gh", "zzz \u00e4 fe  gh ", "\ufb01 x\tfe", ">>no<<fe"]
 
 
@@ -122,21 +136,42 @@ def test_the_export_gives_back_the_same_bits(imported, tmp_path):
     assert json.loads((tmp_path / "hf" / name).read_text()) == json.loads((folder / name).read_text())
   loaded, report = transformers.MarianMTModel.from_pretrained(tmp_path / "hf", output_loading_info=True)
   assert not any(report.values())
-  for name in (
-    "vocab_size",
-    "decoder_vocab_size",
-    "pad_token_id",
-    "eos_token_id",
-    "decoder_start_token_id",
-    "activation_function",
-  ):
-    assert getattr(loaded.config, name) == getattr(theirs.config, name)
-  assert (loaded.generation_config.num_beams, loaded.generation_config.length_penalty) == (4, 0.8)
+  for name in SAME:
+    assert getattr(loaded.config, name) == getattr(theirs.config, name), name
+  ours = runs.open(run).config.model
+  assert (ours.dropout, ours.attention_dropout) == (theirs.config.dropout, theirs.config.attention_dropout)
+  settings, before = loaded.generation_config, theirs.generation_config
+  assert (settings.num_beams, settings.length_penalty) == (before.num_beams, before.length_penalty) == (4, 0.8)
+  assert settings.early_stopping == before.early_stopping
   import_model(tmp_path / "hf", tmp_path / "again", "marian-hf")
   again, first = (runs.open(path).model() for path in (tmp_path / "again", run))
   jax.tree.map(np.testing.assert_array_equal, again.params, first.params)
   assert again.tokenizer.fingerprint() == first.tokenizer.fingerprint()
   assert again.config.model == first.config.model
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_of_the_bits(imported, tmp_path, dtype):
+  """Numbers of these types are numbers of float32: the run has those that torch makes of them."""
+  theirs, folder, _ = imported
+  halves = {name: array.to(getattr(torch, dtype)) for name, array in theirs.state_dict().items()}
+  wholes = {name: array.float() for name, array in halves.items() if "embed_positions" not in name}
+  for name, state in (("half", halves), ("whole", wholes)):
+    shutil.copytree(folder, tmp_path / name)
+    (tmp_path / name / "model.safetensors").unlink()
+    torch.save(state, tmp_path / name / "pytorch_model.bin")
+    import_model(tmp_path / name, tmp_path / f"{name} run", "marian-hf")
+  found, expected = (runs.open(tmp_path / f"{name} run").model().params for name in ("half", "whole"))
+  jax.tree.map(np.testing.assert_array_equal, found, expected)
+
+
+@pytest.mark.parametrize("name", hf_folder._BY_NAME)
+def test_activations(name):
+  """Each name that is taken, against the function that transformers have by it."""
+  x = np.linspace(-5, 5, 211, dtype=np.float32)
+  found = ACTIVATIONS[hf_folder._BY_NAME[name]](x)
+  expected = transformers.activations.ACT2FN[name](torch.from_numpy(x)).numpy()
+  np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("newer", [True, False])

@@ -17,6 +17,7 @@ from transformer_jax.decoding.translator import Translator
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.import_ import import_model
 from transformer_jax.model.special_tokens import PAD
+from transformer_jax.runtime.errors import InputError
 
 required("torch").set_num_threads(1)  # more only wait for each other
 required("transformers")
@@ -25,16 +26,19 @@ ctranslate2 = required("ctranslate2")
 ALPHA, TOLERANCE = 0.8, 1e-4
 SEARCH = {"num_beams": 4, "length_penalty": ALPHA, "early_stopping": True, "renormalize_logits": True}
 OPTIONS = {"as OPUS-MT": {}, "separate embeddings": {"share_encoder_decoder_embeddings": False}}
+# The folder that was imported, and the one that the run was exported to.
+FOLDERS = [(options, folder) for options in OPTIONS for folder in ("hf", "again")]
 
 
-@pytest.fixture(scope="module", params=OPTIONS)
+@pytest.fixture(scope="module", params=FOLDERS, ids=", ".join)
 def both(request, tmp_path_factory):
-  """The run, and CTranslate2's model of what the run was exported to."""
+  """The run, and CTranslate2's model of a folder."""
+  options, converted = request.param
   folder = tmp_path_factory.mktemp("both")
-  marian_folder.write(folder / "hf", SEARCH, pad=0.0, **OPTIONS[request.param])
+  marian_folder.write(folder / "hf", SEARCH, pad=0.0, **OPTIONS[options])
   import_model(folder / "hf", folder / "run", "marian-hf")
   export(folder / "run", folder / "again", "marian-hf")
-  ctranslate2.converters.TransformersConverter(str(folder / "again")).convert(str(folder / "ctranslate2"))
+  ctranslate2.converters.TransformersConverter(str(folder / converted)).convert(str(folder / "ctranslate2"))
   theirs = ctranslate2.Translator(str(folder / "ctranslate2"), device="cpu", compute_type="float32", intra_threads=1)
   return folder / "run", theirs
 
@@ -44,6 +48,13 @@ def spelled(run, side, texts):
   processor = sentencepiece.SentencePieceProcessor(model_file=str(run.parent / "hf" / f"{side}.spm"))
   known = set(marian_folder.pieces(*marian_folder.LANGUAGES))
   return [[piece if piece in known else "<unk>" for piece in processor.encode(text, out_type=str)] for text in texts]
+
+
+def test_the_export_to_the_library_is_refused(both, tmp_path):
+  run, _ = both
+  with pytest.raises(InputError, match="the pieces of the imported run have numbers of their own, but in the format"):
+    export(run, tmp_path / "model", "ctranslate2")
+  assert not [*tmp_path.iterdir()]
 
 
 def test_log_probabilities_of_given_outputs(both):

@@ -88,7 +88,7 @@ def _joined(caches: Sequence[PyTree]) -> Cache:
 
 
 def require_one_vocabulary(runs: "Sequence[Run]") -> None:
-  """Raises InputError unless all runs have the tokenizer of the first."""
+  """Raises InputError unless all runs have the tokenizer of the first, and the token that its decoder begins with."""
   first, *others = runs
   for run in others:
     if run.tokenizer.fingerprint() != first.tokenizer.fingerprint():
@@ -96,6 +96,11 @@ def require_one_vocabulary(runs: "Sequence[Run]") -> None:
       raise InputError(
         f"{first.path} and {run.path} have different vocabularies, but the models of an ensemble need the same: train "
         f"one of them with the other's {models} as config.data.tokenizer"
+      )
+    if run.config.model.start_token != first.config.model.start_token:
+      raise InputError(
+        f"the decoders of {first.path} and {run.path} begin with different tokens, but those of an ensemble need the "
+        "same: train one of them with the other's config.model.start"
       )
 
 

@@ -137,7 +137,8 @@ class Translator:
       step: which checkpoint of each: its number, `last`, or `best`, by validation.
 
     Raises:
-      InputError: not a run folder, no such checkpoint in it, or runs with different vocabularies.
+      InputError: not a run folder, no such checkpoint in it, or runs with different vocabularies or different
+        tokens that their decoders begin with.
       RunError: the checkpoint is damaged; of `last`, every one is.
     """
     from transformer_jax import runs  # imports orbax, which takes seconds

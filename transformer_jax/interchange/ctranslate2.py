@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.interchange import expressible, model_card, vocabulary
-from transformer_jax.model.config import Activation, ModelConfig, Start
+from transformer_jax.model.config import Activation, ModelConfig
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.special_tokens import BOS, EOS, UNK
@@ -30,6 +30,10 @@ _LONGEST_INPUT = 1024
 
 _Arrays = dict[str, np.ndarray]
 
+_NO_PATIENCE = (
+  "The run's own search goes on until no hypothesis can become better (a patience of 0). With patience=1 this one ends "
+  "when as many have ended as there are beams, so that translations with a beam may differ."
+)
 _USAGE = """\
 ```python
 import ctranslate2, sentencepiece
@@ -46,7 +50,7 @@ print([{target}.decode(result.hypotheses[0]) for result in found])
 
 def require(config: Config) -> None:
   """Raises InputError if the format cannot express the model, or the library is not installed."""
-  expressible.transformer(config, "ctranslate2", {"attention_window": None, "logits_bias": False, "start": Start.BOS})
+  expressible.transformer(config, "ctranslate2", {"attention_window": None})
   plugins.library(
     "ctranslate2",
     "the format ctranslate2 needs the library: pip install 'transformer_jax[ctranslate2]', or choose another --to",
@@ -66,7 +70,8 @@ def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
   settings = {
     "layer_norm_epsilon": config.layer_norm_epsilon,
     "add_source_eos": True,
-    **{"unk_token": names[UNK], "bos_token": names[BOS], "eos_token": names[EOS], "decoder_start_token": names[BOS]},
+    **{"unk_token": names[UNK], "bos_token": names[BOS], "eos_token": names[EOS]},
+    "decoder_start_token": names[config.start_token],
   }
   for name, value in settings.items():
     setattr(spec.config, name, value)
@@ -81,7 +86,9 @@ def _card(run: Run, model: Model) -> bytes:
   decode = model.config.decode
   values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
   usage = _USAGE.format(**values, **vocabulary.usage(model.tokenizer))
-  return model_card.card(run, model, usage, {"library_name": "ctranslate2", "pipeline_tag": "translation"})
+  header = {"library_name": "ctranslate2", "pipeline_tag": "translation"}
+  notes = [_NO_PATIENCE] if decode.beam_size > 1 and not decode.patience else []
+  return model_card.card(run, model, usage, header, notes=notes)
 
 
 def _positions(model: Model, arrays: _Arrays) -> _Arrays:
@@ -107,7 +114,7 @@ def _spec(config: ModelConfig, arrays: _Arrays) -> Any:
   target = arrays["target_embedding/table"]
   spec.encoder.embeddings[0].weight = arrays.get("own_source_embedding/table", target)
   spec.decoder.embeddings.weight = target
-  spec.decoder.projection.weight = arrays.get("own_output/table", target)
+  _set(spec.decoder.projection, arrays.get("own_output/table", target), arrays.get("logits_bias"))
   attentions = {
     "encoder": [("attention", "self_attention", 3)],
     "decoder": [("self_attention", "self_attention", 3), ("cross_attention", "attention", 2)],

@@ -17,6 +17,7 @@ from transformer_jax.model.config import Activation, ModelConfig, Start
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import JsonObject
 
 _ACTIVATIONS = hf_folder.ACTIVATIONS | {Activation.SWISH: "swish"}
@@ -120,7 +121,20 @@ def write(folder: Path, run: Run, model: Model) -> None:
     "tokenizer_config.json": _tokenizer_config(model.config, sides[1]),
     **{name: _numbers(side) for name, side, _ in zip(VOCABULARIES, sides, config.vocab_sizes, strict=False)},
   }
-  hf_folder.write(folder, theirs, values, model_card.card(run, model, _USAGE, _HEADER))
+  notes = _notes(config)
+  for note in notes:
+    say(note)
+  hf_folder.write(folder, theirs, values, model_card.card(run, model, _USAGE, _HEADER, notes=notes))
+
+
+def _notes(config: ModelConfig) -> list[str]:
+  """Sentences about what `MarianMTModel` computes otherwise."""
+  if config.layer_norm_epsilon == EPSILON:
+    return []
+  return [
+    f"The epsilon of LayerNorm is always {EPSILON:g} in MarianMTModel and {config.layer_norm_epsilon:g} in the run, so "
+    "logits differ slightly."
+  ]
 
 
 def _numbers(side: Numbered) -> dict[str, int]:

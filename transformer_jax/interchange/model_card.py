@@ -1,7 +1,7 @@
 """The page README.md of an exported model: how to use it, what it comes from, its scores."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from transformer_jax import registry
 from transformer_jax.config import LengthPenalty, serialization
@@ -13,7 +13,9 @@ from transformer_jax.runtime.values import Json, JsonObject
 _PUBLIC = ("time", "data", "packing", "machine", "versions")
 
 
-def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], *, own_search: bool = False) -> bytes:
+def card(
+  run: Run, model: Model, usage: str, header: Mapping[str, Json], notes: Sequence[str] = (), *, own_search: bool = False
+) -> bytes:
   """The page in Markdown.
 
   Args:
@@ -21,6 +23,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], *, own_
     model: the run's model.
     usage: how to use the folder, in Markdown.
     header: the values of the page's YAML header, JSON values; the languages of a translation come before them.
+    notes: sentences about what the other library does otherwise.
     own_search: the folder has the run's own search, and not that of another library.
   """
   groups = ["model"]
@@ -37,7 +40,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], *, own_
     _origin(run, model),
     "",
     usage,
-    *(f"\n{note}" for note in ([] if own_search else search_notes(model))),
+    *(f"\n{note}" for note in [*notes, *([] if own_search else search_notes(model))]),
     "\n## Scores\n",
     _json(_scores(run)) if _scores(run) else "The run has no validation.",
     "\n## Config\n",

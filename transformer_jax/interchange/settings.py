@@ -67,7 +67,8 @@ class Settings:
     """
     value = self._values.get(name)
     if value is not None and not any(type(value) is type(each) and value == each for each in only):
-      raise self.wrong(name, f"{' or '.join(map(repr, only)) or 'left out'}: {why}")
+      known = " or ".join(f"{each!r:.80}" for each in only)  # some are of another file, and may have any length
+      raise self.wrong(name, f"{known or 'left out'}: {why}")
 
   def wrong(self, name: str, expected: str) -> InputError:
     """The error for a setting."""

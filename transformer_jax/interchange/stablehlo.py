@@ -80,12 +80,12 @@ def write(folder: Path, run: Run, model: Model, parameters: str) -> None:
   size = sum(x.nbytes for x in arrays.values())
   if inside and size > _MOST_BYTES:
     raise InputError(f"{size / 1e9:.1f} GB of parameters are too many for a program: choose --parameters beside")
+  vocabulary.write_models(folder, model.tokenizer)  # first, as it may refuse and the programs take long
   for name, beam_size in _programs(model.config).items():
     (folder / name).write_bytes(_program(model.config, beam_size, arrays, inside=inside))
   if not inside:
     with open(folder / PARAMETERS, "wb") as file:
       np.savez(file, allow_pickle=False, **arrays)
-  vocabulary.write_models(folder, model.tokenizer)
   (folder / "README.md").write_bytes(_card(run, model, inside=inside))
 
 

@@ -1,0 +1,36 @@
+"""The page about an exported model: the run's scores, and what the other library does otherwise."""
+
+import json
+
+import pytest
+
+from tests.parity import exported
+from transformer_jax.interchange.export import export
+
+LOG = [
+  {"split": "train", "step": 7, "loss": 2.25, "perplexity": 9.5},
+  {"split": "validation", "step": 5, "loss": 4.5, "perplexity": 90.0},
+  {"split": "validation", "step": 7, "loss": 3.125, "perplexity": 22.5, "bleu": 13.75, "samples": [["a", "b", "c"]]},
+]
+
+
+def test_the_last_validation_is_in_the_page(tmp_path):
+  """The numbers of its line, and those of no other."""
+  config = exported.config(layer_norm_epsilon=1e-5)
+  first = exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
+  assert "## Scores\n\nThe run has no validation.\n" in (first / "README.md").read_text()
+  (tmp_path / "run" / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LOG))
+  export(tmp_path / "run", tmp_path / "second", "marian-hf")
+  page = (tmp_path / "second" / "README.md").read_text()
+  scores = json.loads(page.split("## Scores\n\n```json\n")[1].split("```")[0])
+  assert scores == {"validation": {"step": 7, "loss": 3.125, "perplexity": 22.5, "bleu": 13.75}}
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(1e-5, False), (1e-6, True)])
+def test_another_epsilon_is_told(tmp_path, capsys, epsilon, told):
+  """MarianMTModel has 1e-5 built in. The command says it, and the page."""
+  config = exported.config(layer_norm_epsilon=epsilon)
+  folder = exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
+  note = "The epsilon of LayerNorm is always 1e-05 in MarianMTModel and 1e-06 in the run, so logits differ slightly.\n"
+  assert capsys.readouterr().err == (note if told else "")
+  assert ("\n\n" + note in (folder / "README.md").read_text()) == told
