@@ -136,13 +136,14 @@ def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, 
   return config, tokenizer
 
 
-def sorted_batches(config: Config, tokenizer: Tokenizer) -> list[list[packing.Pair]]:
-  """The corpus in batches of sentences of similar length, as full as possible, in random order."""
+def sorted_batches(config: Config, tokenizer: Tokenizer) -> list[list[list[list[int]]]]:
+  """The corpus in batches of pairs of sentences of similar length, as full as possible, in random order."""
   sentences = pipeline.read_pairs(config.data, config.data.train)
-  pairs = list(packing.encode_pairs(sentences, tokenizer, config.data.longest, PackingReport()))
+  encoded = packing.encode_pairs(sentences, tokenizer, config.data.longest, PackingReport())
+  pairs = [[side.tolist() for side in pair] for pair in encoded]
   random.Random(0).shuffle(pairs)
   pairs.sort(key=lambda pair: (max(map(len, pair)), len(pair[1])))
-  batches: list[list[packing.Pair]] = [[]]
+  batches: list[list[list[list[int]]]] = [[]]
   for pair in pairs:
     # The pairs are sorted, so this one is the longest so far.
     if (len(batches[-1]) + 1) * max(map(len, pair)) > config.train.batch_tokens:

@@ -1,0 +1,36 @@
+"""The batches that the peers of benchmarks/training_speed.py are trained on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.data import pipeline
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def training_speed(monkeypatch):
+  monkeypatch.syspath_prepend(str(BENCHMARKS))
+  pytest.importorskip("tabulate")
+  import training_speed
+
+  return training_speed
+
+
+def test_batches_have_each_pair_once_and_can_be_written(training_speed, tmp_path):
+  words = ["ein", "zwei", "drei"]
+  lines = [" ".join(words[: 1 + i % 3] * (1 + i % 5)) for i in range(53)]
+  for language in ("en", "de"):
+    (tmp_path / f"text.{language}").write_text("\n".join(lines) + "\n")
+  data = DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), row_length=64)
+  config = Config(data=data, train=TrainConfig(batch_tokens=97))
+  tokenizer = pipeline.learn_tokenizer(data, 280)
+  batches = json.loads(json.dumps(training_speed.sorted_batches(config, tokenizer)))
+  for batch in batches:
+    assert len(batch) * max(len(side) for pair in batch for side in pair) <= 97
+  found = sorted(pair for batch in batches for pair in batch)
+  encoded = sorted([[*tokenizer.encode(line), 3]] * 2 for line in lines)
+  assert len(found) > 40 and all(pair in encoded for pair in found)
