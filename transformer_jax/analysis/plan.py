@@ -102,7 +102,7 @@ def memory(config: Config, devices: int = 1) -> Memory:
   """The memory that a training step needs on each of `devices`.
 
   It is an upper bound for CPUs, where it is a few percent above what the compiler
-  allocates for the paper's models ([table](docs/performance.md#memory)).
+  allocates for the paper's models ([table](docs/results/speed/README.md#memory)).
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
   rows = rows_at_a_time(config, devices)
