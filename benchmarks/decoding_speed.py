@@ -147,9 +147,7 @@ def parse() -> argparse.Namespace:
   add("--workdir", action="append", required=True, metavar="DIR", help="a run folder of train.py; may be repeated")
   add("--data", required=True, metavar="FILE", help="sentences to translate, one per line, plain or .xz")
   of_cpu = [name for name in PEERS if name not in ON_GPU]
-  add(
-    "--sides", nargs="*", default=of_cpu, choices=PEERS, metavar="NAME", help="peers (default: all but 16-bit)"
-  )
+  add("--sides", nargs="*", default=of_cpu, choices=PEERS, metavar="NAME", help="peers (default: all but 16-bit)")
   add("--checkout", nargs="+", default=[], metavar="DIR", help="of this project, measured beside this one")
   add("--sentences", type=int, default=sys.maxsize, metavar="N", help="of the file, chosen at random (default: all)")
   add("--singly", type=int, default=100, metavar="N", help="sentences, of all lengths, for batch 1 (default 100)")

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from tests.inside.drawn import all_texts, require_readable
 from tests.paper.documented import DOCS
 
 pytest.importorskip("matplotlib", reason="the extra `benchmarks` installs it")
+from tests.inside.drawn import all_texts, require_readable
+
 pytestmark = pytest.mark.long
 RESULTS = DOCS / "results"
 
