@@ -19,14 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_workdir_arguments(parser)
   parser.add_argument("--to", required=True, choices=[*FORMATS], metavar="FORMAT", help=f"one of {', '.join(FORMATS)}")
   parser.add_argument("--output", required=True, metavar="DIR", help="the folder to write, new or empty")
-  for name, kind in FORMATS.items():
-    if kind.option:
-      default, *others = kind.option.values
+  for name, option in FORMATS.items():
+    if option:
+      default, *others = option.values
       parser.add_argument(
-        f"--{kind.option.name}",
-        choices=kind.option.values,
+        f"--{option.name}",
+        choices=option.values,
         metavar="TYPE",
-        help=f"{kind.option.what}, for {name}: {default} (default), {', '.join(others)}",
+        help=f"{option.what}, for {name}: {default} (default), {', '.join(others)}",
       )
 
 
@@ -37,6 +37,6 @@ def run(args: argparse.Namespace) -> None:
   jax.config.update("jax_platforms", "cpu")
   from transformer_jax.interchange.export import export
 
-  options = {kind.option.name: getattr(args, kind.option.name) for kind in FORMATS.values() if kind.option}
+  options = {option.name: getattr(args, option.name) for option in FORMATS.values() if option}
   step = export(open_run(args), args.output, args.to, step=args.step, **options)
   print(one_line(f"{args.output} holds the model of step {step} in the format {args.to}"))
