@@ -1,4 +1,6 @@
-"""`draw`: pictures, each by its name."""
+"""Draws a picture: the model of a config, a formula of the paper, or what a trained model does with a sentence. `draw
+PICTURE --help` shows its flags.
+"""
 
 import argparse
 import inspect
@@ -9,11 +11,6 @@ from transformer_jax.commands import draw_config, draw_formula, draw_run
 from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.files import write_atomically
-
-DESCRIPTION = """\
-Draws a picture: the model of a config, a formula of the paper, or what a trained model does with a sentence.
-`draw PICTURE --help` shows its flags.
-"""
 
 _ENDINGS = ("svg", "png", "pdf")
 

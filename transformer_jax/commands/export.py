@@ -1,18 +1,15 @@
-"""`export`: the model of a run in the format of another library."""
+"""Writes the model of a run in another format: a folder with parameters, vocabulary and configuration. `safetensors` is
+a run folder with its parameters in one file, which every command that decodes can use. `ctranslate2` is for the engine
+CTranslate2, `marian-hf` a folder for MarianMTModel and MarianTokenizer of Hugging Face transformers, `bert` and `gpt2`
+folders for their BertModel and GPT2LMHeadModel. `stablehlo` has the run's greedy and beam search as programs that JAX
+runs without this project. If a format cannot express an option of the model, the command says so and writes nothing.
+"""
 
 import argparse
 
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.interchange.formats import FORMATS
 from transformer_jax.runtime.errors import one_line
-
-DESCRIPTION = """\
-Writes the model of a run in another format: a folder with parameters, vocabulary and configuration. `safetensors` is a
-run folder with its parameters in one file, which every command that decodes can use. `ctranslate2` is for the engine
-CTranslate2, `marian-hf` a folder for MarianMTModel and MarianTokenizer of Hugging Face transformers, `bert` and `gpt2`
-folders for their BertModel and GPT2LMHeadModel. `stablehlo` has the run's greedy and beam search as programs that JAX
-runs without this project. If a format cannot express an option of the model, the command says so and writes nothing.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
