@@ -84,9 +84,10 @@ def _parser() -> argparse.ArgumentParser:
   parser = _Parser(prog=PROGRAM, description=description, allow_abbrev=False)
   commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
   for name, module in COMMANDS.items():
-    summary = module.DESCRIPTION.split(": ")[0].replace("\n", " ")
+    description = module.__doc__ or ""
+    summary = description.split(": ")[0].replace("\n", " ")
     command = commands.add_parser(
-      name, help=summary, description=module.DESCRIPTION, allow_abbrev=False, conflict_handler="resolve"
+      name, help=summary, description=description, allow_abbrev=False, conflict_handler="resolve"
     )
     command.set_defaults(run=module.run, parser=command)
     module.add_arguments(command)

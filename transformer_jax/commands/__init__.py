@@ -1,7 +1,7 @@
-"""The commands of `transformer-jax`. Each is a module with DESCRIPTION, `add_arguments` and `run`.
+"""The commands of `transformer-jax`. Each is a module with `add_arguments` and `run`.
 
-The docstring of a module says what its `run` does. What needs JAX is imported inside `run`, so that --help and a wrong
-flag need not wait for it.
+The docstring of a module says what its `run` does, and is the command's help. What needs JAX is imported inside `run`,
+so that --help and a wrong flag need not wait for it.
 """
 
 from importlib import import_module

@@ -1,4 +1,8 @@
-"""`align`: word alignments of sentence pairs."""
+"""Aligns the words of sentence pairs by a model's cross-attention: prints a line for each pair in Pharaoh's format,
+such as 0-0 2-1, where i-j links source word i and target word j, from 0. Words are what spaces separate. Each target
+token is linked to the source token with the largest mean weight over the heads of a layer (Garg et al. 2019). With
+--gold the alignment error rate (Och and Ney 2003) goes to standard error.
+"""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -9,13 +13,6 @@ from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:
   from transformer_jax.inside.alignment import Gold
-
-DESCRIPTION = """\
-Aligns the words of sentence pairs by a model's cross-attention: prints a line for each pair in Pharaoh's format, such
-as 0-0 2-1, where i-j links source word i and target word j, from 0. Words are what spaces separate. Each target token
-is linked to the source token with the largest mean weight over the heads of a layer (Garg et al. 2019). With --gold the
-alignment error rate (Och and Ney 2003) goes to standard error.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

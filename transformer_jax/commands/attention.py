@@ -1,4 +1,7 @@
-"""`attention`: where each head of a model looks, as data, pictures and a page."""
+"""Shows where each head of a model looks: writes the weights of attention for one sentence as data (attention.json),
+pictures (PNG and SVG) and a page for a browser (attention.html). A model that translates also needs a target, which is
+its own translation unless --target is given. GPT and BERT have the sentence alone. Prints the paths of the files.
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -13,12 +16,6 @@ from transformer_jax.runtime.files import write_atomically
 if TYPE_CHECKING:
   from transformer_jax.decoding.attention import Attention
   from transformer_jax.inside.attention import Choice
-
-DESCRIPTION = """\
-Shows where each head of a model looks: writes the weights of attention for one sentence as data (attention.json),
-pictures (PNG and SVG) and a page for a browser (attention.html). A model that translates also needs a target, which is
-its own translation unless --target is given. GPT and BERT have the sentence alone. Prints the paths of the files.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,16 +1,13 @@
-"""`average`: the mean of a run's last checkpoints, as a run folder of its own."""
+"""Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a new run folder.
+`translate` and `evaluate` work with it as with any other; `train` cannot resume it. The parameters of the updates are
+averaged, not their moving average (config.train.ema_decay). The checkpoint that a stopped run saved counts as one. An
+older checkpoint that is kept only as the best does not count.
+"""
 
 import argparse
 
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.runtime.errors import one_line
-
-DESCRIPTION = """\
-Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a new run folder.
-`translate` and `evaluate` work with it as with any other; `train` cannot resume it. The parameters of the updates are
-averaged, not their moving average (config.train.ema_decay). The checkpoint that a stopped run saved counts as one. An
-older checkpoint that is kept only as the best does not count.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

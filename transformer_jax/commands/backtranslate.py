@@ -1,4 +1,9 @@
-"""`backtranslate`: a synthetic parallel corpus from text in one language."""
+"""Makes a synthetic parallel corpus from text in one language (back-translation, Sennrich et al. 2016). The run
+translates in the reverse direction, for example from German to English to train from English to German. Then --output
+PREFIX gets PREFIX.de, the text, PREFIX.en, its translations, and PREFIX.json, which says how they were made;
+config.data.train may name PREFIX. Translations are drawn at random (Edunov et al. 2018), unless --beam-size asks for a
+search. The same command resumes after a stop, and gives the same files as without one.
+"""
 
 import argparse
 import os
@@ -17,14 +22,6 @@ if TYPE_CHECKING:
   from transformer_jax.data.growing_corpus import GrowingCorpus
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.runs.run import Run
-
-DESCRIPTION = """\
-Makes a synthetic parallel corpus from text in one language (back-translation, Sennrich et al. 2016). The run translates
-in the reverse direction, for example from German to English to train from English to German. Then --output PREFIX gets
-PREFIX.de, the text, PREFIX.en, its translations, and PREFIX.json, which says how they were made; config.data.train may
-name PREFIX. Translations are drawn at random (Edunov et al. 2018), unless --beam-size asks for a search. The same
-command resumes after a stop, and gives the same files as without one.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

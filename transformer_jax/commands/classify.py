@@ -1,15 +1,12 @@
-"""`classify`: the class of each line of standard input."""
+"""Classifies standard input, one sentence per line, with a fine-tuned BERT (configs/bert.py:classify): line i of the
+output is the label of line i of the input, written as the lines come. If a sentence is longer than a row, only its
+beginning is read, with a warning.
+"""
 
 import argparse
 import sys
 
 from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
-
-DESCRIPTION = """\
-Classifies standard input, one sentence per line, with a fine-tuned BERT (configs/bert.py:classify): line i of the
-output is the label of line i of the input, written as the lines come. If a sentence is longer than a row, only its
-beginning is read, with a warning.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""`clean`: leaves sentence pairs out of a corpus that would harm the training."""
+"""Writes the sentence pairs of a corpus that pass all rules, and reports how many each rule left out. Without flags
+only pairs with an empty side are left out. The rules mean what they mean in OpusFilter (docs/recipes.md). The corpus is
+read line by line, so it may be larger than memory.
+"""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -8,12 +11,6 @@ from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
   from pathlib import Path
-
-DESCRIPTION = """\
-Writes the sentence pairs of a corpus that pass all rules, and reports how many each rule left out. Without flags only
-pairs with an empty side are left out. The rules mean what they mean in OpusFilter (docs/recipes.md). The corpus is
-read line by line, so it may be larger than memory.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -39,6 +39,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_model(args: argparse.Namespace) -> "Figure":
+  """Draws the model of a config as in Figure 1: each box has the shapes of its arrays and its parameters. --config
+  and --config.KEY=VALUE are those of `train`.
+  """
   config, name = _config(args)
   from transformer_jax.inside import model_parts, model_picture
 
@@ -46,6 +49,9 @@ def draw_model(args: argparse.Namespace) -> "Figure":
 
 
 def draw_unrolled(args: argparse.Namespace) -> "Figure":
+  """Draws a recurrent model unrolled in time: each state, input and output of three steps, and what it is computed
+  from.
+  """
   config, name = _config(args)
   from transformer_jax.inside import unrolled, unrolled_picture
 
@@ -59,6 +65,9 @@ def add_positions_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_positions(args: argparse.Namespace) -> "Figure":
+  """Draws the positional encodings of §3.5: all numbers as heat maps, some dimensions as waves, and the distances
+  between positions.
+  """
   require_option("--length", args.length, 2 <= args.length <= _MOST, f"from 2 to {_MOST}")
   d_model = _width_of_sinusoids(args) if args.d_model is None else args.d_model
   require_option("--d-model", d_model, 2 <= d_model <= _MOST and d_model % 2 == 0, f"even, from 2 to {_MOST}")
@@ -102,6 +111,7 @@ def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_schedule(args: argparse.Namespace) -> "Figure":
+  """Draws the learning rate of §5.3: that of a config, and others with other numbers of warmup steps."""
   from transformer_jax.config import Schedule
 
   given = args.warmup or []

@@ -27,6 +27,9 @@ def add_masks_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_masks(args: argparse.Namespace) -> "Figure":
+  """Draws the masks of a packed row: padding, segments, causal and window, and the masks of attention that they
+  make.
+  """
   require_option("--row-length", args.row_length, 2 <= args.row_length <= _MOST_ROW, f"from 2 to {_MOST_ROW}")
   require_option("--window", args.window, args.window > 0, "positive")
   pairs = [_pair(text) for text in args.pairs]
@@ -55,6 +58,9 @@ def add_softmax_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_softmax(args: argparse.Namespace) -> "Figure":
+  """Draws how the softmax saturates: the largest weight of random queries with the scale 1 / sqrt(d_k) and without,
+  and the weights of one query.
+  """
   for value in args.d_k:
     require_option("--d-k", value, 1 <= value <= _MOST_D_K, f"from 1 to {_MOST_D_K}")
   require_option("--d-k", f"{len(args.d_k)} numbers", len(args.d_k) <= _MOST_D_KS, f"at most {_MOST_D_KS} numbers")
@@ -77,6 +83,7 @@ def add_smoothing_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_smoothing(args: argparse.Namespace) -> "Figure":
+  """Draws label smoothing (§5.4): the targets of a token, and the loss by the probability of the right token."""
   given = args.label_smoothing
   for value in given:
     require_option("--label-smoothing", value, 0 <= value < 1, "at least 0 and below 1")

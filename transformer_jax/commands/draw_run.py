@@ -25,6 +25,9 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_search(args: argparse.Namespace) -> "Figure":
+  """Draws the beam search for a sentence as a tree: the hypotheses that are kept in each step, finished ones with
+  their scores, the most probable of the pruned ones, and the best.
+  """
   from transformer_jax.inside import search_picture
 
   translator = load([run_to_restore(args, "translate")], args)
@@ -41,6 +44,9 @@ def add_next_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_next(args: argparse.Namespace) -> "Figure":
+  """Draws the probabilities of the next token as bars: after the beginning of a translation, or of a text for a
+  language model.
+  """
   require_option("--top", args.top, 1 <= args.top <= _MOST_BARS, f"from 1 to {_MOST_BARS}")
   from transformer_jax.inside import next_picture
 
@@ -74,6 +80,9 @@ def add_self_attention_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def draw_self_attention(args: argparse.Namespace) -> "Figure":
+  """Draws one head of self-attention with its numbers: x, q, k, v, scores, weights and z, for a sentence and a head
+  of a trained model, or without --workdir for a toy of width 4.
+  """
   given = [name for name in ("sentence", "layer", "head") if getattr(args, name) is not None]
   if args.workdir is None and given:
     raise InputError(f"--{given[0]} is for a trained model: give its run with --workdir, or leave it out")

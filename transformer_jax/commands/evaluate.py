@@ -1,4 +1,9 @@
-"""`evaluate`: translates a file and scores the translations."""
+"""Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU, as the run's
+config.evaluate says. Several --workdir are an ensemble, as in `translate`; the first one's config counts.
+
+For a run on parse trees --reference has a tree in Penn's format on each line, and --hypotheses gets such trees. The
+score is the labelled F1, as EVALB computes it.
+"""
 
 import argparse
 import json
@@ -24,14 +29,6 @@ if TYPE_CHECKING:
   from transformer_jax.evaluation.scores import Scores
   from transformer_jax.runs.run import Run
   from transformer_jax.tasks.parsing import ParseScores
-
-DESCRIPTION = """\
-Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU, as the run's
-config.evaluate says. Several --workdir are an ensemble, as in `translate`; the first one's config counts.
-
-For a run on parse trees --reference has a tree in Penn's format on each line, and --hypotheses gets such trees. The
-score is the labelled F1, as EVALB computes it.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

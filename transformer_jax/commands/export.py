@@ -1,4 +1,9 @@
-"""`export`: the model of a run in the format of another library."""
+"""Writes the model of a run in another format: a folder with parameters, vocabulary and configuration. `safetensors` is
+a run folder with its parameters in one file, which every command that decodes can use. `ctranslate2` is for the engine
+CTranslate2, `marian-hf` a folder for MarianMTModel and MarianTokenizer of Hugging Face transformers, `bert` and `gpt2`
+folders for their BertModel and GPT2LMHeadModel. `stablehlo` has the run's greedy and beam search as programs that JAX
+runs without this project. If a format cannot express an option of the model, the command says so and writes nothing.
+"""
 
 import argparse
 
@@ -6,27 +11,19 @@ from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.interchange.formats import FORMATS
 from transformer_jax.runtime.errors import one_line
 
-DESCRIPTION = """\
-Writes the model of a run in another format: a folder with parameters, vocabulary and configuration. `safetensors` is a
-run folder with its parameters in one file, which every command that decodes can use. `ctranslate2` is for the engine
-CTranslate2, `marian-hf` a folder for MarianMTModel and MarianTokenizer of Hugging Face transformers, `bert` and `gpt2`
-folders for their BertModel and GPT2LMHeadModel. `stablehlo` has the run's greedy and beam search as programs that JAX
-runs without this project. If a format cannot express an option of the model, the command says so and writes nothing.
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_workdir_arguments(parser)
   parser.add_argument("--to", required=True, choices=[*FORMATS], metavar="FORMAT", help=f"one of {', '.join(FORMATS)}")
   parser.add_argument("--output", required=True, metavar="DIR", help="the folder to write, new or empty")
-  for name, kind in FORMATS.items():
-    if kind.option:
-      default, *others = kind.option.values
+  for name, option in FORMATS.items():
+    if option:
+      default, *others = option.values
       parser.add_argument(
-        f"--{kind.option.name}",
-        choices=kind.option.values,
+        f"--{option.name}",
+        choices=option.values,
         metavar="TYPE",
-        help=f"{kind.option.what}, for {name}: {default} (default), {', '.join(others)}",
+        help=f"{option.what}, for {name}: {default} (default), {', '.join(others)}",
       )
 
 
@@ -37,6 +34,6 @@ def run(args: argparse.Namespace) -> None:
   jax.config.update("jax_platforms", "cpu")
   from transformer_jax.interchange.export import export
 
-  options = {kind.option.name: getattr(args, kind.option.name) for kind in FORMATS.values() if kind.option}
+  options = {option.name: getattr(args, option.name) for option in FORMATS.values() if option}
   step = export(open_run(args), args.output, args.to, step=args.step, **options)
   print(one_line(f"{args.output} holds the model of step {step} in the format {args.to}"))

@@ -1,15 +1,12 @@
-"""`fidelity`: checks the paper's statements."""
+"""Checks what the paper says, statement by statement: prints each one that this code implements, where in the code, the
+test that holds it and where it departs from the paper, and runs its check. The exit status is 1 if any fails.
+"""
 
 import argparse
 import json
 
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.errors import RunError
-
-DESCRIPTION = """\
-Checks what the paper says, statement by statement: prints each one that this code implements, where in the code, the
-test that holds it and where it departs from the paper, and runs its check. The exit status is 1 if any fails.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""`generate`: continues a prompt with a language model."""
+"""Continues a text with a trained language model (configs/gpt.py): the prompt is that of --prompt, or standard input
+without its last line end. Prints the text after the prompt. Lines of dashes separate several samples; with --json each
+sample is one JSON object per line. The same seed gives the same text.
+"""
 
 import argparse
 import json
@@ -8,12 +11,6 @@ import sys
 from transformer_jax.commands.search import add_sampling_arguments
 from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import InputError
-
-DESCRIPTION = """\
-Continues a text with a trained language model (configs/gpt.py): the prompt is that of --prompt, or standard
-input without its last line end. Prints the text after the prompt. Lines of dashes separate several samples; with
---json each sample is one JSON object per line. The same seed gives the same text.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""`heads`: where each head of a Transformer looks, and what is lost without it."""
+"""Tells what each head of a Transformer does: prints a table with the entropy of its weights in bits, the mean distance
+of query and key, its weight on the previous, the same and the next position, and what BLEU and loss lose without it.
+The text is translated once for each head. A row is printed as soon as it is known.
+"""
 
 import argparse
 import json
@@ -15,12 +18,6 @@ from transformer_jax.runtime.files import write_atomically
 if TYPE_CHECKING:
   from transformer_jax.inside.heads import Head
   from transformer_jax.runs.run import Run
-
-DESCRIPTION = """\
-Tells what each head of a Transformer does: prints a table with the entropy of its weights in bits, the mean distance of
-query and key, its weight on the previous, the same and the next position, and what BLEU and loss lose without it. The
-text is translated once for each head. A row is printed as soon as it is known.
-"""
 
 _WIDTH = 11  # of a column
 

@@ -1,17 +1,14 @@
-"""`import`: a run folder with a model of another library."""
-
-import argparse
-
-from transformer_jax.interchange.formats import IMPORTS
-from transformer_jax.runtime.errors import one_line
-
-DESCRIPTION = """\
-Makes a run folder of a model of another library: `marian-hf`, `bert` and `gpt2` are folders for MarianMTModel, as
+"""Makes a run folder of a model of another library: `marian-hf`, `bert` and `gpt2` are folders for MarianMTModel, as
 OPUS-MT has them, BertModel and GPT2LMHeadModel of Hugging Face transformers. Every command that decodes takes the run
 folder, `export` writes the model again, and `train` fine-tunes it with --config.train.init_from. The folder may come
 from a stranger: nothing in it is run. If it has what the model here cannot express, the command says so and writes
 nothing.
 """
+
+import argparse
+
+from transformer_jax.interchange.formats import IMPORTS
+from transformer_jax.runtime.errors import one_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

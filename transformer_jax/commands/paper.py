@@ -1,11 +1,8 @@
-"""`paper`: prints a table of the paper, with what can be recomputed from it."""
+"""Prints a table of the paper as Markdown, with what can be recomputed from it: for Table 2 BLEU and training cost of
+each system, the cost from devices and days, and the cost of the Transformer relative to that of each other system.
+"""
 
 import argparse
-
-DESCRIPTION = """\
-Prints a table of the paper as Markdown, with what can be recomputed from it: for Table 2 BLEU and training cost of each
-system, the cost from devices and days, and the cost of the Transformer relative to that of each other system.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,16 +1,14 @@
-"""`plan`: computes what a config needs, from shapes."""
+"""Tells before anything runs what a config needs: parameters by part, memory of a device, floating-point operations,
+time at a given rate, padding and epochs. --config and --config.KEY=VALUE are those of `train`. Only shapes are
+computed, and the training text is packed unless --no-data is given; a text of TensorFlow Datasets is packed only with
+--data.
+"""
 
 import argparse
 import json
 
 from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run
 from transformer_jax.runtime.errors import InputError
-
-DESCRIPTION = """\
-Tells before anything runs what a config needs: parameters by part, memory of a device, floating-point operations, time
-at a given rate, padding and epochs. --config and --config.KEY=VALUE are those of `train`. Only shapes are computed, and
-the training text is packed unless --no-data is given; a text of TensorFlow Datasets is packed only with --data.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,9 @@
-"""`prepare`: cleans, tokenises and packs a text once, for training that reads it in parts."""
+"""Cleans, tokenises and packs the training text of a config, once, and writes its rows to a folder of ArrayRecord
+files. Training with config.data.corpus=prepared and config.data.train=FOLDER reads from there only the rows that a host
+needs, so the text may be larger than a machine. The work is an Apache Beam pipeline (pip install
+'transformer_jax[beam]') on the cores of this machine or, with --runner, on a cluster (docs/clusters.md). Without flags
+of cleaning only pairs with an empty side are left out.
+"""
 
 import argparse
 import dataclasses
@@ -15,14 +20,6 @@ from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
-
-DESCRIPTION = """\
-Cleans, tokenises and packs the training text of a config, once, and writes its rows to a folder of ArrayRecord files.
-Training with config.data.corpus=prepared and config.data.train=FOLDER reads from there only the rows that a host needs,
-so the text may be larger than a machine. The work is an Apache Beam pipeline (pip install 'transformer_jax[beam]') on
-the cores of this machine or, with --runner, on a cluster (docs/clusters.md). Without flags of cleaning only pairs with
-an empty side are left out.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""`report`: writes a page about a run, or about several side by side."""
+"""Writes a report of a run: one HTML page that needs no network. It has the config, the text, curves, sample
+translations over time, and, if the run translates, scores with intervals, BLEU by source length, and the best and worst
+sentences. Several --workdir are put side by side. `train` writes the page at its end, without what takes translating.
+"""
 
 import argparse
 import dataclasses
@@ -10,12 +13,6 @@ from transformer_jax.runtime.errors import InputError, RunError
 if TYPE_CHECKING:
   from transformer_jax.inside.scored import Text, Translations
   from transformer_jax.runs.run import Run
-
-DESCRIPTION = """\
-Writes a report of a run: one HTML page that needs no network. It has the config, the text, curves, sample translations
-over time, and, if the run translates, scores with intervals, BLEU by source length, and the best and worst sentences.
-Several --workdir are put side by side. `train` writes the page at its end, without what takes translating.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

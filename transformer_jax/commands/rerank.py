@@ -1,4 +1,8 @@
-"""`rerank`: chooses from lists of translations by the scores of several models."""
+"""Chooses the best of the translations that `translate --n-best N --moses` found for each line, by a weighted sum of
+their features: those in the list, its score, and the log-probabilities that other models give them. With --reference
+the weights are tuned for BLEU on these lists and written to --weights. Without it the weights are read, and the best
+translation of each line is written to standard output.
+"""
 
 import argparse
 import json
@@ -14,13 +18,6 @@ if TYPE_CHECKING:
   import numpy as np
 
   from transformer_jax.decoding.n_best import Candidate
-
-DESCRIPTION = """\
-Chooses the best of the translations that `translate --n-best N --moses` found for each line, by a weighted sum of their
-features: those in the list, its score, and the log-probabilities that other models give them. With --reference the
-weights are tuned for BLEU on these lists and written to --weights. Without it the weights are read, and the best
-translation of each line is written to standard output.
-"""
 
 _MODELS = {
   "forward": "log P(translation | source) of this run; may be repeated",

@@ -1,4 +1,4 @@
-"""`score`: scores a file of translations."""
+"""Scores a file of translations, of whatever origin, against a reference: prints the report of evaluate --report."""
 
 import argparse
 import json
@@ -10,10 +10,6 @@ from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
   from transformer_jax.evaluation.report import Text
-
-DESCRIPTION = (
-  "Scores a file of translations, of whatever origin, against a reference: prints the report of evaluate --report."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

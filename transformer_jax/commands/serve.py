@@ -1,4 +1,8 @@
-"""`serve`: serves a translation model."""
+"""Serves a translation model: a page to try it in a browser, and a JSON API that speaks LibreTranslate's protocol (POST
+/translate, GET /languages, GET /health). Only this machine can reach the server unless --host says otherwise. There is
+no password and no encryption: put a proxy that has both between the server and the internet. SIGTERM ends it after the
+requests that it has accepted are answered.
+"""
 
 import argparse
 import functools
@@ -15,13 +19,6 @@ if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translation, Translator
   from transformer_jax.serve.app import Served
   from transformer_jax.serve.search import Options
-
-DESCRIPTION = """\
-Serves a translation model: a page to try it in a browser, and a JSON API that speaks LibreTranslate's protocol (POST
-/translate, GET /languages, GET /health). Only this machine can reach the server unless --host says otherwise. There is
-no password and no encryption: put a proxy that has both between the server and the internet. SIGTERM ends it after the
-requests that it has accepted are answered.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""`train`: trains a model, or resumes a run."""
+"""Trains a model: without flags that of the first example, configs/numbers.py. The same command, or --workdir alone,
+resumes a run that was stopped. On several hosts it is called once on each (docs/clusters.md); if no platform connects
+them, --coordinator, --hosts and --host do.
+"""
 
 import argparse
 import os
@@ -17,12 +20,6 @@ from transformer_jax.runtime.values import Json
 
 if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
-
-DESCRIPTION = """\
-Trains a model: without flags that of the first example, configs/numbers.py. The same command, or --workdir alone,
-resumes a run that was stopped. On several hosts it is called once on each (docs/clusters.md); if no platform connects
-them, --coordinator, --hosts and --host do.
-"""
 
 
 class Cluster(NamedTuple):

@@ -1,4 +1,12 @@
-"""`translate`: translates standard input to standard output."""
+"""Translates standard input, one sentence per line, to standard output: line i of the output is the translation of line
+i of the input; an empty line stays empty. With --n-best N each line has N lines of output, best first; the last ones
+are empty if there are fewer different translations. Lines are translated as they come: a program that writes a line and
+waits for its translation gets it before the end of the input. Several --workdir are an ensemble: their models, which
+need one vocabulary, translate together, by the mean of their log-probabilities of each token.
+
+With --sample a translation is drawn at random, token by token. It depends on the line, its number and --seed, not on
+the other lines. With --n-best N each line has N of them, in the order in which they are drawn.
+"""
 
 import argparse
 import itertools
@@ -14,17 +22,6 @@ if TYPE_CHECKING:
   from transformer_jax.config import Config
   from transformer_jax.decoding.translator import Translation
 _DRAWS = 16
-
-DESCRIPTION = """\
-Translates standard input, one sentence per line, to standard output: line i of the output is the translation of line i
-of the input; an empty line stays empty. With --n-best N each line has N lines of output, best first; the last ones are
-empty if there are fewer different translations. Lines are translated as they come: a program that writes a line and
-waits for its translation gets it before the end of the input. Several --workdir are an ensemble: their models, which
-need one vocabulary, translate together, by the mean of their log-probabilities of each token.
-
-With --sample a translation is drawn at random, token by token. It depends on the line, its number and --seed, not on
-the other lines. With --n-best N each line has N of them, in the order in which they are drawn.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

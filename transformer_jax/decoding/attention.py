@@ -128,9 +128,7 @@ def attention_of_text(
   """The attention of a language model that predicts each token of a text from those before it.
 
   Args:
-    program: the result of `attention_program`.
-    params: the model's parameters.
-    tokenizer: the model's tokenizer.
+    program, params, tokenizer: as in `attention_of_pair`.
     tokens: the text's tokens, without BOS and EOS.
     most: the most positions of the model; None is no limit.
     signs: the tokens in front of a text and behind it.

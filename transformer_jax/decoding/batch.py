@@ -54,7 +54,7 @@ def search(
     InputError: the search needs more memory than there is.
   """
   max_length = source.shape[1] + (extra_length if headroom is None else headroom)
-  memories, encoding = _encoded(model, params, slots, source)
+  memories, encoding = encode_all(model, params, slots, source)
   step, cache, decoding = _decoder(model, params, jax.tree.map(lambda x: x[:slots], memories), max_length, options)
   _require_memory(
     _bytes((cache, memories)) + _COPIES * max(encoding, decoding),
@@ -95,13 +95,11 @@ def _limits(source: jax.Array, extra_length: int) -> jax.Array:
   return jnp.where(lengths > 0, lengths + extra_length, 0)
 
 
-def encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) -> PyTree:
-  """The decoder's memory of every sentence `[sentences, length]`, computed for `slots` of them at a time."""
-  return _encoded(model, params, slots, source)[0]
+def encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[PyTree, int]:
+  """The decoder's memory of every sentence `[sentences, length]`, and the bytes of the largest array on the way.
 
-
-def _encoded(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[PyTree, int]:
-  """The result of `encode_all`, and the bytes of the largest array. Groups of padding cost nothing."""
+  It is computed for `slots` sentences at a time. Groups of padding cost nothing.
+  """
   groups = source.reshape(-1, slots, source.shape[1])
   encode_group, largest = _traced(jax.vmap(functools.partial(_memory, model, params)), groups[0])
 
@@ -123,10 +121,7 @@ def _decoder(
   model: nn.Module, params: Params, memories: PyTree, max_length: int, options: SearchOptions
 ) -> tuple[Step, PyTree, int]:
   """The decoder's step and first cache, for slots with these memories; and the bytes of the step's largest array."""
-
-  def step(cache: PyTree, positions: jax.Array, parents: jax.Array, tokens: jax.Array) -> tuple[jax.Array, PyTree]:
-    return decode_step(model, options, params, cache, positions, parents, tokens)
-
+  step = functools.partial(decode_step, model, options, params)
   cache = first_cache(model, params, memories, max_length, options.beam_size)
   slots = jax.tree.leaves(memories)[0].shape[0]
   beams = jnp.zeros((slots, options.beam_size), jnp.int32)

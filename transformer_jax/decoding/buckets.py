@@ -39,6 +39,18 @@ class Batch(NamedTuple):
   length: int
 
 
+class Probability(NamedTuple):
+  """The probability that a model gives a given text, or a given translation of its source.
+
+  Attributes:
+    log_probability: log P(text), or log P(target | source), with the end.
+    tokens: the tokens of the text or the target, with its end; exp(-log_probability / tokens) is the perplexity.
+  """
+
+  log_probability: float
+  tokens: int
+
+
 def rows_at_once(length: int, extra: int, *, cpu: bool) -> int:
   """How many sentences of a bucket suit one device; their outputs may have `extra` more tokens than the bucket."""
   return max(1, _TOKENS_ON_CPU // length if cpu else _TOKENS // (length + extra))

@@ -12,6 +12,7 @@ from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.tokenizer import PAD
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
+from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
@@ -37,18 +38,6 @@ class Sample(NamedTuple):
   text: str
   tokens: int
   ended: bool
-
-
-class TextScore(NamedTuple):
-  """How a language model scores a given text.
-
-  Attributes:
-    log_probability: log P(text), with its end.
-    tokens: the number of its tokens, with the end.
-  """
-
-  log_probability: float
-  tokens: int
 
 
 class Generator(Predictor):
@@ -97,7 +86,7 @@ class Generator(Predictor):
 
     return list(devices.at_once(write, range(samples)))
 
-  def score(self, texts: Iterable[str], *, batch_size: int | None = None) -> list[TextScore]:
+  def score(self, texts: Iterable[str], *, batch_size: int | None = None) -> list[Probability]:
     """The log-probability of each text as a document of its own.
 
     Args:
@@ -127,7 +116,7 @@ class Generator(Predictor):
       return jax.device_get(score(self._model, self._params, texts, sizes))
 
     found = buckets.scores(lengths, most or max([_GRAIN, *lengths]), rows, log_probs)
-    return list(map(TextScore, found, lengths))
+    return list(map(Probability, found, lengths))
 
   def attention(self, text: str) -> Attention:
     """Where each head looks at each position of a text: the weights of the decoder.

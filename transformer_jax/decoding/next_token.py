@@ -67,8 +67,7 @@ def after_text(
 
   Args:
     model: a language model that predicts each token from those before it.
-    params: its parameters.
-    tokenizer: its tokenizer.
+    params, tokenizer: as in `after_pair`.
     tokens: the tokens of the text alone.
     most: the most positions of the model, more than there are tokens; None is no limit.
     start: the token in front of a text.

@@ -118,7 +118,7 @@ def search_tree(
 def _first_cache(
   model: nn.Module, options: SearchOptions, max_length: int, params: Params, source: jax.Array
 ) -> PyTree:
-  memories = programs.encode_all(model, params, len(source), source)
+  memories, _ = programs.encode_all(model, params, len(source), source)
   return programs.first_cache(model, params, memories, max_length, options.beam_size)
 
 

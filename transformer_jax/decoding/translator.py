@@ -7,7 +7,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import flax.linen as nn
 import jax
@@ -22,6 +22,7 @@ from transformer_jax.decoding import buckets, long_lines, prefixes
 from transformer_jax.decoding.attention import Attention, Program, attention_of_pair, attention_program
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch, Output
+from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.ensemble import Ensemble, ensemble, require_one_vocabulary
 from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
@@ -42,18 +43,6 @@ _WINDOW = 4096
 MOST_ROWS = 1 << 16
 
 _log = logging.getLogger(__name__)
-
-
-class PairScore(NamedTuple):
-  """The probability of a given translation.
-
-  Attributes:
-    log_probability: log P(target | source).
-    tokens: tokens of the target, with its EOS; exp(-log_probability / tokens) is the perplexity.
-  """
-
-  log_probability: float
-  tokens: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,7 +238,7 @@ class Translator:
     wanted = _Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
     return self._windows(lines, wanted)
 
-  def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[PairScore]:
+  def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[Probability]:
     """The log-probability of each target sentence given its source.
 
     Raises:
@@ -271,7 +260,7 @@ class Translator:
       return jax.device_get(self._score(self._params, devices.shard(pairs))).reshape(-1)
 
     found = buckets.scores(lengths, self._longest, rows, log_probs)
-    return [PairScore(log_prob, len(target)) for log_prob, target in zip(found, targets, strict=True)]
+    return [Probability(log_prob, len(target)) for log_prob, target in zip(found, targets, strict=True)]
 
   def attention(self, source: str, target: str | None = None) -> Attention:
     """Where each head looks at each position, if `target` is written for `source`.

@@ -1,7 +1,7 @@
 """The counts that BLEU is computed from: those of a corpus are the sums of its sentences' (Papineni et al. 2002)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -22,16 +22,11 @@ def statistics(
   Raises:
     InputError: sacreBLEU does not have the tokenisation.
   """
-  tokenizer = metrics_by_name(tokenize, lowercase)["bleu"].tokenizer
-
-  def words(text: str) -> list[str]:
-    return tokenizer((text.lower() if lowercase else text).rstrip()).split()
-
-  expected = words(reference)
-  known = [_ngrams(expected, order) for order in range(1, _ORDERS + 1)]
+  expected, *translated = words([reference, *hypotheses], tokenize, lowercase)
+  known = [ngrams(expected, order) for order in range(1, _ORDERS + 1)]
   rows = []
-  for hypothesis in map(words, hypotheses):
-    found = [_ngrams(hypothesis, order) for order in range(1, _ORDERS + 1)]
+  for hypothesis in translated:
+    found = [ngrams(hypothesis, order) for order in range(1, _ORDERS + 1)]
     matches = [(one & other).total() for one, other in zip(found, known, strict=True)]
     rows.append([*matches, *(each.total() for each in found), len(hypothesis), len(expected)])
   return np.array(rows, np.int64).reshape(-1, 2 * _ORDERS + 2)
@@ -45,5 +40,16 @@ def bleu(statistics: np.ndarray) -> float:
   return BLEU.compute_bleu(counts[:_ORDERS], counts[_ORDERS:-2], *counts[-2:], smooth_method="exp").score
 
 
-def _ngrams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+def words(texts: Iterable[str], tokenize: str, lowercase: bool) -> list[list[str]]:
+  """The words of each text, as sacreBLEU's BLEU reads it.
+
+  Raises:
+    InputError: sacreBLEU does not have the tokenisation.
+  """
+  tokenizer = metrics_by_name(tokenize, lowercase)["bleu"].tokenizer
+  return [tokenizer((text.lower() if lowercase else text).rstrip()).split() for text in texts]
+
+
+def ngrams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+  """How often each n-gram of this order occurs; `words` may be characters, too."""
   return Counter(tuple(words[i : i + order]) for i in range(len(words) - order + 1))

@@ -1,11 +1,10 @@
 """sacreBLEU's score of each of several texts against each other one, with the n-grams of every text counted once."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_jax.evaluation.scores import metrics_by_name
+from transformer_jax.evaluation.bleu_statistics import ngrams, words
 
 _CHARACTERS, _BETA = 6, 2  # of chrF2
 _WORDS = 4  # of BLEU
@@ -28,8 +27,7 @@ def sentence_scores(name: str, texts: Sequence[str], *, tokenize: str = "13a", l
   """
   if name == "chrf":
     return _chrf(["".join((text.lower() if lowercase else text).split()) for text in texts])
-  tokenizer = metrics_by_name(tokenize, lowercase)["bleu"].tokenizer
-  return _bleu([tokenizer((text.lower() if lowercase else text).rstrip()).split() for text in texts])
+  return _bleu(words(texts, tokenize, lowercase))
 
 
 def _chrf(texts: Sequence[str]) -> np.ndarray:
@@ -65,7 +63,7 @@ def _bleu(texts: Sequence[Sequence[str]]) -> np.ndarray:
 
 def _matches(texts: Sequence[Sequence[str]], order: int) -> tuple[np.ndarray, np.ndarray]:
   """How many n-grams two texts have in common, each as often as in both `[texts, texts]`; and how many each has."""
-  counters = [Counter(tuple(text[i : i + order]) for i in range(len(text) - order + 1)) for text in texts]
+  counters = [ngrams(text, order) for text in texts]
   column = {ngram: i for i, ngram in enumerate(dict.fromkeys(ngram for counter in counters for ngram in counter))}
   counts = np.zeros((len(texts), len(column)), np.int32)
   for row, counter in zip(counts, counters, strict=True):

@@ -1,6 +1,5 @@
 """The look of charts: as wide as a page, letters of 8 points or more, and lines that also differ in grey."""
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,17 @@ _LOOK: Any = {
 def chart(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, np.ndarray]:
   """A figure with a grid of axes `[rows, columns]`; the options are those of `Figure.subplots`."""
   figure = Figure(figsize=(WIDTH, height), layout="constrained")
-  with look():
+  with rc_context(_LOOK):
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def look() -> AbstractContextManager[None]:
-  """The settings under which axes are made."""
-  return rc_context(_LOOK)
+def merged(axes: np.ndarray, place: Any) -> Axes:
+  """One axis in the place of several of the grid `axes`; `place` is their index, such as `np.s_[0, :]`."""
+  grid, figure = axes[0, 0].get_gridspec(), axes[0, 0].figure
+  for axis in axes[place]:
+    axis.remove()
+  with rc_context(_LOOK):
+    return figure.add_subplot(grid[place])
 
 
 def title(axis: Axes, text: str) -> None:

@@ -12,7 +12,7 @@ def gpt(model: GPTConfig) -> ModelParts:
   stack = Stack(
     "decoder",
     "tokens, shifted right [text]",
-    _embeddings(model, sizes, (), "text"),
+    _embeddings(model, sizes),
     model.num_layers,
     layers.of_layer("self_attention"),
     (
@@ -30,21 +30,24 @@ def bert(model: BERTConfig) -> ModelParts:
   layers = Layers(model.blocks, sizes, ("trunk", "encoder"), "text")
   sides = Box("Add Token Types", (f"table [2, {width}]: [text, {width}]",), sizes.count("trunk", "sides"))
   norm = Box("Norm", (f"[text, {width}]",), sizes.count("trunk", "embedding_norm"))
-  classifies = isinstance(model, BERTClassifierConfig)
   final = layers.final_norm()
+  if isinstance(model, BERTClassifierConfig):
+    outputs, branch = _of_first_position(model, sizes, "classifier", len(model.classes), "the classes"), None
+    others: tuple[Stack, ...] = ()
+  else:
+    outputs, branch = _masked_tokens(model, sizes), len(final)
+    follows = _of_first_position(model, sizes, "next", 2, "the second text follows")
+    others = (Stack("next sentence", "", (), 0, (), follows),)
   encoder = Stack(
     "encoder",
     "tokens of one or two texts [text]",
-    (*_embeddings(model, sizes, ("trunk",), "text"), sides, norm),
+    (*_embeddings(model, sizes, "trunk"), sides, norm),
     model.num_layers,
     layers.of_layer("attention"),
-    (*final, *(_classes(model, sizes) if classifies else _masked_tokens(model, sizes))),
-    branch=None if classifies else len(final),
+    (*final, *outputs),
+    branch=branch,
   )
-  if classifies:
-    return ModelParts((encoder,), sizes.count(), _notes(model))
-  following = Stack("next sentence", "", (), 0, (), _next_sentence(model, sizes))
-  return ModelParts((encoder, following), sizes.count(), _notes(model))
+  return ModelParts((encoder, *others), sizes.count(), _notes(model))
 
 
 def elmo(model: ELMoConfig) -> ModelParts:
@@ -61,10 +64,10 @@ def elmo(model: ELMoConfig) -> ModelParts:
   return ModelParts((left, right), sizes.count(), about)
 
 
-def _embeddings(model: BlocksConfig, sizes: Sizes, path: tuple[str, ...], axis: str) -> tuple[Box, ...]:
+def _embeddings(model: BlocksConfig, sizes: Sizes, *path: str) -> tuple[Box, ...]:
   width = model.d_model
-  tokens = f"table [{model.vocab_size}, {width}]", f"[{axis}, {width}]"
-  positions = f"learned table [{model.max_positions}, {width}]: [{axis}, {width}]"
+  tokens = f"table [{model.vocab_size}, {width}]", f"[text, {width}]"
+  positions = f"learned table [{model.max_positions}, {width}]: [text, {width}]"
   return (
     Box("Input Embedding", tokens, sizes.count(*path, "embedding")),
     Box("Add Position Embedding", (positions,), sizes.count(*path, "positions")),
@@ -83,24 +86,12 @@ def _masked_tokens(model: BERTConfig, sizes: Sizes) -> tuple[Box, ...]:
   )
 
 
-def _pooler(model: BERTConfig, sizes: Sizes) -> Box:
-  return Box("Pooler", ("the first position", f"tanh → [{model.d_model}]"), sizes.count("trunk", "pooler"))
-
-
-def _next_sentence(model: BERTConfig, sizes: Sizes) -> tuple[Box, ...]:
+def _of_first_position(model: BERTConfig, sizes: Sizes, module: str, classes: int, what: str) -> tuple[Box, ...]:
+  """The output layer that chooses one of some classes by the first position."""
   return (
-    _pooler(model, sizes),
-    Box("Linear", (f"[{model.d_model}] → logits [2]",), sizes.count("next")),
-    Box("Softmax", ("the second text follows: [2]",)),
-  )
-
-
-def _classes(model: BERTClassifierConfig, sizes: Sizes) -> tuple[Box, ...]:
-  classes = len(model.classes)
-  return (
-    _pooler(model, sizes),
-    Box("Linear", (f"[{model.d_model}] → logits [{classes}]",), sizes.count("classifier")),
-    Box("Softmax", (f"the classes: [{classes}]",)),
+    Box("Pooler", ("the first position", f"tanh → [{model.d_model}]"), sizes.count("trunk", "pooler")),
+    Box("Linear", (f"[{model.d_model}] → logits [{classes}]",), sizes.count(module)),
+    Box("Softmax", (f"{what}: [{classes}]",)),
   )
 
 

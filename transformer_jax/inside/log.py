@@ -1,13 +1,12 @@
 """The log of a run as series of numbers, read without trust: what cannot be read is left out and counted."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from etils import epath
 
-from transformer_jax.runs.metrics_file import FILE
+from transformer_jax.runs.metrics_file import FILE, parsed
 from transformer_jax.runtime.errors import one_line
 from transformer_jax.runtime.files import open_buffered
 from transformer_jax.runtime.values import JsonObject
@@ -17,7 +16,7 @@ from transformer_jax.runtime.wording import counted
 # much memory as the file.
 _LONGEST_LINE, _LARGEST_FILE = 1 << 17, 1 << 27
 _MOST_SAMPLES, _LONGEST_SAMPLE = 8, 1000
-_LAST_STEP, _LARGEST_NUMBER = 1 << 53, 1e300
+_LARGEST_NUMBER = 1e300
 
 
 class Series(NamedTuple):
@@ -76,7 +75,7 @@ def read(workdir: epath.Path) -> Log:
   if not path.exists():
     return Log({split: [] for split in found}, [f"The run has no {FILE}, so there are no curves."])
   for n, line in enumerate(_lines(path), 1):
-    entry = _parsed(line)
+    entry = parsed(line)
     if entry is None:
       left_out.append(n)
     elif entry["split"] in found:
@@ -112,19 +111,6 @@ def _lines(path: epath.Path) -> Iterator[bytes]:
         left -= len(part)
       if part.endswith(b"\n"):
         yield line
-
-
-def _parsed(line: bytes) -> JsonObject | None:
-  try:
-    entry = json.loads(line)
-  except (ValueError, RecursionError):
-    return None
-  if not isinstance(entry, dict) or not isinstance(entry.get("split"), str):
-    return None
-  step = entry.get("step")
-  if not isinstance(step, int) or isinstance(step, bool):
-    return None
-  return entry if 0 <= step < _LAST_STEP else None
 
 
 def _samples(values: object) -> list[Sample]:

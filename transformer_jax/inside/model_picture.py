@@ -11,29 +11,16 @@ _COLUMN = _BOX + _LANE + 0.24
 _LINE, _PAD = 0.155, 0.07  # a line of text, and the space above and below the lines of a box
 _TOKENS = 0.2  # the line of the tokens at the bottom
 _ARROW, _SHORT, _FRAME = 0.2, 0.1, 0.42  # between boxes, between a sub-layer's boxes, the heading of the layers
-# Light in grey, too. As in the paper, each kind of box has a colour.
-_COLOURS = {
-  "Multi-Head": "#fde3c8",
-  "Masked": "#fde3c8",
-  "Feed": "#d5e8f7",
-  "Add": "#f6f3c4",
-  "Norm": "#f6f3c4",
-  "Input": "#fbe0e4",
-  "Output": "#fbe0e4",
-  "Linear": "#e2e0f3",
-  "Softmax": "#dcefdc",
-  # The models around the Transformer.
-  "LSTM": "#d5e8f7",
-  "GRU": "#d5e8f7",
-  "RNN": "#d5e8f7",
-  "Bidirectional": "#d5e8f7",
-  "Additive": "#fde3c8",
-  "Global": "#fde3c8",
-  "Maxout": "#e2e0f3",
-  "Projection": "#e2e0f3",
-  "Transform": "#e2e0f3",
-  "Pooler": "#e2e0f3",
+# Light in grey, too. As in the paper, each kind of box has a colour; a box is known by the first word of its name.
+_KINDS = {
+  "#fde3c8": ("Multi-Head", "Masked", "Additive", "Global"),
+  "#d5e8f7": ("Feed", "LSTM", "GRU", "RNN", "Bidirectional"),
+  "#f6f3c4": ("Add", "Norm"),
+  "#fbe0e4": ("Input", "Output"),
+  "#e2e0f3": ("Linear", "Maxout", "Projection", "Transform", "Pooler"),
+  "#dcefdc": ("Softmax",),
 }
+_COLOURS = {word: colour for colour, words in _KINDS.items() for word in words}
 _SHADE = "#f3f3f3"
 
 

@@ -93,3 +93,22 @@ class Sizes:
   def count(self, *path: str) -> int:
     """The number of the parameters below a path of the tree; without a path all of them."""
     return sum(size for found, size in self._sizes.items() if found[: len(path)] == path)
+
+
+def embedding(model: AnyModelConfig, sizes: Sizes, axis: str, table: str, *, shared: bool) -> Box:
+  """The embedding of the tokens of a model that translates.
+
+  Args:
+    model: the model's config.
+    sizes: its parameters.
+    axis: `source` or `target`.
+    table: the parameter with the target's table.
+    shared: whether the table is the source's, too.
+  """
+  name = "Input Embedding" if axis == "source" else "Output Embedding"
+  times = f"times √{model.d_model}: [{axis}, {model.d_model}]"
+  if shared and axis == "target":
+    return Box(name, ("the table of the input", times))
+  module = table if shared or axis == "target" else "own_source_embedding"
+  vocab = model.vocab_sizes[0 if axis == "source" else -1]
+  return Box(name, (f"table [{vocab}, {model.d_model}]", times), sizes.count(module))

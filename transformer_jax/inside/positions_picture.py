@@ -44,11 +44,7 @@ def draw(length: int, d_model: int) -> Figure:
   """
   encoded, chosen = encoding(length, d_model), dimensions(length, d_model)
   figure, axes = charts.chart(5.4, len(chosen) + 1, 2, height_ratios=[3, *[2.4 / len(chosen)] * len(chosen)])
-  grid = axes[0, 0].get_gridspec()
-  for axis in axes[1:, 1]:
-    axis.remove()
-  with charts.look():
-    below = figure.add_subplot(grid[1:, 1])
+  below = charts.merged(axes, np.s_[1:, 1])
   _heat_maps(figure, axes[0], encoded)
   _waves(list(axes[1:, 0]), chosen, length, d_model)
   _distances(below, distances(encoded), d_model)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack
+from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack, embedding
 from transformer_jax.recurrent.config import (
   BahdanauConfig,
   Cell,
@@ -69,18 +69,9 @@ def _stack(
   """The encoder or the decoder, by its name; `extra` is between its embedding and its layers."""
   axis = _AXES[name]
   tokens = f"{axis} tokens{', shifted right' if name == 'decoder' else ''} [{axis}]"
-  inputs, one_each = (_embedding(model, sizes, axis), *extra), tuple((box,) for box in layers)
-  return Stack(name, tokens, inputs, 1, one_each, outputs, residual=False, heading=heading)
-
-
-def _embedding(model: RecurrentConfig, sizes: Sizes, axis: str) -> Box:
-  """The embedding; the decoder has the table of the encoder, unless that has a vocabulary of its own."""
-  times, source = f"times √{model.d_model}: [{axis}, {model.d_model}]", axis == "source"
-  name, own = "Input Embedding" if source else "Output Embedding", len(model.vocab_sizes) > 1
-  if not source and not own:
-    return Box(name, ("the table of the input", times), 0)
-  table = f"table [{model.vocab_sizes[0 if source else -1]}, {model.d_model}]"
-  return Box(name, (table, times), sizes.count("own_source_embedding" if source and own else "embedding"))
+  read = embedding(model, sizes, axis, "embedding", shared=len(model.vocab_sizes) == 1)
+  one_each = tuple((box,) for box in layers)
+  return Stack(name, tokens, (read, *extra), 1, one_each, outputs, residual=False, heading=heading)
 
 
 def _layers(model: SequenceToSequenceConfig | LuongConfig, sizes: Sizes, stack: str, *about: str) -> list[Box]:

@@ -56,12 +56,7 @@ def draw(widths: Sequence[int], queries: int = 1000, seed: int = 0) -> Figure:
   """
   every = [weights(d_k, queries, seed) for d_k in widths]
   figure, axes = charts.chart(3.0 + 1.15 * len(widths), len(widths) + 1, 2, height_ratios=[2.4, *[1] * len(widths)])
-  grid = axes[0, 0].get_gridspec()
-  for axis in axes[0]:
-    axis.remove()
-  with charts.look():
-    above = figure.add_subplot(grid[0, :])
-  _distributions(above, every)
+  _distributions(charts.merged(axes, np.s_[0, :]), every)
   for row, each in zip(axes[1:], every, strict=True):
     _example(row, each, first=each is every[0], last=each is every[-1])
   return figure

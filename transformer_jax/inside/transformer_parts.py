@@ -1,7 +1,7 @@
 """The Transformer of Figure 1 as boxes: the shapes of their arrays and their parameters, for a config."""
 
 from transformer_jax.inside.layer_parts import Layers, notes
-from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack
+from transformer_jax.inside.parts import Box, ModelParts, Sizes, Stack, embedding
 from transformer_jax.model.config import ModelConfig
 
 # By whether the embeddings are shared, and the output layer.
@@ -14,66 +14,44 @@ _TABLES = {
 
 def transformer(model: ModelConfig) -> ModelParts:
   """The encoder and the decoder of a Transformer that translates."""
-  parts = _Parts(model)
-  stacks = parts.encoder(), parts.decoder()
-  return ModelParts(stacks, Sizes(model).count(), _notes(model))
-
-
-class _Parts:
-  """Makes the boxes of a config."""
-
-  def __init__(self, model: ModelConfig):
-    self._model, self._sizes = model, Sizes(model)
-
-  def encoder(self) -> Stack:
-    shared = self._model.share_embeddings
-    layers = Layers(self._model, self._sizes, ("encoder",), "source")
-    return Stack(
+  sizes = Sizes(model)
+  encoder, decoder = Layers(model, sizes, ("encoder",), "source"), Layers(model, sizes, ("decoder",), "target")
+  stacks = (
+    Stack(
       "encoder",
       "source tokens [source]",
-      (
-        self._embedding("Input Embedding", "target_embedding" if shared else "own_source_embedding", "source"),
-        self._positions("source"),
-      ),
-      self._model.encoder_depth,
-      layers.of_layer("attention"),
-      layers.final_norm(),
-    )
-
-  def decoder(self) -> Stack:
-    model = self._model
-    layers = Layers(model, self._sizes, ("decoder",), "target")
-    embedding = self._embedding("Output Embedding", "target_embedding", "target")
-    if model.share_embeddings:
-      embedding = embedding._replace(lines=("the table of the input", embedding.lines[1]), parameters=0)
-    return Stack(
+      _inputs(model, sizes, "source"),
+      model.encoder_depth,
+      encoder.of_layer("attention"),
+      encoder.final_norm(),
+    ),
+    Stack(
       "decoder",
       "target tokens, shifted right [target]",
-      (embedding, self._positions("target")),
+      _inputs(model, sizes, "target"),
       model.decoder_depth,
-      layers.of_layer("self_attention", "cross_attention"),
-      (*layers.final_norm(), *self._probabilities()),
-    )
+      decoder.of_layer("self_attention", "cross_attention"),
+      (*decoder.final_norm(), *_probabilities(model, sizes)),
+    ),
+  )
+  return ModelParts(stacks, sizes.count(), _notes(model))
 
-  def _embedding(self, name: str, module: str, axis: str) -> Box:
-    model = self._model
-    vocab = model.vocab_sizes[0 if axis == "source" else -1]
-    table = f"table [{vocab}, {model.d_model}]"
-    return Box(name, (table, f"times √{model.d_model}: [{axis}, {model.d_model}]"), self._sizes.count(module))
 
-  def _positions(self, axis: str) -> Box:
-    model = self._model
-    kind = f"learned table [{model.max_positions}, {model.d_model}]" if model.learned_positions else "sinusoids"
-    return Box(
-      "Add Positional Encoding", (f"{kind}: [{axis}, {model.d_model}]",), self._sizes.count(f"{axis}_positions")
-    )
+def _inputs(model: ModelConfig, sizes: Sizes, axis: str) -> tuple[Box, Box]:
+  """The embedding of the tokens, and the positions that are added."""
+  kind = f"learned table [{model.max_positions}, {model.d_model}]" if model.learned_positions else "sinusoids"
+  positions = f"{kind}: [{axis}, {model.d_model}]"
+  return (
+    embedding(model, sizes, axis, "target_embedding", shared=model.share_embeddings),
+    Box("Add Positional Encoding", (positions,), sizes.count(f"{axis}_positions")),
+  )
 
-  def _probabilities(self) -> tuple[Box, Box]:
-    model = self._model
-    table = "the table of the target" if model.share_logits else f"table [{model.vocab_size}, {model.d_model}]"
-    shape = f"[target, {model.vocab_size}]"
-    parameters = self._sizes.count("own_output") + self._sizes.count("logits_bias")
-    return Box("Linear", (table, f"logits {shape}"), parameters), Box("Softmax", (shape,))
+
+def _probabilities(model: ModelConfig, sizes: Sizes) -> tuple[Box, Box]:
+  table = "the table of the target" if model.share_logits else f"table [{model.vocab_size}, {model.d_model}]"
+  shape = f"[target, {model.vocab_size}]"
+  parameters = sizes.count("own_output") + sizes.count("logits_bias")
+  return Box("Linear", (table, f"logits {shape}"), parameters), Box("Softmax", (shape,))
 
 
 def _notes(model: ModelConfig) -> tuple[str, ...]:

@@ -100,8 +100,7 @@ def _tokens(nodes: dict[str, Node], places: list[float], y: float, output: float
 
 
 def _stacks(model: SequenceToSequenceConfig | LuongConfig) -> Unrolled:
-  attends = isinstance(model, LuongConfig)
-  layers, context = model.num_layers, isinstance(model, SequenceToSequenceConfig) and model.feed_context
+  attends, layers = isinstance(model, LuongConfig), model.num_layers
   nodes: dict[str, Node] = {}
   edges: list[Edge] = []
   order = range(STEPS, 0, -1) if model.reverse_source else range(1, STEPS + 1)
@@ -122,50 +121,44 @@ def _stacks(model: SequenceToSequenceConfig | LuongConfig) -> Unrolled:
         elif side == "dec":
           edges.append(Edge(f"enc{layer}.{STEPS}", name))
   for j in range(1, STEPS + 1):
-    _add_output(model, nodes, edges, j, attends=attends, context=context)
+    _add_output(model, nodes, edges, j)
   direction = "right to left" if model.reverse_source else "left to right"
   about = f"{counted(layers, 'layers')} of {model.hidden_size}, which read the source from {direction}"
   rows = {float(layer): f"layer {layer}" for layer in range(1, layers + 1)} | (
     {layers + 1.0: "attention"} if attends else {}
   )
-  return Unrolled(nodes, edges, rows, about, [*_EQUATIONS[model.cell], *_notes(model, context)])
+  return Unrolled(nodes, edges, rows, about, [*_EQUATIONS[model.cell], *_notes(model)])
 
 
 def _add_output(
-  model: SequenceToSequenceConfig | LuongConfig,
-  nodes: dict[str, Node],
-  edges: list[Edge],
-  j: int,
-  *,
-  attends: bool,
-  context: bool,
+  model: SequenceToSequenceConfig | LuongConfig, nodes: dict[str, Node], edges: list[Edge], j: int
 ) -> None:
   """Adds what leads from the decoder's top state to the j-th output."""
   layers, state = model.num_layers, f"dec{model.num_layers}.{j}"
   x = nodes[state].x
-  if attends:
+  if isinstance(model, LuongConfig):
     nodes[f"h~{j}"] = Node(_numbered("h~", j), x, layers + 1)
     edges += [Edge(state, f"h~{j}"), Edge(f"h~{j}", f"out{j}")]
     edges += [Edge(f"enc{layers}.{place}", f"h~{j}", ATTENTION) for place in range(1, STEPS + 1)]
-    if isinstance(model, LuongConfig) and model.input_feeding and j > 1:
+    if model.input_feeding and j > 1:
       edges.append(Edge(f"h~{j - 1}", f"dec1.{j}", FEEDING))
     return
   edges.append(Edge(state, f"out{j}"))
-  if context:
+  if model.feed_context:
     nodes[f"c.in{j}"] = Node("c", x + 0.42, 0, boxed=False)
     nodes[f"c.out{j}"] = Node("c", x + 0.42, layers + 0.4, boxed=False)
     edges += [Edge(f"c.in{j}", f"dec1.{j}"), Edge(f"c.out{j}", f"out{j}")]
     edges += [Edge(f"enc{layers}.{STEPS}", f"c.{place}{j}", NAMED) for place in ("in", "out")]
 
 
-def _notes(model: SequenceToSequenceConfig | LuongConfig, context: bool) -> list[str]:
+def _notes(model: SequenceToSequenceConfig | LuongConfig) -> list[str]:
   if isinstance(model, LuongConfig):
     feeding = ["Dotted: h~ is an input of the next step (input feeding)."] if model.input_feeding else []
     return [
       f"Dashed: attention. h~ = tanh(W [c; h]); c = the mean of the states s, weights softmax({_SCORES[model.score]}).",
       *feeding,
     ]
-  if context:
+  if model.feed_context:
     return ["c: the encoder's last output, which each step of the decoder and each output reads."]
   return ["The decoder knows the source by the encoder's last state alone."]
 

@@ -1,9 +1,8 @@
 """The export of a run's model into another format."""
 
 import os
-from importlib import import_module
 
-from transformer_jax.interchange import new_folder
+from transformer_jax.interchange import formats, new_folder
 from transformer_jax.interchange.formats import FORMATS
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
@@ -34,7 +33,7 @@ def export(
   require_option("to", to, to in FORMATS, f"one of {', '.join(FORMATS)}")
   values = _options(to, options)
   run, target = open_run(workdir), new_folder.new(output, "--output")
-  module = import_module(FORMATS[to].module)
+  module = formats.module(to)
   module.require(run.config)
   model = run.model(step=step)
   with new_folder.complete(target, "--output") as folder:
@@ -44,7 +43,7 @@ def export(
 
 def _options(to: str, given: dict[str, str | None]) -> dict[str, str]:
   """The values of the format's own option; the default where it was not given."""
-  own = FORMATS[to].option
+  own = FORMATS[to]
   for name, value in given.items():
     if value is not None and (own is None or name != own.name):
       raise InputError(f"--{name} is not an option of the format {to}: leave it out")

@@ -15,12 +15,7 @@ TAKES_ALL = "choose --to safetensors, which takes every model"
 
 
 def transformer(config: Config, to: str, only: Mapping[str, object]) -> ModelConfig:
-  """The Transformer's config, if a format can express it.
-
-  Args:
-    config: the run's.
-    to: the format.
-    only: the options of the model of which the format has one value, and that value.
+  """The Transformer's config, if a format can express it; the arguments are those of `of_kind`.
 
   Raises:
     InputError: the model is of another family, or has another value, or heads that do not fill the model's width.

@@ -1,6 +1,7 @@
 """The formats by name, for the command line, which imports no module of a format before it is asked for."""
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 
 class Option(NamedTuple):
@@ -17,36 +18,23 @@ class Option(NamedTuple):
   what: str = "of the numbers"
 
 
-class Format(NamedTuple):
-  """A format.
-
-  Attributes:
-    module: its module, with `require(config)`, which raises InputError if the format cannot express the model, and
-      `write(folder, run, model)`, which fills an empty folder and also takes the value of the option.
-    option: its option, or None.
-  """
-
-  module: str
-  option: Option | None = None
-
-
+# The formats that `export` writes, each with its option. The module of a format has `require(config)`, which raises
+# InputError if the format cannot express the model, and `write(folder, run, model)`, which fills an empty folder and
+# also takes the value of the option.
 FORMATS = {
-  "safetensors": Format("transformer_jax.interchange.safetensors", Option("dtype", ("float32", "bfloat16"))),
-  "ctranslate2": Format(
-    "transformer_jax.interchange.ctranslate2",
-    Option("quantization", ("float32", "int8", "int8_float32", "float16", "bfloat16")),
-  ),
-  "marian-hf": Format("transformer_jax.interchange.marian_hf"),
-  "stablehlo": Format(
-    "transformer_jax.interchange.stablehlo", Option("parameters", ("inside", "beside"), "where the parameters are")
-  ),
-  "bert": Format("transformer_jax.interchange.bert"),
-  "gpt2": Format("transformer_jax.interchange.gpt2"),
+  "safetensors": Option("dtype", ("float32", "bfloat16")),
+  "ctranslate2": Option("quantization", ("float32", "int8", "int8_float32", "float16", "bfloat16")),
+  "marian-hf": None,
+  "stablehlo": Option("parameters", ("inside", "beside"), "where the parameters are"),
+  "bert": None,
+  "gpt2": None,
 }
 
-# The module of each format that `import` reads, with `read(folder)`, which gives an `imported.Imported`.
-IMPORTS = {
-  "marian-hf": "transformer_jax.interchange.marian_hf_import",
-  "bert": "transformer_jax.interchange.bert",
-  "gpt2": "transformer_jax.interchange.gpt2",
-}
+# The formats that `import` reads, each with its module, which has `read(folder)`, a function that gives an
+# `imported.Imported`.
+IMPORTS = {"marian-hf": "marian_hf_import", "bert": "bert", "gpt2": "gpt2"}
+
+
+def module(name: str) -> Any:
+  """The module of a format that is written, or one of those that `IMPORTS` names."""
+  return import_module(f"transformer_jax.interchange.{name.replace('-', '_')}")

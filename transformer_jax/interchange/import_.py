@@ -1,12 +1,11 @@
 """The import of a model of another library, into a run folder like those that `export --to safetensors` writes."""
 
 import os
-from importlib import import_module
 
 import jax
 from etils import epath
 
-from transformer_jax.interchange import new_folder
+from transformer_jax.interchange import formats, new_folder
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.formats import IMPORTS
 from transformer_jax.interchange.imported import Imported
@@ -36,7 +35,7 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
   target = new_folder.new(workdir, "--workdir")
   run_folder.folder_of(target)
   folder = ForeignFolder(path)
-  found: Imported = import_module(IMPORTS[format_]).read(folder)
+  found: Imported = formats.module(IMPORTS[format_]).read(folder)
   for note in found.notes:
     say(note)
   with new_folder.complete(target, "--workdir") as made:

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 
 from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.dropout import Dropout
-from transformer_jax.model.rematerialisation import rematerialise
 from transformer_jax.ops import shared_matmul
 
 WEIGHTS = "attention_weights"  # the name of the weights in the collection "intermediates", for every model
@@ -141,7 +140,7 @@ class MultiHeadAttention(nn.Module):
         return fused_attention(query, keys, values, mask)
       return scaled_dot_product_attention(query, keys, values, mask, dropout)
 
-    heads = rematerialise(attend, self.config.remat is Remat.ATTENTION)
+    heads = nn.remat(attend) if self.config.remat is Remat.ATTENTION else attend
     return self.output(heads(self, self.query(x), keys, values))  # [query, heads, d_v] -> [query, model]
 
   def __call__(self, x: jax.Array, source: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:

@@ -34,7 +34,10 @@ class Remat(enum.Enum):
   """The part of the forward pass that the backward pass computes a second time, to keep less in memory meanwhile.
 
   `layer` keeps only the input of each layer and the output of the encoder. `attention` keeps the queries, keys and
-  values of each attention, but not its weights.
+  values of each attention, but not its weights. Dropout draws the same bits both times.
+
+  References:
+    Chen et al. 2016, Training Deep Nets with Sublinear Memory Cost.
   """
 
   NONE = "none"

@@ -8,7 +8,6 @@ from transformer_jax.model.attention import MultiHeadAttention
 from transformer_jax.model.cache import KeysValues, Stored
 from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.feed_forward import FeedForward
-from transformer_jax.model.rematerialisation import rematerialise
 from transformer_jax.model.sublayer import Sublayer, layer_norm
 
 
@@ -106,7 +105,7 @@ class Decoder(nn.Module):
       keys_values = None if memory is None else layer.cross_attention.keys_values(memory)
       return layer(x, keys_values, self_mask, cross_mask, deterministic=deterministic)
 
-    apply_layer = rematerialise(apply, self.config.remat is Remat.LAYER)
+    apply_layer = nn.remat(apply) if self.config.remat is Remat.LAYER else apply
     for layer in self.layers:
       x = apply_layer(layer, x, memory)
     return self.norm(x) if self.config.pre_norm else x

@@ -6,7 +6,6 @@ import jax
 from transformer_jax.model.attention import MultiHeadAttention
 from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.feed_forward import FeedForward
-from transformer_jax.model.rematerialisation import rematerialise
 from transformer_jax.model.sublayer import Sublayer, layer_norm
 
 
@@ -43,7 +42,7 @@ class Encoder(nn.Module):
     def apply(layer: EncoderLayer, x: jax.Array) -> jax.Array:
       return layer(x, mask, deterministic=deterministic)
 
-    apply_layer = rematerialise(apply, self.config.remat is Remat.LAYER)
+    apply_layer = nn.remat(apply) if self.config.remat is Remat.LAYER else apply
     for layer in self.layers:
       x = apply_layer(layer, x)
     return self.norm(x) if self.config.pre_norm else x

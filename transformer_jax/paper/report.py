@@ -1,5 +1,6 @@
 """The statements as text, JSON values and Markdown."""
 
+import dataclasses
 from collections.abc import Sequence
 
 from transformer_jax.paper.markdown import table
@@ -31,16 +32,9 @@ def text(statement: Statement, reason: str | None) -> str:
 
 def to_dict(statement: Statement, reason: str | None) -> JsonObject:
   """A statement as JSON values; `reason` tells why it does not hold, or is None."""
-  deviation = statement.deviation
-  return {
-    "section": statement.section,
-    "says": statement.says,
-    "code": statement.code,
-    "test": statement.test,
-    "deviation": deviation and {"here": deviation.here, "why": deviation.why},
-    "passes": reason is None,
-    "reason": reason,
-  }
+  values = dataclasses.asdict(statement)
+  del values["check"]
+  return values | {"passes": reason is None, "reason": reason}
 
 
 def markdown(statements: Sequence[Statement]) -> str:

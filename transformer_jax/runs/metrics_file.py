@@ -8,6 +8,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject
 
 FILE = "metrics.jsonl"
+_LAST_STEP = 1 << 53
 
 
 def read_lines(path: epath.Path) -> list[tuple[bytes, JsonObject]]:
@@ -17,14 +18,23 @@ def read_lines(path: epath.Path) -> list[tuple[bytes, JsonObject]]:
     InputError: a line is malformed.
   """
   lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-  return [(line, _parsed(line, f"{path}, line {number}")) for number, line in enumerate(lines, 1)]
+  found = []
+  for number, line in enumerate(lines, 1):
+    if (entry := parsed(line)) is None:
+      raise InputError(
+        f"{path}, line {number} is no line of the log: delete it, or move the file away, and start again"
+      )
+    found.append((line, entry))
+  return found
 
 
-def _parsed(line: bytes, where: str) -> JsonObject:
+def parsed(line: bytes) -> JsonObject | None:
+  """The values of a line; None if it is no object with a step and the name of a split."""
   try:
     entry = json.loads(line)
   except (ValueError, RecursionError):
-    entry = None
-  if not (isinstance(entry, dict) and isinstance(entry.get("step"), int) and isinstance(entry.get("split"), str)):
-    raise InputError(f"{where} is no line of the log: delete it, or move the file away, and start again")
-  return entry
+    return None
+  if not isinstance(entry, dict) or not isinstance(entry.get("split"), str):
+    return None
+  step = entry.get("step")
+  return entry if isinstance(step, int) and not isinstance(step, bool) and 0 <= step < _LAST_STEP else None
