@@ -164,8 +164,8 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
 def update_on_devices(config: Config, task: Task) -> Callable[[TrainState, Batch], tuple[TrainState, Metrics]]:
   """`train_step` on all devices: (state, batch split by `devices.shard`) -> (state, metrics).
 
-  The result reuses the state's memory. Tracing takes seconds. So on one CPU the trace is kept for the next start, unless
-  code from outside the package is in it.
+  The result reuses the state's memory. Tracing takes seconds. So on one CPU the trace is kept for the next start,
+  unless code from outside the package is in it.
   """
   function = functools.partial(train_step, config, task)
   if config.debug:  # JAX checks the results of compiled functions for NaN, but could not name the operation of one
