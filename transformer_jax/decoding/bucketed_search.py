@@ -152,7 +152,7 @@ class BucketedSearch:
       function = devices.over_devices(search, out_axes=0, alone=True)
       if trace_cache.is_own(*getattr(self._model, "models", [self._model])):
         function = trace_cache.kept(
-          function, f"{self._model} {key} {self._extra}", Hypotheses._make(Hypotheses._fields)
+          function, f"{self._model} {key} {self._extra}", lambda *_: Hypotheses._make(Hypotheses._fields)
         )
       self._functions[key] = function
     return self._functions[key]

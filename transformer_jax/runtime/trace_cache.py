@@ -16,16 +16,19 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.runtime.files import write_atomically
+
+if TYPE_CHECKING:
+  from jax import export
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy")
@@ -42,32 +45,61 @@ def use(folder: Path | None) -> None:
   _folder = folder
 
 
-def kept(function: Callable, key: str, result: Any) -> Callable:
+def kept(function: Callable, key: str, result: Callable[..., Any], *, donate_state: bool = False) -> Callable:
   """`function`, whose traced form is read from the disk if an earlier process has left it there.
 
   Without a folder or with several devices this is `function` itself.
 
   Args:
-    function: of arrays, compiled or not.
+    function: of trees of arrays, compiled or not.
     key: tells all that tracing reads besides what this file knows.
-    result: a tree with the structure of the result.
+    result: (arguments) -> a tree with the structure of the result.
+    donate_state: whether the result may reuse the memory of the first argument.
   """
-  if _folder is None or devices.device_count() > 1:
-    return function
-  programs: dict[str, Callable] = {}
+  return function if _folder is None or devices.device_count() > 1 else _Kept(function, key, result, donate_state)
 
-  def call(*arguments: Any) -> Any:
-    leaves, structure = jax.tree.flatten(arguments)
-    shapes = f"{structure} {[(x.shape, x.dtype) for x in leaves]}"
-    if shapes not in programs:
 
-      def of_leaves(leaves: list[Any]) -> list[Any]:
-        return jax.tree.leaves(function(*jax.tree.unflatten(structure, leaves)))
+class _Kept:
+  """The function that `kept` returns; it can be called and lowered like a compiled function."""
 
-      programs[shapes] = _program(of_leaves, f"{key} {shapes}", leaves)
-    return jax.tree.unflatten(jax.tree.structure(result), programs[shapes](leaves))
+  def __init__(self, function: Callable, key: str, result: Callable[..., Any], donate_state: bool):
+    self._function, self._key, self._result, self._donate_state = function, key, result, donate_state
+    self._programs: dict[str, tuple[Any, jax.tree_util.PyTreeDef]] = {}
 
-  return call
+  def __call__(self, *arguments: Any) -> Any:
+    program, structure = self._program(arguments)
+    return jax.tree.unflatten(structure, program(*_leaves(arguments)))
+
+  def lower(self, *arguments: Any) -> Any:
+    """The lowered program of arguments with these shapes, which a call then uses."""
+    return self._program(arguments)[0].lower(*_leaves(arguments))
+
+  def _program(self, arguments: Sequence[Any]) -> tuple[Any, jax.tree_util.PyTreeDef]:
+    """The compiled function and its result's structure.
+
+    The function takes the leaves of the first argument and those of the others, and returns the leaves of the result.
+    """
+    structure = jax.tree.structure(arguments)
+    shapes = f"{structure} {[(x.shape, x.dtype) for x in jax.tree.leaves(arguments)]}"
+    if shapes not in self._programs:
+      of_result = jax.tree.structure(self._result(*arguments))
+
+      def of_leaves(first: list[Any], others: list[Any]) -> list[Any]:
+        result = self._function(*jax.tree.unflatten(structure, first + others))
+        assert jax.tree.structure(result) == of_result
+        return jax.tree.leaves(result)
+
+      exported = _exported(of_leaves, f"{self._key} {shapes}", _leaves(arguments))
+      # With another placement, a state that is an argument of the next call would have the program compiled twice.
+      placement = devices.on_all_devices()
+      donated = (0,) if self._donate_state else ()
+      self._programs[shapes] = jax.jit(exported.call, out_shardings=placement, donate_argnums=donated), of_result
+    return self._programs[shapes]
+
+
+def _leaves(arguments: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+  """The leaves of the first argument, and those of the others."""
+  return jax.tree.leaves(arguments[0]), jax.tree.leaves(arguments[1:])
 
 
 def kept_shapes(function: Callable, key: str) -> Any:
@@ -85,15 +117,16 @@ def is_own(*objects: Any) -> bool:
   return all(getattr(each, "__module__", "").split(".")[0] == __name__.split(".")[0] for each in objects)
 
 
-def _program(function: Callable, key: str, leaves: list[Any]) -> Callable:
-  """The compiled function of a list of arrays, which returns a list."""
+def _exported(function: Callable, key: str, arguments: Sequence[Any]) -> "export.Exported":
+  """The traced function, read from the disk or traced and left there."""
   from jax import export
 
   if (found := _read(key)) is not None:
-    return jax.jit(export.deserialize(bytearray(found)).call)
-  exported = export.export(jax.jit(function))(leaves)
+    return export.deserialize(bytearray(found))
+  shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), arguments)
+  exported = export.export(jax.jit(function))(*shapes)
   _write(key, bytes(exported.serialize()))
-  return jax.jit(exported.call)
+  return exported
 
 
 def _read(key: str) -> bytes | None:

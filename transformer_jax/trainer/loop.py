@@ -14,9 +14,8 @@ import jax
 from etils import epath
 
 from transformer_jax.config import BestBy, Config
-from transformer_jax.data import tokenizers
+from transformer_jax.data import pipeline, tokenizers
 from transformer_jax.data.epochs import EpochBatches
-from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
@@ -33,7 +32,7 @@ from transformer_jax.trainer.early_stopping import EarlyStopping
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
 from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
 from transformer_jax.training.embeddings import with_vectors
-from transformer_jax.training.step import TrainState, begin_with, init_state, train_step
+from transformer_jax.training.step import TrainState, abstract_state, begin_with, init_state, update_on_devices
 from transformer_jax.training.task import Task, task_of
 
 
@@ -127,20 +126,18 @@ class Trainer:
   ):
     self._config, self._task, self._accept_edits = config, task, accept_edits
     self._stopping = EarlyStopping(config.train.patience)
-    with hosts.collective_errors():
-      self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
-      with doing("packing the validation and test text"):
-        self._validation = task.validation(config, task, tokenizer)
-      self._batches = _batches(config, task, tokenizer, packed)
-    function = functools.partial(train_step, config, task)
-    over_devices = functools.partial(devices.over_devices, out_axes=(None, None), donate_state=True)
-    # JAX checks the results of compiled functions for NaN; for a compiled step it could not name the operation.
-    self._step = devices.op_by_op(function) if config.debug else over_devices(function)
+    self._step = update_on_devices(config, task)
+    abstract = abstract_state(config, task)
     # The state is placed when it is made: if it moved later, the step would be compiled twice.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
-    abstract = init.eval_shape()  # `init()` reuses this trace
-    first = devices.shard(self._batches.empty())
-    with doing("compiling the update"), devices.compile_async(self._step, abstract, first):
+    share = pipeline.Share(**_size(config), shape=packed.rows.shape[1:], dtype=packed.rows.dtype)
+    batch = devices.shard(share.empty())
+    with doing("compiling the update"), devices.compile_async(self._step, abstract, batch):
+      with hosts.collective_errors():
+        self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
+        with doing("packing the validation and test text"):
+          self._validation = task.validation(config, task, tokenizer)
+        self._batches = _batches(config, task, tokenizer, packed)
       with doing("restoring the last checkpoint"):
         restored = self._checkpoints.restore(abstract)
       self._state, interval = (
@@ -315,17 +312,21 @@ class Trainer:
     hosts.wait()  # the main host may still write
 
 
-def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> Batches | EpochBatches:
+def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> pipeline.Batches | EpochBatches:
   """The batches of the training text, for this host."""
-  size, seed = config.train.batch_tokens // config.data.row_length, config.train.seed
-  multiple = devices.device_count() * config.train.accumulation
-  place = {"multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}
   if not config.data.samples_pieces:
-    return Batches(packed, size, seed, **place)
+    return pipeline.Batches(packed, seed=config.train.seed, **_size(config))
   if task.packing_of_epochs is None:
     raise InputError("this model's task has no random pieces: leave out config.data.bpe_dropout and unigram_alpha")
   pack = task.packing_of_epochs(config, config.data.train, tokenizer)
-  return EpochBatches(pack, packed, cache_of(config.data), size, seed, **place)
+  return EpochBatches(pack, packed, cache_of(config.data), seed=config.train.seed, **_size(config))
+
+
+def _size(config: Config) -> dict[str, int]:
+  """The size of a batch, and this host's share."""
+  multiple = devices.device_count() * config.train.accumulation
+  rows = config.train.batch_tokens // config.data.row_length
+  return {"size": rows, "multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}
 
 
 def _due(step: int, every: int) -> bool:

@@ -1,6 +1,8 @@
 """One training or validation step: pure functions of the state and a batch."""
 
+import dataclasses
 import functools
+import sys
 from collections.abc import Callable
 from typing import TypedDict, TypeVar
 
@@ -157,6 +159,33 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
   updated = TrainState(step, params, optimizer_state, average)
   unchanged = TrainState(step, state.params, state.optimizer, state.average)
   return jax.tree.map(functools.partial(jnp.where, finite), updated, unchanged), metrics
+
+
+def update_on_devices(config: Config, task: Task) -> Callable[[TrainState, Batch], tuple[TrainState, Metrics]]:
+  """`train_step` on all devices: (state, batch split by `devices.shard`) -> (state, metrics).
+
+  The result reuses the state's memory. Tracing takes seconds. So on one CPU the trace is kept for the next start,
+  unless code from outside the package is in it.
+  """
+  function = functools.partial(train_step, config, task)
+  if config.debug:  # JAX checks the results of compiled functions for NaN, but could not name the operation of one
+    return devices.op_by_op(function)
+  function = devices.over_devices(function, out_axes=(None, None), donate_state=True)
+  own = trace_cache.is_own(config.model, *(part for part in vars(task).values() if callable(part)))
+  if not (own and devices.on_cpu()):  # the attention of cuDNN cannot be exported
+    return function
+  train = config.train if config.train.ends_at_last_step else dataclasses.replace(config.train, steps=sys.maxsize)
+  key = f"{task.batch_sums.__module__} {serialization.to_json(dataclasses.replace(config, train=train))}"
+  return trace_cache.kept(function, key, functools.partial(_structure, config, task), donate_state=True)
+
+
+def _structure(config: Config, task: Task, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+  """A tree with the structure of `train_step`'s result, whose leaves mean nothing."""
+  names = jax.eval_shape(lambda rows: task.counts(config, rows[0]), batch.rows)
+  zero = jnp.zeros(())
+  others = {name: Sums(zero, zero, zero, zero) for name in names if name != "tokens"}
+  sums = Sums(zero, zero, zero, zero, others)
+  return state, {"sums": sums, "skipped": zero, "gradient_norm": zero, "learning_rate": zero}
 
 
 def eval_step(config: Config, task: Task, params: Params, batch: Batch[jax.Array]) -> Sums:

@@ -1,0 +1,80 @@
+"""An update that an earlier process has traced, against one that is traced."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from transformer_jax.config import Config
+from transformer_jax.runtime import devices, trace_cache
+from transformer_jax.tasks.translation import TASK
+from transformer_jax.training import step
+
+UPDATES = """
+import hashlib, json, sys
+import jax, numpy as np
+from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.data.pipeline import Batch
+from transformer_jax.language.config import BERTConfig
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.runtime import devices, trace_cache
+from transformer_jax.runtime.compilation_cache import use_compilation_cache
+from transformer_jax.training import step
+from transformer_jax.training.task import task_of
+
+trace_cache._UNCHANGED_SINCE = float("inf")
+use_compilation_cache()
+family, steps, traces = sys.argv[1:]
+sizes = {"vocab_size": 31, "num_layers": 1, "d_model": 4, "d_ff": 6, "num_heads": 2}
+model = ModelConfig(**sizes) if family == "transformer" else BERTConfig(**sizes)
+config = Config(model=model, data=DataConfig(row_length=7), train=TrainConfig(steps=int(steps), batch_tokens=21))
+task = task_of(model)
+generator = np.random.default_rng(0)
+rows = generator.integers(1, 3, (3, task.parts, 7)).astype(np.uint16)
+rows[:, 0] = generator.integers(5, 31, (3, 7))
+state = devices.replicate(step.init_state(config, task))
+if traces == "never":
+  step.train_step = lambda *_: sys.exit("traced")
+update = step.update_on_devices(config, task)
+for _ in range(3):
+  state, metrics = update(state, devices.shard(Batch(rows, np.arange(3, dtype=np.int32))))
+digest = hashlib.sha256()
+for leaf in jax.tree.leaves((state, metrics)):
+  digest.update(np.asarray(leaf).tobytes())
+print(json.dumps([digest.hexdigest(), float(metrics["sums"].loss), sorted(metrics["sums"].others)]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", ["transformer", "bert"])
+def test_a_cached_update_gives_the_bits_of_a_traced_one(tmp_path, family):
+  def start(cache, steps, traces):
+    own = {
+      "TRANSFORMER_JAX_CACHE": str(cache),
+      "JAX_PLATFORMS": "cpu",
+      "XLA_FLAGS": "",
+      "JAX_COMPILATION_CACHE_DIR": "",
+    }
+    environment = {key: value for key, value in {**os.environ, **own}.items() if value}
+    command = [sys.executable, "-c", UPDATES, family, str(steps), traces]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+  (tmp_path / "a file").write_text("")
+  without = start(tmp_path / "a file", 3, "once")
+  assert without[1] > 0
+  assert start(tmp_path / "cache", 3, "once") == without
+  assert start(tmp_path / "cache", 5, "never") == without  # a run that goes on for longer
+
+
+def test_a_loss_from_elsewhere_is_not_kept(monkeypatch):
+  monkeypatch.setattr(trace_cache, "kept", lambda *_, **__: "kept")
+  assert step.update_on_devices(Config(), TASK) == "kept"
+  foreign = dataclasses.replace(TASK, batch_sums=lambda *_: None)
+  assert step.update_on_devices(Config(), foreign) != "kept"
+  monkeypatch.setattr(devices, "on_cpu", lambda: False)
+  assert step.update_on_devices(Config(), TASK) != "kept"
