@@ -37,7 +37,7 @@ LOSS, SCORE = "validation_loss", "score"
 
 
 def rank(metrics: Mapping[str, float]) -> float:
-  """The number that is lowest for the best checkpoint: minus its score if it has one, else its validation loss."""
+  """The number that is lowest for the best checkpoint: minus its `SCORE` if it has one, else its `LOSS`."""
   return -metrics[SCORE] if SCORE in metrics else metrics[LOSS]
 
 
@@ -155,13 +155,11 @@ class Writer:
     step: int,
     arrays: Mapping[str, PyTree],
     log: Mapping[str, Json] | None,
-    validation_loss: float | None,
-    score: float | None = None,
+    metrics: Mapping[str, float] | None,
   ) -> None:
     """Writes a checkpoint in the background; it counts only when it is whole."""
     previous = ocp.args.JsonSave({"step": max(self.steps(), default=None)})
     others = {PREVIOUS: previous} | ({} if log is None else {LOG: ocp.args.StandardSave(log)})
-    metrics = None if validation_loss is None else {LOSS: validation_loss} | ({} if score is None else {SCORE: score})
     with _saving(self._workdir):
       saved = self._manager.save(step, args=_with_sums(arrays, **others), metrics=metrics)
     if not saved:

@@ -5,10 +5,9 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from types import FrameType
-from typing import NamedTuple
 
 import jax
 from etils import epath
@@ -22,6 +21,7 @@ from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import WordVectors, read_vectors
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
+from transformer_jax.runs.checkpoint_files import LOSS, SCORE, rank
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError, writing
 from transformer_jax.runtime.process import cores
@@ -98,18 +98,6 @@ def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, Word
     found = read_vectors(file, tokenizer, config.model.d_model)
   say(f"{len(found.pieces):,} of {tokenizer.vocab_size:,} pieces have a vector in {file}")
   return tokenizer, found
-
-
-class Validated(NamedTuple):
-  """The numbers of a validation that tell the best checkpoint.
-
-  Attributes:
-    loss: the validation loss.
-    score: the score that tells the best one in place of the loss; the highest is the best.
-  """
-
-  loss: float
-  score: float | None
 
 
 class Trainer:
@@ -241,11 +229,10 @@ class Trainer:
     self._metrics.add(metrics)
     self._metrics.wait(devices.steps_in_flight())
 
-  def _is_best(self, step: int, validated: Validated) -> bool:
+  def _is_best(self, step: int, validated: Mapping[str, float]) -> bool:
     """Whether early stopping counts this validation and it is the best so far."""
     counts = self._stopping.patience and _due(step, self._config.evaluate.every)
-    rank = validated.loss if validated.score is None else -validated.score
-    return bool(counts) and self._stopping.add(step, rank)
+    return bool(counts) and self._stopping.add(step, rank(validated))
 
   def _say_over(self, first: int) -> None:
     """Reports that early stopping has ended the run, now or before it was started at step `first`."""
@@ -260,14 +247,13 @@ class Trainer:
     if step != first:
       self._write_log(text)
 
-  def _save(self, step: int, validated: Validated | None) -> None:
+  def _save(self, step: int, validated: Mapping[str, float] | None) -> None:
     numbers: JsonObject = self._metrics.interval().to_dict()
     if self._stopping.patience:
       numbers["stopping"] = self._stopping.numbers()
     if isinstance(self._batches, EpochBatches):
       numbers["place"] = self._batches.place(step)
-    loss, score = validated or (None, None)
-    self._checkpoints.save(self._state, loss, numbers, score)
+    self._checkpoints.save(self._state, validated, numbers)
 
   def _log(self, step: int) -> str:
     line = self._metrics.flush(step)
@@ -295,7 +281,8 @@ class Trainer:
       "config.train.warmup_steps"
     )
 
-  def _evaluate(self, step: int, progress: Progress) -> Validated | None:
+  def _evaluate(self, step: int, progress: Progress) -> dict[str, float] | None:
+    """Measures on the validation text; returns the numbers that tell the best checkpoint."""
     if not self._config.data.validation:
       return None
     with self._metrics.clock_stopped(), doing(f"step {step}: validating"):
@@ -305,7 +292,8 @@ class Trainer:
     text = f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}{scores}"
     self._validated = text
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
-    return Validated(float(line["loss"]), line["bleu"] if self._config.train.best_by is BestBy.BLEU else None)
+    score = {SCORE: line["bleu"]} if self._config.train.best_by is BestBy.BLEU else {}
+    return {LOSS: float(line["loss"])} | score
 
   def _close(self) -> None:
     with doing("saving the last checkpoint"):
