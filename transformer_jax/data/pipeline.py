@@ -5,14 +5,14 @@ resumed run simply starts at its step, on any number of devices and hosts.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import fingerprint, packing, prepared, tokenizers
-from transformer_jax.data.corpus import SentencePairs, open_corpus
+from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
@@ -41,13 +41,13 @@ class Batch(NamedTuple, Generic[Array]):
   places: Array
 
 
-def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: SentencePairs | None = None) -> Tokenizer:
+def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: Iterable[tuple[str, str]] | None = None) -> Tokenizer:
   """The vocabulary of the training text, or the one that `data.tokenizer` names.
 
   Args:
     data: the config of the data.
     *vocab_sizes: the size of one vocabulary for both sides; or those of the source's and of the target's.
-    corpus: the text to learn from; None is the training text.
+    corpus: the text to learn from, which may be read several times; None is the training text.
 
   Raises:
     InputError: the text or a file cannot be read, or does not give a vocabulary of this size.
@@ -114,7 +114,7 @@ def packing_of_epochs(
     def sample(text: str, pair: int, side: int) -> list[int]:
       return samplers[side].sample(text, epoch, pair, side)
 
-    pairs = packing.sample_pairs(open_corpus(data, which), tokenizer, data.longest, PackingReport(), sample)
+    pairs = packing.sample_pairs(open_corpus(data, which), tokenizer, data.longest, sample)
     return packing.pack(pairs, data.row_length, dtype)
 
   return pack
