@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from transformer_jax.data.epochs import EpochBatches
-from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.pipeline import Share
 from transformer_jax.runtime.errors import InputError
 
 SIZE, SEED = 5, 7
 COUNTS = [11, 3, 17, 2, 2, 13, 11, 7, 5, 19]  # the rows of each epoch; batches of 5 cross up to three of them
-PLAIN = PackedRows(np.zeros((11, 4, 3), np.uint16), PackingReport(), "")
 
 
 def pack(epoch: int):
@@ -27,8 +25,9 @@ def made(tmp_path):
   """Makes batches, and closes them at the end."""
   found = []
 
-  def make(pack=pack, **more) -> EpochBatches:
-    found.append(EpochBatches(pack, PLAIN, tmp_path, SIZE, SEED, **more))
+  def make(pack=pack, multiple=1, host=0, hosts=1) -> EpochBatches:
+    share = Share(SIZE, multiple, host, hosts, (4, 3), np.dtype(np.uint16))
+    found.append(EpochBatches(pack, tmp_path, SEED, share))
     return found[-1]
 
   yield make

@@ -167,19 +167,19 @@ class Share:
 
   def __init__(self, size: int, multiple: int, host: int, hosts: int, shape: tuple[int, ...], dtype: np.dtype):
     padded = -(-size // multiple) * multiple
-    self._size, self._shape, self._dtype = size, shape, dtype
+    self.size, self.shape, self.dtype = size, shape, dtype
     self._places = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
 
   def batch(self, gather: Callable[[np.ndarray], np.ndarray]) -> Batch[np.ndarray]:
     """A batch, filled up with empty rows; `gather` gives the rows at places of the batch over all hosts."""
     batch = self.empty()
-    real = self._places < self._size
+    real = self._places < self.size
     batch.rows[real] = gather(self._places[real])
     return batch
 
   def empty(self) -> Batch[np.ndarray]:
     """A batch of empty rows."""
-    return Batch(np.zeros((len(self._places), *self._shape), self._dtype), self._places.copy())
+    return Batch(np.zeros((len(self._places), *self.shape), self.dtype), self._places.copy())
 
 
 def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:

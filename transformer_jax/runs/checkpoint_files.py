@@ -26,7 +26,7 @@ from orbax.checkpoint.checkpoint_managers import preservation_policy
 from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import locks
 from transformer_jax.runs.checksums import checksums, fit
-from transformer_jax.runs.run_folder import CHECKPOINTS
+from transformer_jax.runs.run_folder import CHECKPOINTS, checkpoint_names
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import RunError, first_line, writing
 from transformer_jax.runtime.values import Json, PyTree
@@ -46,19 +46,13 @@ def folder_of(workdir: epath.Path, step: int) -> epath.Path:
   return workdir / CHECKPOINTS / str(step)
 
 
-def names(workdir: epath.Path) -> set[str]:
-  """The names of the folders that look like finished checkpoints, of which none is opened."""
-  folder = workdir / CHECKPOINTS
-  return {path.name for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
-
-
 def finished(workdir: epath.Path) -> dict[int, datetime]:
   """The steps of a run's finished checkpoints, oldest first, and when each was finished.
 
   Raises:
     RunError: a checkpoint's description says no such thing.
   """
-  before = names(workdir)
+  before = checkpoint_names(workdir)
   if not before:
     return {}
   try:
@@ -66,7 +60,7 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
       found = sorted(ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS), key=lambda each: each.step)
       return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in found}
   except Exception as error:  # as damage makes orbax raise it
-    if names(workdir) != before:  # training deleted one meanwhile
+    if checkpoint_names(workdir) != before:  # training deleted one meanwhile
       return finished(workdir)
     reason = first_line(error)
     raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error

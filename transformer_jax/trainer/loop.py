@@ -15,7 +15,7 @@ from etils import epath
 from transformer_jax.config import BestBy, Config
 from transformer_jax.data import tokenizers
 from transformer_jax.data.epochs import EpochBatches
-from transformer_jax.data.pipeline import Batches
+from transformer_jax.data.pipeline import Batches, Share
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
@@ -306,14 +306,14 @@ class Trainer:
 def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> Batches | EpochBatches:
   """The batches of the training text, for this host."""
   size, seed = config.train.batch_tokens // config.data.row_length, config.train.seed
-  multiple = devices.device_count() * config.train.accumulation
-  place = {"multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}
+  multiple, host = devices.device_count() * config.train.accumulation, hosts.index()
   if not config.data.samples_pieces:
-    return Batches(packed, size, seed, **place)
+    return Batches(packed, size, seed, multiple=multiple, host=host, hosts=hosts.count())
   if task.packing_of_epochs is None:
     raise InputError("this model's task has no random pieces: leave out config.data.bpe_dropout and unigram_alpha")
   pack = task.packing_of_epochs(config, config.data.train, tokenizer)
-  return EpochBatches(pack, packed, cache_of(config.data), size, seed, **place)
+  share = Share(size, multiple, host, hosts.count(), packed.rows.shape[1:], packed.rows.dtype)
+  return EpochBatches(pack, cache_of(config.data), seed, share)
 
 
 def _due(step: int, every: int) -> bool:
