@@ -114,8 +114,10 @@ TASK = Task(
   init_params=init_params,
   batch_sums=batch_sums,
   learn_tokenizer=lambda config: pipeline.learn_tokenizer(config.data, *config.model.vocab_sizes),
-  packed_rows=lambda config, *text: pipeline.packed_rows(config.data, *text),
+  packed_rows=lambda config, which, tokenizer: pipeline.packed_rows(config.data, which, tokenizer),
   validation=TranslationValidation,
   chosen_rows=chosen_rows,
-  packing_of_epochs=lambda config, *text: pipeline.packing_of_epochs(config.data, *text, config.train.seed),
+  packing_of_epochs=lambda config, which, tokenizer: pipeline.packing_of_epochs(
+    config.data, which, tokenizer, config.train.seed
+  ),
 )
