@@ -88,7 +88,7 @@ def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, k
 
 def asked(run: Path, language: str, environment: dict[str, str]) -> dict[str, Any]:
   """The exact match of each group of numbers, and the wrong translations."""
-  groups = {str(digits): numbers for digits, numbers in distinct_numbers("test").items() if numbers}
+  groups = {str(digits): numbers for digits, numbers in distinct_numbers()["test"].items() if numbers}
   groups[UP_TO_100] = list(range(101))
   numbers = [number for group in groups.values() for number in group]
   program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", str(run)]

@@ -17,6 +17,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint, run_folder
+from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.training.task import task_of
 
 RESTORING = "restoring the checkpoint of step "
@@ -51,7 +52,7 @@ def save_run(folder: Path, config: Config, tokenizer: Tokenizer, steps: Iterable
   run_folder.begin_run(epath.Path(folder), config, tokenizer, [])
   checkpoints = checkpoint.Checkpoints(epath.Path(folder), config.train.keep)
   for step in steps:
-    checkpoints.save(random_state(config, task_of(config.model), seed=step).replace(step=np.int32(step)), 1.0)
+    checkpoints.save(random_state(config, task_of(config.model), seed=step).replace(step=np.int32(step)), {LOSS: 1.0})
     checkpoints.wait()
   checkpoints.close()
 

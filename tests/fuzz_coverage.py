@@ -29,7 +29,7 @@ FILE = epath.Path(tempfile.mkdtemp()) / "config.json"
 
 def one_input(data: bytes) -> None:
   try:
-    for line in read_lines(io.BytesIO(data), "it"):
+    for line in read_lines(io.BytesIO(data).readline, "it"):
       check_text(line)
   except InputError as error:
     check_message(error)

@@ -13,6 +13,7 @@ from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.language.config import BERTClassifierConfig, GPTConfig
 from transformer_jax.runs import checkpoint
+from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.classifier import Classifier
 from transformer_jax.tasks.translation import TASK
@@ -33,7 +34,7 @@ def steps(tmp_path_factory):
   generator = np.random.default_rng(0)
   for step, loss in ((3, 0.5), (5, 0.7)):
     params = jax.tree.map(lambda x: np.float32(x + generator.standard_normal(x.shape)), state.params)
-    checkpoints.save(state.replace(step=np.int32(step), params=params), loss)
+    checkpoints.save(state.replace(step=np.int32(step), params=params), {LOSS: loss})
     checkpoints.wait()
   checkpoints.close()
   return workdir

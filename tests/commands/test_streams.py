@@ -62,7 +62,7 @@ def test_a_line_without_an_end_is_not_read_on_and_on(monkeypatch, tmp_path):
   monkeypatch.setattr("transformer_jax.commands.streams.LONGEST_LINE", 1000)
   monkeypatch.setattr(text, "LONGEST_LINE", 1000)
   with open("/dev/zero", "rb") as zeros, pytest.raises(InputError, match=r"it, line 1 has more than 1,000 bytes"):
-    next(text.read_lines(Lines(zeros.fileno()), "it"))
+    next(text.read_lines(Lines(zeros.fileno()).readline, "it"))
 
 
 def test_output_takes_everything_before_anything_is_read(pipe, monkeypatch):

@@ -79,7 +79,7 @@ def test_a_rule_that_cannot_be_is_named(options, message):
 
 @given(st.lists(st.sampled_from(["a", "b", "", "\ud800", "ab", "c d", "e"]), max_size=30))
 def test_duplicates_are_those_of_a_set(tmp_path_factory, items):
-  with duplicates.duplicates_in(tmp_path_factory.mktemp("digests")) as seen:
+  with duplicates.Duplicates(tmp_path_factory.mktemp("digests")) as seen:
     for number, item in enumerate(items):
       seen.add(3 * number + 1, item)  # numbers may have gaps
     found = seen.repeated(3 * len(items) + 1)

@@ -110,7 +110,7 @@ def test_empty(write, content):
 def test_invalid_utf8_names_the_line_after_yielding_the_earlier_ones(write):
   prefix = write(b"a\nb\nc\xff\nd\n", b"1\n2\n3\n4\n")
   complaint(prefix, f"{prefix}.en, line 3:", "byte 2")
-  lines = read_lines(io.BytesIO(b"a\nb\n\xc3"), "standard input")
+  lines = read_lines(io.BytesIO(b"a\nb\n\xc3").readline, "standard input")
   assert [next(lines), next(lines)] == ["a", "b"]
   with pytest.raises(InputError, match="standard input, line 3"):
     next(lines)

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from transformer_jax.data.epochs import EpochBatches
-from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.pipeline import Share
 from transformer_jax.runtime.errors import InputError
 
 SIZE, SEED = 5, 7
 COUNTS = [11, 3, 17, 2, 2, 13, 11, 7, 5, 19]  # the rows of each epoch; batches of 5 cross up to three of them
-PLAIN = PackedRows(np.zeros((11, 4, 3), np.uint16), PackingReport(), "")
 
 
 def pack(epoch: int):
@@ -27,8 +25,9 @@ def made(tmp_path):
   """Makes batches, and closes them at the end."""
   found = []
 
-  def make(pack=pack, **more) -> EpochBatches:
-    found.append(EpochBatches(pack, PLAIN, tmp_path, SIZE, SEED, **more))
+  def make(pack=pack, multiple=1, host=0, hosts=1) -> EpochBatches:
+    share = Share(SIZE, multiple, host, hosts, (4, 3), np.dtype(np.uint16))
+    found.append(EpochBatches(pack, tmp_path, SEED, share))
     return found[-1]
 
   yield make
@@ -118,6 +117,4 @@ def test_no_file_is_left(made, tmp_path):
   batches = made()
   batches[3]
   assert list(tmp_path.iterdir()) == []
-  empty = batches.empty()
-  assert empty.rows.shape == (SIZE, 4, 3) and empty.rows.dtype == np.uint16 and not empty.rows.any()
   assert "rows 15 to 19" in batches.describe(3)

@@ -29,7 +29,7 @@ def tokenizer():
 
 
 def lines_of(content: bytes):
-  return list(read_lines(io.BytesIO(content), "it"))
+  return list(read_lines(io.BytesIO(content).readline, "it"))
 
 
 @settings(max_examples=60)
@@ -51,7 +51,7 @@ def test_lines_are_read_as_they_were_written(lines, bom, end):
 def test_bytes_are_lines_or_name_the_line_that_is_none(content):
   expected = content.removeprefix(BOM).split(b"\n")
   expected = [line.removesuffix(b"\r") for line in (expected if expected[-1] else expected[:-1])]
-  found, stream = [], read_lines(io.BytesIO(content), "it")
+  found, stream = [], read_lines(io.BytesIO(content).readline, "it")
   try:
     found.extend(iter(lambda: next(stream, None), None))
   except InputError as error:
@@ -111,7 +111,7 @@ def test_the_work_of_splitting_grows_with_the_line_and_no_faster(line):
 
 
 def test_a_million_empty_lines_are_a_million_lines():
-  assert sum(not line for line in read_lines(io.BytesIO(b"\n" * 10**6), "it")) == 10**6
+  assert sum(not line for line in read_lines(io.BytesIO(b"\n" * 10**6).readline, "it")) == 10**6
 
 
 ARGUMENTS = st.text(st.characters(exclude_characters="\0"), max_size=5) | st.sampled_from(

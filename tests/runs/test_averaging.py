@@ -24,6 +24,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, checkpoint_files, restore, run_folder
+from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop
@@ -67,7 +68,7 @@ def folder(state, params_at, tmp_path_factory):
   run_folder.begin_run(folder, CONFIG, learned_tokenizer(), [{"data": "a text"}])
   checkpoints = checkpoint.Checkpoints(folder, CONFIG.train.keep)
   for step, params in params_at.items():
-    checkpoints.save(state.replace(step=np.int32(step), params=params), 1.0 if step == BEST else 2.0)
+    checkpoints.save(state.replace(step=np.int32(step), params=params), {LOSS: 1.0 if step == BEST else 2.0})
     checkpoints.wait()
   checkpoints.close()
   return folder
@@ -134,7 +135,7 @@ def saved(folder, state, keeps, best):
   for keep, steps in keeps:
     checkpoints = checkpoint.Checkpoints(folder, keep)
     for step in steps:
-      checkpoints.save(state.replace(step=np.int32(step)), 1.0 if step == best else 2.0)
+      checkpoints.save(state.replace(step=np.int32(step)), {LOSS: 1.0 if step == best else 2.0})
       checkpoints.wait()
     checkpoints.close()
   return sorted(int(path.name) for path in (folder / "checkpoints").iterdir())

@@ -20,6 +20,7 @@ from transformer_jax.config import Config, DataConfig, Optimizer, Schedule, Trai
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, locks, reading, restore, resume, run_folder
+from transformer_jax.runs.checkpoint_files import LOSS, SCORE
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.tasks.translation import TASK
@@ -56,7 +57,7 @@ def test_the_last_and_the_best_are_kept_over_restarts(state, tmp_path):
   for part in ([1, 2, 3], [4, 5]):
     checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
     for step in part:
-      checkpoints.save(at_step(state, step), losses[step])
+      checkpoints.save(at_step(state, step), losses[step] and {LOSS: losses[step]})
     checkpoints.wait()
     checkpoints.close()
   assert steps_in(tmp_path) == [2, 4, 5]
@@ -147,7 +148,7 @@ def test_a_half_written_checkpoint_is_not_used(state, tmp_path):
 def test_a_damaged_validation_loss_costs_no_checkpoint(state, tmp_path, capfd):
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=1)
   for step in (3, 5):
-    checkpoints.save(at_step(state, step), float(step))
+    checkpoints.save(at_step(state, step), {LOSS: float(step)})
     checkpoints.wait()
   checkpoints.close()
   for number, damage in enumerate(
@@ -458,8 +459,8 @@ def test_another_optimizer_and_the_loop_s_numbers_are_restored(tmp_path):
   state = jax.tree.map(lambda leaf: leaf + np.asarray(1, leaf.dtype), state)  # no moment is 0
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
   numbers = {"place": {"epoch": 7, "first_row": 12_345}, "stopping": {"best": np.inf, "best_step": 0, "waited": 2}}
-  checkpoints.save(state, 3.0, numbers, score=41.5)
-  checkpoints.save(at_step(state, 2), 2.0, numbers, score=40.5)  # a lower loss, but a lower score
+  checkpoints.save(state, {LOSS: 3.0, SCORE: 41.5}, numbers)
+  checkpoints.save(at_step(state, 2), {LOSS: 2.0, SCORE: 40.5}, numbers)  # a lower loss, but a lower score
   checkpoints.close()
   assert reading.finished(epath.Path(tmp_path)).best == 1
   found = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract_state(config, TASK))

@@ -13,6 +13,7 @@ from tests.runs.test_checkpoint import CONFIG, at_step
 from transformer_jax import runs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runs import checkpoint, reading, run_folder
+from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.translation import TASK
 
@@ -36,7 +37,7 @@ def original(state, tmp_path_factory):
   run_folder.begin_run(folder, CONFIG, Tokenizer.learn(["a b c " * 7], 265), HISTORY)
   checkpoints = checkpoint.Checkpoints(folder, keep=5)
   for step, loss in LOSSES.items():
-    checkpoints.save(at_step(state.replace(params=params_at(state, step)), step), loss)
+    checkpoints.save(at_step(state.replace(params=params_at(state, step)), step), loss and {LOSS: loss})
     checkpoints.wait()
   checkpoints.close()
   return folder

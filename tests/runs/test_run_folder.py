@@ -14,6 +14,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import Config, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runs import checkpoint, restore, resume, run_folder
+from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically, write_new
 from transformer_jax.tasks.translation import TASK
@@ -109,7 +110,7 @@ def saved_and_found(folder, state):
     checkpoints = checkpoint.Checkpoints(folder, keep=1)
     if not again:
       for step in (3, 5):
-        checkpoints.save(state.replace(step=np.int32(step)), 1.0)
+        checkpoints.save(state.replace(step=np.int32(step)), {LOSS: 1.0})
     else:
       restored = checkpoints.restore(abstract_state(CONFIG, TASK))
       assert restored is not None

@@ -20,7 +20,7 @@ OUTPUTS = [PAIRS[0][1], "(S (NP DT NN )NP (NP VBZ )VP )S", "VB"]
 
 def test_scores_and_counts():
   found = score_outputs(PAIRS, OUTPUTS)
-  assert (found.whole, found.repaired, found.refused) == (1, 1, 1)
+  assert found.outcomes == {"whole": 1, "repaired": 1, "refused": 1}
   # Right are 3 + 2 + 0 of 3 + 3 + 2; the outputs have 3 + 3 + 0. A tag of the last one is right.
   assert (found.scores.precision, found.scores.recall) == pytest.approx((100 * 5 / 6, 100 * 5 / 8))
   assert found.to_dict() == {
@@ -44,7 +44,7 @@ def test_scores_and_counts():
 def test_the_trees_are_those_of_the_sentences():
   references = list(read_trees(["(S (NP (NNS dogs)) (VP (VBP sleep)))"], "a tree"))
   scores, trees = score_parses(references, ["(S (NP NNS )NP"])
-  assert [*map(str, trees)] == ["(S (NP (NNS dogs)) (XX sleep))"] and scores.repaired == 1
+  assert [*map(str, trees)] == ["(S (NP (NNS dogs)) (XX sleep))"] and scores.outcomes["repaired"] == 1
 
 
 @pytest.mark.parametrize("target", ["ein Hund schläft", "(S NN )S", ""])

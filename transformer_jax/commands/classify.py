@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> None:
   target = descriptor(sys.stdout, "standard output")
   use_compilation_cache()
   classifier = Classifier.load(run_to_restore(args, "classify"), step=args.step)
-  lines = read_lines(source, "standard input")
+  lines = read_lines(source.readline, "standard input")
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for number, found in enumerate(classifier.classify(lines, source.more), 1):
       if found.cut:

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
   translator = search.load(runs, args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     found = translator.translate_lines(
-      read_lines(source, "standard input"),
+      read_lines(source.readline, "standard input"),
       **search.search_options(args),
       long=args.long,
       more=source.more,

@@ -73,7 +73,7 @@ def changed(config: Config, values: Mapping[str, Json]) -> Config:
     group = tree
     for part in groups:
       group = group[part]
-    group[name] = value.value if isinstance(value, enum.Enum) else value
+    group[name] = _plain(value)
   return from_dict(tree)
 
 
@@ -106,28 +106,20 @@ def validated(config: Config) -> Config:
 def to_dict(config: Any) -> JsonObject:
   """The config as JSON values; an enum becomes its value."""
   family = {_FAMILY: registry.name_of(config)} if isinstance(config, AnyModelConfig) else {}
-  return family | {
-    f.name: to_dict(value)
-    if dataclasses.is_dataclass(value)
-    else value.value
-    if isinstance(value, enum.Enum)
-    else value
-    for f in dataclasses.fields(config)
-    for value in [getattr(config, f.name)]
-  }
+  return family | {f.name: _plain(getattr(config, f.name)) for f in dataclasses.fields(config)}
+
+
+def _plain(value: Any) -> Json:
+  if dataclasses.is_dataclass(value):
+    return to_dict(value)
+  return value.value if isinstance(value, enum.Enum) else value
 
 
 def flat(config: Config) -> JsonObject:
   """The keys in the form of the command line, such as `model.num_layers`, with their JSON values."""
-  return {
-    name: value
-    for group, values in to_dict(config).items()
-    for name, value in (
-      {f"{group}.{key}": value for key, value in values.items() if key != _FAMILY}
-      if isinstance(values, dict)
-      else {group: values}
-    ).items()
-  }
+  from flax.traverse_util import flatten_dict  # --help must not wait for this import
+
+  return {key: value for key, value in flatten_dict(to_dict(config), sep=".").items() if key != f"model.{_FAMILY}"}
 
 
 def from_dict(values: JsonObject) -> Config:

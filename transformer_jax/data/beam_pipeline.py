@@ -15,7 +15,7 @@ from typing import Any
 from transformer_jax.data import beam_local, preparation
 from transformer_jax.data.preparation import Made, Settings
 from transformer_jax.data.text import TextFiles
-from transformer_jax.data.text_parts import TextPart, parts_of
+from transformer_jax.data.text_parts import parts_of
 from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, RunError, first_line
 
@@ -23,9 +23,18 @@ from transformer_jax.runtime.errors import InputError, RunError, first_line
 _OWN_ERROR = re.compile(r"errors\.(InputError|RunError): (.+) \[while running")
 
 
-def require_beam() -> None:
-  """Raises InputError if Apache Beam is not installed."""
-  _beam()
+def require_beam() -> tuple[Any, Any]:
+  """Apache Beam, and its module of options.
+
+  Raises:
+    InputError: it is not installed.
+  """
+  logging.disable(logging.WARNING)  # Beam warns of clients of Google's services that are not installed
+  message = "prepare needs Apache Beam: pip install 'transformer_jax[beam]', in an environment of its own"
+  try:
+    return plugins.library("apache_beam", message), importlib.import_module("apache_beam.options.pipeline_options")
+  finally:
+    logging.disable(logging.NOTSET)
 
 
 def run(
@@ -50,7 +59,7 @@ def run(
     InputError: the text or an option cannot be used.
     RunError: a file cannot be written, or the pipeline failed.
   """
-  beam, pipeline_options = _beam()
+  beam, pipeline_options = require_beam()
   with _explained(), nullcontext() if runner else beam_local.watched():
     chosen = pipeline_options.PipelineOptions([*options])
     if not runner:
@@ -65,7 +74,7 @@ def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFil
   parts = (
     pipeline
     | "corpora" >> beam.Create([*enumerate(files)])
-    | "parts" >> beam.FlatMapTuple(functools.partial(_parts, lines))
+    | "parts" >> beam.FlatMapTuple(functools.partial(parts_of, most=lines))
     | "spread" >> beam.Reshuffle()
   )
   if settings.duplicates:
@@ -81,31 +90,13 @@ def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFil
   else:
     made = parts | "shards" >> beam.Map(functools.partial(preparation.make_shard, settings))
   collected = made | "counts" >> beam.combiners.ToList()
-  return collected | "manifest" >> beam.Map(functools.partial(_finish, settings))
-
-
-def _parts(lines: int, corpus: int, files: TextFiles) -> Iterator[TextPart]:
-  return parts_of(corpus, files, lines)
+  return collected | "manifest" >> beam.Map(functools.partial(preparation.finish, settings))
 
 
 def _make_different(settings: Settings, place: tuple[int, int], found: Mapping[str, Any]) -> Made:
   """The rows of a part without the pairs that occurred before."""
   [part] = found["parts"]
   return preparation.make_shard(settings, part, [number for numbers in found["repeated"] for number in numbers])
-
-
-def _finish(settings: Settings, made: list[Made]) -> None:
-  preparation.finish(settings, made)
-
-
-def _beam() -> tuple[Any, Any]:
-  """Apache Beam, and its module of options."""
-  logging.disable(logging.WARNING)  # Beam warns of clients of Google's services that are not installed
-  message = "prepare needs Apache Beam: pip install 'transformer_jax[beam]', in an environment of its own"
-  try:
-    return plugins.library("apache_beam", message), importlib.import_module("apache_beam.options.pipeline_options")
-  finally:
-    logging.disable(logging.NOTSET)
 
 
 @contextmanager

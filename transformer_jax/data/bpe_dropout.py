@@ -46,11 +46,6 @@ class BpeDropout:
     self._begun: dict[str, list[Merge]] = {}
     self.kept: dict[tuple[str, bytes], list[int]] = {}
 
-  def forget(self) -> None:
-    """Frees the memory of what is kept."""
-    self._begun.clear()
-    self.kept.clear()
-
   def draws(self, numbers: np.ndarray) -> bytes:
     """The rank for each uniform uint64."""
     ranks = len(self._thresholds) - self._thresholds.searchsorted(numbers, "right")

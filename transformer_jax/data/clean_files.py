@@ -12,7 +12,7 @@ from typing import IO, Literal
 import numpy as np
 
 from transformer_jax.data.cleaning import Rule
-from transformer_jax.data.duplicates import duplicates_in
+from transformer_jax.data.duplicates import Duplicates
 from transformer_jax.runtime.errors import RunError, writing
 from transformer_jax.runtime.progress import Progress
 from transformer_jax.runtime.wording import counted
@@ -75,7 +75,7 @@ def clean(
   with writing(source.parent), tempfile.TemporaryDirectory(dir=source.parent, prefix=f".{source.name}.") as name:
     folder = Path(name)
     with _text(folder / "left_out", "w") as others:
-      with _text(folder / "passed", "w") as passed, duplicates_in(folder) as seen:
+      with _text(folder / "passed", "w") as passed, Duplicates(folder) as seen:
         for number, pair in passing(_shown(pairs), rules, report, lambda *line: others.write(_line(*line))):
           passed.write("\n".join([str(number), *pair, ""]))
           if duplicates:

@@ -67,8 +67,8 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
     which: the value of one of these three keys.
 
   Raises:
-    InputError: there is no such corpus. Errors inside a file are raised when it
-      is read.
+    InputError: there is no such corpus, or it has packed rows in place of a text. Errors inside a file are raised when
+      it is read.
   """
   if not which.strip():
     raise InputError(f"the {data.corpus.value} corpus to read has an empty name: set config.data.train")
@@ -80,9 +80,7 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
 
       return NumberPairs(which, *languages)
     case Corpus.PREPARED if which == data.train:
-      from transformer_jax.data.prepared import PreparedPairs
-
-      return PreparedPairs(which)
+      raise InputError(f"{which} has packed rows and no text: name the text that it was prepared from")
     case Corpus.TEXT | Corpus.PREPARED:
       return _text_pairs(data, which)
     case Corpus.TFDS:

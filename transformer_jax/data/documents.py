@@ -112,36 +112,22 @@ def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer, end: int = EOS) -> Iterator[Chunk]:
   """The tokens of documents with an EOS after each; at most some millions of characters are encoded at once."""
   separator = line_feed(tokenizer)
-  for lines in gathered(_marked(documents), AT_ONCE, lambda line: 1024 + len(line[0])):
-    yield from _encoded(lines, tokenizer, separator, end)
-
-
-def _marked(documents: Iterable[Iterable[str]]) -> Iterator[tuple[str, bool, bool]]:
-  """Each line, whether it is its document's first, and whether it is the last."""
-  for document in documents:
-    first, previous = True, None
-    for line in document:
-      if previous is not None:
-        yield previous, first, False
-        first = False
-      previous = line
-    if previous is not None:
-      yield previous, first, True
-
-
-def _encoded(
-  lines: list[tuple[str, bool, bool]], tokenizer: Tokenizer, separator: int | None, end: int
-) -> Iterator[Chunk]:
-  tokens: list[int] = []
-  for (_, first, last), encoded in zip(lines, tokenizer.encode_batch([line for line, _, _ in lines]), strict=True):
-    if not first and separator is not None:
-      tokens.append(separator)
-    tokens += encoded
-    if last:
-      yield np.array([*tokens, end]), True
-      tokens = []
-  if tokens:
-    yield np.array(tokens), False
+  numbered = ((number, line) for document in documents for number, line in enumerate(document))
+  begun = False  # whether a document has no end yet
+  for lines in gathered(numbered, AT_ONCE, lambda line: 1024 + len(line[1])):
+    tokens: list[int] = []
+    for (number, _), encoded in zip(lines, tokenizer.encode_batch([line for _, line in lines]), strict=True):
+      if begun and number == 0:
+        yield np.array([*tokens, end]), True
+        tokens = []
+      elif begun and separator is not None:
+        tokens.append(separator)
+      tokens += encoded
+      begun = True
+    if tokens:
+      yield np.array(tokens), False
+  if begun:
+    yield np.array([end]), True
 
 
 def join_lines(lines: Iterable[Sequence[int] | np.ndarray], separator: int | None) -> list[int]:

@@ -5,10 +5,8 @@ is read and sorted. Memory holds one of these files and a byte for each item.
 """
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -29,15 +27,17 @@ def later_ones(records: np.ndarray) -> np.ndarray:
   return records[1:][same]
 
 
-class Duplicates:
-  """The items of a text and which of them have occurred before.
+class Duplicates(ExitStack):
+  """The items of a text and which of them have occurred before; a context manager, which closes its files.
 
   Args:
-    files: 64 empty files, opened to be written.
+    folder: the folder of its files.
   """
 
-  def __init__(self, files: list[IO[bytes]]):
-    self._files = files
+  def __init__(self, folder: Path):
+    super().__init__()
+    names = [folder / f"digests.{number}" for number in range(_FILES)]
+    self._files = [self.enter_context(open(name, "wb")) for name in names]  # noqa: SIM115  the stack closes them
 
   def add(self, number: int, item: str) -> None:
     """Adds an item with its number, which is larger than those before."""
@@ -51,11 +51,3 @@ class Duplicates:
       file.flush()
       found[later_ones(np.fromfile(file.name, _RECORD))["number"].astype(np.int64)] = True
     return found
-
-
-@contextmanager
-def duplicates_in(folder: Path) -> Iterator[Duplicates]:
-  """`Duplicates` with its files in `folder`."""
-  with ExitStack() as stack:
-    names = [folder / f"digests.{number}" for number in range(_FILES)]
-    yield Duplicates([stack.enter_context(open(name, "wb")) for name in names])

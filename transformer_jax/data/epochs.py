@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from transformer_jax.data.pipeline import Batch, Share
-from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.runtime.errors import RunError, writing
 from transformer_jax.runtime.progress import say
 
@@ -54,29 +53,16 @@ class EpochBatches:
 
   Args:
     pack: packs the rows of an epoch; it is called in another thread.
-    packed: the rows with the pieces of the tokenizer, whose shape and type the others have.
     folder: where the rows of two epochs are kept, in files without a name, which the system deletes.
-    size, seed, multiple, host, hosts: as in `pipeline.Batches`.
+    seed: as in `pipeline.Batches`.
+    share: this host's share of each batch.
 
   Attributes:
     waited: the seconds for which steps waited for an epoch that was not packed yet, except for the first.
   """
 
-  def __init__(
-    self,
-    pack: PackEpoch,
-    packed: PackedRows,
-    folder: Path,
-    size: int,
-    seed: int,
-    *,
-    multiple: int = 1,
-    host: int = 0,
-    hosts: int = 1,
-  ):
-    self._pack, self._folder, self._size, self._seed = pack, folder, size, seed
-    self._shape, self._dtype = packed.rows.shape[1:], packed.rows.dtype
-    self._share = Share(size, multiple, host, hosts, self._shape, self._dtype)
+  def __init__(self, pack: PackEpoch, folder: Path, seed: int, share: Share):
+    self._pack, self._folder, self._seed, self._share, self._size = pack, folder, seed, share, share.size
     self._thread, self._closed = ThreadPoolExecutor(1, "epochs"), threading.Event()
     self._ahead: tuple[int, Future[np.ndarray]] | None = None
     self._epochs: list[_Epoch] = []  # the current one, and the next if a batch has rows of both
@@ -96,10 +82,6 @@ class EpochBatches:
   def describe(self, step: int) -> str:
     """The rows of a step's batch, in words."""
     return f"rows {step * self._size} to {(step + 1) * self._size - 1} of those with random pieces"
-
-  def empty(self) -> Batch[np.ndarray]:
-    """A batch of empty rows, with the shapes and types of every batch."""
-    return self._share.empty()
 
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
     first, end = step * self._size, (step + 1) * self._size
@@ -149,4 +131,4 @@ class EpochBatches:
         file.flush()
         if not count:
           raise RunError(f"no sentence pair is left in epoch {number + 1}: was the text changed during the run?")
-        return np.memmap(file, self._dtype, "r", shape=(count, *self._shape))
+        return np.memmap(file, self._share.dtype, "r", shape=(count, *self._share.shape))

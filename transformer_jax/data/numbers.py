@@ -5,7 +5,7 @@ import functools
 import hashlib
 from collections.abc import Iterator
 from importlib import metadata
-from typing import Protocol
+from typing import Any
 
 from transformer_jax.data import fingerprint
 from transformer_jax.runtime.errors import InputError
@@ -62,13 +62,8 @@ class NumberPairs:
 
 def numbers_of(split: str) -> list[int]:
   """The numbers of a split, with one, two, ... digits in turn; they are repeated if there are too few."""
-  distinct = [numbers for numbers in distinct_numbers(split).values() if numbers]
+  distinct = [numbers for numbers in distinct_numbers()[split].values() if numbers]
   return [numbers[i % len(numbers)] for i in range(PAIRS[split]) for numbers in distinct]
-
-
-def distinct_numbers(split: str) -> dict[int, list[int]]:
-  """The numbers of a split by their number of digits, each once, in the order of their hashes."""
-  return {digits: numbers[split] for digits, numbers in _splits().items()}
 
 
 # The cache saves time as the corpus is read twice: to learn the tokenizer and to pack rows.
@@ -88,14 +83,8 @@ def in_words(number: int, language: str) -> str:
     ) from error
 
 
-class _Converter(Protocol):
-  """The interface of num2words' converter of a language."""
-
-  def to_cardinal(self, number: int) -> str: ...
-
-
 @functools.cache
-def _converter(language: str) -> _Converter:
+def _converter(language: str) -> Any:
   """A faster copy of num2words' converter of a language.
 
   The original tries its names of 10^600 and many other numbers on every number;
@@ -110,16 +99,15 @@ def _converter(language: str) -> _Converter:
 
 
 @functools.cache
-def _splits() -> dict[int, dict[str, list[int]]]:
-  """The numbers of each split by their number of digits: first the held-out splits, then `train`."""
-  splits: dict[int, dict[str, list[int]]] = {}
+def distinct_numbers() -> dict[str, dict[int, list[int]]]:
+  """The numbers of each split by their number of digits, each once, in the order of their hashes."""
+  splits: dict[str, dict[int, list[int]]] = {split: {} for split in PAIRS}  # first the held-out ones, then `train`
   for digits in range(1, len(str(LIMIT))):
     left = sorted(range(10 ** (digits - 1) if digits > 1 else 0, 10**digits), key=_hash)
     held_out = {split: len(left) // share if digits > 1 else 0 for split, share in HELD_OUT.items()}
-    splits[digits] = {}
     for split, pairs in PAIRS.items():
       size = min(pairs, held_out.get(split, len(left)))
-      splits[digits][split], left = left[:size], left[size:]
+      splits[split][digits], left = left[:size], left[size:]
   return splits
 
 

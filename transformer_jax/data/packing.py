@@ -138,7 +138,7 @@ def _divided(tokens: np.ndarray, lengths: np.ndarray) -> Iterator[Pair]:
 
 
 def sample_pairs(
-  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, report: PackingReport, sample: SamplePieces
+  sentences: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int, sample: SamplePieces
 ) -> Iterator[Pair]:
   """The token sequences of sentence pairs with random pieces, each with an EOS.
 
@@ -149,10 +149,8 @@ def sample_pairs(
     sentences: the source and target sentences.
     tokenizer: the tokenizer, or those of the two sides.
     longest: the most tokens of either side, EOS included.
-    report: gets the counts of what is found.
     sample: gives the random pieces.
   """
-  report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
   for number, texts in enumerate(sentences):
     if not all(text.strip() for text in texts):
       continue
@@ -160,14 +158,8 @@ def sample_pairs(
       [*_fitting(text, side, longest, functools.partial(sample, text, number, place)), EOS]
       for place, (text, side) in enumerate(zip(texts, (tokenizer.source, tokenizer.target), strict=True))
     ]
-    source, target = map(len, pair)
-    if max(source, target) > longest:
-      continue
-    report.tokens += source + target
-    report.found["pairs"] += 1
-    report.found["source tokens"] += source
-    report.found["target tokens"] += target
-    yield pair[0], pair[1]
+    if max(map(len, pair)) <= longest:
+      yield pair[0], pair[1]
 
 
 def _fitting(text: str, tokenizer: Tokenizer, longest: int, sample: Callable[[], Sequence[int]]) -> Sequence[int]:

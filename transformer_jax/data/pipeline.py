@@ -5,14 +5,14 @@ resumed run simply starts at its step, on any number of devices and hosts.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import fingerprint, packing, prepared, tokenizers
-from transformer_jax.data.corpus import SentencePairs, open_corpus
+from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
@@ -41,13 +41,13 @@ class Batch(NamedTuple, Generic[Array]):
   places: Array
 
 
-def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: SentencePairs | None = None) -> Tokenizer:
+def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: Iterable[tuple[str, str]] | None = None) -> Tokenizer:
   """The vocabulary of the training text, or the one that `data.tokenizer` names.
 
   Args:
     data: the config of the data.
     *vocab_sizes: the size of one vocabulary for both sides; or those of the source's and of the target's.
-    corpus: the text to learn from; None is the training text.
+    corpus: the text to learn from, which may be read several times; None is the training text.
 
   Raises:
     InputError: the text or a file cannot be read, or does not give a vocabulary of this size.
@@ -114,7 +114,7 @@ def packing_of_epochs(
     def sample(text: str, pair: int, side: int) -> list[int]:
       return samplers[side].sample(text, epoch, pair, side)
 
-    pairs = packing.sample_pairs(open_corpus(data, which), tokenizer, data.longest, PackingReport(), sample)
+    pairs = packing.sample_pairs(open_corpus(data, which), tokenizer, data.longest, sample)
     return packing.pack(pairs, data.row_length, dtype)
 
   return pack
@@ -153,10 +153,6 @@ class Batches:
     rows = self.rows_of(step).tolist()
     return f"rows {', '.join(map(str, rows[:8]))}" + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
 
-  def empty(self) -> Batch[np.ndarray]:
-    """A batch of empty rows, with the shapes and types of every batch."""
-    return self._share.empty()
-
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
     chosen = self.rows_of(step)
     return self._share.batch(lambda places: self._rows[chosen[places]])
@@ -167,19 +163,19 @@ class Share:
 
   def __init__(self, size: int, multiple: int, host: int, hosts: int, shape: tuple[int, ...], dtype: np.dtype):
     padded = -(-size // multiple) * multiple
-    self._size, self._shape, self._dtype = size, shape, dtype
+    self.size, self.shape, self.dtype = size, shape, dtype
     self._places = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
 
   def batch(self, gather: Callable[[np.ndarray], np.ndarray]) -> Batch[np.ndarray]:
     """A batch, filled up with empty rows; `gather` gives the rows at places of the batch over all hosts."""
     batch = self.empty()
-    real = self._places < self._size
+    real = self._places < self.size
     batch.rows[real] = gather(self._places[real])
     return batch
 
   def empty(self) -> Batch[np.ndarray]:
     """A batch of empty rows."""
-    return Batch(np.zeros((len(self._places), *self._shape), self._dtype), self._places.copy())
+    return Batch(np.zeros((len(self._places), *self.shape), self.dtype), self._places.copy())
 
 
 def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:

@@ -15,7 +15,6 @@ import numpy as np
 from etils import epath
 
 from transformer_jax.data import (
-  fingerprint,
   manifest,
   packing,
   pipeline,
@@ -26,7 +25,6 @@ from transformer_jax.data import (
 )
 from transformer_jax.data.clean_files import KEYS, REPEATED, CleaningReport, passing
 from transformer_jax.data.cleaning import Rules, rules_by_reason
-from transformer_jax.data.corpus import SentencePairs
 from transformer_jax.data.duplicates import DIGEST, digest, later_ones
 from transformer_jax.data.manifest import Shard
 from transformer_jax.data.packing import LeftOut
@@ -88,17 +86,12 @@ class PassingPairs:
     InputError: there is no such script or language as a rule names, or its library is not installed.
   """
 
-  def __init__(self, corpus: SentencePairs, rules: Rules):
-    self.name = corpus.name
+  def __init__(self, corpus: Iterable[tuple[str, str]], rules: Rules):
     self._corpus, self._rules = corpus, rules_by_reason(rules)
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
     for _, pair in passing(self._corpus, self._rules, CleaningReport()):
       yield pair
-
-  def fingerprint(self) -> str:
-    """A digest of what is read."""
-    return fingerprint.of_values(self._corpus.fingerprint(), [*self._rules])
 
 
 def begin(folder: epath.Path, made: Tokenizer) -> None:
@@ -200,17 +193,16 @@ def finish(settings: Settings, made: Iterable[Made]) -> None:
     InputError: no pair is left.
     RunError: the manifest cannot be written.
   """
-  cleaning, left_out, counts = CleaningReport(), LeftOut(), dict.fromkeys(manifest.COUNTS, 0)
+  cleaning = CleaningReport()
   made = sorted(made, key=lambda part: part.place)
   for part in made:
     cleaning.read += part.read
     cleaning.left_out.update(part.removed)
-    left_out.add(LeftOut(*(part.counts[name] for name in manifest.COUNTS[3:])))
-    counts = {name: counts[name] + part.counts[name] for name in counts}
-  counts["longest"] = left_out.longest
+  counts = {name: sum(part.counts[name] for part in made) for name in manifest.COUNTS}
+  counts["longest"] = max((part.counts["longest"] for part in made), default=0)
   shards = [part.shard for part in made if part.shard]
   if not shards:
-    skipped = left_out.described(settings.values["max_length"])
+    skipped = LeftOut(*(counts[name] for name in manifest.COUNTS[3:])).described(settings.values["max_length"])
     reasons = [counted(count, names) for names, count in skipped.items() if count]
     reasons += [f"{count:,} left out: {reason}" for reason, count in cleaning.left_out.items() if count]
     raise InputError(

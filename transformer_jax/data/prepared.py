@@ -8,7 +8,7 @@ A record has the bytes of one row, `[4, row_length]`. So each row can be read by
 of its share of a batch. The folder may come from a stranger: sizes are checked, and no file outside of it is opened.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,28 +23,6 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, first_line
 from transformer_jax.runtime.process import allow_open_files
-
-
-class PreparedPairs:
-  """The pairs of a prepared folder: it has their rows, and no text that could be read.
-
-  Args:
-    which: the folder.
-
-  Raises:
-    InputError: it is no such folder; also when it is read as text.
-  """
-
-  def __init__(self, which: str):
-    self.name = which
-    self._manifest = manifest.read(folder_of(which))
-
-  def __iter__(self) -> Iterator[tuple[str, str]]:
-    raise InputError(f"{self.name} has packed rows and no text: name the text that it was prepared from")
-
-  def fingerprint(self) -> str:
-    """A digest of the rows and of what they were made with."""
-    return self._manifest.fingerprint
 
 
 class PreparedRows:

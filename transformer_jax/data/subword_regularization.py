@@ -6,6 +6,7 @@ same seed. Here the random numbers are those of Philox with the key (seed, epoch
 pieces of a sentence depend on nothing else: neither on other sentences, nor on the number of hosts or threads.
 """
 
+import functools
 import re
 from typing import Any
 
@@ -38,7 +39,8 @@ class PieceSampler:
 
   def __init__(self, tokenizer: Tokenizer, data: DataConfig, seed: int):
     pieces = pieces_of(tokenizer)
-    self._sampling = _sampling(pieces, data)
+    self._new_sampling = functools.partial(_sampling, pieces, data)
+    self._sampling = self._new_sampling()
     self._seed = seed
     self._sign = [pieces.bytes_[byte] for byte in SPACE.encode()]
     self._atomic = re.compile(f"({'|'.join(map(re.escape, pieces.atomic))})") if pieces.atomic else None
@@ -58,7 +60,7 @@ class PieceSampler:
       side: 0 for the source, 1 for the target.
     """
     if len(self._sampling.kept) > _MOST_KEPT:
-      self._sampling.forget()
+      self._sampling = self._new_sampling()  # frees the memory of the other
     text = f" {text}" if text else ""  # as `Tokenizer.encode` does
     # A word of n characters needs at most n numbers, so each word has those at its own place in the text.
     draws = self._draws(len(text), epoch, pair, side)

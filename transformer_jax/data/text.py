@@ -8,11 +8,10 @@ import lzma
 import math
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Protocol, cast
 
 from etils import epath
 
@@ -81,13 +80,7 @@ class TextPairs:
     return fingerprint.of_values([(digest(files.source), digest(files.target), files.weight) for files in self.files])
 
 
-class Stream(Protocol):
-  """The method of a binary file that `read_lines` needs."""
-
-  def readline(self, size: int, /) -> bytes: ...
-
-
-def read_lines(stream: Stream, name: str, first: int = 1) -> Iterator[str]:
+def read_lines(readline: Callable[[int], bytes], name: str, first: int = 1) -> Iterator[str]:
   """The lines of a UTF-8 text, without their ends.
 
   A line ends with a line feed; the last line needs none. A carriage return
@@ -96,14 +89,14 @@ def read_lines(stream: Stream, name: str, first: int = 1) -> Iterator[str]:
   line end.
 
   Args:
-    stream: the binary file.
+    readline: the method of a binary file, which gives the next line, or as many bytes of it as it is asked for.
     name: the name of the file in messages.
-    first: the number of the first line that the stream gives.
+    first: the number of the first line that `readline` gives.
 
   Raises:
     InputError: a line is not UTF-8, or longer than 16 MiB; all earlier ones were yielded.
   """
-  for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), first):
+  for number, line in enumerate(iter(lambda: readline(LONGEST_LINE + 1), b""), first):
     if len(line) > LONGEST_LINE:
       raise InputError(f"{name}, line {number} has more than {LONGEST_LINE:,} bytes: is it text, a sentence per line?")
     if number == 1:
@@ -221,7 +214,8 @@ def lines_of(name: str | os.PathLike, first: int = 1, start: int = 0) -> Iterato
     opener = _OPENERS.get(path.suffix)
     if start:
       file.seek(start)
-    yield from read_lines(cast(Stream, opener(file, "rb") if opener else file), str(path), first)
+    stream = opener(file, "rb") if opener else file
+    yield from read_lines(stream.readline, str(path), first)
 
 
 def digest(name: str | os.PathLike) -> str:

@@ -46,10 +46,6 @@ class UnigramSampling:
     self._pieces, self._alpha = pieces, alpha
     self.kept: dict[str, list[_Next]] = {}
 
-  def forget(self) -> None:
-    """Frees the memory of what is kept."""
-    self.kept.clear()
-
   def draws(self, numbers: np.ndarray) -> list[float]:
     """A random number in [0, 1) for each uniform uint64."""
     return ((numbers >> 11) * 2.0**-53).tolist()

@@ -39,27 +39,21 @@ class Checkpoints:
       _set_aside_damaged_losses(workdir)
       self._writer = files.Writer(workdir, keep)
 
-  def save(
-    self,
-    state: TrainState,
-    validation_loss: float | None,
-    log: Mapping[str, Json] | None = None,
-    score: float | None = None,
-  ) -> None:
+  def save(self, state: TrainState, metrics: Mapping[str, float] | None, log: Mapping[str, Json] | None = None) -> None:
     """Writes the state in the background; a checkpoint counts only when it is whole.
 
     Args:
       state: what is saved; it names the step.
-      validation_loss: the loss that tells the best checkpoint, if it was measured at this step.
+      metrics: the numbers that tell the best checkpoint, as `checkpoint_files.rank` takes them, if they were measured
+        at this step.
       log: numbers that the loop goes on from.
-      score: a score that tells the best checkpoint in place of the loss; the highest is the best.
     """
     step = int(state.step)
     if self._writer is None or step in self._writer.steps():
       return
     copies = jax.tree.map(np.array, _items(state))  # as the next update reuses the memory
     numbers = None if log is None else jax.tree.map(np.float64, log)
-    self._writer.save(step, copies, numbers, validation_loss, score)
+    self._writer.save(step, copies, numbers, metrics)
 
   def restore(self, abstract: TrainState) -> Restored | None:
     """The last state on every local device, or None at the beginning of a run.

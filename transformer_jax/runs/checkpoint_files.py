@@ -26,7 +26,7 @@ from orbax.checkpoint.checkpoint_managers import preservation_policy
 from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import locks
 from transformer_jax.runs.checksums import checksums, fit
-from transformer_jax.runs.run_folder import CHECKPOINTS
+from transformer_jax.runs.run_folder import CHECKPOINTS, checkpoint_names
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import RunError, first_line, writing
 from transformer_jax.runtime.values import Json, PyTree
@@ -37,7 +37,7 @@ LOSS, SCORE = "validation_loss", "score"
 
 
 def rank(metrics: Mapping[str, float]) -> float:
-  """The number that is lowest for the best checkpoint: minus its score if it has one, else its validation loss."""
+  """The number that is lowest for the best checkpoint: minus its `SCORE` if it has one, else its `LOSS`."""
   return -metrics[SCORE] if SCORE in metrics else metrics[LOSS]
 
 
@@ -46,19 +46,13 @@ def folder_of(workdir: epath.Path, step: int) -> epath.Path:
   return workdir / CHECKPOINTS / str(step)
 
 
-def names(workdir: epath.Path) -> set[str]:
-  """The names of the folders that look like finished checkpoints, of which none is opened."""
-  folder = workdir / CHECKPOINTS
-  return {path.name for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
-
-
 def finished(workdir: epath.Path) -> dict[int, datetime]:
   """The steps of a run's finished checkpoints, oldest first, and when each was finished.
 
   Raises:
     RunError: a checkpoint's description says no such thing.
   """
-  before = names(workdir)
+  before = checkpoint_names(workdir)
   if not before:
     return {}
   try:
@@ -66,7 +60,7 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
       found = sorted(ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS), key=lambda each: each.step)
       return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in found}
   except Exception as error:  # as damage makes orbax raise it
-    if names(workdir) != before:  # training deleted one meanwhile
+    if checkpoint_names(workdir) != before:  # training deleted one meanwhile
       return finished(workdir)
     reason = first_line(error)
     raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error
@@ -155,13 +149,11 @@ class Writer:
     step: int,
     arrays: Mapping[str, PyTree],
     log: Mapping[str, Json] | None,
-    validation_loss: float | None,
-    score: float | None = None,
+    metrics: Mapping[str, float] | None,
   ) -> None:
     """Writes a checkpoint in the background; it counts only when it is whole."""
     previous = ocp.args.JsonSave({"step": max(self.steps(), default=None)})
     others = {PREVIOUS: previous} | ({} if log is None else {LOG: ocp.args.StandardSave(log)})
-    metrics = None if validation_loss is None else {LOSS: validation_loss} | ({} if score is None else {SCORE: score})
     with _saving(self._workdir):
       saved = self._manager.save(step, args=_with_sums(arrays, **others), metrics=metrics)
     if not saved:

@@ -52,13 +52,10 @@ def read(workdir: epath.Path, name: str, most: int, *, accept_edits: bool = Fals
     OSError: it cannot be read.
     InputError: it is too large, or not what was written.
   """
-  content = untrusted.read_bytes(workdir / name, most)
-  if accept_edits or _is_as_written(workdir, name, content):
-    return content
-  for seconds in _SECONDS_BETWEEN_LOOKS:  # who goes on training there replaces file and digest one after the other
+  for seconds in (0.0, *_SECONDS_BETWEEN_LOOKS):  # who trains there replaces file and digest one after the other
     time.sleep(seconds)
     content = untrusted.read_bytes(workdir / name, most)
-    if _is_as_written(workdir, name, content):
+    if accept_edits or _is_as_written(workdir, name, content):
       return content
   raise InputError(
     f"{workdir / name} is not the file whose digest is in {FILE}: it was damaged, or edited by hand; "

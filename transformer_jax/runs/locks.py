@@ -24,72 +24,52 @@ def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
   Raises:
     InputError: another process trains there, or the folder cannot be written.
   """
+  lock, is_new = contextlib.ExitStack(), False
   with hosts.collective_errors():
-    is_new = "://" not in os.fspath(workdir) and not workdir.exists()
-    lock = _lock_to_train(workdir) if devices.is_main_host() else None
+    if devices.is_main_host() and "://" not in os.fspath(workdir):
+      is_new = not workdir.exists()
+      make_folder(workdir, "--workdir")
+      try:
+        lock = _locked(workdir, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      except BlockingIOError as error:
+        raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
   try:
-    with _closed_at_the_end(lock):
+    with lock:
       yield
   finally:
-    if is_new and lock is not None:
+    if is_new:
       with contextlib.suppress(OSError):  # it is not empty
         os.rmdir(workdir)
 
 
-def _lock_to_train(workdir: epath.Path) -> int | None:
-  if "://" in os.fspath(workdir):
-    return None
-  make_folder(workdir, "--workdir")
-  try:
-    return _locked(workdir, fcntl.LOCK_EX | fcntl.LOCK_NB)
-  except BlockingIOError as error:
-    raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
-
-
-@contextlib.contextmanager
-def reading(folder: epath.Path) -> Iterator[None]:
+def reading(folder: epath.Path) -> contextlib.ExitStack:
   """Marks the folder as being read until the body ends (see `is_read`); several processes may read it at a time."""
-  with _closed_at_the_end(_locked(folder, fcntl.LOCK_SH)):
-    yield
+  return _locked(folder, fcntl.LOCK_SH)
 
 
 def is_read(folder: epath.Path) -> bool:
   """Whether a process reads the folder, inside `reading`."""
   try:
-    lock = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
+      return False
   except BlockingIOError:
     return True
-  with _closed_at_the_end(lock):
-    return False
 
 
-def _locked(folder: epath.Path, how: int) -> int | None:
-  """An open folder that holds the lock; None where there are no locks.
+def _locked(folder: epath.Path, how: int) -> contextlib.ExitStack:
+  """The lock on a folder, which ends with the body of `with`; where there are no locks, it is none.
 
   Raises:
     BlockingIOError: somebody else holds one, and `how` says not to wait.
   """
-  if "://" in os.fspath(folder):
-    return None
-  try:
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-  except OSError:
-    return None
-  try:
-    fcntl.flock(lock, how)
-  except BlockingIOError:
-    os.close(lock)
-    raise
-  except OSError:
-    os.close(lock)
-    return None
-  return lock
-
-
-@contextlib.contextmanager
-def _closed_at_the_end(lock: int | None) -> Iterator[None]:
-  try:
-    yield
-  finally:
-    if lock is not None:
-      os.close(lock)
+  with contextlib.ExitStack() as stack:
+    if "://" not in os.fspath(folder):
+      try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, lock)
+        fcntl.flock(lock, how)
+      except BlockingIOError:
+        raise
+      except OSError:
+        pass
+    return stack.pop_all()

@@ -11,7 +11,7 @@ from etils import epath
 
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runs import locks
-from transformer_jax.runs.run_folder import CHECKPOINTS
+from transformer_jax.runs.run_folder import CHECKPOINTS, checkpoint_names
 from transformer_jax.runs.steps import BEST, LAST, Finished, Step
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, first_line, is_out_of_memory, require_option
@@ -161,9 +161,9 @@ def patiently(workdir: epath.Path, look: Callable[[], Item], failed: Callable[[I
   """
   with locks.reading(workdir / CHECKPOINTS):
     for seconds in (*_SECONDS_BETWEEN_LOOKS, 0.0):
-      before = files.names(workdir)
+      before = checkpoint_names(workdir)
       found = look()
-      if not failed(found) or files.names(workdir) == before:
+      if not failed(found) or checkpoint_names(workdir) == before:
         return found
       time.sleep(seconds)
   raise RunError(

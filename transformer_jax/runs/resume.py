@@ -45,7 +45,7 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
       f"{workdir} holds exported parameters without an optimizer, for decoding only: use another --workdir; "
       f"config.train.init_from={workdir} begins with these parameters"
     )
-  if not _has_checkpoint(workdir):
+  if not run_folder.checkpoint_names(workdir):
     _require_new(config)
     return None
   if not (workdir / run_folder.CONFIG).exists():
@@ -72,7 +72,7 @@ def begun(workdir: str | os.PathLike, *, accept_edits: bool = False) -> Run | No
   """
   folder = run_folder.folder_of(workdir)
   untrusted.require_own_files(folder)
-  is_run = (folder / run_folder.CONFIG).exists() and _has_checkpoint(folder)
+  is_run = (folder / run_folder.CONFIG).exists() and run_folder.checkpoint_names(folder)
   return open_run(folder, accept_edits=accept_edits) if is_run else None
 
 
@@ -126,11 +126,6 @@ def history_of(run: Run, text: str) -> list[JsonObject]:
       "give it the same text, or use another --workdir"
     )
   return history
-
-
-def _has_checkpoint(workdir: epath.Path) -> bool:
-  folder = workdir / run_folder.CHECKPOINTS
-  return folder.exists() and any(path.name.isdigit() for path in folder.iterdir())
 
 
 def _require_new(config: Config) -> None:

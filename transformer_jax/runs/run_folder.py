@@ -44,6 +44,12 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
     raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
 
 
+def checkpoint_names(workdir: epath.Path) -> set[str]:
+  """The names of the folders that look like finished checkpoints, of which none is opened."""
+  folder = workdir / CHECKPOINTS
+  return {path.name for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
+
+
 def now() -> str:
   """The present time, as entries of the provenance and lines of a log have it."""
   return datetime.now(UTC).isoformat(timespec="seconds")

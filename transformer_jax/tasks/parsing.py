@@ -1,6 +1,5 @@
 """Constituency parsing (§6.3): a translation model's outputs as trees, and their scores."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,23 +16,18 @@ class ParseScores:
 
   Attributes:
     scores: those of the trees, of which every sentence has one.
-    whole: how many outputs were trees of their sentence.
-    repaired: how many outputs were repaired.
-    refused: how many outputs had no constituent.
+    outcomes: how many outputs had each `Outcome`, by its value.
   """
 
   scores: Parseval
-  whole: int
-  repaired: int
-  refused: int
+  outcomes: dict[str, int]
 
   def to_dict(self) -> JsonObject:
     """The scores and counts as JSON values."""
-    counts = {outcome.value: getattr(self, outcome.value) for outcome in Outcome}
-    return self.scores.to_dict() | counts
+    return self.scores.to_dict() | self.outcomes
 
   def __str__(self) -> str:
-    outputs = f"{self.whole:,} whole, {self.repaired:,} repaired, {self.refused:,} refused"
+    outputs = ", ".join(f"{count:,} {outcome}" for outcome, count in self.outcomes.items())
     return f"{self.scores}\n{counted(self.scores.sentences, 'sentences')}; their outputs: {outputs}"
 
 
@@ -57,9 +51,8 @@ def score_parses(references: Sequence[Tree], outputs: Sequence[str]) -> tuple[Pa
     InputError: there are no sentences.
   """
   found = [delinearise(output, tree.words) for output, tree in zip(outputs, references, strict=True)]
-  trees, outcomes = [tree for tree, _ in found], Counter(outcome.value for _, outcome in found)
-  counts = {outcome.value: outcomes[outcome.value] for outcome in Outcome}
-  return ParseScores(parseval(trees, references), **counts), trees
+  trees, outcomes = [tree for tree, _ in found], [outcome for _, outcome in found]
+  return ParseScores(parseval(trees, references), {each.value: outcomes.count(each) for each in Outcome}), trees
 
 
 def _tree_of(sentence: str, target: str) -> Tree:

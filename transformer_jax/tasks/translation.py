@@ -5,20 +5,16 @@ sampling (`config.train.scheduled_sampling`) some tokens of this input are the m
 """
 
 import functools
-from collections.abc import Callable, Iterator
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import Config, Decay
 from transformer_jax.data import pipeline
 from transformer_jax.data.packing import INPUTS, PARTS, TARGET, TARGET_SEGMENTS
-from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.segments import decoder_input, segment_positions
-from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.batch import start_token
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
@@ -26,21 +22,6 @@ from transformer_jax.tasks.token_prediction import Prediction, apply, batch_sums
 from transformer_jax.tasks.translation_validation import TranslationValidation
 from transformer_jax.training.scheduled_sampling import forcing_probability
 from transformer_jax.training.task import Task
-
-
-def learn_tokenizer(config: Config) -> Tokenizer:
-  """The vocabulary of the training text: one for both sides, or one for each."""
-  return pipeline.learn_tokenizer(config.data, *config.model.vocab_sizes)
-
-
-def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
-  """The sentence pairs of the text `which` in packed rows."""
-  return pipeline.packed_rows(config.data, which, tokenizer)
-
-
-def packing_of_epochs(config: Config, which: str, tokenizer: Tokenizer) -> Callable[[int], Iterator[np.ndarray]]:
-  """A function that packs the rows of an epoch, with random pieces."""
-  return pipeline.packing_of_epochs(config.data, which, tokenizer, config.train.seed)
 
 
 def init_params(config: Config, key: jax.Array) -> Params:
@@ -132,9 +113,11 @@ TASK = Task(
   parts=PARTS,
   init_params=init_params,
   batch_sums=batch_sums,
-  learn_tokenizer=learn_tokenizer,
-  packed_rows=packed_rows,
+  learn_tokenizer=lambda config: pipeline.learn_tokenizer(config.data, *config.model.vocab_sizes),
+  packed_rows=lambda config, which, tokenizer: pipeline.packed_rows(config.data, which, tokenizer),
   validation=TranslationValidation,
   chosen_rows=chosen_rows,
-  packing_of_epochs=packing_of_epochs,
+  packing_of_epochs=lambda config, which, tokenizer: pipeline.packing_of_epochs(
+    config.data, which, tokenizer, config.train.seed
+  ),
 )

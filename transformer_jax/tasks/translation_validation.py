@@ -79,8 +79,8 @@ class TranslationValidation:
     with hosts.collective_errors():
       mine = self._translator.translate([source for source, _ in hosts.share(pairs)])
     translations = hosts.concatenated(mine)
-    first = list(zip(pairs, translations, strict=True))[:SAMPLES]
-    self.samples = "\n".join(_sample(*pair, translation) for pair, translation in first)
+    rows = (row for sample in _kept(pairs, translations) for row in sample.items())
+    self.samples = "\n".join(f"  {f'{name}:':13}{shortened(text, COLUMNS - 15)}" for name, text in rows)
     evaluate = self._config.evaluate
     references = [reference for _, reference in pairs]
     return score(translations, references, tokenize=evaluate.tokenize, lowercase=evaluate.lowercase), translations
@@ -93,8 +93,3 @@ def _kept(pairs: list[tuple[str, str]], translations: list[str]) -> list[dict[st
     {"source": one_line(source), "translation": one_line(translation), "reference": one_line(reference)}
     for (source, reference), translation in first
   ]
-
-
-def _sample(source: str, reference: str, translation: str) -> str:
-  lines = {"  source:      ": source, "  translation: ": translation, "  reference:   ": reference}
-  return "\n".join(f"{name}{shortened(text, COLUMNS - len(name))}" for name, text in lines.items())

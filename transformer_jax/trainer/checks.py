@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 
 from transformer_jax.analysis import plan
-from transformer_jax.config import Config, serialization
+from transformer_jax.config import Config, Corpus, serialization
+from transformer_jax.data import manifest, prepared
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.pipeline import row_type
@@ -29,7 +30,10 @@ def require_trainable(config: Config, task: Task) -> None:
 def require_text(config: Config) -> None:
   """Raises InputError if a text does not exist or cannot be read, before a vocabulary is learned."""
   data = config.data
-  for which in (data.train, *filter(None, (data.validation, data.test))):
+  texts = [data.train, *filter(None, (data.validation, data.test))]
+  if data.corpus is Corpus.PREPARED:
+    manifest.read(prepared.folder_of(texts.pop(0)))
+  for which in texts:
     (open_corpus if config.model.translates else open_text)(data, which)
 
 

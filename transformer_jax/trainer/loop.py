@@ -5,22 +5,23 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from types import FrameType
-from typing import NamedTuple
 
 import jax
 from etils import epath
 
 from transformer_jax.config import BestBy, Config
-from transformer_jax.data import pipeline, tokenizers
+from transformer_jax.data import tokenizers
 from transformer_jax.data.epochs import EpochBatches
+from transformer_jax.data.pipeline import Batches, Share
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import WordVectors, read_vectors
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
+from transformer_jax.runs.checkpoint_files import LOSS, SCORE, rank
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError, writing
 from transformer_jax.runtime.process import cores
@@ -99,18 +100,6 @@ def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, Word
   return tokenizer, found
 
 
-class Validated(NamedTuple):
-  """The numbers of a validation that tell the best checkpoint.
-
-  Attributes:
-    loss: the validation loss.
-    score: the score that tells the best one in place of the loss; the highest is the best.
-  """
-
-  loss: float
-  score: float | None
-
-
 class Trainer:
   """This process' part of a training run, from its start to its end."""
 
@@ -130,8 +119,7 @@ class Trainer:
     abstract = abstract_state(config, task)
     # The state is placed when it is made: if it moved later, the step would be compiled twice.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
-    share = pipeline.Share(**_size(config), shape=packed.rows.shape[1:], dtype=packed.rows.dtype)
-    batch = devices.shard(share.empty())
+    batch = devices.shard(_share(config, packed).empty())
     with doing("compiling the update"), devices.compile_async(self._step, abstract, batch):
       with hosts.collective_errors():
         self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
@@ -238,11 +226,10 @@ class Trainer:
     self._metrics.add(metrics)
     self._metrics.wait(devices.steps_in_flight())
 
-  def _is_best(self, step: int, validated: Validated) -> bool:
+  def _is_best(self, step: int, validated: Mapping[str, float]) -> bool:
     """Whether early stopping counts this validation and it is the best so far."""
     counts = self._stopping.patience and _due(step, self._config.evaluate.every)
-    rank = validated.loss if validated.score is None else -validated.score
-    return bool(counts) and self._stopping.add(step, rank)
+    return bool(counts) and self._stopping.add(step, rank(validated))
 
   def _say_over(self, first: int) -> None:
     """Reports that early stopping has ended the run, now or before it was started at step `first`."""
@@ -257,14 +244,13 @@ class Trainer:
     if step != first:
       self._write_log(text)
 
-  def _save(self, step: int, validated: Validated | None) -> None:
+  def _save(self, step: int, validated: Mapping[str, float] | None) -> None:
     numbers: JsonObject = self._metrics.interval().to_dict()
     if self._stopping.patience:
       numbers["stopping"] = self._stopping.numbers()
     if isinstance(self._batches, EpochBatches):
       numbers["place"] = self._batches.place(step)
-    loss, score = validated or (None, None)
-    self._checkpoints.save(self._state, loss, numbers, score)
+    self._checkpoints.save(self._state, validated, numbers)
 
   def _log(self, step: int) -> str:
     line = self._metrics.flush(step)
@@ -292,7 +278,8 @@ class Trainer:
       "config.train.warmup_steps"
     )
 
-  def _evaluate(self, step: int, progress: Progress) -> Validated | None:
+  def _evaluate(self, step: int, progress: Progress) -> dict[str, float] | None:
+    """Measures on the validation text; returns the numbers that tell the best checkpoint."""
     if not self._config.data.validation:
       return None
     with self._metrics.clock_stopped(), doing(f"step {step}: validating"):
@@ -302,7 +289,8 @@ class Trainer:
     text = f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}{scores}"
     self._validated = text
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
-    return Validated(float(line["loss"]), line["bleu"] if self._config.train.best_by is BestBy.BLEU else None)
+    score = {SCORE: line["bleu"]} if self._config.train.best_by is BestBy.BLEU else {}
+    return {LOSS: float(line["loss"])} | score
 
   def _close(self) -> None:
     with doing("saving the last checkpoint"):
@@ -312,18 +300,23 @@ class Trainer:
     hosts.wait()  # the main host may still write
 
 
-def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> pipeline.Batches | EpochBatches:
+def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> Batches | EpochBatches:
   """The batches of the training text, for this host."""
   if not config.data.samples_pieces:
-    return pipeline.Batches(packed, seed=config.train.seed, **_size(config))
+    return Batches(packed, seed=config.train.seed, **_size(config))
   if task.packing_of_epochs is None:
     raise InputError("this model's task has no random pieces: leave out config.data.bpe_dropout and unigram_alpha")
   pack = task.packing_of_epochs(config, config.data.train, tokenizer)
-  return EpochBatches(pack, packed, cache_of(config.data), seed=config.train.seed, **_size(config))
+  return EpochBatches(pack, cache_of(config.data), config.train.seed, _share(config, packed))
+
+
+def _share(config: Config, packed: PackedRows) -> Share:
+  """This host's share of each batch."""
+  return Share(**_size(config), shape=packed.rows.shape[1:], dtype=packed.rows.dtype)
 
 
 def _size(config: Config) -> dict[str, int]:
-  """The size of a batch, and this host's share."""
+  """The size of a batch, and the place of this host."""
   multiple = devices.device_count() * config.train.accumulation
   rows = config.train.batch_tokens // config.data.row_length
   return {"size": rows, "multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}
