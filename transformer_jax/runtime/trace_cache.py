@@ -64,7 +64,7 @@ class _Kept:
 
   def __init__(self, function: Callable, key: str, result: Callable[..., Any], donate_state: bool):
     self._function, self._key, self._result, self._donate_state = function, key, result, donate_state
-    self._programs: dict[str, tuple[Any, jax.tree_util.PyTreeDef]] = {}
+    self._programs: dict[str, tuple[Any, Any]] = {}
 
   def __call__(self, *arguments: Any) -> Any:
     program, structure = self._program(arguments)
@@ -74,7 +74,7 @@ class _Kept:
     """The lowered program of arguments with these shapes, which a call then uses."""
     return self._program(arguments)[0].lower(*_leaves(arguments))
 
-  def _program(self, arguments: Sequence[Any]) -> tuple[Any, jax.tree_util.PyTreeDef]:
+  def _program(self, arguments: Sequence[Any]) -> tuple[Any, Any]:
     """The compiled function and its result's structure.
 
     The function takes the leaves of the first argument and those of the others, and returns the leaves of the result.
