@@ -4,6 +4,7 @@ import dataclasses
 import random
 import sys
 
+import numpy as np
 import pytest
 
 from tests.fuzz_run_folder import mutated
@@ -57,11 +58,12 @@ def test_texts_and_documents():
   text = " ab\n\nab ab\n"
   assert encode_text(tokenizer, text) == tokenizer.encode(text)
   assert decode_text(tokenizer, tokenizer.encode(text)) == text
-  [(tokens, ends)] = encode_documents([["ab", " ab"]], tokenizer, end=0)
-  assert ends and tokenizer.pieces(tokens[:-1].tolist()) == ["ab", "\n", " ab"] and tokens[-1] == 0
+  tokens, ends = zip(*encode_documents([["ab", " ab"]], tokenizer, end=0), strict=True)
+  *pieces, end = np.concatenate(tokens).tolist()
+  assert ends.index(True) == len(ends) - 1 and tokenizer.pieces(pieces) == ["ab", "\n", " ab"] and end == 0
   assert line_feed(words()) is None
-  [(tokens, _)] = encode_documents([["the", "a"]], words())
-  assert tokens.tolist() == [4, 6, 3]
+  tokens, _ = zip(*encode_documents([["the", "a"]], words()), strict=True)
+  assert np.concatenate(tokens).tolist() == [4, 6, 3]
 
 
 @pytest.mark.parametrize(
