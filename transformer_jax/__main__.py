@@ -12,7 +12,7 @@ from transformer_jax.commands.experiment import print_help
 from transformer_jax.runtime.errors import PROGRAM, InputError, one_line, writing
 from transformer_jax.runtime.process import raise_gc_threshold, use_huge_pages
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
-from transformer_jax.runtime.wording import nearest
+from transformer_jax.runtime.wording import nearest, summary
 
 
 def program(argv: Sequence[str] | None = None) -> int:
@@ -85,9 +85,8 @@ def _parser() -> argparse.ArgumentParser:
   commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
   for name, module in COMMANDS.items():
     description = module.__doc__ or ""
-    summary = description.split(": ")[0].replace("\n", " ")
     command = commands.add_parser(
-      name, help=summary, description=description, allow_abbrev=False, conflict_handler="resolve"
+      name, help=summary(description), description=description, allow_abbrev=False, conflict_handler="resolve"
     )
     command.set_defaults(run=module.run, parser=command)
     module.add_arguments(command)

@@ -1,6 +1,7 @@
 """How any command ends: its help, the user's mistakes, closed streams."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -105,3 +106,10 @@ def test_help_does_not_wait_for_jax():
   result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
   assert result.returncode == 0, result.stderr
   assert "translate" in result.stdout and "evaluate" in result.stdout and "score" in result.stdout
+
+
+def test_a_command_has_one_sentence_in_the_list(capsys):
+  with pytest.raises(SystemExit):
+    main(["--help"])
+  lines = capsys.readouterr().out.partition("commands:")[2].splitlines()
+  assert not [line for line in lines if re.search(r"\.( \D|$)", line)]

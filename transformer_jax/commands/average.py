@@ -24,7 +24,10 @@ def run(args: argparse.Namespace) -> None:
 
   # Averaging needs no accelerator, which may be busy with the training of this very run.
   jax.config.update("jax_platforms", "cpu")
-  from transformer_jax.runs.averaging import average
+  from transformer_jax.runtime.progress import doing
 
-  steps = average(open_run(args), args.output, args.last, args.minutes, step=args.step)
+  with doing("averaging the checkpoints"):
+    from transformer_jax.runs.averaging import average
+
+    steps = average(open_run(args), args.output, args.last, args.minutes, step=args.step)
   print(one_line(f"{args.output} holds the mean of the checkpoints of steps {', '.join(map(str, steps))}"))

@@ -11,6 +11,7 @@ from transformer_jax.commands import draw_config, draw_formula, draw_run
 from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.wording import summary
 
 _ENDINGS = ("svg", "png", "pdf")
 
@@ -19,9 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   names = parser.add_subparsers(dest="picture", metavar="PICTURE", required=True, title="pictures")
   for name, (add_its_arguments, draw) in _PICTURES.items():
     description = inspect.cleandoc(draw.__doc__ or "")
-    summary = description.split(": ")[0].replace("\n", " ")
     command = names.add_parser(
-      name, help=summary, description=description, allow_abbrev=False, conflict_handler="resolve"
+      name, help=summary(description), description=description, allow_abbrev=False, conflict_handler="resolve"
     )
     add_its_arguments(command)
     command.add_argument("--output", metavar="FILE", help=f"the picture to write: .{', .'.join(_ENDINGS)}")

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def load(runs: "Sequence[Run]", args: argparse.Namespace) -> "Translator":
   """The translator of a run, or the ensemble of several, with the checkpoint of --step."""
-  from transformer_jax.decoding.translator import Translator
+  from transformer_jax.runtime.progress import doing
+
+  with doing("loading the libraries that translate"):
+    from transformer_jax.decoding.translator import Translator
 
   use_compilation_cache()
   return Translator.load(runs if len(runs) > 1 else runs[0], step=args.step)

@@ -92,11 +92,12 @@ def _train(
 def _report(folder: "epath.Path") -> None:
   """Writes the report of a finished run; a failure is a line on standard error, as the run itself is good."""
   try:
-    from transformer_jax import runs
-    from transformer_jax.inside import report
-    from transformer_jax.trainer.summary import short_path
+    with doing("writing the report of the run"):
+      from transformer_jax import runs
+      from transformer_jax.inside import report
+      from transformer_jax.trainer.summary import short_path
 
-    report.write([runs.open(folder)], folder / report.FILE)
+      report.write([runs.open(folder)], folder / report.FILE)
     say(f"a report of the run is in\n  {short_path(folder / report.FILE)}")
   except Exception as error:
     say(f"the report of the run could not be written: {first_line(error)}")
@@ -111,7 +112,7 @@ def _checked(cluster: Cluster) -> Cluster:
     return cluster
   missing = [f"--{name}" for name, value in cluster._asdict().items() if value is None]
   if coordinator is None or hosts is None or host is None:
-    raise InputError(f"--coordinator, --hosts and --host belong together: {' and '.join(missing)} is missing")
+    raise InputError(f"--coordinator, --hosts and --host belong together: add {' and '.join(missing)}")
   if not 0 <= host < hosts:
     raise InputError(f"--host is {host}, but must be from 0 to {hosts - 1}, as --hosts is {hosts}")
   name, _, port = coordinator.rpartition(":")

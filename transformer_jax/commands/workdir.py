@@ -62,11 +62,13 @@ def run_to_restore(args: argparse.Namespace, command: str) -> "Run":
 
 def runs_to_restore(args: argparse.Namespace, command: str) -> "list[Run]":
   """The run in each --workdir, as `run_to_restore` opens one."""
-  from transformer_jax import registry, runs
-  from transformer_jax.runtime import devices
-  from transformer_jax.runtime.progress import say
+  from transformer_jax.runtime.progress import doing, say
 
-  devices.require_devices()
+  with doing("loading JAX"):
+    from transformer_jax import registry, runs
+    from transformer_jax.runtime import devices
+
+    devices.require_devices()
   opened = [runs.open(workdir, accept_edits=args.accept_edits) for workdir in args.workdir]
   for run in opened:
     which = {"last": ", the last", "best": f", the best by {run.config.train.best_by}"}.get(args.step, "")

@@ -59,8 +59,11 @@ class Scores:
     return self.describe()
 
   def describe(self, *, exact_match: bool = True) -> str:
-    """The scores in three lines; the exact match means little where several translations are right."""
-    exact = f"exact match {self.exact_match:.1%} of " if exact_match else ""
+    """The scores in three lines, with the exact match if it is asked for and not 0.
+
+    It means little where several translations are right.
+    """
+    exact = f"exact match {self.exact_match:.1%} of " if exact_match and self.exact_match else ""
     return (
       f"BLEU {self.bleu:.2f} ({self.bleu_signature})\n"
       f"chrF {self.chrf:.2f} ({self.chrf_signature})\n"

@@ -250,7 +250,8 @@ class Trainer:
       numbers["stopping"] = self._stopping.numbers()
     if isinstance(self._batches, EpochBatches):
       numbers["place"] = self._batches.place(step)
-    self._checkpoints.save(self._state, validated, numbers)
+    with doing(f"saving the checkpoint of step {step}"):
+      self._checkpoints.save(self._state, validated, numbers)
 
   def _log(self, step: int) -> str:
     line = self._metrics.flush(step)
