@@ -262,9 +262,9 @@ class TrainConfig:
       kept, too.
     best_by: what tells the best checkpoint: the validation `loss`, or `bleu` on
       the first `evaluate.sentences` validation sentences.
-    patience: the run ends if so many validations in a row were not better than
-      the best before them; each best one is saved. `steps` stays the upper
-      bound. 0 means that the run never ends before it.
+    patience: the number of validations in a row without a new best that end
+      the run; each best one is saved. `steps` stays the upper bound. 0 means
+      that the run never ends before it.
   """
 
   steps: int = 100_000

@@ -202,8 +202,8 @@ def beam_search(
     log_probs: the model.
     limit: the most tokens of an output, its end included.
     beam_size: hypotheses that are kept.
-    penalty: what the log-probability of an output of so many tokens is divided by.
-    patience: the search ends when so many times `beam_size` outputs have ended.
+    penalty: maps an output's number of tokens to what its log-probability is divided by.
+    patience: the search ends when `patience * beam_size` outputs have ended.
   """
   beam, finished = [(0.0, ())], []
   for length in range(1, limit + 1):
