@@ -184,7 +184,7 @@ def test_two_vocabularies_come_back_and_what_does_not_fit_is_refused(two, tmp_pa
   path = two / "config.json"
   for name, value, message in (
     ("share_encoder_decoder_embeddings", True, "must be False, as separate_vocabs is True in tokenizer_config.json"),
-    ("decoder_vocab_size", 277, "decoder_vocab_size is 277, but must be 283, the pieces in target_vocab.json"),
+    ("decoder_vocab_size", 277, "decoder_vocab_size is 277, but must be 283, the tokens in target_vocab.json"),
     ("vocab_size", 283, "vocab_size is 283, but must be 277, the tokens in vocab.json"),
   ):
     before = path.read_text()
