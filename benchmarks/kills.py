@@ -165,7 +165,7 @@ class Victim:
       sys.exit(f"the run ended before {self._number.name} {self._when}:\n{self._log.read_text()[-2000:]}")
 
   def _until_worked(self, seconds: float) -> None:
-    """Waits until the process has used so many seconds of processor time; other programs may run beside it."""
+    """Waits until the process has used `seconds` of processor time; other programs may run beside it."""
     ticks = seconds * os.sysconf("SC_CLK_TCK")
     stat = Path(f"/proc/{self._process.pid}/stat")
     self._until(lambda: sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) >= ticks)

@@ -149,7 +149,7 @@ def row(workers: int, pairs: int, found: list[dict[str, float]]) -> dict[str, An
 
 
 def plan(pairs: int, price: float, measured: dict[str, Any]) -> dict[str, float]:
-  """What a text of so many pairs takes."""
+  """What a text of this number of pairs takes."""
   hours = pairs * measured["CPU us/pair"] / 3.6e9
   return {
     "pairs": pairs,

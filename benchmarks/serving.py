@@ -259,7 +259,7 @@ def port_of(process: subprocess.Popen) -> int:
 
 
 def load(server: Server, lines: Sequence[str], count: int, *, requests: int, seconds: float = 3600.0) -> list[Sent]:
-  """Sends requests from `count` clients, at most so many and for at most so long; each must be answered."""
+  """Sends at most `requests` from `count` clients, for at most `seconds`; each must be answered."""
   end, numbers, sent, failed = time.monotonic() + seconds, iter(range(requests)), [], []
 
   def client() -> None:

@@ -142,7 +142,7 @@ def lengths(rows: np.ndarray) -> np.ndarray:
 
 
 def forward_flops(model: ModelConfig, source: np.ndarray, target: np.ndarray) -> float:
-  """The multiplications and additions that the model's matmuls need for pairs with so many tokens."""
+  """The multiplications and additions that the model's matmuls need for pairs with these numbers of tokens."""
   d, heads, head = model.d_model, model.num_heads, model.head_dim_k + model.head_dim_v
   feed_forward = 2 * d * model.d_ff
   source_tokens, target_tokens = int(source.sum()), int(target.sum())

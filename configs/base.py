@@ -16,7 +16,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, Eva
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime.errors import InputError
 
-# By direction: the dataset's name for the pair, and pieces of the vocabulary.
+# By direction: the dataset's name for the pair, and the tokens of the vocabulary.
 DIRECTIONS = {"en-de": ("de-en", 37_000), "en-fr": ("fr-en", 32_000)}
 
 

@@ -81,7 +81,7 @@ def resume(flags: str, steps: int) -> part.Rows:
 
 
 def train(workdir: Path, steps: int, flags: str, scratch: str) -> None:
-  """Runs the first example for so many updates."""
+  """Runs the first example for `steps` updates."""
   options = [
     *("--config.model.vocab_size=300", f"--config.data.cache_dir={scratch}", "--config.train.warmup_steps=10"),
     *(f"--config.train.steps={steps}", "--config.train.save_every=5", "--config.evaluate.sentences=8"),

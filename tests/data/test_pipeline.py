@@ -220,7 +220,7 @@ def test_a_tokenizer_of_another_size_is_refused(data, tmp_path):
   Tokenizer.learn(["abc abd", "bcd abe"] * 7, 270).save(tmp_path / "model")
   data.tokenizer = str(tmp_path / "model")
   assert pipeline.learn_tokenizer(data, 270).vocab_size == 270
-  with pytest.raises(InputError, match=r"vocab_size is 271.* has 270 pieces: set config\.model\.vocab_size=270"):
+  with pytest.raises(InputError, match=r"vocab_size is 271.* has 270 tokens: set config\.model\.vocab_size=270"):
     pipeline.learn_tokenizer(data, 271)
 
 

@@ -188,7 +188,7 @@ def test_another_config_is_refused(made, keys, match):
 def test_another_vocabulary_is_refused(made, tmp_path):
   data, with_rows = made
   refused(with_rows, InputError, "with another vocabulary than that of this run", pipeline.learn_tokenizer(data, 289))
-  with pytest.raises(InputError, match=r"config\.model\.vocab_size is 289, but .*prepared has 290 pieces"):
+  with pytest.raises(InputError, match=r"config\.model\.vocab_size is 289, but .*prepared has 290 tokens"):
     pipeline.learn_tokenizer(with_rows, 289)
 
 
@@ -224,7 +224,7 @@ def change(folder, **values):
     {"name": 3},
     {"rows": -1},
     {"rows": 0},
-    {"rows": 1 << 40},  # more than so many bytes can hold
+    {"rows": 1 << 40},  # more than the file's bytes can hold
     {"rows": 1.5},
     {"rows": True},
     {"size": "large"},

@@ -71,9 +71,9 @@ def test_texts_and_documents():
   [
     ({"pieces": ("a", "a")}, "has a piece twice"),
     ({"special": ("[PAD]", "[PAD]", "[CLS]", "[SEP]")}, "must have four signs"),
-    ({"unknown": "[NONE]"}, r"has no piece '\[NONE\]'"),
-    ({"merges": (("a", "##b"),)}, "has no piece 'a##b'"),
-    ({"kind": Kind.BYTES, "special": ()}, "has no piece for some bytes"),
+    ({"unknown": "[NONE]"}, r"has no token '\[NONE\]'"),
+    ({"merges": (("a", "##b"),)}, "has no token 'a##b'"),
+    ({"kind": Kind.BYTES, "special": ()}, "has no token for some bytes"),
   ],
 )
 def test_a_vocabulary_that_is_none(changes, message):

@@ -61,15 +61,15 @@ def test_chosen_files(pair, data, tmp_path):
   data = dataclasses.replace(data, tokenizer=chosen, train="none")
   assert pipeline.learn_tokenizer(data, *SIZES).fingerprint() == pair.fingerprint()
   for path, sizes, message in (
-    (chosen, (263, 269), "config.model.source_vocab_size is 263, but .*,.* has 265 pieces for the source: set "),
-    (chosen, (265, 263), r"config.model.vocab_size is 263, but .* has 269 pieces: set config.model.vocab_size=269"),
+    (chosen, (263, 269), "config.model.source_vocab_size is 263, but .*,.* has 265 tokens for the source: set "),
+    (chosen, (265, 263), r"config.model.vocab_size is 263, but .* has 269 tokens: set config.model.vocab_size=269"),
     (str(paths[0]), SIZES, "must be two files, SOURCE,TARGET, with config.model.source_vocab_size"),
   ):
     with pytest.raises(InputError, match=message):
       tokenizers.chosen(path, *sizes)
   with pytest.raises(InputError, match=r"is 7, but it has one vocabulary for both languages: set .*_size=None"):
     tokenizers.require_sizes(pair.target, (7, SIZES[1]), "it")
-  with pytest.raises(InputError, match="source_vocab_size is None, but it has 265 pieces for the source"):
+  with pytest.raises(InputError, match="source_vocab_size is None, but it has 265 tokens for the source"):
     tokenizers.require_sizes(pair, SIZES[1:], "it")
 
 

@@ -76,8 +76,8 @@ def test_a_whole_word_is_a_piece_behind_a_space(tokenizer):
     (b"the 1 1e39 2", "line 1: '1e39' is not a finite number"),
     (b"the 1  3", "line 1: '' is not a finite number"),
     (b"the 1 2 3\nhou\xffse 1 2 3", "line 2: byte 4 of the line is not valid UTF-8"),
-    (b"The 1 2 3\nunheard 1 2 3", "has no vector of a piece of the vocabulary"),
-    (b"", "has no vector of a piece of the vocabulary"),
+    (b"The 1 2 3\nunheard 1 2 3", "has no vector of a token of the vocabulary"),
+    (b"", "has no vector of a token of the vocabulary"),
   ],
 )
 def test_each_mistake_is_one_sentence(tokenizer, tmp_path, content, message):

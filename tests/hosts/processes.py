@@ -47,7 +47,7 @@ def tiny(prefix: str, *, translations: bool = False, every: int = 2, **train) ->
 
 
 class Processes:
-  """`train.py` on several hosts, as processes with so many devices each.
+  """`train.py` on several hosts, as processes with `devices` devices each.
 
   Each has a working directory and a cache of its own, as on disks of their own; a
   run folder can be made by the first alone.
@@ -144,7 +144,7 @@ def assert_same_bits(a: Path, b: Path, config: Config) -> None:
 
 
 def wait_for_lines(processes: Processes, workdir: Path, count: int) -> None:
-  """Until the log has so many lines."""
+  """Until the log has this number of lines."""
   metrics, limit = workdir / "metrics.jsonl", time.monotonic() + 400
   while not (metrics.exists() and metrics.read_text().count("\n") >= count):
     assert all(process.poll() is None for process in processes.all), processes.end()

@@ -93,13 +93,13 @@ def refused(folder, message):
     ("decoder_ffn_dim", 31, "decoder_ffn_dim is 31, but must be 29"),
     ("decoder_attention_heads", 11, "decoder_attention_heads is 11, but must be 2: encoder and decoder have the same"),
     ("activation_function", "tanh", "activation_function is 'tanh', but must be one of relu, "),
-    ("vocab_size", 284, "vocab_size is 284, but must be 283, the pieces in vocab.json"),
-    ("decoder_vocab_size", 284, "decoder_vocab_size is 284, but must be 283, the pieces in vocab.json"),
+    ("vocab_size", 284, "vocab_size is 284, but must be 283, the tokens in vocab.json"),
+    ("decoder_vocab_size", 284, "decoder_vocab_size is 284, but must be 283, the tokens in vocab.json"),
     ("d_model", 23, "d_model is 23, but must be even"),
     ("d_model", 1 << 30, r"has shape .*, but in a model of these sizes \(.*1073741824"),
     ("d_model", "22", "d_model is '22', but must be a whole number"),
     ("dropout", 1.0, "dropout is 1.0, but must be at least 0 and below 1"),
-    ("decoder_start_token_id", 3, "are not different pieces of vocab.json"),
+    ("decoder_start_token_id", 3, "are not different tokens of vocab.json"),
     ("pad_token_id", 1 << 20, "pad_token_id is 1048576, but must be a whole number from 0 to 282"),
   ],
 )
@@ -184,8 +184,8 @@ def test_two_vocabularies_come_back_and_what_does_not_fit_is_refused(two, tmp_pa
   path = two / "config.json"
   for name, value, message in (
     ("share_encoder_decoder_embeddings", True, "must be False, as separate_vocabs is True in tokenizer_config.json"),
-    ("decoder_vocab_size", 277, "decoder_vocab_size is 277, but must be 283, the pieces in target_vocab.json"),
-    ("vocab_size", 283, "vocab_size is 283, but must be 277, the pieces in vocab.json"),
+    ("decoder_vocab_size", 277, "decoder_vocab_size is 277, but must be 283, the tokens in target_vocab.json"),
+    ("vocab_size", 283, "vocab_size is 283, but must be 277, the tokens in vocab.json"),
   ):
     before = path.read_text()
     edit(path, **{name: value})
@@ -252,7 +252,7 @@ def test_a_search_that_we_do_not_have(folder, name, value, message):
 def test_a_vocabulary_with_a_gap(folder):
   pieces = json.loads((folder / "vocab.json").read_text())
   (folder / "vocab.json").write_text(json.dumps(pieces | {"<pad>": 283}))
-  refused(folder, "does not number its pieces 0, 1, 2 and so on")
+  refused(folder, "does not number its tokens 0, 1, 2 and so on")
 
 
 @pytest.mark.parametrize("name", ["config.json", "vocab.json", "source.spm", "model.safetensors"])
@@ -329,7 +329,7 @@ def cached_shapes(config):
 @pytest.mark.parametrize("name", ["folder", "two"])
 @damage.COUNTS
 def test_a_damaged_folder_is_read_or_refused(request, monkeypatch, record_property, name, count):
-  """The whole of it, with one vocabulary and with two: so many in all."""
+  """The whole of it, with one vocabulary and with two: `count` damages in all."""
   monkeypatch.setattr(marian_hf_import, "shapes_of", cached_shapes)  # tracing is slow, and most have the same config
   folder = request.getfixturevalue(name)
 

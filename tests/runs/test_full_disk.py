@@ -39,7 +39,7 @@ CONFIG = Config(
 
 @contextmanager
 def files_end_at(size: int):
-  """No file of this process can be written beyond so many bytes."""
+  """No file of this process can be written beyond this number of bytes."""
   before = resource.getrlimit(resource.RLIMIT_FSIZE)
   resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
   try:

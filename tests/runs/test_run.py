@@ -121,7 +121,7 @@ def test_where_nothing_was_validated_nothing_is_the_best(folder):
     path.rmtree()
   run = runs.open(folder)
   assert run.checkpoints.best is None
-  with pytest.raises(InputError, match=r"no checkpoint in .* has a validation loss, .* a step of 2, 3, 5, 7, 11; "):
+  with pytest.raises(InputError, match=r"has a validation loss, .* choose the step `last` or one of 2, 3, 5, 7, 11; "):
     run.model(step="best")
 
 
@@ -141,7 +141,7 @@ def test_only_the_last_is_replaced_by_an_older_one_where_it_is_damaged(folder, s
   assert first.startswith("the checkpoint of step 11 is damaged and not used: ")
   assert last == "the checkpoint of step 7 is used in its place"
   with pytest.raises(
-    RunError, match=r"the checkpoint of step 11 in .* is damaged, .*: ask for another step, of 2, 3, 5, 7$"
+    RunError, match=r"the checkpoint of step 11 in .* is damaged, .*: choose another step, one of 2, 3, 5, 7$"
   ):
     run.model(step=11)
 

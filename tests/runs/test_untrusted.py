@@ -119,7 +119,7 @@ def test_json_that_is_one(tmp_path):
     ({"model__" + "long" * 999: 1}, r"'longlong.*\.\.\..*long' is not a key"),
     ({"model__family": ["transformer"]}, "config.model.family is"),
     ({"model__family": "os:system"}, "config.model.family is 'os:system', but must be one of"),
-    ({"model__vocab_size": 278}, "has 277 pieces, but .* says 278: take both from one run"),
+    ({"model__vocab_size": 278}, "has 277 tokens, but .* says 278: take both from one run"),
     ({"decode__beam_size": 10**9}, "beam_size"),
     ({"decode__extra_length": 10**9}, "extra_length"),
     ({"decode__extra_length": 1 << 16}, "extra_length is 65536, but must be from 1 to 1024"),

@@ -26,11 +26,11 @@ def test_a_run_goes_on_without_the_file(prefix, tmp_path, capfd):
   config = dataclasses.replace(config, model=model, data=dataclasses.replace(config.data, validation=""))
   whole, parts = tmp_path / "whole", tmp_path / "parts"
   loop.train(config, epath.Path(whole))
-  [reported] = re.findall(rf"(\d+) of 330 pieces have a vector in {re.escape(str(vectors))}\n", capfd.readouterr().err)
+  [reported] = re.findall(rf"(\d+) of 330 tokens have a vector in {re.escape(str(vectors))}\n", capfd.readouterr().err)
   loop.train(dataclasses.replace(config, train=dataclasses.replace(config.train, steps=4)), epath.Path(parts))
   vectors.unlink()
   loop.train(config, epath.Path(parts))
-  assert "pieces have a vector" in capfd.readouterr().err.partition("resuming after step 4")[0]
+  assert "tokens have a vector" in capfd.readouterr().err.partition("resuming after step 4")[0]
   assert_same_bits(state_of(parts, config), state_of(whole, config))
 
   run = runs.open(whole)

@@ -217,7 +217,7 @@ def test_what_a_run_says(whole):
   lines = err.splitlines()
   assert max(map(len, lines)) <= 80 and out == ""
   number = r"[\d.,e+]+"
-  expected = rf"""learning a vocabulary of 290 pieces
+  expected = rf"""learning a vocabulary of 290 tokens
 training on 128 pairs
   1,232 source tokens, 1,232 target tokens
   84 rows of 16, {number}% padding

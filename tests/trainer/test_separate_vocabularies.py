@@ -48,7 +48,7 @@ def run(config, tmp_path_factory):
 
 def test_a_run_in_parts_equals_a_run_in_one(config, run, tmp_path, capfd):
   loop.train(with_train(config, steps=4), epath.Path(tmp_path))
-  assert "learning a vocabulary of 283 pieces and learning a vocabulary of 290 pieces" in capfd.readouterr().err
+  assert "learning a vocabulary of 283 tokens and learning a vocabulary of 290 tokens" in capfd.readouterr().err
   loop.train(config, epath.Path(tmp_path))
   assert "resuming after step 4" in capfd.readouterr().err
   assert_same_bits(state_of(tmp_path, config), state_of(run, config))

@@ -160,12 +160,12 @@ def accumulating(accumulation: int) -> Config:
 
 @functools.cache
 def update(count: int = 1, accumulation: int = 1):
-  """The training step on so many devices, traced and compiled once for all tests."""
+  """The training step on `count` devices, traced and compiled once for all tests."""
   return over(count, functools.partial(train_step, accumulating(accumulation), TASK), out_axes=(None, None))
 
 
 def placed(state, count: int = 1):
-  """The state on so many devices, as an update returns it: for another placement the update is compiled again."""
+  """The state on `count` devices, as an update returns it: for another placement the update is compiled again."""
   mesh = jax.sharding.Mesh(np.array(jax.devices()[:count]), (devices.AXIS,))
   return jax.device_put(state, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec()))
 
@@ -277,7 +277,7 @@ def test_every_parameter_is_trained(one_device):
 
 @pytest.fixture(scope="module")
 def loss_of():
-  """(state, places of two equal rows in the batch) -> the loss with dropout."""
+  """(state, indices of two equal rows in the batch) -> the loss with dropout."""
   rows = np.repeat(packed(copying_pairs(60))[:1], 2, axis=0)
   return lambda state, index: float(update()(placed(state), shares(Batch(rows, np.int32(index)), 1))[1]["sums"].loss)
 

@@ -150,13 +150,13 @@ def rows_at_a_time(config: Config, devices: int) -> int:
 def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float) -> tuple[int, int]:
   """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row."""
   config = _for_shapes(model, row_length, label_smoothing)
-  some = CHUNK  # so many rows fill the loss's chunks of tokens, however many tokens a row has
+  some = CHUNK  # this number of rows fills the loss's chunks of tokens, however many tokens a row has
   one, two = (_kept(config, rows) for rows in (some, 2 * some))
   return 2 * one - two, (two - one) // some
 
 
 def _kept(config: Config, rows: int) -> int:
-  """The bytes that the backward pass of the loss needs for so many rows, without the parameters."""
+  """The bytes that the backward pass of the loss needs for this number of rows, without the parameters."""
   task = task_of(config.model)
   batch = jax.ShapeDtypeStruct((rows, task.parts, config.data.row_length), pipeline.row_type(*config.model.vocab_sizes))
   keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))

@@ -55,7 +55,7 @@ class Lines:
     return line
 
   def more(self, seconds: float) -> bool:
-    """Whether `readline` can return without waiting, now or within so many seconds."""
+    """Whether `readline` can return without waiting, now or within `seconds`."""
     deadline = time.monotonic() + seconds
     while not self._has_line():
       if not _is_readable(self._descriptor, max(0.0, deadline - time.monotonic())):

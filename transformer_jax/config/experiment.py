@@ -106,8 +106,10 @@ class DataConfig:
       embedded treebank, see `data/grammar.py`).
     document: what a document of a plain text is: a `file`, a `paragraph`
       between blank lines, or a `line`; not used for sentence pairs.
-    source_language, target_language: language codes; for `text` they are the
-      endings of `PREFIX.en` and `PREFIX.de`.
+    source_language: the code of the language to translate from; for `text` the
+      ending of the source's file, as in `PREFIX.en`.
+    target_language: the code of the language to translate into; for `text` the
+      ending of the target's file, as in `PREFIX.de`.
     train: the training text. For `text` a prefix or `SOURCE,TARGET`, several
       separated by `;`, each with an optional `*WEIGHT` (how often an epoch
       reads it); for `trees` files separated by `;`; for `prepared` the folder; for
@@ -262,9 +264,9 @@ class TrainConfig:
       kept, too.
     best_by: what tells the best checkpoint: the validation `loss`, or `bleu` on
       the first `evaluate.sentences` validation sentences.
-    patience: the run ends if so many validations in a row were not better than
-      the best before them; each best one is saved. `steps` stays the upper
-      bound. 0 means that the run never ends before it.
+    patience: the number of validations in a row without a new best that end
+      the run; each best one is saved. `steps` stays the upper bound. 0 means
+      that the run never ends before it.
   """
 
   steps: int = 100_000

@@ -1,7 +1,7 @@
 """The preparation of a text as a pipeline of Apache Beam (extra `beam`), which spreads its parts over processes.
 
-Between the processes go the places of parts, digests if duplicates are left out, and counts; never the text. Apache
-Beam is imported only when a pipeline runs.
+Between the processes go the byte ranges of parts, digests if duplicates are left out, and counts; never the text.
+Apache Beam is imported only when a pipeline runs.
 """
 
 import functools
@@ -84,8 +84,8 @@ def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFil
       | "equal digests" >> beam.GroupByKey()
       | "repeated pairs" >> beam.FlatMapTuple(preparation.repeated_of)
     )
-    places = parts | "places" >> beam.Map(lambda part: ((part.corpus, part.number), part))
-    joined = {"parts": places, "repeated": repeated} | "numbers of parts" >> beam.CoGroupByKey()
+    keyed = parts | "keys" >> beam.Map(lambda part: ((part.corpus, part.number), part))
+    joined = {"parts": keyed, "repeated": repeated} | "numbers of parts" >> beam.CoGroupByKey()
     made = joined | "shards" >> beam.MapTuple(functools.partial(_make_different, settings))
   else:
     made = parts | "shards" >> beam.Map(functools.partial(preparation.make_shard, settings))

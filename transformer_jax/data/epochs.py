@@ -34,7 +34,7 @@ class _Epoch(NamedTuple):
     number: the number of the epoch, from 0.
     first: the number of rows in all epochs before it.
     rows: `[rows, parts, row_length]`, on the disk.
-    order: `[rows]`, the places in `rows` in the order in which they are read.
+    order: `[rows]`, the indices in `rows` in the order in which they are read.
   """
 
   number: int

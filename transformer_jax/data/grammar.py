@@ -25,7 +25,7 @@ Choice = TypeVar("Choice")
 
 # The sentences of each split. The paper has about 40,000 to train on.
 SENTENCES = {"train": 40_000, "validation": 1_000, "test": 1_000}
-# Of 100 different sentences so many are of the split.
+# How many of 100 different sentences are of the split.
 _HELD_OUT = {"validation": 5, "test": 5}
 _FORMAT = 1  # changes if the sentences do
 

@@ -1,6 +1,5 @@
 """A parallel corpus that a program writes pair by pair, and continues after it was killed."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from etils import epath
 
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, writing
+from transformer_jax.runtime.file_locks import lock
 from transformer_jax.runtime.files import write_atomically
 
 _PAIRS_AT_A_TIME = 4096  # until they are safe on the disk
@@ -50,11 +50,9 @@ class GrowingCorpus:
           file = self._stack.enter_context(open(path, "a+b"))
         self._files.append(file)
         try:
-          fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+          lock(file, wait=False)
         except BlockingIOError as error:
           raise InputError(f"another process writes {path}: wait for its end, or give another --output") from error
-        except OSError:  # this file system has no locks
-          pass
       self._stack = self._stack.pop_all()
     return self
 

@@ -139,5 +139,5 @@ def numbered(pieces: Iterable[tuple[str, Json]], name: str) -> list[str]:
   """
   by_number = {number: piece for piece, number in pieces if isinstance(number, int) and not isinstance(number, bool)}
   if sorted(by_number) != list(range(len(by_number))) or not all(map(_is_piece, by_number.values())):
-    raise InputError(f"{name} does not number its pieces 0, 1, 2 and so on, each once: copy it again")
+    raise InputError(f"{name} does not number its tokens 0, 1, 2 and so on, each once: copy it again")
   return [by_number[number] for number in range(len(by_number))]

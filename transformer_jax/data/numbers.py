@@ -13,7 +13,7 @@ from transformer_jax.runtime.errors import InputError
 LIMIT = 1_000_000
 # Pairs per number of digits in each split. More would slow down a first run.
 PAIRS = {"test": 400, "validation": 400, "train": 20_000}
-# A split holds out at most one in so many of the numbers with the same number of digits.
+# The n of each split: of the numbers with the same number of digits it holds out at most one in n.
 HELD_OUT = {"test": 5, "validation": 10}
 
 

@@ -1,7 +1,7 @@
 """Packing of several sentence pairs into one fixed-length row; segments tell them apart.
 
-A row has a source side and a target side of `row_length` tokens each. The k-th
-pair's tokens have segment k, from 1, on both sides; padding has segment 0. Masks
+A row has `row_length` source tokens and as many target tokens. The k-th pair's
+tokens have segment k, from 1, in source and target; padding has segment 0. Masks
 keep the pairs from attending to each other, so that a packed pair has the same
 logits and the same loss as alone.
 """
@@ -35,7 +35,7 @@ Pair = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]
 
 # (a function, items) -> the function's result for each item.
 Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
-# (a sentence, the place of its pair in the corpus, 0 for a source or 1 for a target) -> its tokens, without EOS.
+# (a sentence, the index of its pair in the corpus, 0 for a source or 1 for a target) -> its tokens, without EOS.
 SamplePieces = Callable[[str, int, int], Sequence[int]]
 
 
@@ -44,9 +44,9 @@ class LeftOut:
   """The counts of pairs that are left out.
 
   Attributes:
-    too_long: the number of pairs with too long a side.
-    empty: the number of pairs with an empty side.
-    longest: the tokens of the longest sentence of pairs without an empty side, EOS included.
+    too_long: the number of pairs whose source or target is too long.
+    empty: the number of pairs whose source or target is empty.
+    longest: the tokens of the longest sentence of the other pairs, EOS included.
   """
 
   too_long: int = 0
@@ -60,7 +60,7 @@ class LeftOut:
     self.longest = max(self.longest, other.longest)
 
   def described(self, longest: int) -> dict[str, int]:
-    """The counts in words, as `PackingReport.left_out` has them; `longest` is the most tokens of a side."""
+    """The counts in words, as `PackingReport.left_out` has them; `longest` is the most tokens of a source or target."""
     return {
       f"pairs skipped, longer than {counted(longest, 'tokens')} (the longest has {self.longest:,})": self.too_long,
       "pairs skipped, with an empty side": self.empty,
@@ -77,13 +77,13 @@ def encode_pairs(
 ) -> Iterator[Pair]:
   """The token sequences of sentence pairs as arrays, each with an EOS.
 
-  Two kinds of pairs are left out: those with a side of more than `longest`
-  tokens, and those with a side that is empty or only spaces.
+  Two kinds of pairs are left out: those whose source or target has more than
+  `longest` tokens, and those whose source or target is empty or only spaces.
 
   Args:
     sentences: the source and target sentences.
-    tokenizer: the tokenizer, or those of the two sides.
-    longest: the most tokens of either side, EOS included.
+    tokenizer: the tokenizer, or those of source and target.
+    longest: the most tokens of a source or of a target, EOS included.
     report: gets the counts; the counts of pairs left out are complete after the last pair. The length that it reports
       for the longest sentence counts the tokens of at least its first 65,536 characters.
     over: calls a function for each item, in order, as `map` and `Workers.map` do.
@@ -92,7 +92,7 @@ def encode_pairs(
   report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
   left_out = LeftOut() if left_out is None else left_out
   # No token spells more characters, so a sentence that is cut here is still too long.
-  most = max(_CHARACTERS, *(longest * side.longest_piece for side in (tokenizer.source, tokenizer.target)))
+  most = max(_CHARACTERS, *(longest * each.longest_piece for each in (tokenizer.source, tokenizer.target)))
   cut = ((_cut(source, most), _cut(target, most)) for source, target in sentences)
   encoder = Encoder(tokenizer.source)
   encoders = encoder, encoder if tokenizer.source is tokenizer.target else Encoder(tokenizer.target)
@@ -117,13 +117,13 @@ def _encode(
   encoders: tuple[Encoder, Encoder], longest: int, batch: list[tuple[str, str]]
 ) -> tuple[np.ndarray, np.ndarray, LeftOut]:
   """The tokens of the pairs that are kept, one after another; their lengths `[pairs, 2]`; what is left out."""
-  sides = [encode([pair[side] for pair in batch]) for side, encode in enumerate(encoders)]
-  lengths = np.array([[*map(len, side)] for side in sides]).T // np.dtype(TOKEN).itemsize
+  encoded = [encode([pair[which] for pair in batch]) for which, encode in enumerate(encoders)]
+  lengths = np.array([[*map(len, sentences)] for sentences in encoded]).T // np.dtype(TOKEN).itemsize
   full = lengths.min(axis=1) > 0
   lengths[full] += 1  # EOS
   fits = full & (lengths.max(axis=1) <= longest)
   end = np.array(EOS, TOKEN).tobytes()
-  kept = [sides[side][i] + end for i in np.flatnonzero(fits).tolist() for side in range(2)]
+  kept = [encoded[which][i] + end for i in np.flatnonzero(fits).tolist() for which in range(2)]
   counts = LeftOut(int(np.sum(full & ~fits)), int(np.sum(~full)), int(lengths[full].max(initial=0)))
   return np.frombuffer(b"".join(kept), TOKEN), lengths[fits], counts
 
@@ -142,21 +142,21 @@ def sample_pairs(
 ) -> Iterator[Pair]:
   """The token sequences of sentence pairs with random pieces, each with an EOS.
 
-  A side whose random pieces are more than `longest` has those of the tokenizer. So the pairs of `encode_pairs` are
+  A sentence with more than `longest` random pieces has those of the tokenizer. So the pairs of `encode_pairs` are
   here, too, except that random pieces may fit if the tokenizer's do not.
 
   Args:
     sentences: the source and target sentences.
-    tokenizer: the tokenizer, or those of the two sides.
-    longest: the most tokens of either side, EOS included.
+    tokenizer: the tokenizer, or those of source and target.
+    longest: the most tokens of a source or of a target, EOS included.
     sample: gives the random pieces.
   """
   for number, texts in enumerate(sentences):
     if not all(text.strip() for text in texts):
       continue
     pair = [
-      [*_fitting(text, side, longest, functools.partial(sample, text, number, place)), EOS]
-      for place, (text, side) in enumerate(zip(texts, (tokenizer.source, tokenizer.target), strict=True))
+      [*_fitting(text, own, longest, functools.partial(sample, text, number, which)), EOS]
+      for which, (text, own) in enumerate(zip(texts, (tokenizer.source, tokenizer.target), strict=True))
     ]
     if max(map(len, pair)) <= longest:
       yield pair[0], pair[1]
@@ -175,8 +175,8 @@ def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32, over: O
   """Packs pairs into rows by best fit decreasing: in each window the longest pair first, into the fullest row it fits.
 
   Args:
-    pairs: pairs of at most `row_length` tokens on each side.
-    row_length: the tokens of each side of a row.
+    pairs: pairs of at most `row_length` source tokens and as many target tokens.
+    row_length: the source tokens of a row, and its target tokens.
     dtype: the type of the rows.
     over: calls a function for each item, in order, as `map` and `Workers.map` do.
 
@@ -188,8 +188,8 @@ def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32, over: O
 
 def _joined(window: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
   """The tokens of all pairs, one after another, and their lengths `[pairs, 2]`."""
-  sides = [side for pair in window for side in pair]
-  return np.concatenate(sides), np.array([*map(len, sides)]).reshape(-1, 2)
+  sentences = [tokens for pair in window for tokens in pair]
+  return np.concatenate(sentences), np.array([*map(len, sentences)]).reshape(-1, 2)
 
 
 def pack_window(row_length: int, dtype: type, window: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
@@ -201,7 +201,7 @@ def pack_window(row_length: int, dtype: type, window: tuple[np.ndarray, np.ndarr
   """
   tokens, lengths = window
   row_of = np.empty(len(lengths), np.int64)
-  # Tokens left in each row, on each side and on both; the row behind the last one that is used is empty.
+  # Tokens left in each row, for the source, for the target and for both; the row behind the last used one is empty.
   free = np.full((3, len(lengths) + 1), row_length, np.int32)
   free[2] = 2 * row_length
   rows = 0
@@ -221,7 +221,7 @@ def _fill(
 ) -> np.ndarray:
   """The rows, with the pairs of each in the order of the window."""
   order = np.argsort(row_of, kind="stable")  # the pairs row by row
-  first = np.searchsorted(row_of[order], np.arange(rows))[row_of[order]]  # the place in `order` of its row's first pair
+  first = np.searchsorted(row_of[order], np.arange(rows))[row_of[order]]  # the index in `order` of its row's first pair
   segments = np.empty(len(order), np.int64)
   segments[order] = 1 + np.arange(len(order)) - first
   before = np.cumsum(lengths[order], axis=0) - lengths[order]
@@ -229,10 +229,10 @@ def _fill(
   starts[order] = before - before[first]
   starts += (row_of[:, None] * PARTS + (SOURCE, TARGET)) * row_length  # in all rows
   flat = lengths.reshape(-1)
-  places = np.arange(len(tokens)) + np.repeat(starts.reshape(-1) - (np.cumsum(flat) - flat), flat)
+  indices = np.arange(len(tokens)) + np.repeat(starts.reshape(-1) - (np.cumsum(flat) - flat), flat)
   packed = np.zeros((rows, PARTS, row_length), dtype)
-  packed.reshape(-1)[places] = tokens
-  packed.reshape(-1)[places + row_length] = np.repeat(np.repeat(segments, 2), flat)
+  packed.reshape(-1)[indices] = tokens
+  packed.reshape(-1)[indices + row_length] = np.repeat(np.repeat(segments, 2), flat)
   return packed
 
 

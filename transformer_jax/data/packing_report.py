@@ -11,8 +11,8 @@ class PackingReport:
 
   Attributes:
     rows: the number of packed rows.
-    tokens: the tokens in them on all sides, special tokens included, padding not.
-    sides: the sides of a row, each of `row_length` tokens: 2 if it has a source and a target.
+    tokens: the tokens in them, special tokens included, padding not; of pairs those of source and target.
+    sides: the sequences of `row_length` tokens in a row: 2, source and target, or 1.
     found: the counts of what the rows hold, such as {"pairs": 3, "source tokens": 20}; the examples come first.
     left_out: the counts of what was left out, such as {"pairs skipped, with an empty side": 1}.
   """

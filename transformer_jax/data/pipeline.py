@@ -46,7 +46,7 @@ def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: Iterable[tuple[
 
   Args:
     data: the config of the data.
-    *vocab_sizes: the size of one vocabulary for both sides; or those of the source's and of the target's.
+    *vocab_sizes: the size of one vocabulary for source and target; or those of the source's and of the target's.
     corpus: the text to learn from, which may be read several times; None is the training text.
 
   Raises:
@@ -61,7 +61,7 @@ def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: Iterable[tuple[
   brackets = symbols(target for _, target in corpus) if data.has_trees else ()
   if len(vocab_sizes) == 1:
     defined = [*tags, *brackets]
-    return Tokenizer.learn((side for pair in corpus for side in pair), *vocab_sizes, kind=kind, symbols=defined)
+    return Tokenizer.learn((sentence for pair in corpus for sentence in pair), *vocab_sizes, kind=kind, symbols=defined)
   of_source, of_target = vocab_sizes
   key = "config.model.source_vocab_size"
   source = Tokenizer.learn((source for source, _ in corpus), of_source, kind=kind, symbols=tags, key=key)
@@ -155,7 +155,7 @@ class Batches:
 
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
     chosen = self.rows_of(step)
-    return self._share.batch(lambda places: self._rows[chosen[places]])
+    return self._share.batch(lambda indices: self._rows[chosen[indices]])
 
 
 class Share:
@@ -164,18 +164,18 @@ class Share:
   def __init__(self, size: int, multiple: int, host: int, hosts: int, shape: tuple[int, ...], dtype: np.dtype):
     padded = -(-size // multiple) * multiple
     self.size, self.shape, self.dtype = size, shape, dtype
-    self._places = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
+    self._indices = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
 
   def batch(self, gather: Callable[[np.ndarray], np.ndarray]) -> Batch[np.ndarray]:
-    """A batch, filled up with empty rows; `gather` gives the rows at places of the batch over all hosts."""
+    """A batch, filled up with empty rows; `gather` gives the rows at indices of the batch over all hosts."""
     batch = self.empty()
-    real = self._places < self.size
-    batch.rows[real] = gather(self._places[real])
+    real = self._indices < self.size
+    batch.rows[real] = gather(self._indices[real])
     return batch
 
   def empty(self) -> Batch[np.ndarray]:
     """A batch of empty rows."""
-    return Batch(np.zeros((len(self._places), *self.shape), self.dtype), self._places.copy())
+    return Batch(np.zeros((len(self._indices), *self.shape), self.dtype), self._indices.copy())
 
 
 def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:

@@ -39,7 +39,7 @@ from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
 
 _VOCABULARY = {tokenizer.FILE, subwords.FILE, tokenizer_pair.SOURCE, tokenizer_pair.TARGET, tokenizer_pair.PIECES}
-# The digests of duplicates are compared in so many groups: of a billion pairs each has 32 MB.
+# The groups in which the digests of duplicates are compared: of a billion pairs each has 32 MB.
 _GROUPS = 1024
 _RECORD = np.dtype([*DIGEST, ("corpus", "<u4"), ("part", "<u4"), ("pair", "<u8")])
 
@@ -133,11 +133,11 @@ def digests_of(settings: Settings, part: TextPart) -> Iterator[tuple[int, bytes]
 
 
 def repeated_of(group: int, records: Iterable[bytes]) -> Iterator[tuple[tuple[int, int], list[int]]]:
-  """The pairs of a group that are equal to earlier ones: the place of a part, and their numbers in it."""
+  """The pairs of a group that are equal to earlier ones: the key of a part, and their numbers in it."""
   later = later_ones(np.frombuffer(b"".join(records), _RECORD))
   numbers = sorted(later[["corpus", "part", "pair"]].tolist())
-  for place, of_part in itertools.groupby(numbers, lambda number: number[:2]):
-    yield place, [pair for _, _, pair in of_part]
+  for key, of_part in itertools.groupby(numbers, lambda number: number[:2]):
+    yield key, [pair for _, _, pair in of_part]
 
 
 def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ()) -> Made:

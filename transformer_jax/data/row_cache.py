@@ -5,7 +5,6 @@ a CRC-32 of both. Each time the rows are opened, the CRC-32 is computed again an
 """
 
 import dataclasses
-import fcntl
 import json
 import shutil
 import tempfile
@@ -13,13 +12,14 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Protocol
 
 import numpy as np
 
 from transformer_jax.config import DataConfig
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.file_locks import lock
 from transformer_jax.runtime.files import user_cache
 from transformer_jax.runtime.progress import Progress, say
 
@@ -100,28 +100,19 @@ def _publish(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path
   try:
     folder.parent.mkdir(parents=True, exist_ok=True)
     # The lock file is never deleted, as another process may be waiting for it.
-    lock = folder.with_suffix(".lock").open("w")
+    file = folder.with_suffix(".lock").open("w")
   except OSError as error:
     raise InputError(
       f"cannot write to {folder.parent}: {error.strerror}; set config.data.cache_dir to a folder that can be written"
     ) from error
   try:
-    with lock:
-      alone = _lock(lock)
+    with file:
+      alone = lock(file)  # without locks all processes do the work
       if not is_complete():  # another process may have been first
         _replace(folder, is_complete, fill, alone)
   except OSError as error:
     if not is_complete():  # without locks another process may have been first
       raise RunError(f"cannot write packed rows to {folder}: {error.strerror}") from error
-
-
-def _lock(file: TextIO) -> bool:
-  """Waits until no other process holds the file; false if the file system has no locks, so that all do the work."""
-  try:
-    fcntl.flock(file, fcntl.LOCK_EX)
-  except OSError:
-    return False
-  return True
 
 
 def _replace(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path], None], alone: bool) -> None:

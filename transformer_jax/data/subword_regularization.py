@@ -56,7 +56,7 @@ class PieceSampler:
     Args:
       text: a sentence.
       epoch: the epoch, from 0.
-      pair: the place of the pair in the corpus, from 0.
+      pair: the index of the pair in the corpus, from 0.
       side: 0 for the source, 1 for the target.
     """
     if len(self._sampling.kept) > _MOST_KEPT:

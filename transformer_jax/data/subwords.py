@@ -71,9 +71,9 @@ class Vocabulary:
       if len(set(self.special)) != 4:
         raise InputError("the vocabulary must have four signs of its own, for padding, mask, begin and end")
     elif not byte_letters().keys() <= known:
-      raise InputError("the vocabulary has no piece for some bytes, so that it cannot spell every text")
+      raise InputError("the vocabulary has no token for some bytes, so that it cannot spell every text")
     if missing := used - known:
-      raise InputError(f"the vocabulary has no piece {min(missing)[:80]!a}, which it needs: take it from another copy")
+      raise InputError(f"the vocabulary has no token {min(missing)[:80]!a}, which it needs: take it from another copy")
 
   @functools.cached_property
   def order(self) -> list[int]:

@@ -133,7 +133,7 @@ def zip_lines(
 
 
 def unequal(sources: int, targets: int, source_name: str, target_name: str) -> InputError:
-  """The error of two texts with so many lines each."""
+  """The error of two texts with different numbers of lines."""
   return InputError(
     f"{source_name} has {sources} lines but {target_name} has {targets}: "
     "line i of one must be the translation of line i of the other"

@@ -36,7 +36,7 @@ class TextPart(NamedTuple):
 
 
 def parts_of(corpus: int, files: TextFiles, most: int) -> Iterator[TextPart]:
-  """The parts of a corpus, of `most` lines each; compressed files are one part, as they have no places to begin at.
+  """The parts of a corpus, of `most` lines each; compressed files are one part, as reading cannot begin inside them.
 
   Raises:
     InputError: the two files differ in their number of lines, or cannot be read.

@@ -125,7 +125,7 @@ class Tokenizer:
       key: the key that `vocab_size` is the value of, for messages.
 
     Raises:
-      InputError: the text is empty, has too few different pieces, or has more characters than `vocab_size` allows.
+      InputError: the text is empty, has too few different tokens, or has more characters than `vocab_size` allows.
     """
     model = io.BytesIO()
     pieces = [text.replace(" ", SPACE) for text in symbols]
@@ -294,7 +294,7 @@ def _explained(error: RuntimeError, vocab_size: int, key: str) -> InputError:
   message = str(error)
   if found := re.search(r"Please set it to a value <= (\d+)", message):
     return InputError(
-      f"{key} is {vocab_size}, but the training text has only {found[1]} different pieces: set {key} to at most "
+      f"{key} is {vocab_size}, but the training text gives only {found[1]} different tokens: set {key} to at most "
       f"{found[1]}"
     )
   if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):

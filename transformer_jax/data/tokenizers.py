@@ -69,10 +69,10 @@ def require_sizes(found: Tokenizer, vocab_sizes: Sequence[int], name: str) -> No
   """
   sizes = itertools.zip_longest(reversed(found.vocab_sizes), reversed(vocab_sizes))
   keys = {"vocab_size": "", "source_vocab_size": " for the source"}
-  for (key, of), (pieces, size) in zip(keys.items(), sizes, strict=False):
-    if pieces != size:
-      has = f"{pieces} pieces{of}" if pieces else "one vocabulary for both languages"
-      raise InputError(f"config.model.{key} is {size}, but {name} has {has}: set config.model.{key}={pieces}")
+  for (key, of), (tokens, size) in zip(keys.items(), sizes, strict=False):
+    if tokens != size:
+      has = f"{tokens} tokens{of}" if tokens else "one vocabulary for both languages"
+      raise InputError(f"config.model.{key} is {size}, but {name} has {has}: set config.model.{key}={tokens}")
 
 
 def to_bytes(made: Tokenizer) -> bytes:

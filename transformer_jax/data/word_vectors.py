@@ -51,7 +51,7 @@ def read_vectors(name: str, tokenizer: Tokenizer, d_model: int) -> WordVectors:
       _require_word_with_spaces(line.split(" "), d_model, f"{path}, line {number}")
   if not found:
     raise InputError(
-      f"{path} has no vector of a piece of the vocabulary: choose vectors of the text's language and case"
+      f"{path} has no vector of a token of the vocabulary: choose vectors of the text's language and case"
     )
   return WordVectors(np.array([*found], np.int64), np.stack([*found.values()]))
 

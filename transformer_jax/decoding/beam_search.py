@@ -20,7 +20,7 @@ Every function but `beam_search` takes one sentence, and `jax.vmap` makes the ba
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import jax
 import jax.numpy as jnp
@@ -199,7 +199,11 @@ def is_done(search: Search, limit: jax.Array, options: SearchOptions) -> jax.Arr
   return done
 
 
-def penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> Any:
+@overload
+def penalty(kind: LengthPenalty, alpha: float, length: float) -> float: ...
+@overload
+def penalty(kind: LengthPenalty, alpha: float, length: jax.Array) -> jax.Array: ...
+def penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> jax.Array | float:
   """The length penalty: what log P(Y) is divided by, for an output of `length` tokens with its EOS.
 
   `gnmt` is ((5 + length) / 6) ** alpha (Wu et al. 2016, eq. 14), which the paper

@@ -158,7 +158,7 @@ class Generator(Predictor):
     return encode_text(self._tokenizer, prompt)
 
   def _total_length(self, prompt: int, wanted: int | None, warn: Callable[[str], object]) -> int:
-    """The most tokens that a prompt of so many tokens and its continuation have."""
+    """The most tokens that a prompt of `prompt` tokens and its continuation have."""
     require_option("max_tokens", wanted, wanted is None or wanted > 0, "positive")
     whole, row_length = self._fitting(prompt, wanted), self.config.data.row_length
     if whole > row_length:

@@ -226,7 +226,7 @@ class Translator:
         `refuse` raises InputError.
       window: lines that are read before the first is translated.
       first: the number of the first line, in warnings, errors and draws.
-      more: tells whether another line comes within so many seconds; if not, the lines so far are translated.
+      more: tells whether another line comes within a number of seconds; if not, the lines so far are translated.
       warn: is called with each warning.
 
     Raises:

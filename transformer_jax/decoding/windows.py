@@ -25,7 +25,7 @@ def windows(
   Args:
     lines: the sentences.
     most: the most lines of a window.
-    more: tells whether another line, or the end, comes within so many seconds.
+    more: tells whether another line, or the end, comes within a number of seconds.
     first: the number of the first line.
   """
   texts = _texts(lines, first)

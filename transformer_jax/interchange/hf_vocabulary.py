@@ -132,7 +132,7 @@ def _filled(folder: ForeignFolder, numbers: Mapping[str, int], size: int) -> tup
   """The pieces by their numbers; a number without a piece gets a name that no text has."""
   if not numbers or max(numbers.values()) >= size:
     raise InputError(
-      f"{folder.path} has a vocabulary of {len(numbers)} pieces, which do not fit the {size} rows of the embedding: "
+      f"{folder.path} has a vocabulary of {len(numbers)} tokens, which do not fit the {size} rows of the embedding: "
       "take all files from one folder"
     )
   names = {number: piece for piece, number in numbers.items()}
@@ -154,7 +154,7 @@ def _content(config: Settings, name: str, default: str) -> str:
 
 def _numbers(path: str, pieces: Json, added: Json) -> dict[str, int]:
   """The pieces' numbers, those of tokens that were added later included."""
-  wrong = InputError(f"{path} has no vocabulary of different pieces with different numbers: take another copy")
+  wrong = InputError(f"{path} has no vocabulary of different tokens with different numbers: take another copy")
   if not isinstance(pieces, dict) or not isinstance(added, list):
     raise wrong
   found = dict(pieces)

@@ -118,9 +118,9 @@ def _vocabularies(config: Settings, pieces: _Lists) -> JsonObject:
   source, target = (len(side.pieces) for side in pieces)
   separate = pieces[0] is not pieces[1]
   if config.integer("vocab_size", least=1) != source:
-    raise config.wrong("vocab_size", f"{source}, the pieces in {marian_hf.VOCABULARIES[0]}")
+    raise config.wrong("vocab_size", f"{source}, the tokens in {marian_hf.VOCABULARIES[0]}")
   if config.integer("decoder_vocab_size", source) != target:
-    raise config.wrong("decoder_vocab_size", f"{target}, the pieces in {marian_hf.VOCABULARIES[separate]}")
+    raise config.wrong("decoder_vocab_size", f"{target}, the tokens in {marian_hf.VOCABULARIES[separate]}")
   shared = config.truth("share_encoder_decoder_embeddings", True)
   if separate and shared:
     raise config.wrong("share_encoder_decoder_embeddings", "False, as separate_vocabs is True in tokenizer_config.json")
@@ -148,7 +148,7 @@ def _pieces(folder: ForeignFolder, config: Settings, search: "Search", texts: Se
   texts.require("eos_token", [eos, _added(eos, texts.value("eos_token"))])
   if unk not in pieces or len({pad, eos, unk}) < 3 or start in (eos, unk):
     raise InputError(
-      f"{config.path}: pad_token_id, eos_token_id, decoder_start_token_id and {unk!a:.40} are not different pieces of "
+      f"{config.path}: pad_token_id, eos_token_id, decoder_start_token_id and {unk!a:.40} are not different tokens of "
       f"{marian_hf.VOCABULARIES[separate]}: the model here needs that"
     )
   target = PieceList(tuple(pieces), pad, unk, eos, None if start == pad else start)
@@ -168,7 +168,7 @@ def _names(folder: ForeignFolder, name: str) -> list[str]:
   vocabulary = folder.settings(name)
   pieces = numbered(vocabulary.all().items(), vocabulary.path)
   if len(pieces) != len(vocabulary.all()) or len(pieces) < 4:
-    raise InputError(f"{vocabulary.path} does not number its pieces 0, 1, 2 and so on, each once: copy it again")
+    raise InputError(f"{vocabulary.path} does not number its tokens 0, 1, 2 and so on, each once: copy it again")
   return pieces
 
 
@@ -232,7 +232,7 @@ class Search:
       found = file.value(name, [])
       flat = [word[0] if isinstance(word, list) and len(word) == 1 else word for word in found or []]
       if not isinstance(found, list) or not all(isinstance(word, int) and word in never for word in flat):
-        raise file.wrong(name, f"of {sorted(never)}: no other piece can be forbidden here")
+        raise file.wrong(name, f"of {sorted(never)}: no other token can be forbidden here")
       forbidden.update(flat)
     if pieces.bos is not None and pieces.pieces.index(pieces.bos) not in forbidden:
       raise self.settings("bad_words_ids").wrong(

@@ -185,18 +185,18 @@ def initial_values():
   code="model/config.py: ModelConfig.dtype",
   test="tests/model/test_embedding.py::test_logits_are_float32_in_bfloat16",
   deviation=Deviation(
-    "float32, or by option bfloat16 for products and activations, which the recipes of §5 in `configs/` ask for; "
+    "float32, or by option bfloat16 for matmuls and activations, which the recipes of §5 in `configs/` ask for; "
     "parameters, softmax, logits and loss are float32 in any case",
     "accelerators are several times as fast in bfloat16",
   ),
 )
 def precision():
-  require_equal(ModelConfig().dtype, Dtype.FLOAT32, "the type of products by default")
+  require_equal(ModelConfig().dtype, Dtype.FLOAT32, "the type of matmuls by default")
   config, params = dataclasses.replace(SHALLOW, dtype=Dtype.BFLOAT16), random_params(SHALLOW)
   found = row_logits(config, params)(row((SOURCE, TARGET)))[: len(TARGET)]
-  require_equal(found.dtype, jnp.float32, "the type of logits with products in bfloat16")
+  require_equal(found.dtype, jnp.float32, "the type of logits with matmuls in bfloat16")
   exact = formulas.transformer(float64(params), SOURCE, TARGET)
-  # Seven layers of products that are each rounded to 8 bits.
+  # Seven layers of matmuls, whose results are each rounded to 8 bits.
   difference = (found - exact) / np.std(exact)
   require_close(difference, np.zeros(difference.shape), "logits in bfloat16, against float64", 0.2)
   require(float(np.max(np.abs(difference))) > 1e-4, "logits in bfloat16 are exact: nothing was rounded")

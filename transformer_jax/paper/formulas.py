@@ -1,4 +1,4 @@
-"""The paper's equations in NumPy and float64: the truth of the checks and of the tests. Nothing here is of the code.
+"""The paper's equations in NumPy and float64: the truth of the checks and of the tests. Nothing here calls the code.
 
 Parameters are trees of arrays with the names that the modules give them. Loops stand where the modules have einsums, so
 that the two have little in common.
@@ -8,11 +8,11 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-Params = Any
+from transformer_jax.model.params import Params
+
 Function = Callable[[np.ndarray], np.ndarray]
 
 PADDING, _, BEGIN, END = range(4)  # tokens: what fills rows, and what is before the first and behind the last one
@@ -202,8 +202,8 @@ def beam_search(
     log_probs: the model.
     limit: the most tokens of an output, its end included.
     beam_size: hypotheses that are kept.
-    penalty: what the log-probability of an output of so many tokens is divided by.
-    patience: the search ends when so many times `beam_size` outputs have ended.
+    penalty: maps an output's number of tokens to what its log-probability is divided by.
+    patience: the search ends when `patience * beam_size` outputs have ended.
   """
   beam, finished = [(0.0, ())], []
   for length in range(1, limit + 1):

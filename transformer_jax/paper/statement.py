@@ -47,7 +47,7 @@ class Statement:
   def failure(self) -> str | None:
     """Runs the check: None where it passes, else the reason in one line."""
     try:
-      # The checks compare with float64; what accelerators take for float32 products by default is coarser.
+      # The checks compare with float64; accelerators compute float32 matmuls more coarsely by default.
       with jax.default_matmul_precision("highest"):
         self.check()
     except Exception as error:  # a check that cannot even run has failed, and the others go on

@@ -44,7 +44,7 @@ def shared_vocabulary():
       (Path(folder) / f"text.{language}").write_text(f"{line}\n" * 7)
     data = DataConfig(corpus=Corpus.TEXT, train=f"{folder}/text", validation="")
     tokenizer = pipeline.learn_tokenizer(data, 272)
-  require_equal(tokenizer.vocab_size, 272, "pieces")
+  require_equal(tokenizer.vocab_size, 272, "tokens")
   for text in ("abc", "xyz"):
     tokens = tokenizer.encode(text)
     require(len(tokens) < len(text), f"{text!r} of the training text has no piece of several letters")
@@ -64,8 +64,8 @@ def batch_size():
   rows = pipeline.PackedRows(np.ones((503, 4, row_length), np.uint16), PackingReport(), "")
   batch = pipeline.Batches(rows, config.train.batch_tokens // row_length, seed=0)[0].rows
   for name, side in (("source", packing.SOURCE), ("target", packing.TARGET)):
-    places = batch[:, side].size
-    require(24_500 <= places <= 25_500, f"a batch has {places:,} places for {name} tokens, not about 25,000")
+    positions = batch[:, side].size
+    require(24_500 <= positions <= 25_500, f"a batch has {positions:,} positions for {name} tokens, not about 25,000")
 
 
 @STATEMENTS.add(
@@ -252,7 +252,7 @@ def dropout_rate():
   for rate in (0.1, 0.3):
     found = np.asarray(dropout.dropout(jax.random.key(0, impl="threefry2x32"), jnp.asarray(x), rate))
     zeros = np.mean(found == 0)
-    # Five standard deviations of the share among so many.
+    # Five standard deviations of the share.
     require_close(zeros, rate, f"the share of zeros at a rate of {rate}", 5 * (rate * (1 - rate) / x.size) ** 0.5)
     require_close(found[found != 0], x[found != 0] / (1 - rate), f"what is kept at a rate of {rate}", 1e-3)
 

@@ -134,8 +134,8 @@ def dropout_in_training():
     sums = step.train_step(config, translation.TASK, state, batch)[1]["sums"]
     return sums.loss / sums.tokens
 
-  def loss(number: int, places: list[int]) -> float:
-    return float(loss_of(_state(config, params, number), Batch(rows[None], np.array([places]))))
+  def loss(number: int, indices: list[int]) -> float:
+    return float(loss_of(_state(config, params, number), Batch(rows[None], np.array([indices]))))
 
   without = _loss(float64(params), [(SOURCE, TARGET)])
   one, another, later = loss(0, [0, 0]), loss(0, [1, 1]), loss(1, [0, 0])

@@ -93,7 +93,7 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
   sizes, chosen = config.model.vocab_sizes, config.data.tokenizer
   if other is None:
     if not chosen:
-      say(" and ".join(f"learning a vocabulary of {size:,} pieces" for size in sizes))
+      say(" and ".join(f"learning a vocabulary of {size:,} tokens" for size in sizes))
     return task_of(config.model).learn_tokenizer(config)
   tokenizer = other.tokenizer
   tokenizers.require_sizes(tokenizer, sizes, f"the run in {config.train.init_from}")

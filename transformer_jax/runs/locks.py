@@ -1,12 +1,11 @@
 """Locks on folders: one process trains in a run folder, and training deletes no checkpoint that somebody reads.
 
-A lock ends with the process that holds it, however that ends. It is on the folder itself (`flock`): nothing is written,
-so that a stranger's folder may be read-only. In a bucket, and where the file system has no locks, there is none.
-The library filelock has no such lock: its shared ones are kept in a database that every reader writes.
+A lock ends with the process that holds it, however that ends. It is on the folder itself: nothing is written, so that a
+stranger's folder may be read-only. In a bucket, and where the file system has no locks, there is none. The library
+filelock has no such lock: its shared ones are kept in a database that every reader writes.
 """
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 
@@ -15,6 +14,7 @@ from etils import epath
 from transformer_jax.runs.run_folder import make_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.file_locks import lock
 
 
 @contextlib.contextmanager
@@ -24,17 +24,17 @@ def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
   Raises:
     InputError: another process trains there, or the folder cannot be written.
   """
-  lock, is_new = contextlib.ExitStack(), False
+  held, is_new = contextlib.ExitStack(), False
   with hosts.collective_errors():
     if devices.is_main_host() and "://" not in os.fspath(workdir):
       is_new = not workdir.exists()
       make_folder(workdir, "--workdir")
       try:
-        lock = _locked(workdir, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held = _locked(workdir, wait=False)
       except BlockingIOError as error:
         raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
   try:
-    with lock:
+    with held:
       yield
   finally:
     if is_new:
@@ -44,32 +44,30 @@ def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
 
 def reading(folder: epath.Path) -> contextlib.ExitStack:
   """Marks the folder as being read until the body ends (see `is_read`); several processes may read it at a time."""
-  return _locked(folder, fcntl.LOCK_SH)
+  return _locked(folder, shared=True)
 
 
 def is_read(folder: epath.Path) -> bool:
   """Whether a process reads the folder, inside `reading`."""
   try:
-    with _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
+    with _locked(folder, wait=False):
       return False
   except BlockingIOError:
     return True
 
 
-def _locked(folder: epath.Path, how: int) -> contextlib.ExitStack:
+def _locked(folder: epath.Path, *, shared: bool = False, wait: bool = True) -> contextlib.ExitStack:
   """The lock on a folder, which ends with the body of `with`; where there are no locks, it is none.
 
   Raises:
-    BlockingIOError: somebody else holds one, and `how` says not to wait.
+    BlockingIOError: as `lock` does.
   """
   with contextlib.ExitStack() as stack:
     if "://" not in os.fspath(folder):
       try:
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        stack.callback(os.close, lock)
-        fcntl.flock(lock, how)
-      except BlockingIOError:
-        raise
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
       except OSError:
-        pass
+        return stack.pop_all()
+      stack.callback(os.close, opened)
+      lock(opened, shared=shared, wait=wait)
     return stack.pop_all()

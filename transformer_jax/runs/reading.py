@@ -104,7 +104,7 @@ def intact(workdir: epath.Path, seen: Look[Item]) -> tuple[int, Item] | None:
     if others:
       raise RunError(
         f"the checkpoint of step {min(seen.damaged)} in {workdir} is damaged, or cannot be read here: "
-        f"ask for another step, of {', '.join(others)}"
+        f"choose another step, one of {', '.join(others)}"
       )
     raise RunError(f"every checkpoint in {workdir} is damaged, or cannot be read here")
   return seen.found
@@ -138,8 +138,8 @@ def candidates(workdir: epath.Path, step: Step) -> list[int]:
     best = _best(workdir, there)
     if best is None:
       raise InputError(
-        f"no checkpoint in {workdir} has a validation loss, so that none is the best: ask for the last, or for a step "
-        f"of {steps}; one is measured every config.evaluate.every steps, and saved every config.train.save_every"
+        f"no checkpoint in {workdir} has a validation loss, so none is the best: choose the step `last` or one "
+        f"of {steps}; the loss is measured every config.evaluate.every steps, and saved every config.train.save_every"
       )
     return [best]
   if step not in there:

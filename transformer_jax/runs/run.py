@@ -67,7 +67,7 @@ class Run:
     here, there = (" and ".join(map(str, each.vocab_sizes)) for each in (tokenizer, self.config.model))
     if here != there:
       raise InputError(
-        f"{self.path / next(iter(tokenizer.files()))} has {here} pieces, but {self.path / run_folder.CONFIG} says "
+        f"{self.path / next(iter(tokenizer.files()))} has {here} tokens, but {self.path / run_folder.CONFIG} says "
         f"{there}: take both from one run"
       )
     return tokenizer

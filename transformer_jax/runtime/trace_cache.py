@@ -26,6 +26,7 @@ import jax
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.values import PyTree
 
 if TYPE_CHECKING:
   from jax import export
@@ -45,7 +46,7 @@ def use(folder: Path | None) -> None:
   _folder = folder
 
 
-def kept(function: Callable, key: str, result: Callable[..., Any], *, donate_state: bool = False) -> Callable:
+def kept(function: Callable, key: str, result: Callable[..., PyTree], *, donate_state: bool = False) -> Callable:
   """`function`, whose traced form is read from the disk if an earlier process has left it there.
 
   Without a folder or with several devices this is `function` itself.
@@ -62,19 +63,19 @@ def kept(function: Callable, key: str, result: Callable[..., Any], *, donate_sta
 class _Kept:
   """The function that `kept` returns; it can be called and lowered like a compiled function."""
 
-  def __init__(self, function: Callable, key: str, result: Callable[..., Any], donate_state: bool):
+  def __init__(self, function: Callable, key: str, result: Callable[..., PyTree], donate_state: bool):
     self._function, self._key, self._result, self._donate_state = function, key, result, donate_state
-    self._programs: dict[str, tuple[Any, Any]] = {}
+    self._programs: dict[str, tuple[jax.stages.Wrapped, Any]] = {}
 
-  def __call__(self, *arguments: Any) -> Any:
+  def __call__(self, *arguments: PyTree) -> PyTree:
     program, structure = self._program(arguments)
     return jax.tree.unflatten(structure, program(*_leaves(arguments)))
 
-  def lower(self, *arguments: Any) -> Any:
+  def lower(self, *arguments: PyTree) -> jax.stages.Lowered:
     """The lowered program of arguments with these shapes, which a call then uses."""
     return self._program(arguments)[0].lower(*_leaves(arguments))
 
-  def _program(self, arguments: Sequence[Any]) -> tuple[Any, Any]:
+  def _program(self, arguments: Sequence[PyTree]) -> tuple[jax.stages.Wrapped, Any]:
     """The compiled function and its result's structure.
 
     The function takes the leaves of the first argument and those of the others, and returns the leaves of the result.
@@ -84,7 +85,7 @@ class _Kept:
     if shapes not in self._programs:
       of_result = jax.tree.structure(self._result(*arguments))
 
-      def of_leaves(first: list[Any], others: list[Any]) -> list[Any]:
+      def of_leaves(first: list[jax.Array], others: list[jax.Array]) -> list[jax.Array]:
         result = self._function(*jax.tree.unflatten(structure, first + others))
         assert jax.tree.structure(result) == of_result
         return jax.tree.leaves(result)
@@ -97,12 +98,12 @@ class _Kept:
     return self._programs[shapes]
 
 
-def _leaves(arguments: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _leaves(arguments: Sequence[PyTree]) -> tuple[list[jax.Array], list[jax.Array]]:
   """The leaves of the first argument, and those of the others."""
   return jax.tree.leaves(arguments[0]), jax.tree.leaves(arguments[1:])
 
 
-def kept_shapes(function: Callable, key: str) -> Any:
+def kept_shapes(function: Callable, key: str) -> PyTree:
   """`jax.eval_shape(function)`, a tree of dictionaries, read from the disk if an earlier process has left it there."""
   if (found := _read(key)) is not None:
     shapes = json.loads(found)
@@ -112,12 +113,12 @@ def kept_shapes(function: Callable, key: str) -> Any:
   return shapes
 
 
-def is_own(*objects: Any) -> bool:
+def is_own(*objects: object) -> bool:
   """Whether all functions and objects are of this package's modules, whose code is part of the digest."""
   return all(getattr(each, "__module__", "").split(".")[0] == __name__.split(".")[0] for each in objects)
 
 
-def _exported(function: Callable, key: str, arguments: Sequence[Any]) -> "export.Exported":
+def _exported(function: Callable, key: str, arguments: Sequence[PyTree]) -> "export.Exported":
   """The traced function, read from the disk or traced and left there."""
   from jax import export
 

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # A body with the most characters that a request may have, each of 12 bytes, and some more.
 MOST_BYTES = 1 << 19
-# A client that sends more than it may gets its answer at the end of its body, as many read no answer before; up to so
-# many bytes are read and dropped.
+# A client that sends more than it may gets its answer at the end of its body, as many read no answer before.
+# This is the most bytes that are read and dropped.
 _DROPPED = 1 << 24
 _HEADERS = {
   "Content-Security-Policy": (

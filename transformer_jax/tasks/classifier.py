@@ -55,8 +55,8 @@ class Classifier(Predictor):
 
     Args:
       sentences: the sentences, one line each.
-      more: tells whether another sentence, or the end, comes within so many seconds; if not, the sentences so far are
-        classified.
+      more: tells whether another sentence, or the end, comes within a number of seconds; if not, the sentences so far
+        are classified.
 
     Raises:
       InputError: a sentence is no text; the classes of all earlier ones were yielded.

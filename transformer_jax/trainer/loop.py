@@ -96,7 +96,7 @@ def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, Word
     return tokenizer, None
   with doing(f"reading the vectors in {file}"):
     found = read_vectors(file, tokenizer, config.model.d_model)
-  say(f"{len(found.pieces):,} of {tokenizer.vocab_size:,} pieces have a vector in {file}")
+  say(f"{len(found.pieces):,} of {tokenizer.vocab_size:,} tokens have a vector in {file}")
   return tokenizer, found
 
 
@@ -317,7 +317,7 @@ def _share(config: Config, packed: PackedRows) -> Share:
 
 
 def _size(config: Config) -> dict[str, int]:
-  """The size of a batch, and the place of this host."""
+  """The size of a batch, and the index of this host."""
   multiple = devices.device_count() * config.train.accumulation
   rows = config.train.batch_tokens // config.data.row_length
   return {"size": rows, "multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}

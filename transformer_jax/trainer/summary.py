@@ -39,7 +39,7 @@ def next_command(config: Config, workdir: epath.Path) -> str:
 
 
 def planned_and_seen(config: Config, updates: int, seconds: float) -> str:
-  """The planned operations and memory of so many updates, and their actual time and memory."""
+  """The planned operations and memory of `updates` updates, and their actual time and memory."""
   count = devices.device_count()
   operations, memory = plan.flops(config).step * updates, plan.memory(config, count).total
   used, by = devices.peak_memory()

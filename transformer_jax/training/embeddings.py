@@ -52,7 +52,7 @@ def with_vectors(params: Params, found: WordVectors) -> Params:
   """
   size = mean_rms(found.vectors)
   if size == 0:
-    raise InputError("config.train.embeddings: all vectors of the vocabulary's pieces are 0; choose other vectors")
+    raise InputError("config.train.embeddings: all vectors of the vocabulary's tokens are 0; choose other vectors")
 
   def put(leaf: jax.Array, is_table: bool) -> jax.Array:
     scaled = (mean_rms(leaf) / size * found.vectors).astype(np.float32) if is_table else None

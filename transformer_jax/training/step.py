@@ -124,7 +124,7 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
 
   `jax.jit(functools.partial(train_step, config, task))` is an update on one device.
 
-  Dropout keys derive from the seed, the step and the row's place in the whole
+  Dropout keys derive from the seed, the step and the row's index in the whole
   batch. Gradients are summed over all tokens and divided once. So the result is
   the same on any number of devices and for any accumulation. A batch whose loss
   or gradients are not finite changes only the step number.
@@ -133,7 +133,7 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
   counts = devices.sum_over_devices(task.counts(config, batch.rows))
 
   def loss(params: Params, batch: Batch[jax.Array]) -> tuple[jax.Array, Sums]:
-    keys = jax.vmap(lambda place: jax.random.fold_in(step_key, place))(batch.places)
+    keys = jax.vmap(lambda index: jax.random.fold_in(step_key, index))(batch.places)
     rows = task.chosen_rows(config, jax.lax.stop_gradient(params), batch.rows, keys, state.step)
     sums = task.batch_sums(config, params, rows, keys)
     return joint_loss(sums, counts), sums

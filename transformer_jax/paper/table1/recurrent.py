@@ -19,7 +19,7 @@ class Recurrent(nn.Module):
       state = self.next(state, entering)
       return state, state
 
-    # What waits for nothing is one product for all positions.
+    # W x_t + b waits for no state: one matmul computes it for all positions.
     return jax.lax.scan(cell, jnp.zeros(self.features, x.dtype), self.input(x))[1]
 
   def next(self, state: jax.Array, entering: jax.Array) -> jax.Array:
