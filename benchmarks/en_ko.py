@@ -19,42 +19,33 @@ not: in such a line 2 to 60 characters, with a letter or digit among them, stand
 import argparse
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
+import compared
 import multi30k
-import report
-from etils import epath
-
-from transformer_jax.data.text import lines_of
-from transformer_jax.evaluation import bootstrap
+from compared import Pair, Texts
 
 CORPORA = ("pydocs", "djangodocs", "gnomehelp", "comprehensiverust", "tatoeba")
 LANGUAGES = ("en", "ko")
 BLOCKS, MOST = 10, 600
-FIRST = "before"
 REPETITION = re.compile(r"(.{2,60}?)\1{3,}")
-
-
-class Pair(NamedTuple):
-  source: str
-  target: str
 
 
 def main() -> None:
   args, keys = parse()
-  text, output = Path(args.runs) / "text", Path(args.output)
+  runs, output = Path(args.runs), Path(args.output)
+  texts = Texts(runs / "text", LANGUAGES, CORPORA)
   output.mkdir(parents=True, exist_ok=True)
-  if not (text / "counts.json").exists():
-    write_texts(Path(args.data), text)
+  if not (texts.folder / "counts.json").exists():
+    write_texts(Path(args.data), texts)
   if not (output / f"{args.name}.json").exists():
-    full_run(args.name, keys, Path(args.runs), text, output)
-  rows = table(sorted(path.stem for path in output.glob("*.json")), text, output)
-  (output / "table.md").write_text(report.table(rows) + "\n")
-  print(report.table(rows))
+    compared.train(runs / args.name, "en_ko.py", texts, CORPORA, keys)
+    compared.translate(runs / args.name, texts, args.name, output)
+  rows = compared.table(
+    texts, output, "char", lambda lines, reference: {"repeat": f"{repeating(lines, reference):.2%}"}
+  )
+  compared.write_table(rows, output)
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -62,30 +53,25 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add = parser.add_argument
   add("--data", required=True, metavar="DIR", help="with a folder for each corpus")
   add("--runs", required=True, metavar="DIR", help="where the texts and run folders are made, or found")
-  add("--name", default=FIRST, help="of the recipe (default before)")
+  add("--name", default=compared.FIRST, help="of the recipe (default before)")
   add("--output", default="docs/results/en_ko", metavar="DIR", help="(default docs/results/en_ko)")
   args, rest = parser.parse_known_args()
   return args, multi30k.overrides(parser, rest)
 
 
-def write_texts(data: Path, text: Path) -> None:
-  """Writes train, valid and test of each corpus to `text`, and last their numbers of pairs."""
-  text.mkdir(parents=True, exist_ok=True)
+def write_texts(data: Path, texts: Texts) -> None:
+  """Writes train, valid and test of each corpus, and last their numbers of pairs."""
   counts = {}
   for corpus in CORPORA:
-    split = held_out(pairs(data, corpus, "train")) | {"valid": pairs(data, corpus, "valid")}
+    folder = data / f"{corpus}_en-ko"
+    split = held_out(compared.pairs(folder / "train", LANGUAGES))
+    split["valid"] = compared.pairs(folder / "valid", LANGUAGES)
     counts[corpus] = {"all": sum(map(len, split.values()))}
-    split["train"] = without(split["train"], split["test"] + split["valid"])
+    split["train"] = compared.without(split["train"], split["test"] + split["valid"])
     for name, some in split.items():
       counts[corpus][name] = len(some)
-      for side, language in enumerate(LANGUAGES):
-        (text / f"{corpus}.{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in some))
-  (text / "counts.json").write_text(json.dumps(counts, indent=1) + "\n")
-
-
-def pairs(data: Path, corpus: str, name: str) -> list[Pair]:
-  sides = (lines(data / f"{corpus}_en-ko" / f"{name}.{language}.xz") for language in LANGUAGES)
-  return [Pair(*pair) for pair in zip(*sides, strict=True)]
+      texts.write(corpus, name, some)
+  (texts.folder / "counts.json").write_text(json.dumps(counts, indent=1) + "\n")
 
 
 def held_out(corpus: Sequence[Pair]) -> dict[str, list[Pair]]:
@@ -100,60 +86,6 @@ def held_out(corpus: Sequence[Pair]) -> dict[str, list[Pair]]:
   }
 
 
-def without(some: Iterable[Pair], others: Sequence[Pair]) -> list[Pair]:
-  """The pairs whose source and target are those of no other pair."""
-  sources, targets = {pair.source for pair in others}, {pair.target for pair in others}
-  return [pair for pair in some if pair.source not in sources and pair.target not in targets]
-
-
-def full_run(name: str, keys: list[str], runs: Path, text: Path, output: Path) -> None:
-  """Trains, and translates the validation and test set of each corpus."""
-  run = runs / name
-  texts = {split: ";".join(str(text / f"{corpus}.{split}") for corpus in CORPORA) for split in ("train", "valid")}
-  flags = [f"--config={multi30k.ROOT / 'configs' / 'en_ko.py'}", f"--workdir={run}"]
-  flags += [f"--config.data.train={texts['train']}", f"--config.data.validation={texts['valid']}"]
-  flags += [f"--config.{key}" for key in keys]
-  subprocess.run([sys.executable, str(multi30k.ROOT / "train.py"), *flags], check=True)
-  for split in ("valid", "test"):
-    for corpus in CORPORA:
-      translation = output / f"{name}.{split}.{corpus}.ko"
-      if not translation.exists():
-        source = (text / f"{corpus}.{split}.en").read_bytes()
-        program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", str(run)]
-        found = subprocess.run(program, input=source, stdout=subprocess.PIPE, check=True).stdout
-        translation.write_bytes(found)
-  metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-  counts = json.loads((text / "counts.json").read_text())
-  result = {"keys": keys, "pairs": counts, "metrics": metrics, "context": report.context()}
-  result["provenance"] = json.loads((run / "provenance.json").read_text())
-  (output / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-
-
-def table(names: list[str], text: Path, output: Path) -> list[dict[str, Any]]:
-  """A row for each split and corpus with the columns of each recipe, `before` first."""
-  names = sorted(names, key=lambda name: name != FIRST)
-  rows = []
-  for split in ("valid", "test"):
-    for corpus in CORPORA:
-      reference = lines(text / f"{corpus}.{split}.ko")
-      translations = {name: lines(output / f"{name}.{split}.{corpus}.ko") for name in names}
-      rows.append({"split": split, "corpus": corpus, "pairs": f"{len(reference):,}"} | columns(translations, reference))
-  return rows
-
-
-def columns(translations: dict[str, list[str]], reference: list[str]) -> dict[str, str]:
-  """The scores of the recipes on one text, by the name of the recipe and the score."""
-  found = bootstrap.resampled(list(translations.values()), reference, tokenize="char")
-  cells = {}
-  for number, (name, lines) in enumerate(translations.items()):
-    chrf, bleu = found["chrf"][number], found["bleu"][number]
-    p = "" if chrf.p_value is None else f" (p {chrf.p_value:.3f})"
-    cells[f"chrF2 {name}"] = f"{chrf.score:.2f}{p}"
-    cells[f"BLEU {name}"] = f"{bleu.score:.2f}"
-    cells[f"repeat {name}"] = f"{repeating(lines, reference):.2%}"
-  return cells
-
-
 def repeating(lines: Sequence[str], reference: Sequence[str]) -> float:
   """The share of lines that repeat themselves where the reference does not."""
   found = [repeats(line) and not repeats(right) for line, right in zip(lines, reference, strict=True)]
@@ -162,10 +94,6 @@ def repeating(lines: Sequence[str], reference: Sequence[str]) -> float:
 
 def repeats(line: str) -> bool:
   return any(re.search(r"\w", match[1]) for match in REPETITION.finditer(line))
-
-
-def lines(path: Path) -> list[str]:
-  return list(lines_of(epath.Path(path)))
 
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ class Sweep(NamedTuple):
     output: where the results of each run go.
     minutes: the time of the updates of each run.
     keys: keys of every config, as `KEY=VALUE`.
+    step: the checkpoint that translates the test set, as in `evaluate --step`.
   """
 
   models: Mapping[str, Model]
@@ -61,6 +62,7 @@ class Sweep(NamedTuple):
   output: Path
   minutes: float
   keys: list[str]
+  step: str = "last"
 
 
 def end_children() -> None:
@@ -124,7 +126,8 @@ def full_run(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, A
   arguments = flags(sweep.models[name], seed, sweep.data, keys)
   train([f"--workdir={run}", *arguments])
   hypotheses = sweep.output / f"{name}-{seed}.de"
-  found = multi30k.evaluate(run, sweep.data, TEST, ["--report", "--hypotheses", str(hypotheses)])
+  report_flags = ["--report", "--hypotheses", str(hypotheses), "--step", sweep.step]
+  found = multi30k.evaluate(run, sweep.data, TEST, report_flags)
   plan = json.loads(multi30k.command("plan", "--no-data", "--json", *arguments))
   return {
     "model": name,

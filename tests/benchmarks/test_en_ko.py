@@ -20,7 +20,7 @@ def test_nothing_of_the_test_text_is_in_the_training_text(en_ko, tmp_path):
     for name, lines in (("train", [number % 397 for number in range(800)]), ("valid", [1, 2, 1000])):
       for language in en_ko.LANGUAGES:
         (folder / f"{name}.{language}.xz").write_bytes(lzma.compress(side(language, lines).encode()))
-  en_ko.write_texts(tmp_path / "data", tmp_path / "text")
+  en_ko.write_texts(tmp_path / "data", en_ko.Texts(tmp_path / "text", en_ko.LANGUAGES, en_ko.CORPORA))
   for corpus in en_ko.CORPORA:
     for language in en_ko.LANGUAGES:
       train, test, valid = (

@@ -1,0 +1,126 @@
+"""One model for all twelve directions between the four languages of Multi30k, beside models of one direction each.
+
+    taskset -c 0 python benchmarks/many_languages.py --data DIR --runs DIR [--singles en-de de-en] [--output DIR]
+      [--many-steps 14000] [--single-steps 3412] [--KEY=VALUE ...]
+
+DIR has tok_train, tok_val and tok_test_2016_flickr in en, de, fr and cs, plain or .xz. All models are of
+configs/multi30k.py, and have its size. Other flags are keys of all their configs. A single model reads its 29,000 pairs
+as often as `base` of benchmarks/ablations.py. The model of all directions has 12 times as many pairs. With 4 times as
+many updates it sees each pair a third as often as the single models do.
+
+OUTPUT gets the translations of the test set, `many.FROM-TO` and `single.FROM-TO`, and `table.md`: BLEU of each
+direction, and the p-value of a paired bootstrap between both models. The same command resumes after a stop, and repeats
+nothing that OUTPUT has.
+"""
+
+import argparse
+import itertools
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import multi30k
+import report
+import timed_runs
+from etils import epath
+
+from transformer_jax.data.text import lines_of
+from transformer_jax.evaluation import bootstrap
+
+LANGUAGES = ("en", "de", "fr", "cs")
+DIRECTIONS = ["-".join(pair) for pair in itertools.permutations(LANGUAGES, 2)]
+MANY, SINGLE = "many", "single"
+
+
+def main() -> None:
+  args, keys = parse()
+  timed_runs.end_children()
+  runs, output = Path(args.runs), Path(args.output)
+  output.mkdir(parents=True, exist_ok=True)
+  train(runs / MANY, [*keys, *many_keys(args.data), f"train.steps={args.many_steps}"])
+  for direction in DIRECTIONS:
+    translate(runs / MANY, args.data, direction, output / f"{MANY}.{direction}", tagged=True)
+  for direction in args.singles:
+    run = runs / direction
+    train(run, [*keys, *single_keys(args.data, direction), f"train.steps={args.single_steps}"])
+    translate(run, args.data, direction, output / f"{SINGLE}.{direction}", tagged=False)
+  rows = table(args.data, output)
+  (output / "table.md").write_text(report.table(rows) + "\n")
+  print(report.table(rows))
+
+
+def parse() -> tuple[argparse.Namespace, list[str]]:
+  parser = argparse.ArgumentParser(description="Many languages in one model.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--data", required=True, metavar="DIR", help="with the captions in four languages")
+  add("--runs", required=True, metavar="DIR", help="where the run folders are made, or found")
+  add("--singles", nargs="*", choices=DIRECTIONS, default=["en-de", "de-en"], help="models of one direction")
+  add("--many-steps", type=int, default=14_000, metavar="N", help="updates of the model of all directions")
+  add("--single-steps", type=int, default=3412, metavar="N", help="updates of a single model (default 3412)")
+  add("--output", default="docs/results/many_languages", metavar="DIR", help="for the translations and the table")
+  args, rest = parser.parse_known_args()
+  return args, multi30k.overrides(parser, rest)
+
+
+def many_keys(data: str) -> list[str]:
+  languages = "+".join(LANGUAGES)
+  texts = {"train": "tok_train", "validation": "tok_val"}
+  return ["data.tags=true", *(f"data.{key}={data}/{name}:{languages}" for key, name in texts.items())]
+
+
+def single_keys(data: str, direction: str) -> list[str]:
+  source, target = direction.split("-")
+  texts = [f"data.train={data}/tok_train", f"data.validation={data}/tok_val"]
+  return [f"data.source_language={source}", f"data.target_language={target}", *texts]
+
+
+def train(run: Path, keys: Sequence[str]) -> None:
+  """Trains, or goes on with, a run; a finished one is only opened."""
+  config = multi30k.ROOT / "configs" / "multi30k.py"
+  timed_runs.train(
+    [f"--config={config}", f"--workdir={run}", *(f"--config.{key}" for key in (*timed_runs.SHORT, *keys))]
+  )
+
+
+def translate(run: Path, data: str, direction: str, file: Path, *, tagged: bool) -> None:
+  """Writes the translation of the test set in one direction, if it is not there."""
+  if file.exists():
+    return
+  source, target = direction.split("-")
+  tag = f"<2{target}> " if tagged else ""
+  text = "".join(f"{tag}{line}\n" for line in test_set(data, source)).encode()
+  program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", str(run)]
+  file.write_bytes(subprocess.run(program, input=text, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def test_set(data: str, language: str) -> list[str]:
+  path = Path(f"{data}/tok_{timed_runs.TEST}.{language}")
+  return [*lines_of(epath.Path(path if path.exists() else f"{path}.xz"))]
+
+
+def table(data: str, output: Path) -> list[dict[str, Any]]:
+  """A row for each direction, and one of the means over the directions that both have."""
+  rows = [row(data, output, direction) for direction in DIRECTIONS]
+  both = [row for row in rows if row["single"]]
+  if both:
+    means = {name: f"{statistics.mean(float(row[name]) for row in both):.2f}" for name in (SINGLE, MANY)}
+    rows.append({"direction": f"mean of {len(both)}", **means})
+  return rows
+
+
+def row(data: str, output: Path, direction: str) -> dict[str, Any]:
+  files = [output / f"{name}.{direction}" for name in (SINGLE, MANY)]
+  found = [[*lines_of(epath.Path(file))] for file in files if file.exists()]
+  reference = test_set(data, direction.split("-")[1])
+  scores = bootstrap.resampled(found, reference, tokenize="none", lowercase=True)["bleu"]
+  cells = [f"{score.score:.2f}" for score in scores]
+  if len(cells) == 1:
+    return {"direction": direction, SINGLE: "", MANY: cells[0], "p": ""}
+  return {"direction": direction, SINGLE: cells[0], MANY: cells[1], "p": f"{scores[1].p_value:.3f}"}
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,258 @@
+"""BLEU of the ways to translate of docs/decoding.md on Multi30k: wider beams, draws, minimum Bayes risk, reranking.
+
+    taskset -c 0 python benchmarks/ways_to_translate.py --data DIR --runs DIR --models DIR [--seeds 1 2] [--output DIR]
+      [--KEY=VALUE ...]
+
+DIR has what benchmarks/multi30k.py asks for. MODELS has the run folders base-SEED of benchmarks/ablations.py, which
+translate. Reranking needs more models of each seed: `reverse` translates from German to English, `right-to-left` has
+learned targets whose words stand in reverse order, and `language-model` is one of German. They are trained in RUNS,
+with --steps updates (default 3412), which is what `base` has. Other flags are keys of their configs, too.
+
+Each way translates the test set once with each seed, and the validation set where something is tuned. OUTPUT gets the
+translations, `WAY-SEED.de`, and `table.md`. There "difference" is the mean BLEU less that of the first row, and p is
+the p-value of a paired bootstrap over the translations of all seeds together. The row "forced beginning" gives the
+first three words of each reference, so it tells what a translator who types them gets. The row "back-translations" is
+of `base` with a second corpus: the German captions, and draws of `reverse` for them with a tag. The same command
+resumes after a stop.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import multi30k
+import report
+import timed_runs
+from etils import epath
+
+from transformer_jax.data.text import lines_of
+from transformer_jax.evaluation import bootstrap
+from transformer_jax.evaluation.scores import score
+
+SPLITS = ("val", timed_runs.TEST)
+FIRST = "beam 5"
+BEAM = 12
+WORDS = 3
+# Way -> the flags of `translate`.
+WAYS: dict[str, tuple[str, ...]] = {
+  FIRST: (),
+  "greedy": ("--beam-size", "1"),
+  "beam 12": ("--beam-size", str(BEAM)),
+  "a draw": ("--sample", "--seed", "1"),
+  "MBR, beam, BLEU": ("--beam-size", str(BEAM), "--mbr", "bleu"),
+  "MBR, beam, chrF": ("--beam-size", str(BEAM), "--mbr", "chrf"),
+  "MBR, 32 draws, BLEU": ("--sample", "--seed", "1", "--mbr", "bleu", "--candidates", "32"),
+  "MBR, 32 draws, chrF": ("--sample", "--seed", "1", "--mbr", "chrf", "--candidates", "32"),
+}
+OTHERS = ("reverse", "right-to-left", "language-model")
+RERANKED: dict[str, tuple[str, ...]] = {
+  "reranked by its own features": (),
+  **{f"reranked, {name}": (name,) for name in OTHERS},
+  "reranked, all three": OTHERS,
+}
+FORCED = f"forced beginning of {WORDS} words"
+BACK = "back-translations"
+
+
+class Study(NamedTuple):
+  """The folders and settings of the program.
+
+  Attributes:
+    data: the folder of the text.
+    runs: where the models of reranking are made, or found, and lists of translations.
+    models: where the runs base-SEED are.
+    output: where the translations go.
+    keys: keys of every config, as `KEY=VALUE`.
+  """
+
+  data: str
+  runs: Path
+  models: Path
+  output: Path
+  keys: list[str]
+
+
+def main() -> None:
+  args, keys = parse()
+  timed_runs.end_children()
+  study = Study(args.data, Path(args.runs), Path(args.models), Path(args.output), [*keys, f"train.steps={args.steps}"])
+  for folder in (study.runs, study.output):
+    folder.mkdir(parents=True, exist_ok=True)
+  for seed in args.seeds:
+    translate_all(study, seed)
+  rows = table(study, args.seeds)
+  (study.output / "table.md").write_text(report.table(rows) + "\n")
+  print(report.table(rows))
+
+
+def parse() -> tuple[argparse.Namespace, list[str]]:
+  parser = argparse.ArgumentParser(description="Ways to translate, on Multi30k.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--data", required=True, metavar="DIR", help="with tok_train, tok_val and tok_test_2016_flickr")
+  add("--runs", required=True, metavar="DIR", help="where the models of reranking are made, or found")
+  add("--models", required=True, metavar="DIR", help="with the runs base-SEED")
+  add("--seeds", type=int, nargs="+", default=[1, 2], metavar="N", help="(default 1 2)")
+  add("--steps", type=int, default=3412, metavar="N", help="of the models of reranking (default 3412)")
+  add("--output", default="docs/results/ways_to_translate", metavar="DIR", help="for the translations and the table")
+  args, rest = parser.parse_known_args()
+  return args, multi30k.overrides(parser, rest)
+
+
+def translate_all(study: Study, seed: int) -> None:
+  """Makes the translations of a seed that OUTPUT does not have."""
+  source = source_of(study, timed_runs.TEST)
+  for way, flags in WAYS.items():
+    once(path(study, way, seed), lambda flags=flags: translated(study, seed, source, flags))
+  beginnings = study.runs / "beginnings"
+  beginnings.write_text("".join(f"{beginning(line)}\n" for line in references(study)))
+  once(path(study, FORCED, seed), lambda: translated(study, seed, source, ("--prefix", str(beginnings))))
+  models = {name: model(study, name, seed) for name in OTHERS}
+  back = model(study, BACK, seed)
+  once(path(study, BACK, seed), lambda: command(["translate", "--workdir", str(back)], source))
+  lists = {split: n_best(study, seed, split) for split in SPLITS}
+  for way, names in RERANKED.items():
+    chosen = [flag for name in names for flag in (f"--{name}", str(models[name]))]
+    once(
+      path(study, way, seed), lambda way=way, chosen=chosen: reranked(study, f"{file_name(way)}-{seed}", lists, chosen)
+    )
+
+
+def path(study: Study, way: str, seed: int) -> Path:
+  return study.output / f"{file_name(way)}-{seed}.de"
+
+
+def file_name(way: str) -> str:
+  return way.replace(", ", "_").replace(" ", "-")
+
+
+def once(file: Path, content: Callable[[], bytes]) -> None:
+  """Writes a file that does not exist."""
+  if not file.exists():
+    report.progress(file.name)
+    whole = file.with_suffix(".tmp")
+    whole.write_bytes(content())
+    whole.replace(file)
+
+
+def translated(study: Study, seed: int, source: bytes, flags: Sequence[str]) -> bytes:
+  return command(["translate", "--workdir", str(study.models / f"base-{seed}"), *flags], source)
+
+
+def n_best(study: Study, seed: int, split: str) -> Path:
+  """The list of the best translations of a text."""
+  file = study.runs / f"{split}-{seed}.nbest"
+  flags = ("--beam-size", str(BEAM), "--n-best", str(BEAM), "--moses")
+  once(file, lambda: translated(study, seed, source_of(study, split), flags))
+  return file
+
+
+def reranked(study: Study, name: str, lists: dict[str, Path], flags: Sequence[str]) -> bytes:
+  """The translations of the test set with weights that are tuned on the validation set."""
+  weights = study.runs / f"{name}.json"
+  texts = {split: multi30k.files(study.data, split) for split in SPLITS}
+
+  def rerank(split: str, *more: str) -> bytes:
+    files = ["--n-best", str(lists[split]), "--source", texts[split][0], "--weights", str(weights)]
+    return command(["rerank", *files, *flags, *more], b"")
+
+  sys.stderr.write(rerank("val", "--reference", texts["val"][1], "--tokenize", "none", "--lowercase").decode())
+  return rerank(timed_runs.TEST)
+
+
+def model(study: Study, name: str, seed: int) -> Path:
+  """The run folder of a model, trained if it is not."""
+  run = study.runs / f"{name}-{seed}"
+  if (run / "done").exists():
+    return run
+  base = timed_runs.Model(1, "multi30k.py")
+  if name == "right-to-left":
+    arguments = timed_runs.flags(base, seed, str(reversed_texts(study)), study.keys)
+  elif name == "reverse":
+    languages = ["data.source_language=de", "data.target_language=en"]
+    arguments = timed_runs.flags(base, seed, study.data, [*study.keys, *languages])
+  elif name == BACK:
+    corpora = f"data.train={study.data}/tok_train;{back_translated(study, seed)}"
+    arguments = timed_runs.flags(base, seed, study.data, [*study.keys, corpora])
+  else:
+    arguments = language_model(study, seed)
+  timed_runs.train([f"--workdir={run}", *arguments])
+  (run / "done").touch()
+  return run
+
+
+def language_model(study: Study, seed: int) -> list[str]:
+  """The flags of train.py for a language model of the German captions."""
+  texts = {key: multi30k.files(study.data, name)[1] for key, name in (("train", "train"), ("validation", "val"))}
+  keys = ["data.document=line", f"train.seed={seed}", "data.row_length=64", *study.keys]
+  keys += [f"data.{key}={file}" for key, file in texts.items()]
+  return [f"--config={multi30k.ROOT / 'configs' / 'gpt.py'}", *(f"--config.{key}" for key in keys)]
+
+
+def back_translated(study: Study, seed: int) -> Path:
+  """The corpus of the German captions and their translations to English."""
+  corpus = study.runs / f"back-{seed}"
+  german = multi30k.files(study.data, "train")[1]
+  flags = ["--input", german, "--output", str(corpus), "--tag", "<BT>", "--seed", str(seed)]
+  command(["backtranslate", "--workdir", str(study.runs / f"reverse-{seed}"), *flags], b"")
+  return corpus
+
+
+def reversed_texts(study: Study) -> Path:
+  """A folder with the training and validation text, whose German words stand in reverse order."""
+  folder = study.runs / "reversed"
+  folder.mkdir(exist_ok=True)
+  for name in ("train", "val"):
+    source, target = ([*lines_of(epath.Path(file))] for file in multi30k.files(study.data, name))
+    (folder / f"tok_{name}.en").write_text("".join(f"{line}\n" for line in source))
+    (folder / f"tok_{name}.de").write_text("".join(f"{' '.join(line.split()[::-1])}\n" for line in target))
+  return folder
+
+
+def beginning(line: str) -> str:
+  return " ".join(line.split()[:WORDS])
+
+
+def source_of(study: Study, split: str) -> bytes:
+  return "".join(f"{line}\n" for line in lines_of(epath.Path(multi30k.files(study.data, split)[0]))).encode()
+
+
+def references(study: Study) -> list[str]:
+  return [*lines_of(epath.Path(multi30k.files(study.data, timed_runs.TEST)[1]))]
+
+
+def command(arguments: Sequence[str], text: bytes) -> bytes:
+  program = [sys.executable, "-m", "transformer_jax", *arguments]
+  return subprocess.run(program, input=text, stdout=subprocess.PIPE, check=True).stdout
+
+
+def table(study: Study, seeds: Sequence[int]) -> list[dict[str, Any]]:
+  """A row for each way."""
+  reference = references(study)
+  ways = [*WAYS, *RERANKED, BACK, FORCED]
+  lines = {way: [[*lines_of(epath.Path(path(study, way, seed)))] for seed in seeds] for way in ways}
+  return [row(way, lines[way], lines[FIRST], reference) for way in ways]
+
+
+def row(way: str, found: list[list[str]], first: list[list[str]], reference: list[str]) -> dict[str, Any]:
+  """A row of the table: BLEU of each seed, and the comparison with the first way."""
+  bleu = [[bleu_of(lines, reference) for lines in each] for each in (found, first)]
+  difference = statistics.mean(bleu[0]) - statistics.mean(bleu[1])
+  result = {"way": way, "BLEU of each seed": ", ".join(f"{value:.2f}" for value in bleu[0])}
+  result |= {"mean BLEU": f"{statistics.mean(bleu[0]):.2f}"}
+  if way == FIRST:
+    return result
+  systems = [[line for lines in each for line in lines] for each in (first, found)]
+  p = bootstrap.resampled(systems, reference * len(found), tokenize="none", lowercase=True)["bleu"][1].p_value
+  return result | {"difference": f"{difference:+.2f}", "p": f"{p:.3f}"}
+
+
+def bleu_of(lines: list[str], reference: list[str]) -> float:
+  return score(lines, reference, tokenize="none", lowercase=True).bleu
+
+
+if __name__ == "__main__":
+  main()
