@@ -10,7 +10,8 @@ server is a separate process on the same cores.
 
 `speed` gives requests per second and the median and 99th percentile of the latency, for each number of clients, against
 the same HTTP front end with CTranslate2 as its engine. CTranslate2 has the weights of the run in float32, and gets all
-requests that wait in one call, as our engine does. The two servers take turns in each round, and the other one is idle.
+requests that wait in one call, as our engine does. The rows `--batch-size N` are of our server with this flag. The
+servers take turns in each round, and the others are idle.
 
 `clients` checks that every answer equals that of `transformer-jax translate`, and that none is lost. `memory` gives the
 server's resident memory before and after, once --warm-up requests have been answered.
@@ -94,6 +95,9 @@ def parse() -> argparse.Namespace:
   speed_command = command("speed", speed, [1, 8, 64], 20.0)
   speed_command.add_argument("--rounds", type=int, default=3, metavar="N", help="(default 3)")
   speed_command.add_argument("--alone", action="store_true", help="without CTranslate2")
+  speed_command.add_argument(
+    "--batch-sizes", type=int, nargs="+", default=[1], metavar="N", help="of further servers of ours (default 1)"
+  )
   command("clients", clients, [64], 60.0)
   memory_command = command("memory", memory, [8], 3600.0)
   memory_command.add_argument("--warm-up", type=int, default=2000, metavar="N", help="requests before (default 2,000)")
@@ -105,24 +109,25 @@ def parse() -> argparse.Namespace:
 
 
 def speed(args: argparse.Namespace) -> None:
-  """Requests per second and latencies of both servers."""
+  """Requests per second and latencies of all servers."""
   with tempfile.TemporaryDirectory() as folder:
     commands = {"transformer_jax": ours(args)}
+    commands |= {f"--batch-size {size}": [*ours(args), "--batch-size", str(size)] for size in args.batch_sizes}
     versions = {}
     if not args.alone:
       python = peers.python(CT2, peers.CTRANSLATE2, args.peers)
       versions[CT2] = peers.versions(python, "ctranslate2")
       commands[CT2] = theirs(args, Path(folder), python)
-    with servers(commands) as both:
-      for server in both:
+    with servers(commands) as started:
+      for server in started:
         load(server, args.lines, max(args.clients), requests=2 * len(args.lines))  # compiles, and fills caches
-      rows = [row for count in args.clients for row in rows_of(both, count, args)]
+      rows = [row for count in args.clients for row in rows_of(started, count, args)]
   report.finish("serving_speed", rows, args.json, peers=versions)
 
 
-def rows_of(both: Sequence[Server], count: int, args: argparse.Namespace) -> list[dict[str, Any]]:
+def rows_of(started: Sequence[Server], count: int, args: argparse.Namespace) -> list[dict[str, Any]]:
   """The rows of the table for one number of clients."""
-  found: dict[str, list[Sent]] = {server.name: [] for server in both}
+  found: dict[str, list[Sent]] = {server.name: [] for server in started}
 
   def measure(server: Server) -> float:
     begun = time.perf_counter()
@@ -130,10 +135,10 @@ def rows_of(both: Sequence[Server], count: int, args: argparse.Namespace) -> lis
     found[server.name] += sent
     return len(sent) / (time.perf_counter() - begun)
 
-  rates = report.interleave({server.name: functools.partial(measure, server) for server in both}, args.rounds)
-  texts = {sent.sentence: sent.text for sent in found[both[0].name]}
+  rates = report.interleave({server.name: functools.partial(measure, server) for server in started}, args.rounds)
+  texts = {sent.sentence: sent.text for sent in found[started[0].name]}
   rows = []
-  for server in both:
+  for server in started:
     p50, p99 = np.percentile([sent.seconds for sent in found[server.name]], [50, 99])
     equal = [sent.text == texts[sent.sentence] for sent in found[server.name] if sent.sentence in texts]
     rows.append(
