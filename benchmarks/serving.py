@@ -41,10 +41,12 @@ import report
 from etils import epath
 from side import Side
 
+from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
 from transformer_jax.data.text import lines_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CT2 = "CTranslate2"
+BATCH_SIZE = ["--batch-size", str(BATCH_SIZE_ON_CPU)]  # as the server chooses it
 
 
 class Server(NamedTuple):
@@ -96,7 +98,7 @@ def parse() -> argparse.Namespace:
   speed_command.add_argument("--rounds", type=int, default=3, metavar="N", help="(default 3)")
   speed_command.add_argument("--alone", action="store_true", help="without CTranslate2")
   speed_command.add_argument(
-    "--batch-sizes", type=int, nargs="+", default=[1], metavar="N", help="of further servers of ours (default 1)"
+    "--batch-sizes", type=int, nargs="*", default=[1, 16], metavar="N", help="of further servers of ours (default 1 16)"
   )
   command("clients", clients, [64], 60.0)
   memory_command = command("memory", memory, [8], 3600.0)
@@ -159,7 +161,7 @@ def rows_of(started: Sequence[Server], count: int, args: argparse.Namespace) -> 
 def clients(args: argparse.Namespace) -> None:
   """Compares each answer with the output of `translate`."""
   done = subprocess.run(
-    [sys.executable, "-m", "transformer_jax", "translate", "--workdir", args.workdir],
+    [sys.executable, "-m", "transformer_jax", "translate", "--workdir", args.workdir, *BATCH_SIZE],
     input="".join(f"{line}\n" for line in args.lines),
     stdout=subprocess.PIPE,
     text=True,

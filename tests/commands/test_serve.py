@@ -8,6 +8,8 @@ import pytest
 
 from tests.commands.lines import LINES
 from tests.serve.fake import served
+from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
+from transformer_jax.decoding.translator import Translator
 from transformer_jax.serve import server
 
 
@@ -40,7 +42,7 @@ def asked(monkeypatch):
 @pytest.mark.long
 def test_64_clients_get_what_translate_gives(run, workdir, translator, asked):
   lines = [line for line in LINES if "\n" not in line and "\r" not in line] * 4
-  expected = translator.translate(lines, n_best=2, return_scores=True)
+  expected = translator.translate(lines, n_best=2, return_scores=True, batch_size=BATCH_SIZE_ON_CPU)
   answers = []
 
   def ask(client):
@@ -58,6 +60,21 @@ def test_64_clients_get_what_translate_gives(run, workdir, translator, asked):
   assert answers == [
     best[0].text if i % 2 else [translation._asdict() for translation in best] for i, best in enumerate(expected)
   ]
+
+
+@pytest.mark.parametrize(("flags", "size"), [([], BATCH_SIZE_ON_CPU), (["--batch-size", "3"], 3)])
+def test_the_batch_size_is_that_of_the_flag_or_a_small_one(run, workdir, asked, monkeypatch, flags, size):
+  sizes = []
+  translate_lines = Translator.translate_lines
+
+  def noted(self, lines, **options):
+    sizes.append(options["batch_size"])
+    return translate_lines(self, lines, **options)
+
+  monkeypatch.setattr(Translator, "translate_lines", noted)
+  asked(lambda client: client.translate(["a"]))
+  assert run("serve", "--workdir", workdir, "--port", "0", *flags)[0] == 0
+  assert set(sizes) == {size}
 
 
 def test_long_lines_attention_and_languages(run, workdir, translator, asked):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transformer_jax.commands.search import add_search_arguments, load, search_options
+from transformer_jax.commands.search import add_search_arguments, load
 from transformer_jax.commands.workdir import run_to_restore
 from transformer_jax.runtime.errors import InputError
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
   from transformer_jax.decoding.translator import Translation, Translator
   from transformer_jax.serve.app import Served
   from transformer_jax.serve.search import Options
+
+
+# A server has few sentences at a time. A step computes as many places as the batch has, empty ones too.
+BATCH_SIZE_ON_CPU = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +65,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _served(args: argparse.Namespace) -> "Served":
+  from transformer_jax.runtime import devices
   from transformer_jax.serve.app import Served
   from transformer_jax.serve.decoder import Decoder
   from transformer_jax.serve.libretranslate import Languages
@@ -73,7 +78,8 @@ def _served(args: argparse.Namespace) -> "Served":
     raise InputError(f"--source-language and --target-language are both {languages.source}: they must differ")
   beam_size = decode.beam_size if args.beam_size is None else args.beam_size
   length_penalty = decode.length_penalty if args.length_penalty is None else args.length_penalty
-  rest = {name: value for name, value in search_options(args).items() if name in ("patience", "batch_size")}
+  batch_size = BATCH_SIZE_ON_CPU if args.batch_size is None and devices.on_cpu() else args.batch_size
+  rest = {"patience": args.patience, "batch_size": batch_size}
   translator.translate([], beam_size=beam_size, length_penalty=length_penalty, **rest)  # checks the flags
   translate = functools.partial(translate_batch, translator, rest)
   name = Path(str(run.path)).name
