@@ -13,7 +13,7 @@ other, with XLA. So "matmuls / translation" is the share of the limit that a tra
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import report
@@ -66,11 +66,12 @@ def rows_of(workdir: str, beam: int, args: argparse.Namespace) -> list[dict[str,
   translation()
   read = sum(len(tokens) + 1 for tokens in run.tokenizer.encode_batch(lines))  # an EOS each
   sides: dict[str, Callable[[], float]] = {"translation": translation}
+  model = run.config.model
+  assert isinstance(model, ModelConfig)
   for rows in args.rows:
-    shapes = list(weights(run.config.model, read, written * beam, rows))
-    sides[f"matmuls of {rows:,} rows"] = seconds_of(shapes)
+    sides[f"matmuls of {rows:,} rows"] = seconds_of(weights(model, read, written * beam, rows))
   seconds = report.interleave(sides, args.rounds)
-  operations = 2 * sum(times * m * k * n for times, m, k, n in shapes)
+  operations = 2 * sum(times * m * k * n for times, m, k, n in weights(model, read, written * beam, 1))
   return [
     {
       "run": epath.Path(workdir).name,
@@ -85,18 +86,17 @@ def rows_of(workdir: str, beam: int, args: argparse.Namespace) -> list[dict[str,
   ]
 
 
-def weights(model: ModelConfig, read: int, written: int, rows: int) -> Iterator[tuple[float, int, int, int]]:
+def weights(model: ModelConfig, read: int, written: int, rows: int) -> list[tuple[float, int, int, int]]:
   """[times, m, k, n] of the matmuls with weights for `read` source tokens and `written` target tokens."""
   d, layers = model.d_model, model.num_layers
   feed_forward = (d, model.d_ff), (model.d_ff, d)
-  for tokens, count, shapes in (
-    (read, layers, (*[(d, d)] * 4, *feed_forward)),
+  parts = (
+    (read, layers, [*[(d, d)] * 4, *feed_forward]),
     (read, layers, [(d, d)] * 2),  # keys and values of the decoder's attention over the source
-    (written, layers, (*[(d, d)] * 6, *feed_forward)),
+    (written, layers, [*[(d, d)] * 6, *feed_forward]),
     (written, 1, [(d, model.vocab_size)]),
-  ):
-    for k, n in shapes:
-      yield count * tokens / rows, rows, k, n
+  )
+  return [(count * tokens / rows, rows, k, n) for tokens, count, shapes in parts for k, n in shapes]
 
 
 def seconds_of(shapes: list[tuple[float, int, int, int]]) -> Callable[[], float]:
