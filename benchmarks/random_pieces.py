@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, dropout: float, found: list[dict[str, Any]]) -
   gets: list[float] = []
   packs: list[float] = []
   starts: list[float] = []
-  classes = {"Batches": loop.Batches, "EpochBatches": loop.EpochBatches}
+  classes = {"Batches": loop.Batches, "BatchesPackedAhead": loop.BatchesPackedAhead}
   packing = pipeline.packing_of_epochs
 
   def timed(batches: type) -> type:

@@ -94,6 +94,10 @@ def test_an_integer_is_a_float():
     ("data", {"target_language": "en"}),
     ("data", {"bpe_dropout": 1.0}),
     ("data", {"unigram_alpha": -0.1, "pieces": "unigram"}),
+    ("data", {"shard_pairs": -1}),
+    ("data", {"shard_pairs": 5}),  # the corpus is no text
+    ("data", {"shard_pairs": 5, "corpus": "text", "tags": True}),
+    ("data", {"shard_pairs": 5, "corpus": "text", "bpe_dropout": 0.1}),
     ("data", {"bpe_dropout": 0.1, "unigram_alpha": 0.1}),
     *[("train", {name: 0}) for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep")],
     *[("train", {name: -1}) for name in ("save_every", "seed")],

@@ -71,6 +71,7 @@ def test_two_hosts_train_the_other_models_too(prefix, tmp_path, model):
 
 RECIPES = {
   "random pieces": {"data": {"bpe_dropout": 0.2}},
+  "shards": {"data": {"shard_pairs": 50}},
   "optimizer": {
     "train": {"optimizer": Optimizer.ADAMW, "weight_decay": 0.1, "schedule": Schedule.COSINE, "clip_norm": 0.1}
   },

@@ -145,6 +145,23 @@ def test_a_run_with_random_pieces_in_parts_equals_a_run_in_one(prefix, tmp_path,
   assert_same_bits(*[runs.open(tmp_path / name).model().params for name in ("whole", "parts")])
 
 
+@pytest.mark.long
+def test_a_run_in_shards_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd):
+  config = tiny(prefix, steps=24, save_every=5)  # some epochs
+  config.data.shard_pairs = 50
+  config.evaluate.every = 0
+  loop.train(config, tmp_path / "whole")
+  assert re.search(r"training on [\d,]+ pairs\n +\d+ shards, which are packed during the run", capfd.readouterr().err)
+  loop.train(dataclasses.replace(config, train=dataclasses.replace(config.train, steps=14)), tmp_path / "parts")
+  loop.train(config, tmp_path / "parts")
+  assert_same_bits(state_of(tmp_path / "parts", config), state_of(tmp_path / "whole", config))
+  trained = [[line for line in metrics_of(tmp_path / name) if line["split"] == "train"] for name in ("whole", "parts")]
+  assert trained[0] == trained[1]
+  other = dataclasses.replace(config, data=dataclasses.replace(config.data, shard_pairs=60))
+  with pytest.raises(InputError, match=r"config\.data\.shard_pairs is 60, but the run in .* was begun with 50"):
+    loop.train(other, tmp_path / "parts")
+
+
 LOSSES = {1: 5.0, 2: 3.0, 3: float("nan"), 4: 3.5, 5: 2.0, 6: 2.5, 7: 2.2, 8: 9.0}
 OF_VALIDATION = {"perplexity": 2.0, "accuracy": 0.5, "chrf": 1.0}
 

@@ -141,6 +141,9 @@ class DataConfig:
     unigram_alpha: alpha of subword regularisation (Kudo 2018), the same for a
       unigram vocabulary: its pieces are drawn with probabilities to the power of
       alpha. None means that they are not drawn.
+    shard_pairs: the pairs of a shard. The training text is packed shard by shard
+      during the run, and rows are shuffled within shards. 0 packs all of it
+      before the run and shuffles all rows. For `text` only.
     cache_dir: the folder of the packed rows; empty means the user's cache folder.
   """
 
@@ -161,6 +164,7 @@ class DataConfig:
   pieces: PieceKind = PieceKind.BPE
   bpe_dropout: float = 0.0
   unigram_alpha: float | None = None
+  shard_pairs: int = 0
   cache_dir: str = ""
 
   def __post_init__(self):
@@ -173,6 +177,10 @@ class DataConfig:
     alpha = self.unigram_alpha
     require_key(self, "data.unigram_alpha", alpha is None or 0 <= alpha < math.inf, "0 or more, or None")
     require_key(self, "data.bpe_dropout", alpha is None or not self.bpe_dropout, "0 with config.data.unigram_alpha")
+    require_key(self, "data.shard_pairs", self.shard_pairs >= 0, "at least 0")
+    plain = self.corpus is Corpus.TEXT and not (self.tags or self.samples_pieces)
+    expected = "0 unless config.data.corpus is text, and with tags or random pieces"
+    require_key(self, "data.shard_pairs", plain or not self.shard_pairs, expected)
     require_key(self, "data.row_length", self.row_length > 1, "at least 2")
     if not 0 <= self.max_length <= self.row_length:
       raise InputError(
@@ -204,6 +212,11 @@ class DataConfig:
   def samples_pieces(self) -> bool:
     """Whether sentences have other pieces in each epoch of training."""
     return self.bpe_dropout > 0 or self.unigram_alpha is not None
+
+  @property
+  def packs_ahead(self) -> bool:
+    """Whether the training text is packed part by part during the run."""
+    return self.samples_pieces or self.shard_pairs > 0
 
   @property
   def longest(self) -> int:
@@ -425,6 +438,8 @@ class Config:
     self._check_best()
     tagged = not self.data.tags or self.model.translates
     require_key(self.data, "data.tags", tagged, "false for a model that does not translate")
+    whole = not self.data.shard_pairs or self.model.translates
+    require_key(self.data, "data.shard_pairs", whole, "0 for a model that does not translate")
     fits = self.data.row_length % 2 == 0 or not self.model.needs_cudnn
     require_key(self.data, "data.row_length", fits, "even with config.model.fused_attention")
     longest = {"data.row_length": self.data.row_length}

@@ -35,7 +35,7 @@ class PackingReport:
   def describe(self, row_length: int) -> str:
     """All counts: one line for the examples, indented lines for the rest."""
     more = ", ".join(counted(count, names) for names, count in list(self.found.items())[1:])
-    rows = f"{counted(self.rows, 'rows')} of {row_length}, {self.padding(row_length):.1%} padding"
+    rows = f"{counted(self.rows, 'rows')} of {row_length}, {self.padding(row_length):.1%} padding" if self.rows else ""
     return "\n  ".join(line for line in (self.examples, more, rows, *self.missing()) if line)
 
   def missing(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from transformer_jax.config import Corpus, DataConfig
-from transformer_jax.data import fingerprint, packing, prepared, tokenizers
+from transformer_jax.data import fingerprint, packing, prepared, text_shards, tokenizers
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
@@ -21,7 +21,7 @@ from transformer_jax.data.tagged import TaggedPairs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.data.trees import symbols
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.workers import Workers
 
 Array = TypeVar("Array")  # NumPy's or JAX's
@@ -97,9 +97,23 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   return cached_rows(data, content, pack, report, (PARTS, data.row_length), row_type(*tokenizer.vocab_sizes))
 
 
-def packing_of_epochs(
-  data: DataConfig, which: str, tokenizer: Tokenizer, seed: int
-) -> Callable[[int], Iterator[np.ndarray]]:
+def not_packed_yet(data: DataConfig, tokenizer: Tokenizer) -> PackedRows:
+  """What is known of a training text in shards before it is packed, see `text_shards.not_packed_yet`."""
+  return text_shards.not_packed_yet(data, tokenizer, row_type(*tokenizer.vocab_sizes))
+
+
+def packing_ahead(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:
+  """A function that packs a part of the training text, from 0, during the run: a shard, or an epoch's random pieces.
+
+  Raises:
+    InputError: as `text_shards.packing_of_shards` and `packing_of_epochs`.
+  """
+  if data.shard_pairs:
+    return text_shards.packing_of_shards(data, tokenizer, seed, row_type(*tokenizer.vocab_sizes))
+  return packing_of_epochs(data, tokenizer, seed)
+
+
+def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:
   """A function that packs the rows of an epoch, from 0, with random pieces (see `subword_regularization`).
 
   Raises:
@@ -114,8 +128,13 @@ def packing_of_epochs(
     def sample(text: str, pair: int, side: int) -> list[int]:
       return samplers[side].sample(text, epoch, pair, side)
 
-    pairs = packing.sample_pairs(open_corpus(data, which), tokenizer, data.longest, sample)
-    return packing.pack(pairs, data.row_length, dtype)
+    pairs = packing.sample_pairs(open_corpus(data, data.train), tokenizer, data.longest, sample)
+    count = 0
+    for rows in packing.pack(pairs, data.row_length, dtype):
+      count += len(rows)
+      yield rows
+    if not count:
+      raise RunError(f"no sentence pair is left in epoch {epoch + 1}: was the text changed during the run?")
 
   return pack
 

@@ -117,7 +117,5 @@ TASK = Task(
   packed_rows=lambda config, which, tokenizer: pipeline.packed_rows(config.data, which, tokenizer),
   validation=TranslationValidation,
   chosen_rows=chosen_rows,
-  packing_of_epochs=lambda config, which, tokenizer: pipeline.packing_of_epochs(
-    config.data, which, tokenizer, config.train.seed
-  ),
+  packing_ahead=lambda config, tokenizer: pipeline.packing_ahead(config.data, tokenizer, config.train.seed),
 )

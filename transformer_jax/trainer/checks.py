@@ -4,10 +4,11 @@ import jax.numpy as jnp
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, serialization
-from transformer_jax.data import manifest, prepared
+from transformer_jax.data import manifest, prepared, text_shards
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.documents import open_text
-from transformer_jax.data.pipeline import row_type
+from transformer_jax.data.pipeline import not_packed_yet, row_type
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
@@ -35,6 +36,8 @@ def require_text(config: Config) -> None:
     manifest.read(prepared.folder_of(texts.pop(0)))
   for which in texts:
     (open_corpus if config.model.translates else open_text)(data, which)
+  if data.shard_pairs:
+    text_shards.require_plain(data)
 
 
 def _require_memory(config: Config, task: Task) -> None:
@@ -64,10 +67,19 @@ def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer) -> dict[s
   """The digests of the texts, which the hosts compare; empty with one host."""
   read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if hosts.count() > 1}
   return {
-    f"the text of config.data.{key}": task.packed_rows(config, which, tokenizer).fingerprint
+    f"the text of config.data.{key}": (
+      training_text(config, task, tokenizer) if key == "train" else task.packed_rows(config, which, tokenizer)
+    ).fingerprint
     for key, which in read.items()
     if which
   }
+
+
+def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> PackedRows:
+  """The training text: all its rows, or none of them yet if they are packed in shards during the run."""
+  if config.data.shard_pairs:
+    return not_packed_yet(config.data, tokenizer)
+  return task.packed_rows(config, config.data.train, tokenizer)
 
 
 def package_versions() -> dict[str, str]:

@@ -14,7 +14,7 @@ from etils import epath
 
 from transformer_jax.config import BestBy, Config
 from transformer_jax.data import tokenizers
-from transformer_jax.data.epochs import EpochBatches
+from transformer_jax.data.packed_ahead import BatchesPackedAhead
 from transformer_jax.data.pipeline import Batches, Share
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
@@ -64,7 +64,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   with hosts.collective_errors():
     tokenizer = tokenizer or tokenizers.from_bytes(content)
     with doing("packing the training text"):
-      packed = task.packed_rows(config, config.data.train, tokenizer)
+      packed = checks.training_text(config, task, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
     texts = checks.digests_of_texts(config, task, tokenizer)
@@ -140,9 +140,9 @@ class Trainer:
     say(f"resuming after step {int(restored.state.step)}")
     if stopping := (restored.log or {}).get("stopping"):
       self._stopping.restore(stopping)
-    if isinstance(self._batches, EpochBatches):
-      # Without a place the epochs are counted from the first one.
-      self._batches.begin_at((restored.log or {}).get("place") or {"epoch": 0, "first_row": 0})
+    if isinstance(self._batches, BatchesPackedAhead):
+      # Without a place the parts are counted from the first one.
+      self._batches.begin_at((restored.log or {}).get("place") or {"part": 0, "first_row": 0})
     return restored.state, MetricsAccumulator.from_dict(restored.log) if restored.log else MetricsAccumulator()
 
   def _begun(self, state: TrainState, vectors: WordVectors | None) -> TrainState:
@@ -216,7 +216,7 @@ class Trainer:
 
   def close(self) -> None:
     """Closes all files and finishes any save, however the run ended."""
-    if isinstance(self._batches, EpochBatches):
+    if isinstance(self._batches, BatchesPackedAhead):
       self._batches.close()
     self._metrics.close()
     self._checkpoints.close()
@@ -248,7 +248,7 @@ class Trainer:
     numbers: JsonObject = self._metrics.interval().to_dict()
     if self._stopping.patience:
       numbers["stopping"] = self._stopping.numbers()
-    if isinstance(self._batches, EpochBatches):
+    if isinstance(self._batches, BatchesPackedAhead):
       numbers["place"] = self._batches.place(step)
     with doing(f"saving the checkpoint of step {step}"):
       self._checkpoints.save(self._state, validated, numbers)
@@ -301,14 +301,17 @@ class Trainer:
     hosts.wait()  # the main host may still write
 
 
-def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> Batches | EpochBatches:
+def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> Batches | BatchesPackedAhead:
   """The batches of the training text, for this host."""
-  if not config.data.samples_pieces:
+  if not config.data.packs_ahead:
     return Batches(packed, seed=config.train.seed, **_size(config))
-  if task.packing_of_epochs is None:
-    raise InputError("this model's task has no random pieces: leave out config.data.bpe_dropout and unigram_alpha")
-  pack = task.packing_of_epochs(config, config.data.train, tokenizer)
-  return EpochBatches(pack, cache_of(config.data), config.train.seed, _share(config, packed))
+  if task.packing_ahead is None:
+    raise InputError(
+      "this model's task packs its text before it begins: leave out config.data.bpe_dropout, unigram_alpha and "
+      "shard_pairs"
+    )
+  pack = task.packing_ahead(config, tokenizer)
+  return BatchesPackedAhead(pack, cache_of(config.data), config.train.seed, _share(config, packed))
 
 
 def _share(config: Config, packed: PackedRows) -> Share:

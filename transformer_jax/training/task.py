@@ -73,8 +73,8 @@ class Task:
       loss. See `sums.joint_loss`.
     chosen_rows: (config, params, rows, keys, step) -> the rows that `batch_sums` gets in an update. The default, which
       is teacher forcing, is the rows themselves. No gradient goes through it.
-    packing_of_epochs: (config, text, tokenizer) -> a function that packs the rows of an epoch anew; None if the task
-      does not sample pieces.
+    packing_ahead: (config, tokenizer) -> a function that packs a part of the training text during the run, see
+      `data/packed_ahead.py`; None if the task always packs all of it before.
   """
 
   unit: str
@@ -86,7 +86,7 @@ class Task:
   validation: "Callable[[Config, Task, Tokenizer], Validation]"
   counts: Callable[[Config, jax.Array], dict[str, jax.Array]] = _one_loss
   chosen_rows: Callable[[Config, Params, jax.Array, jax.Array, jax.Array], jax.Array] = _teacher_forcing
-  packing_of_epochs: Callable[[Config, str, Tokenizer], Callable[[int], Iterable[np.ndarray]]] | None = None
+  packing_ahead: Callable[[Config, Tokenizer], Callable[[int], Iterable[np.ndarray]]] | None = None
 
 
 def task_of(model: AnyModelConfig) -> Task:

@@ -1,22 +1,22 @@
-"""Rows that differ in each epoch: every epoch is read whole and in order, from any place, on any number of hosts."""
+"""Rows that are packed ahead: every part is read whole and in an order of its own, on any number of hosts."""
 
 import threading
 
 import numpy as np
 import pytest
 
-from transformer_jax.data.epochs import EpochBatches
+from transformer_jax.data.packed_ahead import BatchesPackedAhead
 from transformer_jax.data.pipeline import Share
 from transformer_jax.runtime.errors import InputError
 
 SIZE, SEED = 5, 7
-COUNTS = [11, 3, 17, 2, 2, 13, 11, 7, 5, 19]  # the rows of each epoch; batches of 5 cross up to three of them
+COUNTS = [11, 3, 17, 2, 2, 13, 11, 7, 0, 5, 19]  # the rows of each part; batches of 5 cross up to three of them
 
 
-def pack(epoch: int):
-  """Rows that say their epoch and their number, in two parts."""
-  rows = np.zeros((COUNTS[epoch], 4, 3), np.uint16)
-  rows[:, 0], rows[:, 1] = epoch + 1, np.arange(COUNTS[epoch])[:, None]
+def pack(part: int):
+  """Rows that say their part and their number, in two blocks."""
+  rows = np.zeros((COUNTS[part], 4, 3), np.uint16)
+  rows[:, 0], rows[:, 1] = part + 1, np.arange(COUNTS[part])[:, None]
   yield from (rows[:2], rows[2:])
 
 
@@ -25,9 +25,9 @@ def made(tmp_path):
   """Makes batches, and closes them at the end."""
   found = []
 
-  def make(pack=pack, multiple=1, host=0, hosts=1) -> EpochBatches:
+  def make(pack=pack, multiple=1, host=0, hosts=1) -> BatchesPackedAhead:
     share = Share(SIZE, multiple, host, hosts, (4, 3), np.dtype(np.uint16))
-    found.append(EpochBatches(pack, tmp_path, SEED, share))
+    found.append(BatchesPackedAhead(pack, tmp_path, SEED, share))
     return found[-1]
 
   yield make
@@ -39,23 +39,23 @@ def names(batch) -> list[tuple[int, int]]:
   return [(int(row[0, 0]) - 1, int(row[1, 0])) for row in batch.rows]
 
 
-STEPS = sum(COUNTS[:8]) // SIZE
+STEPS = sum(COUNTS[:10]) // SIZE
 
 
-def test_each_epoch_is_read_whole_in_an_order_of_its_own(made):
+def test_each_part_is_read_whole_in_an_order_of_its_own(made):
   batches = made()
   stream = [name for step in range(STEPS) for name in names(batches[step])]
   start = 0
   orders = []
-  for epoch, count in enumerate(COUNTS[:7]):
-    of_epoch = stream[start : start + count]
-    assert sorted(of_epoch) == [(epoch, number) for number in range(count)]
-    orders.append([number for _, number in of_epoch])
+  for part, count in enumerate(COUNTS[:9]):
+    of_part = stream[start : start + count]
+    assert sorted(of_part) == [(part, number) for number in range(count)]
+    orders.append([number for _, number in of_part])
     start += count
   assert orders[0] != orders[6] and orders[0] != sorted(orders[0])
 
 
-def test_a_run_that_resumes_reads_the_same_and_packs_no_earlier_epoch(made):
+def test_a_run_that_resumes_reads_the_same_and_packs_no_earlier_part(made):
   whole = made()
   expected, places = [], []
   for step in range(STEPS):
@@ -63,10 +63,13 @@ def test_a_run_that_resumes_reads_the_same_and_packs_no_earlier_epoch(made):
     expected.append(names(whole[step]))
   for start in range(STEPS):
     packed = []
-    resumed = made(lambda epoch, packed=packed: (packed.append(epoch), pack(epoch))[1])
+    resumed = made(lambda part, packed=packed: (packed.append(part), pack(part))[1])
     resumed.begin_at(places[start])
     assert [names(resumed[step]) for step in range(start, min(start + 4, STEPS))] == expected[start : start + 4]
     assert min(packed) == expected[start][0][0]
+  older = made()
+  older.begin_at({"epoch": places[-1]["part"], "first_row": places[-1]["first_row"]})  # as older checkpoints have it
+  assert names(older[STEPS - 1]) == expected[-1]
   without = made()  # from a checkpoint without a place
   assert names(without[STEPS - 1]) == expected[-1]
 
@@ -84,17 +87,17 @@ def test_shares_of_hosts_join_to_the_batch_of_one(made, hosts):
     assert not expected.rows[SIZE:].any()
 
 
-def test_the_next_epoch_is_packed_while_the_steps_go_on(made):
+def test_the_next_part_is_packed_while_the_steps_go_on(made):
   packing, packed = threading.Event(), []
 
-  def slowly(epoch):
-    if epoch == 1:
+  def slowly(part):
+    if part == 1:
       assert packing.wait(60)
-    packed.append(epoch)
-    return pack(epoch)
+    packed.append(part)
+    return pack(part)
 
   batches = made(slowly)
-  names(batches[0]), names(batches[1])  # all within the first epoch
+  names(batches[0]), names(batches[1])  # all within the first part
   assert packed == [0]
   packing.set()
   names(batches[2])
@@ -102,10 +105,10 @@ def test_the_next_epoch_is_packed_while_the_steps_go_on(made):
 
 
 def test_an_error_of_the_packing_is_that_of_the_step(made):
-  def fails(epoch):
-    if epoch:
+  def fails(part):
+    if part:
       raise InputError("line 3 is bad")
-    return pack(epoch)
+    return pack(part)
 
   batches = made(fails)
   batches[1]

@@ -1,0 +1,115 @@
+"""A text in shards: each epoch has every pair once, shard by shard, in an order of its own."""
+
+import dataclasses
+import gzip
+import re
+
+import numpy as np
+import pytest
+
+from tests.data.letters import Letters
+from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data import pipeline
+from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
+from transformer_jax.runtime.errors import InputError
+
+SEED = 3
+PAIRS = [(chr(97 + i), chr(122 - i)) for i in range(23)]  # different letters tell the pairs apart
+SIDES = (SOURCE, SOURCE_SEGMENTS), (TARGET, TARGET_SEGMENTS)
+
+
+@pytest.fixture
+def data(tmp_path):
+  write(tmp_path / "train", PAIRS)
+  return DataConfig(
+    corpus=Corpus.TEXT, train=str(tmp_path / "train"), row_length=7, shard_pairs=5, cache_dir=str(tmp_path / "cache")
+  )
+
+
+def write(prefix, pairs):
+  for side, language in enumerate(("en", "de")):
+    prefix.with_suffix(f".{language}").write_text("".join(pair[side] + "\n" for pair in pairs))
+
+
+def pairs_in(blocks):
+  """The pairs in packed rows, read segment by segment; the EOS is dropped."""
+  return [
+    tuple(bytes(row[side][row[segments] == segment][:-1].astype(np.uint8)).decode() for side, segments in SIDES)
+    for rows in blocks
+    for row in rows
+    for segment in sorted(set(row[SOURCE_SEGMENTS]) - {0})
+  ]
+
+
+def shards_in(pack, epoch, count):
+  return [sorted(pairs_in(pack(epoch * count + place))) for place in range(count)]
+
+
+def test_an_epoch_has_each_shard_once_in_an_order_of_its_own(data):
+  pack = pipeline.packing_ahead(data, Letters(), SEED)
+  expected = [PAIRS[start : start + 5] for start in range(0, 23, 5)]
+  epochs = [shards_in(pack, epoch, 5) for epoch in range(4)]
+  for shards in epochs:
+    assert sorted(shards) == expected
+  assert len({str(shards) for shards in epochs}) > 1
+  again = pipeline.packing_ahead(data, Letters(), SEED)
+  assert shards_in(again, 2, 5) == epochs[2]  # whatever was packed before
+  other = pipeline.packing_ahead(data, Letters(), SEED + 1)
+  assert [shards_in(other, epoch, 5) for epoch in range(4)] != epochs
+
+
+def test_each_pair_comes_as_often_as_its_corpus_weighs(data, tmp_path):
+  write(tmp_path / "other", [("A", "B"), ("C", "D"), ("E", "F")])
+  data = dataclasses.replace(data, train=f"{data.train}*2;{tmp_path / 'other'}")
+  pack = pipeline.packing_ahead(data, Letters(), SEED)
+  assert sorted(pair for shard in shards_in(pack, 0, 6) for pair in shard) == sorted(
+    [*PAIRS * 2, ("A", "B"), ("C", "D"), ("E", "F")]
+  )
+
+
+def test_what_is_left_out_is_reported_once(data, tmp_path, capfd):
+  write(tmp_path / "train", [*PAIRS[:7], ("", "g"), ("much too long", "j"), *PAIRS[7:]])
+  pack = pipeline.packing_ahead(data, Letters(), SEED)
+  assert sorted(pair for shard in shards_in(pack, 0, 5) for pair in shard) == PAIRS
+  said = capfd.readouterr().err
+  assert re.fullmatch(
+    r"shard \d of 5: 3 pairs, 1 pair skipped, longer than 7 tokens \(the longest has 14\), "
+    r"1 pair skipped, with an empty side\n",
+    said,
+  )
+  shards_in(pack, 1, 5)
+  assert not capfd.readouterr().err
+
+
+def test_a_shard_may_be_empty_but_not_all(data, tmp_path):
+  write(tmp_path / "train", [*PAIRS[:5], *[("", "")] * 5, *PAIRS[5:7]])
+  shards = shards_in(pipeline.packing_ahead(data, Letters(), SEED), 0, 3)
+  assert sorted(shards) == [[], PAIRS[:5], PAIRS[5:7]]
+  write(tmp_path / "train", [("", "a")] * 12)
+  pack = pipeline.packing_ahead(data, Letters(), SEED)
+  assert [[*pack(0)], [*pack(1)]] == [[], []]
+  with pytest.raises(InputError, match=r"no sentence pair of .*train is left: raise"):
+    [*pack(2)]
+
+
+def test_what_is_known_before_it_is_packed(data, tmp_path):
+  packed = pipeline.not_packed_yet(data, Letters())
+  assert packed.rows.shape == (0, 4, 7) and packed.rows.dtype == np.uint16
+  assert packed.report.describe(7) == "23 pairs\n  5 shards, which are packed during the run"
+  assert not (tmp_path / "cache").exists()
+  others = [dataclasses.replace(data, shard_pairs=6), dataclasses.replace(data, max_length=5)]
+  found = [pipeline.not_packed_yet(other, Letters()).fingerprint for other in others]
+  write(tmp_path / "train", PAIRS[::-1])
+  found.append(pipeline.not_packed_yet(data, Letters()).fingerprint)
+  assert len({packed.fingerprint, *found}) == 4
+
+
+def test_files_that_cannot_be_read_in_shards(data, tmp_path):
+  source = tmp_path / "train.en"
+  source.write_text("a\n")
+  with pytest.raises(InputError, match=r"train\.en has 1 lines but .*train\.de has 23"):
+    pipeline.not_packed_yet(data, Letters())
+  (tmp_path / "train.en.gz").write_bytes(gzip.compress(source.read_bytes()))
+  source.unlink()
+  with pytest.raises(InputError, match=r"shard_pairs needs plain text, .*: unpack .*train\.en\.gz and .*train\.de, or"):
+    pipeline.not_packed_yet(data, Letters())

@@ -1,0 +1,135 @@
+"""Batches whose rows are packed part by part, in the background, while the steps go on.
+
+A part is an epoch if its sentences have other pieces in each epoch, or a shard if the text is packed in shards. The
+rows of a part are a pure function of the seed and the part's number, and so is their order. The parts follow one
+another without a gap: step s reads the rows from s * size on. Parts have different numbers of rows, so the part of a
+step follows from all earlier ones. A checkpoint therefore holds the part and its first row, and a resumed run packs
+only what it reads.
+"""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from transformer_jax.data.pipeline import Batch, Share
+from transformer_jax.runtime.errors import writing
+from transformer_jax.runtime.progress import say
+
+# The number of a part, from 0 -> its rows, `[rows, parts, row_length]` at a time.
+PackPart = Callable[[int], Iterable[np.ndarray]]
+
+_ORDER = 2  # the place in Philox' counter of the order of rows; 0 and 1 are those of the pieces
+_SECONDS_TO_MENTION = 1.0
+
+
+class _Part(NamedTuple):
+  """The rows of one part.
+
+  Attributes:
+    number: the number of the part, from 0.
+    first: the number of rows in all parts before it.
+    rows: `[rows, parts, row_length]`, on the disk.
+    order: `[rows]`, the indices in `rows` in the order in which they are read.
+  """
+
+  number: int
+  first: int
+  rows: np.ndarray
+  order: np.ndarray
+
+  @property
+  def end(self) -> int:
+    """The number of rows up to its end."""
+    return self.first + len(self.rows)
+
+
+class BatchesPackedAhead:
+  """The batch of every step, for this host: `batches[step]`; steps are read in ascending order.
+
+  Args:
+    pack: packs the rows of a part, which may have none; it is called in another thread, part by part.
+    folder: where the rows of two parts are kept, in files without a name, which the system deletes.
+    seed: as in `pipeline.Batches`.
+    share: this host's share of each batch.
+
+  Attributes:
+    waited: the seconds for which steps waited for a part that was not packed yet, except for the first.
+  """
+
+  def __init__(self, pack: PackPart, folder: Path, seed: int, share: Share):
+    self._pack, self._folder, self._seed, self._share, self._size = pack, folder, seed, share, share.size
+    self._thread, self._closed = ThreadPoolExecutor(1, "packing"), threading.Event()
+    self._ahead: tuple[int, Future[np.ndarray]] | None = None
+    self._parts: list[_Part] = []  # the current one, and the next if a batch has rows of both
+    self._unread = 0, 0  # the number of the first part that is not among them, and the rows before it
+    self.waited = 0.0
+
+  def begin_at(self, place: Mapping[str, float]) -> None:
+    """Begins with the part that `place` gave."""
+    number = place["part"] if "part" in place else place["epoch"]  # older checkpoints have the epoch
+    self._unread = int(number), int(place["first_row"])
+
+  def place(self, step: int) -> dict[str, int]:
+    """The part of the next step to read, for a checkpoint."""
+    found = ((part.number, part.first) for part in self._parts if step * self._size < part.end)
+    number, first = next(found, self._unread)
+    return {"part": number, "first_row": first}
+
+  def describe(self, step: int) -> str:
+    """The rows of a step's batch, in words."""
+    return f"rows {step * self._size} to {(step + 1) * self._size - 1} of all that are packed during the run"
+
+  def __getitem__(self, step: int) -> Batch[np.ndarray]:
+    first, end = step * self._size, (step + 1) * self._size
+    while self._unread[1] < end:
+      self._parts.append(self._next())
+    self._parts = [part for part in self._parts if part.end > first]
+    rows = np.concatenate(
+      [part.rows[part.order[max(0, first - part.first) : end - part.first]] for part in self._parts]
+    )
+    return self._share.batch(rows.__getitem__)
+
+  def close(self) -> None:
+    """Ends the packing; the rows of the last part are no longer needed."""
+    self._closed.set()
+    self._thread.shutdown(cancel_futures=True)
+
+  def _next(self) -> _Part:
+    """The first unread part; the one behind it is packed from now on."""
+    number, first = self._unread
+    known = self._ahead is not None and self._ahead[0] == number
+    future = self._ahead[1] if known and self._ahead else self._thread.submit(self._to_disk, number)
+    start = time.perf_counter()
+    rows = future.result()
+    if known:
+      self._mention(time.perf_counter() - start)
+    self._unread = number + 1, first + len(rows)
+    self._ahead = number + 1, self._thread.submit(self._to_disk, number + 1)
+    generator = np.random.Philox(key=[self._seed, number], counter=[0, 0, 0, _ORDER])
+    return _Part(number, first, rows, np.argsort(generator.random_raw(len(rows)), kind="stable"))
+
+  def _mention(self, seconds: float) -> None:
+    if seconds > _SECONDS_TO_MENTION > self.waited:
+      say(f"the next rows were not packed in time: the update waited {seconds:.1f} seconds for them")
+    self.waited += seconds
+
+  def _to_disk(self, number: int) -> np.ndarray:
+    """The rows of a part, memory-mapped."""
+    with writing(self._folder):
+      self._folder.mkdir(parents=True, exist_ok=True)
+      with tempfile.TemporaryFile(dir=self._folder) as file:
+        count = 0
+        for rows in self._pack(number):
+          file.write(rows.tobytes())
+          count += len(rows)
+          if self._closed.is_set():
+            break
+        file.flush()
+        shape = count, *self._share.shape
+        return np.memmap(file, self._share.dtype, "r", shape=shape) if count else np.zeros(shape, self._share.dtype)

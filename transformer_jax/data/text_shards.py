@@ -1,0 +1,104 @@
+"""A text that is packed shard by shard while it is read, so that the first step need not wait for all of it.
+
+A shard has `data.shard_pairs` neighbouring pairs. The order of the shards is drawn for each epoch from the seed and the
+epoch. A batch may have rows of two shards, but apart from that the rows of a shard stay together: those of different
+shards are not shuffled. No rows are kept, so each epoch is encoded and packed again.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from transformer_jax.config import DataConfig
+from transformer_jax.data import fingerprint, packing
+from transformer_jax.data.packing import PARTS
+from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.text import TextPairs
+from transformer_jax.data.text_parts import TextPart, parts_of, read_part
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.wording import counted
+from transformer_jax.runtime.workers import Workers
+
+_FORMAT = 1  # the version of the rows and their order; it changes when their meaning does
+_ORDER = 3  # the place in Philox' counter of the order of shards; `epochs.py` has the smaller ones
+
+
+def not_packed_yet(data: DataConfig, tokenizer: Tokenizer, dtype: type) -> PackedRows:
+  """What is known of the training text before it is packed: no rows, the number of pairs, and a fingerprint.
+
+  Raises:
+    InputError: a file cannot be read, the two files of a corpus differ in their number of lines, or one is compressed.
+  """
+  shards, corpus = _shards(data), _corpus(data)
+  content = fingerprint.of_values(
+    "shards", _FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest, data.shard_pairs
+  )
+  lines = sum(shard.lines or 0 for shard in shards)
+  report = PackingReport(found={"pairs": lines, "shards, which are packed during the run": len(shards)}, sides=2)
+  return PackedRows(np.zeros((0, PARTS, data.row_length), dtype), report, content)
+
+
+def packing_of_shards(
+  data: DataConfig, tokenizer: Tokenizer, seed: int, dtype: type
+) -> Callable[[int], Iterator[np.ndarray]]:
+  """A function that packs the rows of a shard; number n is shard n mod N of epoch n div N, where N is their number.
+
+  What it leaves out in the first epoch is reported. A shard may have no rows.
+
+  Raises:
+    InputError: as `not_packed_yet`; while packing, no pair of an epoch is left.
+  """
+  shards = _shards(data)
+  empty = 0  # the shards without rows before this one
+
+  def pack(number: int) -> Iterator[np.ndarray]:
+    nonlocal empty
+    epoch, place = divmod(number, len(shards))
+    shard = shards[_order(seed, epoch, len(shards))[place]]
+    report = PackingReport()
+    with Workers() as workers:
+      pairs = packing.encode_pairs(read_part(shard), tokenizer, data.longest, report, workers.map)
+      for rows in packing.pack(pairs, data.row_length, dtype, workers.map):
+        report.rows += len(rows)
+        yield rows
+    if not epoch and report.left_out:
+      _report(place, len(shards), report)
+    empty = 0 if report.rows else empty + 1
+    if empty == len(shards):
+      raise InputError(f"no sentence pair of {data.train} is left: raise config.data.max_length and data.row_length")
+
+  return pack
+
+
+def _corpus(data: DataConfig) -> TextPairs:
+  return TextPairs(data.train, data.source_language, data.target_language)
+
+
+def require_plain(data: DataConfig) -> None:
+  """Raises InputError if a file of the training text is compressed: reading cannot begin inside of it."""
+  for file in _corpus(data).files:
+    if file.compressed:
+      raise InputError(
+        f"config.data.shard_pairs needs plain text, as a shard begins inside of a file: unpack {file.source} and "
+        f"{file.target}, or leave it out"
+      )
+
+
+def _shards(data: DataConfig) -> list[TextPart]:
+  require_plain(data)
+  files = _corpus(data).files
+  return [shard for number, file in enumerate(files) for shard in parts_of(number, file, data.shard_pairs)]
+
+
+def _order(seed: int, epoch: int, shards: int) -> np.ndarray:
+  """The shards of an epoch in the order in which they are read."""
+  generator = np.random.Philox(key=[seed, epoch], counter=[0, 0, 0, _ORDER])
+  return np.argsort(generator.random_raw(shards), kind="stable")
+
+
+def _report(place: int, shards: int, report: PackingReport) -> None:
+  if missing := report.missing():
+    say(f"shard {place + 1} of {shards}: {', '.join([counted(report.found['pairs'], 'pairs'), *missing])}")
