@@ -118,9 +118,10 @@ def test_a_window_holds_few_keys_of_a_packed_row(monkeypatch):
 
 @pytest.mark.parametrize(
   ("length", "changes", "expected"),
-  [(128, {}, True), (64, {}, False), (130, {}, False), (128, {"attention_dropout": 0.1}, False)],
+  [(512, {}, True), (448, {}, False), (514, {}, False), (512, {"attention_dropout": 0.1}, False)],
 )
 def test_which_updates_are_in_blocks(monkeypatch, length, changes, expected):
+  monkeypatch.setattr(blocks, "cores", lambda: 2)
   config = options(**changes)
   module, x = MultiHeadAttention(config), normal(1, length, config.d_model)
   params = module_params(module, x, x, causal_mask(length), deterministic=True)
@@ -142,7 +143,11 @@ def test_which_updates_are_in_blocks(monkeypatch, length, changes, expected):
     np.testing.assert_allclose(updated, plain, atol=1e-5)
 
 
-def test_only_a_cpu_has_blocks(monkeypatch):
-  assert blocks.suits(128, 131)
+def test_only_a_cpu_of_few_cores_has_blocks(monkeypatch):
+  monkeypatch.setattr(blocks, "cores", lambda: 4)
+  assert blocks.suits(512, 521)
+  monkeypatch.setattr(blocks, "cores", lambda: 5)
+  assert not blocks.suits(512, 521)
+  monkeypatch.setattr(blocks, "cores", lambda: 4)
   monkeypatch.setattr(blocks.devices, "on_cpu", lambda: False)
-  assert not blocks.suits(128, 131)
+  assert not blocks.suits(512, 521)

@@ -26,6 +26,7 @@ import jax
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.process import cores
 from transformer_jax.runtime.values import PyTree
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _surroundings() -> str:
   versions = sys.version, [metadata.version(name) for name in _LIBRARIES]
   settings = sorted(jax.config.values.items()), os.environ.get("XLA_FLAGS")
   memory = devices.memory(), devices.at_a_time()  # the search refuses what needs more
-  return repr((_code(), versions, settings, devices.describe(), memory))
+  return repr((_code(), versions, settings, devices.describe(), cores(), memory))
 
 
 @functools.cache
