@@ -54,6 +54,7 @@ RECIPES: dict[str, tuple[str, ...]] = {
   "cosine": ("train.schedule=cosine",),
   "linear": ("train.schedule=linear",),
   "clip": ("train.clip_norm=1",),
+  "shards": ("data.shard_pairs=3000",),
   "deep-shallow": ("model.encoder_layers=6", "model.decoder_layers=2"),
 }
 
