@@ -139,17 +139,17 @@ class MultiHeadAttention(nn.Module):
 
       if self.config.fused_attention and not deterministic:
         return fused_attention(query, keys, values, mask)
-      if self._in_blocks(len(query), len(keys), deterministic):
+      if not deterministic and self._in_blocks(len(query), len(keys)):
         return blocked_attention(query, keys, values, mask)
       return scaled_dot_product_attention(query, keys, values, mask, dropout)
 
     heads = nn.remat(attend) if self.config.remat is Remat.ATTENTION else attend
     return self.output(heads(self, self.query(x), keys, values))  # [query, heads, d_v] -> [query, model]
 
-  def _in_blocks(self, queries: int, keys: int, deterministic: bool) -> bool:
+  def _in_blocks(self, queries: int, keys: int) -> bool:
     """Whether an update computes eq. 1 in blocks, which have no weights to drop or to show."""
     whole = self.config.attention_dropout > 0 or self.is_mutable_collection("intermediates")
-    return not deterministic and not whole and suits(queries, keys)
+    return not whole and suits(queries, keys)
 
   def __call__(self, x: jax.Array, source: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
     """Queries from `x` `[query, model]`, keys and values from `source` `[key, model]` -> `[query, model]`."""
