@@ -264,5 +264,6 @@ def test_a_damaged_file_loads_as_it_was_or_is_refused(exported, model, monkeypat
     _, params = params_file.read(epath.Path(exported), config, "last")
     assert_same_bits(by_name(jax.device_get(params)), expected)
 
+  attempt()  # the whole file is not refused
   refused = damage.read_damaged([exported / params_file.FILE], count, attempt, record_property)
-  assert count // 2 < refused < count
+  assert refused > count // 2
