@@ -23,7 +23,7 @@ from transformer_jax.runtime.wording import counted
 from transformer_jax.runtime.workers import Workers
 
 _FORMAT = 1  # the version of the rows and their order; it changes when their meaning does
-_ORDER = 3  # the place in Philox' counter of the order of shards; `packed_ahead.py` and the tokenizer have the smaller ones
+_ORDER = 3  # the place in Philox' counter of the order of shards; others use 0 to 2
 
 
 def not_packed_yet(data: DataConfig, tokenizer: Tokenizer, dtype: type) -> PackedRows:
