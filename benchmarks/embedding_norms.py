@@ -25,7 +25,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 from transformer_jax.training.task import task_of
 
 SIDES = ("source", "target")

@@ -40,7 +40,7 @@ from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import FIRST_PIECE
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 from transformer_jax.training.task import task_of
 
 VOCABULARY, HIDDEN = 1000, 128  # of the models with random parameters

@@ -46,7 +46,8 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import use_huge_pages
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params, init_state, train_step
+from transformer_jax.training.initialization import init_params
+from transformer_jax.training.step import init_state, train_step
 
 MODEL = ModelConfig(vocab_size=8000, num_layers=2, d_model=128, d_ff=512, num_heads=4)
 TOKENS, LENGTH = 4096, 64  # the tokens of a training batch on each side, and of its rows

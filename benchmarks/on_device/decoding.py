@@ -29,7 +29,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime import devices
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 from transformer_jax.training.task import task_of
 
 HERE = Path(__file__).resolve().parents[2]

@@ -17,7 +17,8 @@ from transformer_jax.data.pipeline import Batch
 from transformer_jax.model.config import Dtype, ModelConfig, Remat
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.training.step import init_params, init_state, train_step
+from transformer_jax.training.initialization import init_params
+from transformer_jax.training.step import init_state, train_step
 from transformer_jax.training.task import task_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -92,9 +92,9 @@ def test_bfloat16_is_the_nearest(run, workdir, model, tmp_path):
 
 
 @pytest.mark.long
-def test_safetensors_need_no_orbax(original):
+def test_safetensors_need_no_orbax_and_translating_needs_no_optax(original):
   program = (
-    "import sys; sys.modules['orbax'] = sys.modules['orbax.checkpoint'] = None\n"
+    "import sys; sys.modules |= dict.fromkeys(['orbax', 'orbax.checkpoint', 'optax'])\n"
     "from transformer_jax import Translator; print(Translator.load(sys.argv[1]).step)"
   )
   done = subprocess.run([sys.executable, "-c", program, original], capture_output=True, text=True, check=False)

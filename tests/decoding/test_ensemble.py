@@ -29,7 +29,7 @@ from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Model
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 
 VOCAB = 7  # three words, UNK, and the tokens that are no words
 LIMIT = 4

@@ -16,7 +16,7 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 
 LINE_BREAKS = set("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 

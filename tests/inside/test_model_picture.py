@@ -23,7 +23,7 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 from transformer_jax.training.task import task_of
 
 OPTIONS = [

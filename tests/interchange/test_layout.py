@@ -15,7 +15,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import by_name
 from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 from transformer_jax.training.task import task_of
 
 MODEL, HEADS, WIDTH, VOCAB = 10, 3, 5, 7

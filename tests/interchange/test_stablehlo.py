@@ -26,7 +26,7 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 
 # Runs the program of the page on the lines of standard input, with each of the files.
 RUNNER = """\

@@ -13,7 +13,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config, DataConfig
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
 from transformer_jax.tasks import bidirectional, causal, classification, masked
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 from transformer_jax.training.task import task_of
 
 LENGTH = 13

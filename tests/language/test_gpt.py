@@ -16,7 +16,7 @@ from transformer_jax.data.tokenizer import BOS
 from transformer_jax.language.gpt import GPT
 from transformer_jax.paper import formulas
 from transformer_jax.tasks.causal import TASK, batch_sums, output
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 
 ROW_LENGTH = 13
 CONFIG = Config(

@@ -13,7 +13,8 @@ from transformer_jax.config import Config
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.params import Params
-from transformer_jax.training.step import TrainState, abstract_params, abstract_state
+from transformer_jax.training.initialization import abstract_params
+from transformer_jax.training.step import TrainState, abstract_state
 from transformer_jax.training.task import Task
 
 # d_model is even, so it is twice a prime.

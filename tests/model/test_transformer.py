@@ -29,7 +29,7 @@ from transformer_jax.model.special_tokens import PAD
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 
 # Two sentence pairs and padding, as in a packed row.
 SOURCE_SEGMENTS = np.array([1] * 5 + [2] * 7 + [0])

@@ -28,8 +28,8 @@ from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.sublayer import layer_norm
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.tasks.translation import TASK
+from transformer_jax.training.initialization import init_params
 from transformer_jax.training.schedule import inverse_square_root
-from transformer_jax.training.step import init_params
 
 
 def test_the_table_names_every_test():

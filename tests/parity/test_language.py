@@ -16,7 +16,7 @@ from transformer_jax.language.bert import BERT
 from transformer_jax.language.config import BERTConfig, GPTConfig
 from transformer_jax.language.gpt import GPT
 from transformer_jax.model import masking
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 from transformer_jax.training.task import task_of
 
 torch = required("torch")

@@ -14,7 +14,7 @@ from transformer_jax.model import masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 
 torch = required("torch")
 

@@ -14,7 +14,7 @@ from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 
 SIZES: dict[str, Any] = {"vocab_size": 31, "d_model": 5, "hidden_size": 7, "dropout": 0.0}
 CONFIGS: dict[str, AnyModelConfig] = {

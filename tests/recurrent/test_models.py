@@ -22,7 +22,7 @@ from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.lstm import State
 from transformer_jax.recurrent.stack import Stack
 from transformer_jax.tasks.translation import TASK, batch_sums, decoder_output
-from transformer_jax.training.step import init_params
+from transformer_jax.training.initialization import init_params
 
 BEAMS, TARGET = 3, 5
 

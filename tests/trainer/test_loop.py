@@ -35,7 +35,8 @@ from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.tasks.translation_validation import TranslationValidation
 from transformer_jax.trainer import loop
-from transformer_jax.training.step import abstract_state, init_params
+from transformer_jax.training.initialization import init_params
+from transformer_jax.training.step import abstract_state
 
 
 def tiny(prefix: str, **train) -> Config:

@@ -13,7 +13,8 @@ from transformer_jax.data.pipeline import Batch
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.step import init_params, init_state, train_step
+from transformer_jax.training.initialization import init_params
+from transformer_jax.training.step import init_state, train_step
 
 ROWS, ROW_LENGTH = 13, 256  # of a device
 

@@ -18,7 +18,8 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK, batch_sums, decoder_input, decoder_output, segment_positions
-from transformer_jax.training.step import abstract_state, begin_with, eval_step, init_params, init_state, train_step
+from transformer_jax.training.initialization import init_params
+from transformer_jax.training.step import abstract_state, begin_with, eval_step, init_state, train_step
 
 ROW_LENGTH, VOCAB, ROWS, STEPS = 13, 31, 5, 10
 CONFIG = Config(

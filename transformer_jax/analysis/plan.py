@@ -24,8 +24,8 @@ from transformer_jax.runs import init_from
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject, PyTree
 from transformer_jax.training.chunked_loss import CHUNK
+from transformer_jax.training.initialization import init_params, random_key
 from transformer_jax.training.optimizer import optimizer
-from transformer_jax.training.step import init_params, random_key
 from transformer_jax.training.sums import joint_loss
 from transformer_jax.training.task import task_of
 

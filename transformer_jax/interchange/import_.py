@@ -14,7 +14,7 @@ from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.progress import say
-from transformer_jax.training.step import abstract_params
+from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.task import task_of
 
 

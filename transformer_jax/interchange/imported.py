@@ -8,7 +8,7 @@ import numpy as np
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import by_name
-from transformer_jax.training.step import abstract_params
+from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.task import task_of
 
 

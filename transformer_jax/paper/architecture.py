@@ -22,7 +22,7 @@ from transformer_jax.paper.examples import compiled, float64, normal, parameters
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
 from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET, TINY, row
 from transformer_jax.tasks import translation
-from transformer_jax.training import step
+from transformer_jax.training.initialization import init_params
 
 STATEMENTS = Statements()
 
@@ -155,7 +155,7 @@ def shifted_right():
 @STATEMENTS.add(
   "3.1",
   "(The initial values of the parameters are not given.)",
-  code="training/step.py: init_params",
+  code="training/initialization.py: init_params",
   test="tests/model/test_attention.py::test_projections_have_the_sizes_of_the_paper_and_glorot_uniform_values",
   deviation=Deviation("Glorot uniform projections, embeddings of N(0, 1/d_model)", "the authors' own code"),
 )
@@ -164,7 +164,7 @@ def initial_values():
 
   @jax.jit
   def some() -> list[jax.Array]:
-    params = step.init_params(Config(model=model), translation.TASK)
+    params = init_params(Config(model=model), translation.TASK)
     attention, feed_forward = (params["encoder"]["layers_0"][name] for name in ("attention", "feed_forward"))
     kernels = [part["kernel"] for part in (attention["query"], attention["output"], feed_forward["inner"])]
     return [params["target_embedding"]["table"], *kernels]

@@ -18,7 +18,7 @@ from transformer_jax.model.params import Params, by_name, numpy_by_name
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runtime import devices, tensor_file, untrusted
 from transformer_jax.runtime.errors import InputError, RunError, one_line
-from transformer_jax.training.step import abstract_params
+from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.task import task_of
 
 FILE = "model.safetensors"

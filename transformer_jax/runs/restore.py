@@ -6,7 +6,7 @@ from transformer_jax.config import Config, serialization
 from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runtime import devices, untrusted
-from transformer_jax.training.step import abstract_params
+from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.task import task_of
 
 

@@ -11,7 +11,6 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.progress import say
-from transformer_jax.training.step import eval_step
 from transformer_jax.training.sums import Sums, means
 from transformer_jax.training.task import Task
 
@@ -27,6 +26,8 @@ class Evaluator:
   """
 
   def __init__(self, config: Config, task: Task, which: str, tokenizer: Tokenizer):
+    from transformer_jax.training.step import eval_step  # imports optax, which translating does not need
+
     packed = task.packed_rows(config, which, tokenizer)
     if missing := packed.report.missing():
       say("\n  ".join([f"the loss is that of {packed.report.examples} of", which, *missing]))
