@@ -31,9 +31,8 @@ import state_gradients
 from line_styles import STYLES
 from without_residuals import WithoutResidualsConfig
 
-from configs import multi30k, rnn
 from transformer_jax import registry, runs
-from transformer_jax.config import Config
+from transformer_jax.config import Config, flags
 from transformer_jax.data import corpus
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
@@ -116,10 +115,13 @@ def random_configs() -> dict[str, Config]:
     return dataclasses.replace(config, model=dataclasses.replace(config.model, vocab_size=VOCABULARY, **changes))
 
   stacks = {"rnn": "rnn", "gru": "gru", "lstm": "plain"}
-  transformer = with_model(multi30k.get_config())
+  transformer = with_model(flags.read_config("multi30k", {}))
   return {
-    **{name: with_model(rnn.get_config(kind), num_layers=1, hidden_size=HIDDEN) for name, kind in stacks.items()},
-    "bahdanau": with_model(rnn.get_config("bahdanau"), hidden_size=HIDDEN),
+    **{
+      name: with_model(flags.read_config(f"rnn:{kind}", {}), num_layers=1, hidden_size=HIDDEN)
+      for name, kind in stacks.items()
+    },
+    "bahdanau": with_model(flags.read_config("rnn:bahdanau", {}), hidden_size=HIDDEN),
     "transformer": transformer,
     "without residuals": dataclasses.replace(transformer, model=WithoutResidualsConfig(**vars(transformer.model))),
   }
