@@ -52,14 +52,21 @@ def names_of(rows: list[list[str]]) -> list[str]:
   for name, *_ in rows:
     short = name.replace("RNN, U", "RNN, 1 U")
     found.append(f"{found[-1]}, bound of |U|" if name.startswith("its bound") else short)
-  return [name if name.endswith(("random", "trained")) else re.sub("^[A-Z]+[a-z]*", lower, name) for name in found]
+  return [name if re.search("random|trained", name) else re.sub("^[A-Z]+[a-z]*", lower, name) for name in found]
 
 
 def lower(match: re.Match[str]) -> str:
   return match[0].lower()
 
 
-@pytest.mark.parametrize(("heading", "name"), [("## Random parameters", "random"), ("## Trained models", "trained")])
+@pytest.mark.parametrize(
+  ("heading", "name"),
+  [
+    ("## Random parameters", "random"),
+    ("## Trained models", "trained"),
+    ("## Trained models without attention", "recurrent"),
+  ],
+)
 def test_norms_of_gradients(heading, name):
   [rows] = tables("gradients.md", heading)
   curves = norms(name)
@@ -87,6 +94,22 @@ def test_what_the_page_says_of_gradients():
   curve, start = trained["Bahdanau, trained", "target"], trained["Bahdanau, random", "target"]
   sizes = f"it is {min(curve):.1f} to {max(curve):.1f} at every distance, where it began with {start[15]:.4f} at"
   assert f"{sizes} distance 16" in page
+
+
+def test_what_the_page_says_of_models_without_attention():
+  curves, page = norms("recurrent"), prose("gradients.md")
+
+  def at_32(model):
+    return curves[model, "source"][31]
+
+  gru, lstm = (at_32(f"{name}, trained") for name in ("GRU", "LSTM"))
+  starts = f"{at_32('GRU, random'):.1e} and {at_32('LSTM, random'):.4f}".replace("e-0", "e-")
+  assert f"At distance 32 it was {starts}, and is {gru:.2f} and {lstm:.2f}" in page
+  rnn = curves["RNN, trained", "source"]
+  assert f"shrinks to {(rnn[31] / rnn[0]) ** (1 / 31):.2f} per token" in page
+  assert f"and is {rnn[31]:.0e} at distance 32" in page
+  bound = curves["RNN, trained, bound of |U|", "target"]
+  assert f"After training |U| is {(bound[16] / bound[0]) ** (1 / 16):.0f}" in page
 
 
 # docs/teacher_forcing.md
