@@ -56,6 +56,11 @@ def test_a_corpus_of_another_origin_is_not_continued(run, flags, tmp_path):
   before = corpus_of(tmp_path)
   status, _, err = run(*flags, "--seed", 5)
   assert status == 2 and "was begun with seed = 0, not 5" in err[0]
+  settings = json.loads((tmp_path / "out.json").read_text())
+  (tmp_path / "out.json").write_text(json.dumps(settings | {"configs": ["another"]}))
+  status, _, err = run(*flags)
+  assert status == 2 and "was begun with another run: give that one, or another --output" in err[0]
+  (tmp_path / "out.json").write_text(json.dumps(settings))
   (tmp_path / "mono.txt").write_text(text(["abc", *LINES]))
   status, _, err = run(*flags)
   assert status == 2 and "line 1 of " in err[0] and "is not that of" in err[0]

@@ -67,6 +67,9 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
   assert main(corpus) == 2
   assert "out.de exists already" in capfd.readouterr().err and (tmp_path / "out.de").read_text() == "old"
   (tmp_path / "out.de").unlink()
+  for same in (["--languages", "en", "en"], ["--left-out", str(tmp_path / "out.en")]):
+    assert main([*corpus, *same]) == 2
+    assert "two of the files to write have one name" in capfd.readouterr().err and not [*tmp_path.glob("out.*")]
   assert main([*corpus, "--min-length", "99"]) == 1
   assert "no pair is left, so that nothing was written" in capfd.readouterr().err
   (tmp_path / "in.de").write_text("eins\n")

@@ -8,7 +8,7 @@ from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import SOURCE
-from transformer_jax.data.tagged import TaggedPairs, divided
+from transformer_jax.data.tagged import TaggedPairs, divided, tags_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.long_lines import Long, parts
 from transformer_jax.runtime.errors import InputError
@@ -103,10 +103,23 @@ def test_a_tag_is_one_piece_and_temperature_is_for_training_alone(texts, tmp_pat
     DataConfig(tags=True)
 
 
+def test_a_line_without_a_tag_of_the_model_is_told():
+  tags = tags_of("a:en-de;b:en+fr*2;c", "en", "cs")
+  assert tags == ["<2de>", "<2fr>", "<2en>", "<2cs>"]
+  tokenizer, warnings = Tokenizer.learn(["abc abd bcd"] * 5, 280, symbols=tags), []
+  lines = ["<2de> abc", "abc", " ", "<2it> abc", "a <2de> abc", "<2cs> abd"]
+  found, error = parts(lines, tokenizer, 40, Long.SPLIT, 7, warnings.append, tags)
+  assert error is None and [len(line) for line in found] == [1, 1, 0, 1, 1, 1]
+  assert [(warning.line, warning.what) for warning in warnings] == [
+    (number, "begins with none of <2de>, <2fr>, <2en>, <2cs>: its translation may be in any language")
+    for number in (8, 10, 11)
+  ]
+
+
 def test_each_part_of_a_long_line_has_the_tag():
   tokenizer = Tokenizer.learn(["abc abd bcd"] * 5, 270, symbols=["<2de>"])
   text, warnings = "<2de> " + "abc abd. " * 9, []
-  [found], error = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, tagged=True)
+  [found], error = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, ["<2de>"])
   decoded = [tokenizer.decode(tokens) for tokens in found]
   assert error is None and len(found) > 2 and len(warnings) == 1 and max(map(len, found)) <= 12
   assert all(part.startswith("<2de> ") for part in decoded)

@@ -73,7 +73,7 @@ def test_what_is_left_out_is_reported_once(data, tmp_path, capfd):
   assert sorted(pair for shard in shards_in(pack, 0, 5) for pair in shard) == PAIRS
   said = capfd.readouterr().err
   assert re.fullmatch(
-    r"shard \d of 5: 3 pairs, 1 pair skipped, longer than 7 tokens \(the longest has 14\), "
+    r"lines 6 to 10 of .*/train.en: 3 pairs, 1 pair skipped, longer than 7 tokens \(the longest has 14\), "
     r"1 pair skipped, with an empty side\n",
     said,
   )

@@ -15,7 +15,7 @@ from tests.commands.lines import text
 from tests.example_commands import command_line
 from tests.recurrent.example import CONFIGS
 from transformer_jax import registry
-from transformer_jax.config import Config, LengthPenalty
+from transformer_jax.config import Config, DataConfig, LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding import batch
@@ -169,9 +169,17 @@ def test_the_lengths_are_the_least(mixed, translator):
   assert (mixed.step, mixed.steps) == (None, (7, 7))
 
 
-def opened(path, tokenizer, model=TRANSFORMER):
+def opened(path, tokenizer, model=TRANSFORMER, **data):
   """What an ensemble asks of a run."""
-  return SimpleNamespace(path=path, tokenizer=tokenizer, config=Config(model=model))
+  return SimpleNamespace(path=path, tokenizer=tokenizer, config=Config(model=model, data=DataConfig(**data)))
+
+
+def test_all_translate_in_one_direction():
+  tokenizer = Tokenizer.learn(["abc de"], 273)
+  there, back = opened("a", tokenizer), opened("b", tokenizer, source_language="de", target_language="en")
+  require_one_vocabulary([back, back])
+  with pytest.raises(InputError, match=r"^a translates from en to de and b from de to en, but the "):
+    require_one_vocabulary([there, there, back])
 
 
 def test_decoders_need_one_token_to_begin_with():

@@ -111,7 +111,7 @@ def test_a_prefix_and_draws(translator, short):
 @pytest.mark.parametrize(
   ("texts", "prefixes", "count", "message"),
   [
-    (["a", "b", "c"], ["a"], 1, "line 2 has no prefix: there are 1 prefixes"),
+    (["a", "b", "c"], ["a"], 1, "line 2 has no prefix: give one for each line"),
     (["a"], ["", ""], 1, "there are more prefixes than the 1 lines"),
     (["a", "b"], ["x", "hi " * 30], 1, "line 2 has a prefix of .* tokens, but its translation has at most"),
     (["a", "abcdef " * 40], ["x", "y"], 1, "line 2 has a prefix, but is so long that it would be translated in parts"),

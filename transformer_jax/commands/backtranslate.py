@@ -54,10 +54,14 @@ def run(args: argparse.Namespace) -> None:
   prefix = _prefix(args, languages)
   translator = search.load(runs, args)
   with GrowingCorpus(prefix, languages, _made(args, runs, translator)) as corpus:
-    count, empty = _translate(text, corpus, translator, args.tag, options | search.search_options(args))
+    try:
+      count, empty = _translate(text, corpus, translator, args.tag, options | search.search_options(args))
+    except KeyboardInterrupt:
+      say("interrupted: the same command goes on from there")
+      raise
   say(f"{counted(count, 'pairs')} in {prefix}.{languages[0]} and {prefix}.{languages[1]}")
   if empty:
-    say(f"{counted(empty, 'translations')} written now are empty: training skips such pairs and counts them")
+    say(f"{counted(empty, 'empty translations')} written now: training skips such pairs and counts them")
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:

@@ -40,6 +40,8 @@ def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
 
   source, target = (Path(f"{args.output}.{language}").expanduser() for language in args.languages)
   left_out = Path(args.left_out).expanduser() if args.left_out else None
+  if len({source, target, left_out}) < 3:
+    raise InputError("two of the files to write have one name: give two different --languages, and another --left-out")
   for path in filter(None, (source, target, left_out)):
     if path.exists():
       raise InputError(f"{path} exists already: choose another name, or delete it")

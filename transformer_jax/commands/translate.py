@@ -110,6 +110,9 @@ def _candidates(args: argparse.Namespace, beam_size: int) -> int:
     return args.n_best
   default = _DRAWS if args.sample else args.beam_size or beam_size
   candidates = default if args.candidates is None else args.candidates
+  if not args.sample:
+    most = args.beam_size or beam_size
+    require_option("--candidates", candidates, candidates <= most, f"at most the beam size, which is {most}")
   require_option(
     "--n-best", args.n_best, 0 < args.n_best <= candidates, f"from 1 to --candidates, which is {candidates}"
   )

@@ -15,6 +15,7 @@ from transformer_jax.runtime.file_locks import lock
 from transformer_jax.runtime.files import write_atomically
 
 _PAIRS_AT_A_TIME = 4096  # until they are safe on the disk
+_OF_THE_RUN = ("configs", "vocabulary")  # digests, which say nothing to a person
 
 
 class GrowingCorpus:
@@ -120,6 +121,10 @@ class GrowingCorpus:
       raise InputError(f"{self._settings} is not what this command writes: give another --output")
     for key in [*self._made, *earlier]:
       if earlier.get(key) != self._made.get(key):
+        if key in _OF_THE_RUN:
+          raise InputError(
+            f"{self._settings} says that the corpus was begun with another run: give that one, or another --output"
+          )
         raise InputError(
           f"{self._settings} says that the corpus was begun with {key} = {json.dumps(earlier.get(key))}, not "
           f"{json.dumps(self._made.get(key))}: give what it was begun with, or another --output"

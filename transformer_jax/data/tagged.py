@@ -23,6 +23,16 @@ def tag(language: str) -> str:
   return f"<2{language}>"
 
 
+def tags_of(which: str, source_language: str, target_language: str) -> list[str]:
+  """The tags of all target languages, each once, without a look at the files; the arguments are those of `TaggedPairs`.
+
+  Raises:
+    InputError: a direction has one language twice.
+  """
+  directions = _directions(which, (source_language, target_language))
+  return [tag(language) for language in dict.fromkeys(target for _, (_, target) in directions)]
+
+
 def divided(text: str) -> tuple[str, str]:
   """A source's tag with the space behind it, empty if it has none, and the rest of the source."""
   found = _TAG.match(text)
@@ -55,11 +65,9 @@ class TaggedPairs:
 
   def __init__(self, which: str, source_language: str, target_language: str, temperature: float = 1.0):
     self.name, self._temperature = which, temperature
-    self._corpora: list[tuple[TextPairs, str]] = []
-    for part in which.split(";"):
-      corpus, directions = _parse(part.strip(), which, (source_language, target_language))
-      self._corpora += [(TextPairs(corpus, *direction), direction[1]) for direction in directions]
-    self.tags = [tag(language) for language in dict.fromkeys(target for _, target in self._corpora)]
+    named = _directions(which, (source_language, target_language))
+    self._corpora = [(TextPairs(corpus, *direction), direction[1]) for corpus, direction in named]
+    self.tags = tags_of(which, source_language, target_language)
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
     corpora = [
@@ -86,6 +94,12 @@ class TaggedPairs:
 def _tagged(pairs: Iterator[tuple[str, str]], tag: str) -> Iterator[tuple[str, str]]:
   for source, target in pairs:
     yield (f"{tag} {source}" if source.strip() else source), target  # an empty one is left out later, and counted
+
+
+def _directions(which: str, default: tuple[str, str]) -> list[tuple[str, tuple[str, str]]]:
+  """Each corpus in each of its directions."""
+  parsed = [_parse(part.strip(), which, default) for part in which.split(";")]
+  return [(corpus, direction) for corpus, directions in parsed for direction in directions]
 
 
 def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[tuple[str, str]]]:

@@ -65,7 +65,7 @@ def packing_of_shards(
         report.rows += len(rows)
         yield rows
     if not epoch and report.left_out:
-      _report(place, len(shards), report)
+      _report(shard, report)
     empty = 0 if report.rows else empty + 1
     if empty == len(shards):
       raise InputError(f"no sentence pair of {data.train} is left: raise config.data.max_length and data.row_length")
@@ -99,6 +99,8 @@ def _order(seed: int, epoch: int, shards: int) -> np.ndarray:
   return np.argsort(generator.random_raw(shards), kind="stable")
 
 
-def _report(place: int, shards: int, report: PackingReport) -> None:
+def _report(shard: TextPart, report: PackingReport) -> None:
   if missing := report.missing():
-    say(f"shard {place + 1} of {shards}: {', '.join([counted(report.found['pairs'], 'pairs'), *missing])}")
+    assert shard.lines is not None
+    lines = f"lines {shard.first + 1:,} to {shard.first + shard.lines:,} of {shard.source}"
+    say(f"{lines}: {', '.join([counted(report.found['pairs'], 'pairs'), *missing])}")

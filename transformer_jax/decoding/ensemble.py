@@ -88,9 +88,15 @@ def _joined(caches: Sequence[PyTree]) -> Cache:
 
 
 def require_one_vocabulary(runs: "Sequence[Run]") -> None:
-  """Raises InputError unless all runs have the tokenizer of the first, and the token that its decoder begins with."""
+  """Raises InputError unless all runs have the languages and tokenizer of the first, and its decoder's first token."""
   first, *others = runs
   for run in others:
+    one, other = (f"{data.source_language} to {data.target_language}" for data in (first.config.data, run.config.data))
+    if one != other:
+      raise InputError(
+        f"{first.path} translates from {one} and {run.path} from {other}, but the models of an ensemble need the same "
+        "languages: leave one of them out"
+      )
     if run.tokenizer.fingerprint() != first.tokenizer.fingerprint():
       models = ",".join(name for name in first.tokenizer.files() if name.endswith(".model"))
       raise InputError(

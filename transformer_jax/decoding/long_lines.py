@@ -59,7 +59,7 @@ def parts(
   long: Long,
   first: int,
   warn: Callable[[LineWarning], object],
-  tagged: bool = False,
+  tags: Sequence[str] = (),
 ) -> tuple[list[list[list[int]]], InputError | None]:
   """Encodes lines and splits those that are too long.
 
@@ -69,8 +69,8 @@ def parts(
     longest: the most tokens of a part, with its EOS.
     long: what to do with a line that has more.
     first: the number of the first line.
-    warn: is called with a warning for each line that is split.
-    tagged: whether a line begins with the tag of its target language, which each part then gets.
+    warn: is called with a warning for each line that is split, or should have a tag and has none.
+    tags: those of the model's target languages, if each line should begin with one; each part then gets it.
 
   Returns:
     The tokens of the parts of each line, each part with its EOS; an empty line has no part. If a line is refused, only
@@ -81,20 +81,26 @@ def parts(
   found: list[list[list[int]]] = []
   for number, (text, known, tokens) in enumerate(zip(texts, short, tokenizer.encode_batch(short), strict=True), first):
     too_long = f"has more than config.decode.max_source_length = {longest} tokens: "
+    _check_tag(text, tags, number, warn)
     if not text.strip():
       found.append([])
     elif known and len(tokens) < longest:
       found.append([[*tokens, EOS]])
     elif long is Long.REFUSE:
-      advice = "shorten it, or have it translated in parts (split, not refuse)"
-      return found, InputError(f"line {number} {too_long}{advice}")
+      return found, InputError(f"line {number} {too_long}shorten it or have it translated in parts (split, not refuse)")
     else:
-      found.append(_split(text, longest, tokenizer, tagged))
+      found.append(_split(text, longest, tokenizer, tagged=bool(tags)))
       warn(LineWarning(number, f"{too_long}it is translated in {len(found[-1])} parts"))
   return found, None
 
 
-def _split(text: str, longest: int, tokenizer: Tokenizer, tagged: bool) -> list[list[int]]:
+def _check_tag(text: str, tags: Sequence[str], number: int, warn: Callable[[LineWarning], object]) -> None:
+  """Warns of a line with text that begins with none of the tags, if there are any."""
+  if tags and text.strip() and divided(text)[0].strip() not in tags:
+    warn(LineWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
+
+
+def _split(text: str, longest: int, tokenizer: Tokenizer, *, tagged: bool) -> list[list[int]]:
   """The tokens of a line's parts, each part with its EOS, and with the line's tag if it is tagged."""
   tag, rest = divided(text) if tagged else ("", text)
   texts = splitting.split(rest, longest - 1, lambda part: len(tokenizer.encode(tag + part)))

@@ -21,7 +21,7 @@ def take(prefixes: Iterator[str], count: int, first: int) -> tuple[list[str], In
   except InputError as error:
     return taken, error
   number = first + len(taken)
-  return taken, InputError(f"line {number} has no prefix: there are {number - 1} prefixes; an empty one forces nothing")
+  return taken, InputError(f"line {number} has no prefix: give one for each line; a blank one forces nothing")
 
 
 def encode(

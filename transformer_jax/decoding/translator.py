@@ -16,6 +16,7 @@ import numpy as np
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS
+from transformer_jax.data.tagged import tags_of
 from transformer_jax.data.tokenizer import EOS, PAD, UNK, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines, prefixes
@@ -111,6 +112,8 @@ class Translator:
     self.steps = (step,)  # of an ensemble, each model's
     self._model = model or registry.module(config.model)
     self._tokenizer = tokenizer
+    data = config.data
+    self._tags = tags_of(data.train, data.source_language, data.target_language) if data.tags else []
     self._bucketed = BucketedSearch(self._model, config.decode)
     self._score = devices.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)
     self.params = params
@@ -347,10 +350,10 @@ class Translator:
 
   def _windows(self, lines: Iterable[str], wanted: _Wanted) -> Iterator[list[Translation]]:
     """Translates the lines of each window; raises a window's error after its lines."""
-    longest, tagged = self._config.decode.max_source_length, self._config.data.tags
+    longest = self._config.decode.max_source_length
     long, first = Long(wanted.long), wanted.first
     for texts, broken in windows(lines, wanted.window, wanted.more, first):
-      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, long, first, wanted.warn, tagged)
+      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, long, first, wanted.warn, self._tags)
       forced = None
       if wanted.prefixes is not None:
         forced, refused = self._forced(wanted.prefixes, parts, first, wanted.warn)

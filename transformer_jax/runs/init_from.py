@@ -127,7 +127,8 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
   chosen, new, repeated = _merged(params, found.params, learned, config.data.row_length)
   if len(new) == len(jax.tree.leaves(params)):
     raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
-  say(f"beginning with the parameters of step {found.step} of {workdir}; new: {', '.join(new) or 'none'}")
+  random = f"not there, so random: {', '.join(new) or 'none'}"
+  say(f"beginning with the parameters of step {found.step} of {workdir}; {random}")
   if repeated:
     say(f"repeats the rows before, as that run has no others: {', '.join(repeated)}")
   if differing := _differing(config, other.config):

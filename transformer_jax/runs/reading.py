@@ -11,7 +11,7 @@ from etils import epath
 
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runs import locks
-from transformer_jax.runs.run_folder import CHECKPOINTS, checkpoint_names
+from transformer_jax.runs.run_folder import CHECKPOINTS, CONFIG, checkpoint_names
 from transformer_jax.runs.steps import BEST, LAST, Finished, Step
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, first_line, is_out_of_memory, require_option
@@ -29,10 +29,12 @@ class Look(NamedTuple, Generic[Item]):
   Attributes:
     found: the newest step that can be read, and what was read; None where there is no such step.
     damaged: the newer steps, and why each cannot be read.
+    of_other_model: whether all of these have the arrays of another model.
   """
 
   found: tuple[int, Item] | None
   damaged: dict[int, str]
+  of_other_model: bool = False
 
 
 def finished(workdir: epath.Path) -> Finished:
@@ -95,8 +97,15 @@ def intact(workdir: epath.Path, seen: Look[Item]) -> tuple[int, Item] | None:
   """What a look found; says which checkpoints are damaged.
 
   Raises:
-    RunError: all are.
+    InputError: all are of another model than the config's.
+    RunError: all are damaged.
   """
+  if seen.found is None and seen.of_other_model:
+    why = next(iter(seen.damaged.values()))
+    raise InputError(
+      f"the checkpoints in {workdir} are of another model than {CONFIG} beside them ({why}): "
+      f"bring back the {CONFIG} that they were trained with"
+    )
   for step, reason in seen.damaged.items():
     say(f"the checkpoint of step {step} is damaged and not used: {reason}")
   if seen.found is None and seen.damaged:
@@ -117,6 +126,7 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
     InputError: there is no such step.
   """
   damaged: dict[int, str] = {}
+  others = 0
   for candidate in candidates(workdir, step):
     try:
       return Look((candidate, read(candidate)), damaged)
@@ -124,7 +134,8 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
       if is_out_of_memory(error):
         raise
       damaged[candidate] = first_line(error)
-  return Look(None, damaged)
+      others += isinstance(error, untrusted.OtherModel)
+  return Look(None, damaged, of_other_model=0 < others == len(damaged))
 
 
 def candidates(workdir: epath.Path, step: Step) -> list[int]:
@@ -139,7 +150,8 @@ def candidates(workdir: epath.Path, step: Step) -> list[int]:
     if best is None:
       raise InputError(
         f"no checkpoint in {workdir} has a validation loss, so none is the best: choose the step `last` or one "
-        f"of {steps}; the loss is measured every config.evaluate.every steps, and saved every config.train.save_every"
+        f"of {steps}; the loss is measured every config.evaluate.every steps, and saved every config.train.save_every; "
+        "an average of checkpoints has none"
       )
     return [best]
   if step not in there:

@@ -82,7 +82,8 @@ def _report_other_machine(history: list[JsonObject], now: JsonObject) -> None:
   """Reports a change of the machine since the last start of the run."""
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
-    say(f"another machine: equal to rounding, not to the last bit\n  before {before}\n  now    {now['machine']}")
+    was_and_is = f"  before {before}\n  now    {now['machine']}"
+    say(f"another machine, or other cores or devices: equal to rounding, not to the last bit\n{was_and_is}")
 
 
 def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, WordVectors | None]:
