@@ -64,7 +64,7 @@ def lower(match: re.Match[str]) -> str:
   [
     ("## Random parameters", "random"),
     ("## Trained models", "trained"),
-    ("## Trained models without attention", "recurrent"),
+    ("## Trained models without attention, or without residual connections", "without"),
   ],
 )
 def test_norms_of_gradients(heading, name):
@@ -96,8 +96,8 @@ def test_what_the_page_says_of_gradients():
   assert f"{sizes} distance 16" in page
 
 
-def test_what_the_page_says_of_models_without_attention():
-  curves, page = norms("recurrent"), prose("gradients.md")
+def test_what_the_page_says_of_models_that_lack_something():
+  curves, page = norms("without"), prose("gradients.md")
 
   def at_32(model):
     return curves[model, "source"][31]
@@ -110,6 +110,8 @@ def test_what_the_page_says_of_models_without_attention():
   assert f"and is {rnn[31]:.0e} at distance 32" in page
   bound = curves["RNN, trained, bound of |U|", "target"]
   assert f"After training |U| is {(bound[16] / bound[0]) ** (1 / 16):.0f}" in page
+  start, end = (curves[f"Without-residuals, {when}", "target"] for when in ("random", "trained"))
+  assert f"own tokens, {start[3]:.0e} at the start, is 0 in" in page and not any(end)
 
 
 # docs/teacher_forcing.md
