@@ -237,7 +237,7 @@ def picture(curves: Mapping[tuple[str, str], list[float]]) -> Any:
     axis.set(xlabel=f"t - s, with s a token of the {side}", ylim=(bottom, top))
     axis.grid(alpha=0.3)
     if hidden := [name for (name, other), curve in curves.items() if other == side and max(curve) < bottom]:
-      axis.text(0.03, 0.02, f"below the picture: {', '.join(hidden)}", transform=axis.transAxes, fontsize="small")
+      axis.text(0.03, 0.02, "\n".join(["below the picture:", *hidden]), transform=axis.transAxes, fontsize="small")
   axes[0].set(ylabel="norm of d loss(t) / d h(s)")
   handles, labels = axes[0].get_legend_handles_labels()
   lines = dict(zip(labels, handles, strict=True))  # the bounds of all networks are one entry
