@@ -43,7 +43,7 @@ def test_pictures_are_readable_in_grey(figure):
 def test_a_line_below_the_picture_is_named(program):
   curves = {("one", "target"): [1.0, 1e-3], ("two", "target"): [1e-20, 1e-21], ("one", "source"): [1.0, 1.0]}
   figure = program("gradient_flow").picture({**curves, ("two", "source"): [1e-3, 1e-3]})
-  assert [text.get_text() for axis in figure.axes for text in axis.texts] == ["below the picture: two"]
+  assert [text.get_text() for axis in figure.axes for text in axis.texts] == ["below the picture:\ntwo"]
 
 
 def test_positions_with_few_tokens_are_not_drawn(program):
