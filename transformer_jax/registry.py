@@ -146,23 +146,32 @@ def config_class(name: object) -> type[AnyModelConfig]:
   return found
 
 
+def family_of(model: AnyModelConfig) -> Family:
+  """The family that a model's config belongs to.
+
+  Raises:
+    InputError: no family has such a config.
+  """
+  return family(name_of(model))
+
+
 def module(model: AnyModelConfig) -> "nn.Module":
   """The Flax module for a model's config."""
   import flax.linen as nn
 
-  made = _named(family(name_of(model)).module, type)(model)
+  made = _named(family_of(model).module, type)(model)
   assert isinstance(made, nn.Module)
   return made
 
 
 def task(model: AnyModelConfig) -> object:
   """The task of a model; `training.task.task_of` returns it as a `Task`."""
-  return _named(family(name_of(model)).task, object)
+  return _named(family_of(model).task, object)
 
 
 def command_of(model: AnyModelConfig) -> str:
   """The command that uses a run of a model (`Family.command`)."""
-  return family(name_of(model)).command
+  return family_of(model).command
 
 
 def require_command(model: AnyModelConfig, command: str, workdir: object) -> None:

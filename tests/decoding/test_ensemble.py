@@ -20,7 +20,7 @@ from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.decoding.ensemble import ensemble, require_one_vocabulary
+from transformer_jax.decoding.ensemble import ensemble, module, require_one_vocabulary
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model import masking
 from transformer_jax.model.config import AnyModelConfig, Dtype, ModelConfig, Start
@@ -50,8 +50,8 @@ def different():
   configs = [TRANSFORMER, dataclasses.replace(CONFIGS["bahdanau"], vocab_size=VOCAB)]
   models = [random_model(config, seed) for seed, config in enumerate(configs)]
   whole = [Model(Config(model=model.config), params, None, 0) for model, params in models]
-  _, params, model = ensemble(whole)
-  return models, (model, params)
+  _, params = ensemble(whole)
+  return models, (module(configs), params)
 
 
 def log_probs_of(models, source):

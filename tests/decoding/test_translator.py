@@ -92,9 +92,8 @@ def test_several_threads_change_nothing(translator, lines, monkeypatch):
   ("beam_size", "patience", "headroom"), [(4, 0.5, 16), (2, 1.0, 16), (4, 0.0, 50), (1, 1.0, 50)]
 )
 def test_a_search_with_patience_has_little_headroom(beam_size, patience, headroom):
-  search = bucketed_search.BucketedSearch(
-    Transformer(ModelConfig()), DecodeConfig(max_source_length=128, extra_length=50)
-  )
+  decode = DecodeConfig(max_source_length=128, extra_length=50)
+  search = bucketed_search.BucketedSearch(lambda: Transformer(ModelConfig()), [ModelConfig()], decode)
   assert search._headroom(SearchOptions(beam_size, LengthPenalty.GNMT, 0.6, patience=patience), 16) == headroom
 
 

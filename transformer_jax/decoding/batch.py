@@ -3,18 +3,16 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jax.extend.core import jaxpr_as_fun
 
 from transformer_jax.analysis import operations
 from transformer_jax.data.tokenizer import BOS, PAD
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search
 from transformer_jax.decoding.choices import Choices, restriction
-from transformer_jax.decoding.ensemble import Ensemble
 from transformer_jax.model import masking
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
@@ -22,13 +20,16 @@ from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import PyTree
 
+if TYPE_CHECKING:  # Flax takes a fifth of a second to import, and only tracing needs it
+  import flax.linen as nn
+
 # Arrays as large as the largest one, such as the scores of an attention, that exist at the same time: operands, results
 # and copies.
 _COPIES = 3
 
 
 def search(
-  model: nn.Module,
+  model: "nn.Module",
   options: SearchOptions,
   params: Params,
   source: jax.Array,
@@ -68,7 +69,7 @@ def search(
 
 
 def search_without_queue(
-  model: nn.Module, options: SearchOptions, params: Params, source: jax.Array, *, extra_length: int
+  model: "nn.Module", options: SearchOptions, params: Params, source: jax.Array, *, extra_length: int
 ) -> Hypotheses:
   """`search` without a queue: all sentences start together, each has room for its output, and the last one ends it.
 
@@ -95,7 +96,7 @@ def _limits(source: jax.Array, extra_length: int) -> jax.Array:
   return jnp.where(lengths > 0, lengths + extra_length, 0)
 
 
-def encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) -> tuple[PyTree, int]:
+def encode_all(model: "nn.Module", params: Params, slots: int, source: jax.Array) -> tuple[PyTree, int]:
   """The decoder's memory of every sentence `[sentences, length]`, and the bytes of the largest array on the way.
 
   It is computed for `slots` sentences at a time. Groups of padding cost nothing.
@@ -110,7 +111,7 @@ def encode_all(model: nn.Module, params: Params, slots: int, source: jax.Array) 
   return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(encode_unless_padding, groups)), largest
 
 
-def _memory(model: nn.Module, params: Params, source: jax.Array) -> PyTree:
+def _memory(model: "nn.Module", params: Params, source: jax.Array) -> PyTree:
   """The decoder's memory of one sentence `[length]`."""
   variables = {"params": params}
   memory = _encode(model, variables, source)
@@ -118,7 +119,7 @@ def _memory(model: nn.Module, params: Params, source: jax.Array) -> PyTree:
 
 
 def _decoder(
-  model: nn.Module, params: Params, memories: PyTree, max_length: int, options: SearchOptions
+  model: "nn.Module", params: Params, memories: PyTree, max_length: int, options: SearchOptions
 ) -> tuple[Step, PyTree, int]:
   """The decoder's step and first cache, for slots with these memories; and the bytes of the step's largest array."""
   step = functools.partial(decode_step, model, options, params)
@@ -129,7 +130,7 @@ def _decoder(
   return traced_step, cache, largest
 
 
-def first_cache(model: nn.Module, params: Params, memories: PyTree, max_length: int, beams: int) -> PyTree:
+def first_cache(model: "nn.Module", params: Params, memories: PyTree, max_length: int, beams: int) -> PyTree:
   """The decoder's cache before the first token, for sentences with these memories."""
 
   def init_cache(memory: PyTree) -> PyTree:
@@ -139,7 +140,7 @@ def first_cache(model: nn.Module, params: Params, memories: PyTree, max_length: 
 
 
 def decode_step(
-  model: nn.Module,
+  model: "nn.Module",
   options: SearchOptions,
   params: Params,
   cache: PyTree,
@@ -172,6 +173,8 @@ def _require_memory(size: int, what: str) -> None:
 
 def _traced(function: Callable[..., PyTree], *arguments: PyTree) -> tuple[Callable[..., PyTree], int]:
   """The function, traced for arrays like these arguments, and the bytes of its largest array."""
+  from jax.extend.core import jaxpr_as_fun  # brings Pallas with it, which takes a tenth of a second
+
   jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
   again = jaxpr_as_fun(jaxpr)
   structure = jax.tree.structure(shapes)
@@ -182,7 +185,7 @@ def _bytes(tree: PyTree) -> int:
   return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
-def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
+def score(model: "nn.Module", params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
   """Computes log P(target | source) for each pair.
 
   Args:
@@ -214,24 +217,23 @@ def score(model: nn.Module, params: Params, pairs: tuple[jax.Array, jax.Array]) 
   return jax.lax.map(log_prob, (jax.vmap(decode)(*pairs), pairs[1]))
 
 
-def _encode(model: nn.Module, variables: PyTree, source: jax.Array) -> PyTree:
+def _encode(model: "nn.Module", variables: PyTree, source: jax.Array) -> PyTree:
   """One sentence `[length]` -> memory `[length, model]`."""
   valid = source != PAD
   positions = jnp.arange(source.shape[0])
   return model.apply(variables, source, positions, masking.padding_mask(valid, valid), method="encode")
 
 
-def _log_probs(model: nn.Module, variables: PyTree, hidden: PyTree) -> jax.Array:
+def _log_probs(model: "nn.Module", variables: PyTree, hidden: PyTree) -> jax.Array:
   """The decoder's output, `[..., model]` -> log P(next token), float32 `[..., vocab]`."""
-  if isinstance(model, Ensemble):
+  if hasattr(model, "log_probs"):  # an ensemble
     return jnp.asarray(model.apply(variables, hidden, method="log_probs"))
   logits: PyTree = model.apply(variables, hidden, method="logits")
   return jax.nn.log_softmax(logits)
 
 
-def start_token(model: nn.Module) -> int:
+def start_token(model: "nn.Module") -> int:
   """The token that the model's decoder reads first."""
-  if isinstance(model, Ensemble):
-    return start_token(model.models[0])
-  config = getattr(model, "config", None)  # a model of another package may have another name for it
+  [first, *_] = getattr(model, "models", [model])  # those of an ensemble
+  config = getattr(first, "config", None)  # a model of another package may have another name for it
   return config.start_token if isinstance(config, AnyModelConfig) else BOS

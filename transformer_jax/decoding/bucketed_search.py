@@ -6,12 +6,12 @@ program (`decoding/batch.py`). An output that its bucket truncates is searched f
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import flax.linen as nn
 import jax
 import numpy as np
 
+from transformer_jax import registry
 from transformer_jax.config import DecodeConfig
 from transformer_jax.data.tokenizer import PAD
 from transformer_jax.decoding import batch as programs
@@ -19,9 +19,13 @@ from transformer_jax.decoding import buckets
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.choices import Choices
 from transformer_jax.decoding.continuous_batching import TRUNCATED
+from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.runtime.errors import RunError
+
+if TYPE_CHECKING:  # Flax takes a fifth of a second to import, and only tracing needs it
+  import flax.linen as nn
 
 # The sentences per slot that a device gets. The sentences in the queue are already encoded, which takes much memory if
 # a device has hundreds of slots.
@@ -47,12 +51,13 @@ class BucketedSearch:
   """The search with one model, with a compiled program for each bucket and each set of options.
 
   Args:
-    model: an encoder-decoder of the registry.
+    model: returns the module, an encoder-decoder of the registry or an ensemble; called when a program is traced.
+    configs: the model's config, or those of an ensemble's models.
     decode: gives the lengths of sources and outputs.
   """
 
-  def __init__(self, model: nn.Module, decode: DecodeConfig):
-    self._model = model
+  def __init__(self, model: Callable[[], "nn.Module"], configs: Sequence[AnyModelConfig], decode: DecodeConfig):
+    self._model, self._configs = model, tuple(configs)
     self._longest, self._extra = decode.max_source_length, decode.extra_length
     self._functions: dict[tuple[SearchOptions, int, int], Callable] = {}
 
@@ -146,13 +151,14 @@ class BucketedSearch:
 
       def search(params: Params, batch: tuple[jax.Array, Choices]) -> Hypotheses:
         return programs.search(
-          self._model, options, params, *batch, slots=slots, extra_length=self._extra, headroom=headroom
+          self._model(), options, params, *batch, slots=slots, extra_length=self._extra, headroom=headroom
         )
 
       function = devices.over_devices(search, out_axes=0, alone=True)
-      if trace_cache.is_own(*getattr(self._model, "models", [self._model])):
+      places = [registry.family_of(config).module for config in self._configs]
+      if trace_cache.is_own(*self._configs) and all(map(trace_cache.is_own_module, places)):
         function = trace_cache.kept(
-          function, f"{self._model} {key} {self._extra}", lambda *_: Hypotheses._make(Hypotheses._fields)
+          function, f"{self._configs} {key} {self._extra}", lambda *_: Hypotheses._make(Hypotheses._fields)
         )
       self._functions[key] = function
     return self._functions[key]

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from transformer_jax import registry
 from transformer_jax.config import Config
+from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import PyTree
@@ -110,8 +111,13 @@ def require_one_vocabulary(runs: "Sequence[Run]") -> None:
       )
 
 
-def ensemble(models: "Sequence[Model]") -> tuple[Config, Params, Ensemble]:
-  """Config, parameters and module of an ensemble.
+def module(configs: Sequence[AnyModelConfig]) -> Ensemble:
+  """The ensemble of models with these configs."""
+  return Ensemble(tuple(map(registry.module, configs)))
+
+
+def ensemble(models: "Sequence[Model]") -> tuple[Config, Params]:
+  """Config and parameters of an ensemble.
 
   The config is the first model's. Its lengths are the least of all models', so that each can decode them.
   """
@@ -119,4 +125,4 @@ def ensemble(models: "Sequence[Model]") -> tuple[Config, Params, Ensemble]:
   least = {name: min(getattr(each, name) for each in decode) for name in ("max_source_length", "extra_length")}
   config = dataclasses.replace(models[0].config, decode=dataclasses.replace(decode[0], **least))
   params = {f"models_{number}": model.params for number, model in enumerate(models)}
-  return config, params, Ensemble(tuple(registry.module(model.config.model) for model in models))
+  return config, params

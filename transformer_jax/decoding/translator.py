@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import flax.linen as nn
 import jax
 import numpy as np
 
@@ -20,22 +19,24 @@ from transformer_jax.data.tagged import tags_of
 from transformer_jax.data.tokenizer import EOS, PAD, UNK, Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets, long_lines, prefixes
-from transformer_jax.decoding.attention import Attention, Program, attention_of_pair, attention_program
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch, Output
 from transformer_jax.decoding.buckets import Probability
-from transformer_jax.decoding.ensemble import Ensemble, ensemble, require_one_vocabulary
 from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
-from transformer_jax.decoding.next_token import NextToken, after_pair
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed
-from transformer_jax.decoding.search_tree import SearchTree, search_tree
 from transformer_jax.decoding.windows import require_text, windows
+from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError, require_option
 
-if TYPE_CHECKING:  # orbax takes seconds to import
+if TYPE_CHECKING:  # orbax takes seconds to import, Flax a fifth of a second; a cached translation needs neither
+  import flax.linen as nn
+
+  from transformer_jax.decoding.attention import Attention, Program
+  from transformer_jax.decoding.next_token import NextToken
+  from transformer_jax.decoding.search_tree import SearchTree
   from transformer_jax.runs.run import Run
   from transformer_jax.runs.steps import Step
 
@@ -82,7 +83,7 @@ class Translator:
     params: the model's parameters.
     tokenizer: the run's tokenizer.
     step: the update at which the checkpoint was written, if the parameters come from one.
-    model: what the parameters are of, if not the model of `config.model`: an ensemble.
+    models: the configs of an ensemble's models, if the parameters are those of an ensemble.
 
   Options of the methods:
     beam_size, length_penalty, patience: replace the values of `config.decode`.
@@ -105,18 +106,28 @@ class Translator:
     tokenizer: Tokenizer,
     step: int | None = None,
     *,
-    model: nn.Module | None = None,
+    models: Sequence[AnyModelConfig] = (),
   ):
     self._config = config
     self.step = step
     self.steps = (step,)  # of an ensemble, each model's
-    self._model = model or registry.module(config.model)
+    self._models = tuple(models)
     self._tokenizer = tokenizer
     data = config.data
     self._tags = tags_of(data.train, data.source_language, data.target_language) if data.tags else []
-    self._bucketed = BucketedSearch(self._model, config.decode)
-    self._score = devices.over_devices(functools.partial(programs.score, self._model), out_axes=0, alone=True)
+    self._bucketed = BucketedSearch(lambda: self._model, models or [config.model], config.decode)
+    self._score = devices.over_devices(
+      lambda params, pairs: programs.score(self._model, params, pairs), out_axes=0, alone=True
+    )
     self.params = params
+
+  @functools.cached_property
+  def _model(self) -> "nn.Module":
+    if not self._models:
+      return registry.module(self._config.model)
+    from transformer_jax.decoding import ensemble
+
+    return ensemble.module(self._models)
 
   @classmethod
   def load(
@@ -140,12 +151,14 @@ class Translator:
     opened = [runs.open(each) for each in ([workdir] if one else workdir)]
     if not opened:
       raise InputError("load was given an empty list: give it at least one run folder")
-    require_one_vocabulary(opened)
+    if len(opened) == 1:
+      return cls(*opened[0].model("translate", step))
+    from transformer_jax.decoding import ensemble
+
+    ensemble.require_one_vocabulary(opened)
     models = [run.model("translate", step) for run in opened]
-    if len(models) == 1:
-      return cls(*models[0])
-    config, params, model = ensemble(models)
-    translator = cls(config, params, models[0].tokenizer, model=model)
+    config, params = ensemble.ensemble(models)
+    translator = cls(config, params, models[0].tokenizer, models=[model.config.model for model in models])
     translator.steps = tuple(model.step for model in models)
     return translator
 
@@ -266,7 +279,7 @@ class Translator:
     found = buckets.scores(lengths, self._longest, rows, log_probs)
     return [Probability(log_prob, len(target)) for log_prob, target in zip(found, targets, strict=True)]
 
-  def attention(self, source: str, target: str | None = None) -> Attention:
+  def attention(self, source: str, target: str | None = None) -> "Attention":
     """Where each head looks at each position, if `target` is written for `source`.
 
     Args:
@@ -280,7 +293,9 @@ class Translator:
     Raises:
       InputError: a text is too long, or the model has no attention.
     """
-    if isinstance(self._model, Ensemble):
+    from transformer_jax.decoding.attention import attention_of_pair
+
+    if self._models:
       raise InputError("an ensemble has the attention of each of its models, and none of its own: load one model alone")
     if target is None:
       [[best]] = self.translate_lines([source], long=Long.REFUSE.value)
@@ -291,14 +306,16 @@ class Translator:
     start = self._config.model.start_token
     return attention_of_pair(self._attention, params, self._tokenizer, sources, targets, start)
 
-  def next_token(self, source: str, prefix: str = "") -> NextToken:
+  def next_token(self, source: str, prefix: str = "") -> "NextToken":
     """The probability of each token to come next, when the translation of `source` begins with `prefix`.
 
     Raises:
       InputError: the source is empty, a text is too long, or this is an ensemble.
       RunError: the model's probabilities are not finite.
     """
-    if isinstance(self._model, Ensemble):
+    from transformer_jax.decoding.next_token import after_pair
+
+    if self._models:
       raise InputError("the probabilities of the next token are given for one model alone: load one without the others")
     [sources], [written] = self._encode_pairs([(source, prefix)])
     if not source.strip():
@@ -315,7 +332,7 @@ class Translator:
     length_penalty: float | None = None,
     patience: float | None = None,
     n_best: int = 1,
-  ) -> SearchTree:
+  ) -> "SearchTree":
     """The beam search that `translate` makes for a sentence, step by step.
 
     Its numbers are those of `translate` up to the order of additions in float32. The docstring of `Translator`
@@ -325,6 +342,8 @@ class Translator:
       InputError: the sentence is empty or too long, or an option cannot be used.
       RunError: the model's probabilities are not finite.
     """
+    from transformer_jax.decoding.search_tree import search_tree
+
     options, decode = self._options(beam_size, length_penalty, patience, n_best), self._config.decode
     require_text(source, "the sentence")
     if not source.strip():
@@ -345,7 +364,9 @@ class Translator:
     return found
 
   @functools.cached_property
-  def _attention(self) -> Program:
+  def _attention(self) -> "Program":
+    from transformer_jax.decoding.attention import attention_program
+
     return attention_program(self._model)
 
   def _windows(self, lines: Iterable[str], wanted: _Wanted) -> Iterator[list[Translation]]:

@@ -15,7 +15,6 @@ from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.progress import say
 from transformer_jax.training.initialization import abstract_params
-from transformer_jax.training.task import task_of
 
 
 def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: str) -> None:
@@ -45,7 +44,7 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
 
 
 def _tree(found: Imported) -> Params:
-  abstract = abstract_params(found.config, task_of(found.config.model))
+  abstract = abstract_params(found.config)
   expected = {name: leaf.shape for name, leaf in by_name(abstract).items()}
   assert {name: array.shape for name, array in found.arrays.items()} == expected
   return jax.tree.unflatten(jax.tree.structure(abstract), [found.arrays[name] for name in expected])

@@ -9,7 +9,6 @@ from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import by_name
 from transformer_jax.training.initialization import abstract_params
-from transformer_jax.training.task import task_of
 
 
 class Imported(NamedTuple):
@@ -30,4 +29,4 @@ class Imported(NamedTuple):
 
 def shapes_of(config: Config) -> dict[str, tuple[int, ...]]:
   """The shape of each parameter by its name; nothing of their size is made."""
-  return {name: leaf.shape for name, leaf in by_name(abstract_params(config, task_of(config.model))).items()}
+  return {name: leaf.shape for name, leaf in by_name(abstract_params(config)).items()}

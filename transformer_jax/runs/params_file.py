@@ -19,7 +19,6 @@ from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runtime import devices, tensor_file, untrusted
 from transformer_jax.runtime.errors import InputError, RunError, one_line
 from transformer_jax.training.initialization import abstract_params
-from transformer_jax.training.task import task_of
 
 FILE = "model.safetensors"
 _STEP, _SUMS = "step", "checksums"
@@ -76,7 +75,7 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
       raise InputError(f"{path} has the parameters of step {step} alone: leave out --step, which is {wanted}")
     try:
       untrusted.require_layers(serialization.to_dict(config.model), len(file.shapes))
-      abstract = abstract_params(config, task_of(config.model))
+      abstract = abstract_params(config)
       _require_arrays(file, {name: leaf.shape for name, leaf in by_name(abstract).items()})
       arrays = {name: file.array(name) for name in by_name(abstract)}
       _require_sums(file, arrays)

@@ -7,7 +7,6 @@ from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.training.initialization import abstract_params
-from transformer_jax.training.task import task_of
 
 
 def params_to_decode_with(workdir: epath.Path, config: Config, step: int) -> Params:
@@ -56,6 +55,6 @@ def _params_like(workdir: epath.Path, step: int, item: str, config: Config) -> P
   """
   headers, size = files.headers(workdir, step, item)
   untrusted.require_layers(serialization.to_dict(config.model), len(headers))
-  abstract = abstract_params(config, task_of(config.model))
+  abstract = abstract_params(config)
   untrusted.require_arrays(by_name(abstract), headers, size)
   return abstract

@@ -116,7 +116,12 @@ def kept_shapes(function: Callable, key: str) -> PyTree:
 
 def is_own(*objects: object) -> bool:
   """Whether all functions and objects are of this package's modules, whose code is part of the digest."""
-  return all(getattr(each, "__module__", "").split(".")[0] == __name__.split(".")[0] for each in objects)
+  return all(is_own_module(getattr(each, "__module__", "")) for each in objects)
+
+
+def is_own_module(name: str) -> bool:
+  """Whether the module with this name is of this package."""
+  return name.split(".")[0] == __name__.split(".")[0]
 
 
 def _exported(function: Callable, key: str, arguments: Sequence[PyTree]) -> "export.Exported":
