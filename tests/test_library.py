@@ -31,9 +31,18 @@ def test_help_shows_what_there_is():
     _ = transformer_jax.Trainer
 
 
-def test_the_package_is_imported_without_jax():
-  program = "import transformer_jax, sys; sys.exit('jax' in sys.modules)"
-  subprocess.run([sys.executable, "-c", program], check=True)
+@pytest.mark.parametrize(
+  ("name", "libraries"),
+  [
+    ("transformer_jax", {"jax"}),
+    ("transformer_jax.decoding.translator", {"flax", "optax", "orbax"}),
+    ("transformer_jax.trainer.loop", {"tensorboardX", "sacrebleu", "matplotlib"}),  # tensorboardX imports torch
+  ],
+)
+def test_an_import_does_not_wait_for_libraries_that_are_needed_later(name, libraries):
+  program = f"import {name}, sys; sys.exit(str({libraries} & set(sys.modules) or ''))"
+  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+  assert done.stderr.strip() == ""
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -158,9 +158,10 @@ class MetricsLog:
     """Appends `line`; `split` names its data."""
     if self._curves is None:
       return
-    with writing(self._path):
-      append(self._path, json.dumps({"step": step, "split": split, **line}) + "\n")
-    self._curves.add(step, split, line)
+    with self.clock_stopped():
+      with writing(self._path):
+        append(self._path, json.dumps({"step": step, "split": split, **line}) + "\n")
+      self._curves.add(step, split, line)
 
   @contextmanager
   def clock_stopped(self) -> Iterator[None]:
