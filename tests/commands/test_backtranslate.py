@@ -84,7 +84,7 @@ def test_the_text_is_never_written_to(run, flags, tmp_path):
     (["--output", "gs://bucket/out"], "is in a bucket"),
     (["--output", "/nowhere/out"], "cannot be written"),
     (["--input", "/nowhere"], "/nowhere does not exist"),
-    (["--temperature", -1], "temperature is -1.0, but must be 0 or more"),
+    (["--temperature", -1], "--temperature is -1.0, but must be 0 or more"),
   ],
 )
 def test_flags_that_cannot_be_used(run, flags, more, message):

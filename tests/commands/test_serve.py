@@ -98,7 +98,7 @@ def test_long_lines_attention_and_languages(run, workdir, translator, asked):
   ("flags", "words"),
   [
     (["--port", "65536"], "'65536' must be a number from 0 to 65535"),
-    (["--beam-size", "0"], "beam_size is 0"),
+    (["--beam-size", "0"], "--beam-size is 0"),
     (["--target-language", "EN"], "--source-language and --target-language are both en"),
     (["--host", "no such host"], "cannot serve at no such host, port 8000"),
   ],

@@ -72,7 +72,7 @@ def test_minimum_bayes_risk_chooses_from_the_candidates(run, translator, workdir
     (["--mbr", "bleu", "--n-best", 3], "--n-best is 3, but must be from 1 to --candidates, which is 2"),
     (["--mbr", "bleu", "--candidates", 3], "--candidates is 3, but must be at most the beam size, which is 2"),
     (["--seed", 3], "--seed is for random choices, but this is a search: add --sample, or leave it out"),
-    (["--sample", "--beam-size", 3], "beam_size is 3, but must be left out with sampling, which has no beam"),
+    (["--sample", "--beam-size", 3], "--beam-size is 3, but must be left out with sampling, which has no beam"),
     (["--prefix", "/nowhere"], "/nowhere does not exist: check the path"),
   ],
 )
@@ -132,10 +132,10 @@ def test_nothing_in_nothing_out(run, translator, workdir):
 def test_options_that_the_search_cannot_use(run, translator, workdir):
   status, _, err = run("translate", "--workdir", workdir, "--n-best", 3)
   assert status == 2
-  assert err == ["transformer-jax: error: n_best is 3, but must be from 1 to beam_size, which is 2"]
+  assert err == ["transformer-jax: error: --n-best is 3, but must be from 1 to the beam size, which is 2"]
   status, _, err = run("translate", "--workdir", workdir, "--patience", -1)
   assert status == 2
-  assert err == ["transformer-jax: error: patience is -1.0, but must be 0 or more"]
+  assert err == ["transformer-jax: error: --patience is -1.0, but must be 0 or more"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")

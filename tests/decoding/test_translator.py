@@ -293,7 +293,7 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
   ("options", "message"),
   [
     ({"beam_size": 0}, "beam_size is 0, but must be from 1 to 1024"),
-    ({"n_best": 4}, "n_best is 4, but must be from 1 to beam_size, which is 3"),
+    ({"n_best": 4}, "n_best is 4, but must be from 1 to the beam size, which is 3"),
     ({"length_penalty": -1.0}, "length_penalty is -1.0"),
     ({"length_penalty": float("nan")}, "length_penalty is nan"),
     ({"length_penalty": 60}, "length_penalty is 60, but must be from 0 to 5"),

@@ -2,7 +2,7 @@
 
 import signal
 
-from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory
+from transformer_jax.runtime.errors import InputError, OptionError, RunError, is_out_of_memory
 
 # The advice if memory is exhausted, by command.
 _LESS_MEMORY = {
@@ -24,6 +24,8 @@ def ending(error: BaseException, command: str) -> tuple[int, str] | None:
     None for a bug of the program, which ends with a traceback.
   """
   match error:
+    case OptionError():
+      return error.exit_status, error.of_flag()
     case InputError() | RunError():  # statuses 2 and 1
       return error.exit_status, str(error)
     case KeyboardInterrupt():

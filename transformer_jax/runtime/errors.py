@@ -18,6 +18,23 @@ class InputError(ValueError):
   exit_status = 2
 
 
+class OptionError(InputError):
+  """An argument of a function is not as expected. A command has it as a flag.
+
+  Args:
+    name: the argument's name, as Python writes it.
+    problem: the rest of the sentence.
+  """
+
+  def __init__(self, name: str, problem: str):
+    super().__init__(f"{name} {problem}")
+    self._name, self._problem = name, problem
+
+  def of_flag(self) -> str:
+    """The message with the name of the flag in place of the argument's."""
+    return f"--{self._name.lstrip('-').replace('_', '-')} {self._problem}"
+
+
 class RunError(RuntimeError):
   """The work itself failed, for example by a full disk or a loss of NaN. The exit status is 1.
 
@@ -40,9 +57,9 @@ def require_key(group: object, key: str, condition: bool, expected: str) -> None
 
 
 def require_option(name: str, value: object, condition: bool, expected: str) -> None:
-  """Raises InputError unless an argument of a function or a command is as expected."""
+  """Raises OptionError unless an argument of a function or a command is as expected."""
   if not condition:
-    raise InputError(f"{name} is {value}, but must be {expected}")
+    raise OptionError(name, f"is {value}, but must be {expected}")
 
 
 @contextmanager
