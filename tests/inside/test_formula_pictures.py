@@ -51,11 +51,15 @@ def test_the_picture_of_positions(length, d_model):
 
 
 def test_rates_are_those_of_the_formula():
-  for warmup, found in zip((7, 40, 5), schedule_picture.rates(11, [7, 40, 5], 30, 2.5), strict=True):
+  for warmup, found in zip((7, 40, 5), schedule_picture.rates(11, [7, 40, 5], 30), strict=True):
     assert found.warmup == warmup and found.steps[0] == 1 and found.steps[-1] == 30
-    expected = [2.5 / math.sqrt(11) * min(step**-0.5, step * warmup**-1.5) for step in found.steps.tolist()]
+    expected = [1 / math.sqrt(11) * min(step**-0.5, step * warmup**-1.5) for step in found.steps.tolist()]
     np.testing.assert_allclose(found.rates, expected, rtol=1e-6)
-    assert math.isclose(found.peak, 2.5 / math.sqrt(11 * warmup))
+    assert math.isclose(found.peak, 1 / math.sqrt(11 * warmup))
+  for warmup, found in zip((7, 40, 5), schedule_picture.rates(11, [7, 40, 5], 30, 2.5), strict=True):
+    expected = [2.5 * min(math.sqrt(warmup / step), step / warmup) for step in found.steps.tolist()]
+    np.testing.assert_allclose(found.rates, expected, rtol=1e-6)
+    assert found.peak == 2.5
   assert 4000 in schedule_picture.rates(512, [4000], 20_000)[0].steps
 
 
@@ -64,7 +68,8 @@ def test_the_picture_of_the_learning_rate(d_model, warmups, last):
   figure = schedule_picture.draw(d_model, warmups, last)
   require_readable(figure)
   for warmup in warmups:
-    assert f"warmup {warmup:,}: peak {(d_model * warmup) ** -0.5:.3g}" in texts(figure)
+    own = " (the config)" if warmup == warmups[0] else ""
+    assert f"warmup {warmup:,}{own}: peak {(d_model * warmup) ** -0.5:.3g}" in texts(figure)
   assert len({(line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}) == len(warmups)
 
 
@@ -152,7 +157,7 @@ def command(monkeypatch, capfdbinary, tmp_path):
   [
     (["positions", "--config=base", "--length", 7], "d_model = 512"),
     pytest.param(["positions", "--d-model", 6, "--length", 7], "d_model = 6", marks=pytest.mark.long),
-    (["schedule", "--config=base", "--warmup", 1000], "warmup 4,000: peak 0.000699"),
+    (["schedule", "--config=base", "--warmup", 1000], "warmup 4,000 (the config): peak 0.000699"),
     (["schedule", "--config=base", "--config.train.peak_learning_rate=0.5"], "peak 0.5"),
     pytest.param(["masks", "--pairs", "2-3", "--row-length", 4], "a3", marks=pytest.mark.long),
     (["softmax", "--d-k", 5], "$d_k$ = 5"),

@@ -24,10 +24,14 @@ def _add_config_or_run(parser: argparse.ArgumentParser, what: str) -> None:
 
 def _config(args: argparse.Namespace) -> "tuple[Config, str]":
   """The config to draw, and its name."""
+  from transformer_jax import registry
   from transformer_jax.config import flags
 
   if args.workdir is None:
-    return config_of_new_run(args), flags.run_name(args.config)
+    config, name = config_of_new_run(args), flags.run_name(args.config)
+    family = registry.name_of(config.model)  # `rnn.py` alone is Bahdanau's model
+    plain = ":" in (args.config or "") or family in (registry.FIRST, name)
+    return config, name if plain else f"{name}: {family}"
   if args.config is not None or args.overrides:
     raise InputError("--workdir and --config exclude each other: a run has its own config")
   run = open_run(args)
@@ -124,9 +128,7 @@ def draw_schedule(args: argparse.Namespace) -> "Figure":
   if train.schedule is not Schedule.INVERSE_SQUARE_ROOT:
     raise InputError(f"config.train.schedule is {train.schedule.value}, but the picture is that of inverse-square-root")
   others = [max(1, train.warmup_steps // 2), 2 * train.warmup_steps] if args.warmup is None else args.warmup
-  peak = train.peak_learning_rate
-  factor = 1.0 if peak is None else peak * (d_model * train.warmup_steps) ** 0.5
   from transformer_jax.inside import schedule_picture
 
   warmups = [train.warmup_steps, *others]
-  return schedule_picture.draw(d_model, warmups, args.steps or 5 * train.warmup_steps, factor)
+  return schedule_picture.draw(d_model, warmups, args.steps or 5 * train.warmup_steps, train.peak_learning_rate)

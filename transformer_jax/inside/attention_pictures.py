@@ -34,7 +34,7 @@ def grid(attention: Attention, kind: str) -> Figure:
       axis.set_title(f"head {head + 1}", fontsize=9)
     if head == 0:
       axis.set_ylabel(f"layer {layer + 1}", fontsize=9)
-  figure.supxlabel(_KEYS[kind], fontsize=9)
+  figure.supxlabel(f"{_KEYS[kind]}    (black is 1, white is 0)", fontsize=9)
   figure.supylabel(_QUERIES[kind], fontsize=9)
   return figure
 
@@ -52,7 +52,7 @@ def matrix(attention: Attention, choice: Choice) -> Figure:
   axis.invert_yaxis()
   axis.xaxis.tick_top()
   axis.tick_params(length=0)
-  axis.set_xlabel(f"{_KEYS[choice.kind]}    ({_named(choice._replace(word=None))})", fontsize=9)
+  axis.set_xlabel(f"{_KEYS[choice.kind]}\n{_named(choice._replace(word=None))}\nblack is 1, white is 0", fontsize=9)
   axis.set_ylabel(_QUERIES[choice.kind], fontsize=9)
   return figure
 
@@ -70,7 +70,7 @@ def lines(attention: Attention, choice: Choice) -> Figure:
   elif choice.word is None:
     weights = weights.mean(axis=0, keepdims=True)
   words = range(len(query)) if choice.word is None else [choice.word]
-  figure = Figure(figsize=(0.36 * max(len(query), len(key)) + 1.0, 4.6), layout="constrained")
+  figure = Figure(figsize=(max(3.2, 0.36 * max(len(query), len(key)) + 1.0), 4.8), layout="constrained")
   axis = figure.subplots()
   for place, head in enumerate(weights):
     colour = _COLOURS[place % len(_COLOURS)]
@@ -81,11 +81,15 @@ def lines(attention: Attention, choice: Choice) -> Figure:
     axis.add_collection(LineCollection(between, colors=colour, linewidths=2.2, alpha=strengths))
     if len(weights) > 1:
       _bars(axis, head[words[0]], place, len(weights), colour)
+      axis.plot([], [], color=colour, lw=2.2, label=f"{place + 1}")  # for the legend alone
   _labels(axis, query, 1.02, "bottom", choice.word)
   _labels(axis, key, -0.02 if len(weights) == 1 else -0.11, "top", None)
   axis.set(xlim=(-0.7, max(len(query), len(key)) - 0.3), ylim=(-0.1, 1.0))
   axis.axis("off")
-  figure.supxlabel(f"above: {_QUERIES[choice.kind]}; below: {_KEYS[choice.kind]}; {_named(choice)}", fontsize=9)
+  if len(weights) > 1:
+    about = {"loc": "outside upper center", "ncols": min(4, len(weights)), "title": "head", "fontsize": 9}
+    figure.legend(**about, title_fontsize=9, frameon=False, handlelength=1)
+  figure.supxlabel(f"above: {_QUERIES[choice.kind]}; below: {_KEYS[choice.kind]}\n{_named(choice)}", fontsize=9)
   return figure
 
 

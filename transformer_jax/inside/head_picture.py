@@ -31,6 +31,7 @@ class _Matrix(NamedTuple):
     values: `[rows, columns]`.
     of_tokens: whether a row is a token.
     shaded: whether a cell is the darker, the larger its number is; they are from 0 to 1.
+    framed: whether the row of the query has a frame; all rows of k and v are read.
   """
 
   name: str
@@ -38,6 +39,7 @@ class _Matrix(NamedTuple):
   values: np.ndarray
   of_tokens: bool = True
   shaded: bool = False
+  framed: bool = True
 
 
 def draw(steps: HeadSteps, word: int | None = None) -> Figure:
@@ -83,8 +85,8 @@ def _rows(steps: HeadSteps) -> list[list[_Matrix]]:
   vectors = [
     _Matrix("x", f"[{n}, {steps.x.shape[1]}]", steps.x),
     _Matrix("q", f"x W_Q{plus}  [{n}, {d_k}]", steps.q),
-    _Matrix("k", f"x W_K{plus}  [{n}, {d_k}]", steps.k),
-    _Matrix("v", f"x W_V{plus}  [{n}, {steps.v.shape[1]}]", steps.v),
+    _Matrix("k", f"x W_K{plus}  [{n}, {d_k}]", steps.k, framed=False),
+    _Matrix("v", f"x W_V{plus}  [{n}, {steps.v.shape[1]}]", steps.v, framed=False),
   ]
   attention = [
     _Matrix("scores", f"q kᵀ / √{d_k}", steps.scores),
@@ -139,7 +141,7 @@ def _draw_matrix(page: Page, matrix: _Matrix, left: float, top: float, query: in
       page.write(x + _CELL / 2, y + _LINE / 2, _number(float(value), whole), _CELL, smallest=8, color=ink)
     if cut:
       page.write(left + _CELL * shown + 0.1, y + _LINE / 2, "…", 0.2, smallest=8)
-  if matrix.of_tokens:
+  if matrix.of_tokens and matrix.framed:
     y = top - _ABOVE - _LINE * (query + 1)
     page.box(left, y, width, _LINE, fc="none", lw=1.8, zorder=3, boxstyle="square,pad=0")
   return room

@@ -186,12 +186,13 @@ def _branch(page: Page, left: _Column, right: _Column) -> None:
 def _describe(page: Page, parts: ModelParts, title: str, top: float) -> None:
   left, width, y = _MARGIN, _COLUMN, top - 0.12
   page.write(left, y, title, width, ha="left", weight="bold", size=12)
-  numbers = [(stack.name, stack.parameters) for stack in parts.stacks] if len(parts.stacks) > 1 else []
+  several = len(parts.stacks) > 1
+  numbers = [(f"{stack.name}, with embeddings", stack.parameters) for stack in parts.stacks] if several else []
   for name, number in (*numbers, ("together" if numbers else "all", parts.parameters)):
     y -= 0.19
-    page.write(left, y, name, 0.8, ha="left")
-    page.write(left + 1.6, y, f"{number:,}", 1.0, ha="right")
-    page.write(left + 1.66, y, "parameters", 1.0, ha="left")
+    page.write(left, y, name, 1.55, ha="left")
+    page.write(left + 2.4, y, f"{number:,}", 0.8, ha="right")
+    page.write(left + 2.46, y, "parameters", 0.8, ha="left")
   y -= 0.06
   for note in parts.notes:
     y -= 0.19

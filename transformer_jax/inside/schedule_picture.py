@@ -29,31 +29,35 @@ class Rates(NamedTuple):
   peak: float
 
 
-def rates(d_model: int, warmups: Sequence[int], last: int, factor: float = 1.0) -> list[Rates]:
-  """lrate = factor d_model^-0.5 min(step^-0.5, step warmup^-1.5) up to step `last`, for each number of warmup steps."""
+def rates(d_model: int, warmups: Sequence[int], last: int, peak: float | None = None) -> list[Rates]:
+  """The learning rates up to step `last`, for each number of warmup steps; with `peak` scaled to it at step `warmup`.
+
+  lrate = d_model^-0.5 min(step^-0.5, step warmup^-1.5), or peak min((warmup / step)^0.5, step / warmup)
+  """
   found = []
   for warmup in warmups:
-    peak = factor * (d_model * warmup) ** -0.5
+    highest = (d_model * warmup) ** -0.5 if peak is None else peak
     even = np.linspace(1, last, min(_POINTS, last)).round()
     steps = np.unique([*even, *([warmup] if warmup <= last else [])]).astype(np.int64)
-    schedule = inverse_square_root(d_model, warmup, peak)
-    found.append(Rates(warmup, steps, np.asarray(schedule(steps - 1)), peak))  # optax counts from 0
+    schedule = inverse_square_root(d_model, warmup, highest)
+    found.append(Rates(warmup, steps, np.asarray(schedule(steps - 1)), highest))  # optax counts from 0
   return found
 
 
-def draw(d_model: int, warmups: Sequence[int], last: int, factor: float = 1.0) -> Figure:
+def draw(d_model: int, warmups: Sequence[int], last: int, peak: float | None = None) -> Figure:
   """A line for each number of warmup steps, with a point at its peak.
 
   Args:
     d_model: the model's width.
     warmups: numbers of warmup steps; the first is drawn thick.
     last: the last step.
-    factor: multiplies eq. 3.
+    peak: the rate at the end of each warmup; None is that of eq. 3.
   """
   figure, [[axis]] = charts.chart(3.4)
-  every = rates(d_model, sorted(set(warmups)), last, factor)
+  every = rates(d_model, sorted(set(warmups)), last, peak)
   for number, each in enumerate(every):
-    label = f"warmup {each.warmup:,}: peak {each.peak:.3g}"
+    own = " (the config)" if each.warmup == warmups[0] else ""
+    label = f"warmup {each.warmup:,}{own}: peak {each.peak:.3g}"
     thick = {"lw": 2.4, "zorder": 2.5} if each.warmup == warmups[0] else {"lw": 1.3}
     marker = {"marker": charts.MARKERS[number % 8], "ms": 5, "markevery": each.steps == each.warmup}
     axis.plot(each.steps, each.rates, label=label, **charts.style(number), **thick, **marker)
@@ -63,13 +67,14 @@ def draw(d_model: int, warmups: Sequence[int], last: int, factor: float = 1.0) -
   axis.ticklabel_format(axis="y", scilimits=(0, 0))
   axis.yaxis.get_offset_text().set_fontsize(charts.SIZE)
   charts.legend(axis, loc="upper right")
-  _formula(axis, d_model, factor)
+  _formula(axis, d_model, peak)
   return figure
 
 
-def _formula(axis: Axes, d_model: int, factor: float) -> None:
+def _formula(axis: Axes, d_model: int, peak: float | None) -> None:
   """Writes the equation above, on the right of the power of ten."""
-  times = "" if np.isclose(factor, 1) else f"{factor:.3g} "
-  axis.set_title(
-    f"lrate = {times}{d_model}$^{{-0.5}}$ min(step$^{{-0.5}}$, step warmup$^{{-1.5}}$)", fontsize=9, loc="right"
-  )
+  if peak is None:
+    text = f"lrate = {d_model}$^{{-0.5}}$ min(step$^{{-0.5}}$, step warmup$^{{-1.5}}$)"
+  else:
+    text = f"lrate = {peak:.3g} min((warmup / step)$^{{0.5}}$, step / warmup)"
+  axis.set_title(text, fontsize=9, loc="right")

@@ -16,7 +16,7 @@ STATE, ATTENTION, FEEDING, NAMED = "state", "attention", "feeding", "named"
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _EQUATIONS = {
   Cell.RNN: ("RNN: hₜ = tanh(xₜ W + hₜ₋₁ U + b)",),
-  Cell.GRU: ("GRU: z, r = sigmoid(xₜ W + sₜ₋₁ U);  sₜ = (1 - z) sₜ₋₁ + z tanh(xₜ W + (r sₜ₋₁) U)",),
+  Cell.GRU: ("GRU: z, r = sigmoid(xₜ W + sₜ₋₁ U + b);  sₜ = (1 - z) sₜ₋₁ + z tanh(xₜ W + (r sₜ₋₁) U + b)",),
   Cell.LSTM: (
     "LSTM: i, f, o = sigmoid(xₜ W + hₜ₋₁ U + b), g = tanh(xₜ W + hₜ₋₁ U + b);",
     "cₜ = f cₜ₋₁ + i g;  hₜ = o tanh(cₜ). An arrow to the right is h and c.",
