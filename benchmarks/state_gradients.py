@@ -186,6 +186,26 @@ def bound(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array) 
   return Bound(of_steps, _products(last, np.full(len(last), size)))
 
 
+class Slopes(NamedTuple):
+  """The derivative of tanh at each state of one layer of simple recurrent units, 1 - h^2: `[token, hidden]`.
+
+  A unit is saturated where it is near 0: the Jacobian of a step, diag(1 - h^2) U^T, has hardly anything of that unit.
+  """
+
+  encoder: np.ndarray
+  decoder: np.ndarray
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def slopes(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array) -> Slopes:
+  """The derivatives after each token of the source, and after each of the decoder's input, for one sentence pair."""
+  call = _caller(model, params)
+  read = _encode_all(call, source)
+  after, _ = _decode(call, _view(call, read, len(source)), _shifted(target), no_bumps(model, params, source, target)[1])
+  [encoder], [decoder] = (jax.tree.leaves(states) for states in (read, after))
+  return Slopes(1 - encoder**2, 1 - decoder[1:] ** 2)  # the decoder begins with the encoder's last state
+
+
 class Jacobians(NamedTuple):
   """Derivatives along the decoder.
 
