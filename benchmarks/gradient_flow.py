@@ -11,7 +11,8 @@ and loss(t) are.
 
 The sentence pair counts as one sequence: the distance of two tokens is the number of tokens from one to the other, in
 the order in which the model reads them. The numbers are geometric means over all pairs of tokens with the same
-distance. The bounds are those of Bengio et al. 1994 for a decoder of simple recurrent units.
+distance. The bounds are those of Bengio et al. 1994 for a decoder of simple recurrent units. For one layer of such
+units a second table tells how many of them are saturated: the derivative of tanh is below 0.01.
 """
 
 import argparse
@@ -48,6 +49,7 @@ SHOWN = (1, 2, 4, 8, 16, 32)  # the distances in the table
 SIDES = ("target", "source")
 LIMITS = (1e-12, 1e9)  # of the picture, at most
 OF_STEPS, OF_MATRIX = "bound of its steps", "bound of |U|"
+SATURATED = 0.01  # the derivative of tanh
 
 
 class Measured(NamedTuple):
@@ -69,13 +71,16 @@ def main() -> None:
   args = parse()
   use_compilation_cache()
   models = trained_models(args) if args.run else random_models(args)
-  curves = {}
+  curves, saturation = {}, []
   for model in models:
     report.progress(model.name)
     curves |= measure(model)
+    saturation += saturation_rows(model)
   rows = [row(name, side, curve) for (name, side), curve in curves.items()]
   points = [{"model": name, "states": side, "norms": curve} for (name, side), curve in curves.items()]
-  report.finish("gradient_flow", rows, args.json, points=points)
+  if saturation:
+    print(report.table(saturation) + "\n")
+  report.finish("gradient_flow", rows, args.json, points=points, saturation=saturation)
   if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
     draw(curves, args.svg)
 
@@ -188,6 +193,20 @@ def norms_by_side(
     if bound.of_matrix is not None:
       found[f", {OF_MATRIX}", "target"] = bound.of_matrix
   return found
+
+
+def saturation_rows(measured: Measured) -> list[dict[str, Any]]:
+  """How far tanh is saturated in the encoder and in the decoder; empty for other models than one layer of it."""
+  model, params = measured.model, measured.params
+  if not state_gradients.has_bound(model) or getattr(config_of(model), "num_layers", 1) > 1:
+    return []
+  slopes = [state_gradients.slopes(model, params, *jnp.asarray(pair)) for pair in measured.pairs]
+  rows = []
+  for side in ("encoder", "decoder"):
+    every = np.concatenate([getattr(one, side) for one in slopes])
+    share = float(np.mean(every < SATURATED))
+    rows.append({"model": measured.name, "states of": side, "mean tanh'": float(np.mean(every)), "saturated": share})
+  return rows
 
 
 def config_of(model: Any) -> AnyModelConfig:

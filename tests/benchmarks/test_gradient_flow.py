@@ -10,6 +10,7 @@ from configs import multi30k
 from tests.benchmarks.state_reference import rnn_gradients
 from tests.model.example import float64, options, random_params
 from tests.recurrent.example import CONFIGS, SIZES, example
+from tests.recurrent.reference import embedded, rnn_step, shifted
 from transformer_jax import registry
 from transformer_jax.config import Config, flags
 from transformer_jax.data.tokenizer import BOS
@@ -52,6 +53,19 @@ def test_the_bounds_of_a_simple_recurrent_network(gradients, plain_rnn):
   np.testing.assert_allclose(bound.of_steps[behind], expected.bound[behind], rtol=1e-4)
   assert np.all(bound.of_steps[behind] >= 0.9999 * norms.target[behind])
   assert np.all(bound.of_matrix[behind] >= bound.of_steps[behind])
+
+
+@pytest.mark.long
+def test_the_slopes_of_tanh(gradients, plain_rnn):
+  """Those of the states that h_i = tanh(x_i W + h_(i-1) U + b) gives in NumPy."""
+  model, params = plain_rnn
+  found, exact = gradients.slopes(model, params, SOURCE, TARGET), float64(params)
+  state = np.zeros(len(exact["output"]["kernel"]))
+  for side, tokens, own in (("encoder", SOURCE, found.encoder), ("decoder", shifted(TARGET)[:-1], found.decoder)):
+    states = []
+    for x in embedded(exact, tokens):
+      states.append(state := rnn_step(exact[side]["rnn_0"], x, state))
+    np.testing.assert_allclose(own, 1 - np.array(states) ** 2, rtol=1e-4, atol=1e-6)  # 1 - h^2 of h near 1
 
 
 @pytest.mark.long
