@@ -14,6 +14,7 @@ from transformer_jax.analysis import plan
 
 DOCS = Path(__file__).parents[2] / "docs"
 DISTANCES = (1, 2, 4, 8, 16, 32)
+MEAN = "mean tanh'"
 
 
 def results(path: str) -> Any:
@@ -112,6 +113,16 @@ def test_what_the_page_says_of_models_that_lack_something():
   assert f"After training |U| is {(bound[16] / bound[0]) ** (1 / 16):.0f}" in page
   start, end = (curves[f"Without-residuals, {when}", "target"] for when in ("random", "trained"))
   assert f"own tokens, {start[3]:.0e} at the start, is 0 in" in page and not any(end)
+
+
+def test_what_the_page_says_of_saturation():
+  rows = {(row["model"], row["states of"]): row for row in results("gradients/saturation.json")["saturation"]}
+  encoder, decoder = rows["RNN, trained", "encoder"], rows["RNN, trained", "decoder"]
+  start, page = rows["RNN, random", "encoder"][MEAN], prose("gradients.md")
+  sizes = f"below 0.01 for {encoder['saturated']:.0%} of the numbers in the encoder's states, and"
+  mean = f"{encoder[MEAN]:.3f} in the mean; before training it is {start:.2f}"
+  assert f"{sizes} {mean}" in page
+  assert f"In the decoder it is below 0.01 for {decoder['saturated']:.0%}" in page
 
 
 # docs/teacher_forcing.md

@@ -1,4 +1,4 @@
-"""The worked examples of teaching material on the Transformer, with the right values; `docs/lecture.md` lists them.
+"""The claims of teaching material on the Transformer, with the right values; `docs/lecture.md` lists them.
 
 Those on positions are in `test_lecture_positions.py`, and more on attention are in `test_lecture_attention.py`.
 """

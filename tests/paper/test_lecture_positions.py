@@ -1,4 +1,4 @@
-"""The worked examples of teaching material on sinusoidal positions, with the right values (`docs/lecture.md`)."""
+"""The claims of teaching material on sinusoidal positions, with the right values (`docs/lecture.md`)."""
 
 import json
 import math

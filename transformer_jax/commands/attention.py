@@ -47,11 +47,11 @@ def run(args: argparse.Namespace) -> None:
 
   devices.require_devices()
   output = Path(args.output).expanduser()
-  with writing(output):
-    output.mkdir(parents=True, exist_ok=True)
   use_compilation_cache()
   found = inside.attention_of(open_run(args), args.step, args.sentence, args.target)
   choice = _choice(args, found)
+  with writing(output):
+    output.mkdir(parents=True, exist_ok=True)
   data = inside.to_json(found) if args.format == "json" else inside.to_npz(found)
   _write(output / f"attention.{args.format}", data)
   _write(output / "attention.html", inside.to_page(found, one_line(Path(args.workdir).name), _texts(args, found)))

@@ -44,7 +44,7 @@ def _fraction(system: System, other: System, pair: str) -> str:
   if pair not in other.cost:
     return ""
   value = float(system.cost[pair]) / float(other.cost[pair])
-  return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+  return f"{value:.2f}" if value >= 0.1 else f"{value:#.2g}"
 
 
 def scientific(value: float, digits: int) -> str:
