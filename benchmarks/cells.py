@@ -166,10 +166,13 @@ def draw(results: Sequence[dict[str, Any]], path: Path) -> None:
       points = [(layers, value) for layers, each in found.items() for value in each]
       axis.plot(*zip(*points, strict=True) if points else ([], []), "osD"[number], color=f"C{number}")
       means = [statistics.mean(each) for each in found.values()]
-      axis.plot(list(found), means, "osD"[number] + "-", color=f"C{number}", label=cell, markersize=3)
+      line = ("-", "--", ":")[number]
+      axis.plot(list(found), means, "osD"[number] + line, color=f"C{number}", label=cell, markersize=4)
     axis.set(xlabel="layers of encoder and decoder", ylabel=label, xticks=LAYERS)
     axis.grid(alpha=0.3)
   axes[0].set_yscale("log")
+  axes[0].set_yticks((10, 20, 30, 40, 50), ("10", "20", "30", "40", "50"))
+  axes[0].minorticks_off()
   axes[0].legend()
   figure.savefig(path, metadata={"Date": None})
 
