@@ -11,6 +11,7 @@ from etils import epath
 
 from configs import multi30k, rnn
 from tests.marks import long
+from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, Decay, DecodeConfig, EvaluateConfig, TrainConfig
@@ -82,6 +83,9 @@ def test_each_trains_resumes_averages_translates_and_evaluates(kind, decay, pref
     checkpoint.Checkpoints(epath.Path(folder), 2).restore(abstract_state(config, TASK)) for folder in (whole, parts)
   )
   assert one is not None and other is not None and int(one.state.step) == 4
+  logged = [entry.get("forcing_probability") for entry in runs.open(whole).metrics if entry["split"] == "train"]
+  # Of updates 2 and 4, before which there were 1 and 3: 1 - i / 3.
+  assert logged == ([None, None] if decay is Decay.NONE else pytest.approx([2 / 3, 0]))
   jax.tree.map(np.testing.assert_array_equal, jax.device_get(one.state), jax.device_get(other.state))
 
   mean = str(tmp_path / "mean")

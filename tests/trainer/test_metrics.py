@@ -51,7 +51,7 @@ def test_the_longest_row_of_skipped_updates_is_known_wherever_it_ended(tmp_path)
   for step, skipped in enumerate([0, 1, 1, 1, 1, 0, 1, 0, 0], 1):
     log.add(update(1.0, skipped=bool(skipped)))
     if step % 3 == 0:
-      log.flush(step)
+      log.flush(step, {})
       found.append(log.most_skipped)
   log.close()
   assert found == [(2, 3), (2, 5), (7, 7)]
@@ -170,7 +170,7 @@ def test_lines_that_were_deleted_or_changed_in_the_middle_are_missed(tmp_path, c
   for step in range(1, 12):
     log.add(update(1.0))
     if step in (2, 5, 6, 9, 11):
-      log.flush(step)
+      log.flush(step, {})
   log.close()
   lines = (tmp_path / FILE).read_bytes().splitlines(keepends=True)
   match change:
@@ -193,7 +193,7 @@ def test_a_deleted_log_begins_anew(tmp_path, capfd):
   log = MetricsLog(epath.Path(tmp_path), 4, MetricsAccumulator())
   assert "has no line of step 4" in capfd.readouterr().err
   log.add(update(1.0))
-  log.flush(5)
+  log.flush(5, {})
   log.close()
   assert [entry["step"] for entry in lines_of(tmp_path)] == [5]
 

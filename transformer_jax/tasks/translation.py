@@ -108,6 +108,13 @@ def _chosen_inputs(
   )
 
 
+def schedules(config: Config, step: int) -> dict[str, float]:
+  """The probability of teacher forcing, if it is scheduled."""
+  if config.train.scheduled_sampling is Decay.NONE:
+    return {}
+  return {"forcing_probability": float(forcing_probability(config.train, step))}
+
+
 TASK = Task(
   unit="target tokens",
   parts=PARTS,
@@ -117,5 +124,6 @@ TASK = Task(
   packed_rows=lambda config, which, tokenizer: pipeline.packed_rows(config.data, which, tokenizer),
   validation=TranslationValidation,
   chosen_rows=chosen_rows,
+  schedules=schedules,
   packing_ahead=lambda config, tokenizer: pipeline.packing_ahead(config.data, tokenizer, config.train.seed),
 )

@@ -255,7 +255,7 @@ class Trainer:
       self._checkpoints.save(self._state, validated, numbers)
 
   def _log(self, step: int) -> str:
-    line = self._metrics.flush(step)
+    line = self._metrics.flush(step, self._task.schedules(self._config, step - 1))
     self._updates += line["updates"]
     self._seconds += line["seconds"]
     if self._metrics.most_skipped:

@@ -143,10 +143,10 @@ class MetricsLog:
       self._curves.flush()
     return self._interval
 
-  def flush(self, step: int) -> dict[str, float]:
-    """Writes one line for all updates since the last flush and returns it; waits for the updates."""
+  def flush(self, step: int, schedules: Mapping[str, float]) -> dict[str, float]:
+    """Writes one line for all updates since the last flush, with these numbers too, and returns it; waits for them."""
     self._add_up()
-    line = self._interval.line()
+    line = {**self._interval.line(), **schedules}
     last = step - self._interval.updates + self._interval.most_skipped_to
     skipped = self._interval.most_skipped
     self.most_skipped = (last - skipped + 1, last) if skipped else None

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from transformer_jax.config import Decay, TrainConfig
 
 
-def forcing_probability(config: TrainConfig, step: jax.Array) -> jax.Array:
+def forcing_probability(config: TrainConfig, step: jax.Array | int) -> jax.Array:
   r"""The probability that the decoder reads a token of the reference.
 
     none              1

@@ -54,6 +54,10 @@ def _teacher_forcing(config: Config, params: Params, rows: jax.Array, keys: jax.
   return rows
 
 
+def _no_schedules(config: Config, step: int) -> dict[str, float]:
+  return {}
+
+
 @dataclass(frozen=True)
 class Task:
   """The functions of one kind of training.
@@ -73,6 +77,8 @@ class Task:
       loss. See `sums.joint_loss`.
     chosen_rows: (config, params, rows, keys, step) -> the rows that `batch_sums` gets in an update. The default, which
       is teacher forcing, is the rows themselves. No gradient goes through it.
+    schedules: (config, number of updates before this one) -> what changes by a schedule of the task, by its name in the
+      log; the learning rate is there always.
     packing_ahead: (config, tokenizer) -> a function that packs a part of the training text during the run, see
       `data/packed_ahead.py`; None if the task always packs all of it before.
   """
@@ -86,6 +92,7 @@ class Task:
   validation: "Callable[[Config, Task, Tokenizer], Validation]"
   counts: Callable[[Config, jax.Array], dict[str, jax.Array]] = _one_loss
   chosen_rows: Callable[[Config, Params, jax.Array, jax.Array, jax.Array], jax.Array] = _teacher_forcing
+  schedules: Callable[[Config, int], dict[str, float]] = _no_schedules
   packing_ahead: Callable[[Config, Tokenizer], Callable[[int], Iterable[np.ndarray]]] | None = None
 
 
