@@ -125,6 +125,23 @@ def test_what_the_page_says_of_saturation():
   assert f"In the decoder it is below 0.01 for {decoder['saturated']:.0%}" in page
 
 
+# docs/results/cells, docs/lineage.md
+
+
+def test_the_sweep_of_cells():
+  def cells(path: str) -> list[list[str]]:
+    lines = [line for line in (DOCS / path).read_text().splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:]]
+
+  whole = cells("results/cells/README.md")
+  assert whole == cells("results/cells/cells.md")
+  means = {(row[0], row[1]): row[-1] for row in whole}
+  [rows] = tables("lineage.md", "### Cells and depth")
+  names = {"simple recurrent units": "rnn", "GRU": "gru", "LSTM": "lstm"}
+  assert [name for name, *_ in rows] == list(names)
+  assert all(row == [means[names[name], layers] for layers in "124"] for name, *row in rows)
+
+
 # docs/teacher_forcing.md
 
 
