@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.model.example import CONFIG, SOURCE, TARGET, module_params, normal, options, perturbed
-from tests.paper import test_lecture_attention, test_lecture_positions
+from tests.paper import test_lecture_attention, test_lecture_positions, test_lecture_recurrent
 from tests.paper.documented import DOCS, decimals, scientific
 from tests.paper.lecture import PAGE, assert_documented, one_head, weights_of_products
 from transformer_jax.analysis import operations
@@ -34,7 +34,8 @@ from transformer_jax.training.schedule import inverse_square_root
 
 def test_the_table_names_every_test():
   ours = {"test_lecture": globals()}
-  ours |= {module.__name__.split(".")[-1]: vars(module) for module in (test_lecture_attention, test_lecture_positions)}
+  modules = test_lecture_attention, test_lecture_positions, test_lecture_recurrent
+  ours |= {module.__name__.split(".")[-1]: vars(module) for module in modules}
   tests = {f"{file}.py::{name}" for file, names in ours.items() for name in names if name.startswith("test_")}
   tests -= {f"test_lecture.py::{name}" for name in ("test_the_table_names_every_test", *ours)}
   assert set(re.findall(r"test_\w+\.py::test_\w+", (DOCS / PAGE).read_text())) == tests

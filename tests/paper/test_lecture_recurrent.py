@@ -3,7 +3,8 @@
 import json
 import statistics
 
-from tests.paper.documented import DOCS, assert_documented
+from tests.paper.documented import DOCS
+from tests.paper.lecture import assert_documented
 
 LAYERS = (1, 2, 4)
 
@@ -26,7 +27,7 @@ def test_lstms_are_better_than_simple_recurrent_networks():
   lstm, rnn = bleu("lstm"), bleu("rnn")
   assert all(one > 5 * other for one, other in zip(lstm, rnn, strict=True))
   numbers = f"1 2 4 {written(lstm)} {written(rnn)}"
-  assert_documented("lecture.md", test_lstms_are_better_than_simple_recurrent_networks, "holds", numbers)
+  assert_documented(test_lstms_are_better_than_simple_recurrent_networks, "holds", numbers)
 
 
 def test_deeper_networks_are_not_better_at_equal_parameters_and_time():
@@ -35,4 +36,4 @@ def test_deeper_networks_are_not_better_at_equal_parameters_and_time():
     assert one > two > four
   numbers = f"2014 1,000 1 2 4 {written(lstm)} {written(gru)}"
   test = test_deeper_networks_are_not_better_at_equal_parameters_and_time
-  assert_documented("lecture.md", test, "holds corrected", numbers)
+  assert_documented(test, "holds corrected", numbers)
