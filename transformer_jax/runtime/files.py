@@ -5,7 +5,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -97,6 +97,7 @@ def write_new(path: "epath.Path | Path", content: bytes) -> None:
 
 def remove_left_behind(folder: "epath.Path | Path") -> None:
   """Deletes the temporary files of a killed `write_atomically`; no process may write in the folder meanwhile."""
-  for path in folder.iterdir():
-    if re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", path.name):
-      path.unlink(missing_ok=True)
+  with suppress(FileNotFoundError):  # a bucket has no empty folder
+    for path in folder.iterdir():
+      if re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", path.name):
+        path.unlink(missing_ok=True)
