@@ -60,6 +60,22 @@ def test_json_and_npz_hold_the_same(found):
     np.testing.assert_allclose(data["weights"][kind], weights, atol=1e-6)
 
 
+@pytest.mark.parametrize("choice", [Choice("cross", 1), Choice("cross", 0, None, 1), Choice("decoder", 1)])
+def test_no_caption_of_a_short_sentence_is_cut_off(choice):
+  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+  from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+  weights = {"decoder": uniform(2, 4, 3, 3), "cross": uniform(2, 4, 3, 3)}
+  figures = pictures.pictures(
+    Attention(("a", "dog", "</s>"), ("<s>", "ein", "hund"), ("ein", "hund", "</s>"), weights), choice
+  )
+  for name in ("cross", "lines"):
+    canvas = FigureCanvasAgg(figures[name])
+    canvas.draw()
+    extent = figures[name].get_tightbbox(canvas.get_renderer())  # of all that is drawn, in inches
+    assert extent.x0 >= 0 and extent.x1 <= figures[name].get_size_inches()[0], name
+
+
 @pytest.mark.parametrize(
   "choice", [pytest.param(Choice("cross", 1, None, 2), marks=pytest.mark.long), Choice("encoder", 0, 1)]
 )
@@ -106,6 +122,7 @@ def test_the_command_writes_what_the_library_gives(run, translator, tmp_path):
 def test_mistakes_are_one_sentence(run, tmp_path, argv, message):
   status, out, [err] = run("--sentence", "ab", "--target", "de", "--output", tmp_path / "out", *argv)
   assert (status, out) == (2, "") and message in err
+  assert not (tmp_path / "out").exists()
 
 
 def test_without_matplotlib_the_data_and_the_page_are_there(run, tmp_path, monkeypatch):

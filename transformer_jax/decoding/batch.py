@@ -226,7 +226,9 @@ def _encode(model: "nn.Module", variables: PyTree, source: jax.Array) -> PyTree:
 
 def _log_probs(model: "nn.Module", variables: PyTree, hidden: PyTree) -> jax.Array:
   """The decoder's output, `[..., model]` -> log P(next token), float32 `[..., vocab]`."""
-  if hasattr(model, "log_probs"):  # an ensemble
+  from transformer_jax.decoding.ensemble import Ensemble
+
+  if isinstance(model, Ensemble):
     return jnp.asarray(model.apply(variables, hidden, method="log_probs"))
   logits: PyTree = model.apply(variables, hidden, method="logits")
   return jax.nn.log_softmax(logits)
@@ -234,6 +236,9 @@ def _log_probs(model: "nn.Module", variables: PyTree, hidden: PyTree) -> jax.Arr
 
 def start_token(model: "nn.Module") -> int:
   """The token that the model's decoder reads first."""
-  [first, *_] = getattr(model, "models", [model])  # those of an ensemble
-  config = getattr(first, "config", None)  # a model of another package may have another name for it
+  from transformer_jax.decoding.ensemble import Ensemble
+
+  if isinstance(model, Ensemble):
+    return start_token(model.models[0])
+  config = getattr(model, "config", None)  # a model of another package may have another name for it
   return config.start_token if isinstance(config, AnyModelConfig) else BOS

@@ -158,7 +158,7 @@ class MetricsLog:
     """Appends `line`; `split` names its data."""
     if self._curves is None:
       return
-    with self.clock_stopped():
+    with self.clock_stopped():  # the first point waits for an import
       with writing(self._path):
         append(self._path, json.dumps({"step": step, "split": split, **line}) + "\n")
       self._curves.add(step, split, line)
