@@ -50,6 +50,19 @@ def test_the_picture_is_readable(beam, steps, pieces):
   assert sum(line.get_linewidth() > 2 for line in lines) == len(tree.path(tree.best[0]))
 
 
+def test_several_hypotheses_have_ranks():
+  from tests.inside.drawn import texts
+
+  options = SearchOptions(2, LengthPenalty.GNMT, 0.6)
+  ends = [(-1.5, FINISHED, -0.75), (-0.5, FINISHED, -0.25), (-2.0, FINISHED, -1.0)]  # log P, fate, score
+  nodes = [Node(None, 0, BOS, 0.0, KEPT), *(Node(0, 1, EOS, log_prob, *rest) for log_prob, *rest in ends)]
+  several = SearchTree(nodes, ["a"] * 4, [2, 1], ["house", "home"], options)
+  shown = texts(picture.draw(several, "a"))
+  assert {"best: house", "no. 2: home", "1: -0.250", "2: -0.750", "= -1.000"} <= set(shown)
+  alone = texts(picture.draw(several._replace(best=[2], texts=["house"]), "a"))
+  assert {"best: house", "= -0.250", "= -0.750"} <= set(alone)
+
+
 def test_no_lines_cross():
   figure = picture.draw(random_tree(1, 5, 6, ["a"]), "a")
   ends = [tuple(np.array(line.get_data()).T.ravel()) for line in figure.axes[0].lines]

@@ -29,7 +29,7 @@ def draw(tree: SearchTree, source: str) -> Figure:
   """A row for each step, from above. A node is a hypothesis, with its newest token and log P of all its tokens.
 
   Kept hypotheses have a frame, finished ones a double one and their score, pruned ones are grey without a frame. The
-  best hypothesis is drawn with thick lines.
+  best hypothesis is drawn with thick lines. If several were asked for, each has its rank and its text.
 
   Args:
     tree: the search.
@@ -44,7 +44,7 @@ def draw(tree: SearchTree, source: str) -> Figure:
   rows = _rows(tree)
   columns = max(map(len, rows))
   width = max(_NARROWEST, columns * (_WIDTH + _BETWEEN) + _LEFT) + 2 * _MARGIN
-  above, below = _above(tree, source, width), _below(width)
+  above, below = _above(tree, source, width), _below(tree, width)
   height = 2 * _MARGIN + _LINE * (len(above) + len(below)) + 0.3 + steps * _STEP + _HEIGHTS[FINISHED]
   page = Page(width, height)
   y = _write(page, above, height - _MARGIN) - 0.1
@@ -65,16 +65,21 @@ def _above(tree: SearchTree, source: str, width: float) -> list[str]:
   divisor = penalty(options.penalty, options.length_penalty, float(best.step))
   return [
     *_wrapped(f"source: {one_line(source)}", width),
-    *_wrapped(f"best: {one_line(tree.texts[0])}", width),
+    *(
+      line
+      for rank, text in enumerate(tree.texts, 1)
+      for line in _wrapped(f"{'best' if rank == 1 else f'no. {rank}'}: {one_line(text)}", width)
+    ),
     f"score {best.score:.3f} = log P {best.log_prob:.3f} / length penalty {divisor:.3f}",
     f"beam size {options.beam_size}, length penalty {formula} for |Y| tokens",
   ]
 
 
-def _below(width: float) -> list[str]:
+def _below(tree: SearchTree, width: float) -> list[str]:
+  score = "its score" if len(tree.best) == 1 else "its rank and score"
   return _wrapped(
-    "A node has its newest token and log P of all its tokens. A frame: kept in the beam. Two frames: finished, with "
-    "its score. Grey: pruned, the most probable of each step. Thick: the best hypothesis. On the left: |Y|.",
+    f"A node has its newest token and log P of all its tokens. A frame: kept in the beam. Two frames: finished, with "
+    f"{score}. Grey: pruned, the most probable of each step. Thick: the best hypothesis. On the left: |Y|.",
     width,
   )
 
@@ -147,6 +152,11 @@ class _Tree:
     parent = self._tree.nodes[number].parent
     return (columns - 1) / 2 if parent is None else self._x[parent]
 
+  def _rank(self, number: int) -> str:
+    """What stands before a score: the rank, if the search was for several hypotheses and this is one of them."""
+    best = self._tree.best
+    return f"{best.index(number) + 1}:" if len(best) > 1 and number in best else "="
+
   def _y(self, row: int) -> float:
     return self._top - _STEP * row
 
@@ -165,7 +175,7 @@ class _Tree:
     [text] = visible((self._tree.newest[number],))
     lines = [text or "␣", f"{node.log_prob:.2f}"] if node.parent is not None else [text]
     if node.score is not None:
-      lines.append(f"= {node.score:.3f}")
+      lines.append(f"{self._rank(number)} {node.score:.3f}")
     for place, line in enumerate(lines):
       offset = ((len(lines) - 1) / 2 - place) * 0.14
       weight = "bold" if is_best and place == 0 else "normal"
