@@ -5,7 +5,6 @@ import functools
 import logging
 import math
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +17,14 @@ from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS
 from transformer_jax.data.tagged import tags_of
 from transformer_jax.data.tokenizer import EOS, PAD, UNK, Tokenizer
 from transformer_jax.decoding import batch as programs
-from transformer_jax.decoding import buckets, long_lines, prefixes
-from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
-from transformer_jax.decoding.bucketed_search import BucketedSearch, Output
+from transformer_jax.decoding import buckets
+from transformer_jax.decoding.beam_search import SearchOptions
+from transformer_jax.decoding.bucketed_search import BucketedSearch
 from transformer_jax.decoding.buckets import Probability
-from transformer_jax.decoding.line_breaks import without_line_breaks
+from transformer_jax.decoding.line_search import WINDOW, LineSearch, Wanted, require_batch_size
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
-from transformer_jax.decoding.sampling import SamplingOptions, require_seed
-from transformer_jax.decoding.windows import require_text, windows
+from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.decoding.windows import require_text
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
@@ -40,35 +39,7 @@ if TYPE_CHECKING:  # orbax takes seconds to import, Flax a fifth of a second; a 
   from transformer_jax.runs.run import Run
   from transformer_jax.runs.steps import Step
 
-_WINDOW = 4096
-# More sentences at a time on a device are taken for a mistake.
-MOST_ROWS = 1 << 16
-
 _log = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Wanted:
-  """What `translate_lines` is asked for, with the names of its arguments."""
-
-  options: SearchOptions
-  n_best: int
-  seed: int
-  prefixes: Iterator[str] | None
-  batch_size: int | None
-  long: str
-  window: int
-  first: int
-  more: Callable[[float], bool]
-  progress: Callable[[int], object] | None
-  warn: Callable[[LineWarning], object]
-
-  def __post_init__(self) -> None:
-    _require_batch_size(self.batch_size)
-    require_seed(self.seed)
-    require_option("window", self.window, self.window > 0, "positive")
-    require_option("first", self.first, self.first > 0, "positive")
-    require_option("long", self.long, self.long in [kind.value for kind in Long], "split or refuse")
 
 
 class Translator:
@@ -114,8 +85,9 @@ class Translator:
     self._models = tuple(models)
     self._tokenizer = tokenizer
     data = config.data
-    self._tags = tags_of(data.train, data.source_language, data.target_language) if data.tags else []
+    tags = tags_of(data.train, data.source_language, data.target_language) if data.tags else []
     self._bucketed = BucketedSearch(lambda: self._model, models or [config.model], config.decode)
+    self._lines = LineSearch(self._bucketed, config.decode, tokenizer, tags)
     self._score = devices.over_devices(
       lambda params, pairs: programs.score(self._model, params, pairs), out_axes=0, alone=True
     )
@@ -227,7 +199,7 @@ class Translator:
     prefixes: Iterable[str] | None = None,
     batch_size: int | None = None,
     long: str = Long.SPLIT.value,
-    window: int = _WINDOW,
+    window: int = WINDOW,
     first: int = 1,
     more: Callable[[float], bool] = lambda seconds: True,
     progress: Callable[[int], object] | None = None,
@@ -252,8 +224,8 @@ class Translator:
     """
     options = self._options(beam_size, length_penalty, patience, n_best, sampling)
     forced = None if prefixes is None else iter(prefixes)
-    wanted = _Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
-    return self._windows(lines, wanted)
+    wanted = Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
+    return self._lines.translate(self._params, lines, wanted)
 
   def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[Probability]:
     """The log-probability of each target sentence given its source.
@@ -262,7 +234,7 @@ class Translator:
       InputError: a sentence has more than `config.decode.max_source_length` +
         `config.decode.extra_length` tokens.
     """
-    _require_batch_size(batch_size)
+    require_batch_size(batch_size)
     sources, targets = self._encode_pairs(pairs)
     lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
     for number, length in enumerate(lengths, 1):
@@ -369,35 +341,6 @@ class Translator:
 
     return attention_program(self._model)
 
-  def _windows(self, lines: Iterable[str], wanted: _Wanted) -> Iterator[list[Translation]]:
-    """Translates the lines of each window; raises a window's error after its lines."""
-    longest = self._config.decode.max_source_length
-    long, first = Long(wanted.long), wanted.first
-    for texts, broken in windows(lines, wanted.window, wanted.more, first):
-      parts, error = long_lines.parts(texts, self._tokenizer.source, longest, long, first, wanted.warn, self._tags)
-      forced = None
-      if wanted.prefixes is not None:
-        forced, refused = self._forced(wanted.prefixes, parts, first, wanted.warn)
-        parts, error = parts[: len(forced)], refused or error
-      for samples in self._search(parts, forced, wanted, first):
-        found = [long_lines.joined(sample, wanted.options) for sample in samples]
-        one_each = [best for best, *_ in found]
-        yield one_each if wanted.options.sampling else long_lines.different(found[0])[: wanted.n_best]
-      if error := error or broken:
-        raise error
-      first += len(texts)
-    if wanted.prefixes is not None and next(wanted.prefixes, None) is not None:
-      raise InputError(f"there are more prefixes than the {first - 1} lines: give one for each line")
-
-  def _forced(
-    self, given: Iterator[str], parts: list[list[list[int]]], first: int, warn: Callable[[LineWarning], object]
-  ) -> tuple[list[list[int]], InputError | None]:
-    """The tokens of each line's prefix; if one is missing or refused, those of the lines before, and the error."""
-    texts, missing = prefixes.take(given, len(parts), first)
-    extra = self._config.decode.extra_length
-    tokens, refused = prefixes.encode(texts, parts[: len(texts)], self._tokenizer.target, extra, first, warn)
-    return tokens, refused or missing
-
   def _options(
     self,
     beam_size: int | None,
@@ -451,51 +394,6 @@ class Translator:
         "(config.decode.max_source_length + config.decode.extra_length): split it"
       )
 
-  def _search(
-    self, parts: list[list[list[int]]], forced: list[list[int]] | None, wanted: _Wanted, first: int
-  ) -> list[list[list[list[Translation]]]]:
-    """The best translations of each part of each sample of each line; without sampling a line has one sample."""
-    sampling, progress = wanted.options.sampling, wanted.progress or (lambda count: None)
-    samples = wanted.n_best if sampling else 1
-    lines = [i for i, sentence in enumerate(parts) for _ in range(samples * len(sentence))]  # of each output
-    outputs = [
-      Output(
-        tokens,
-        None if forced is None else forced[i],
-        (wanted.seed, (first + i) % 2**32, part, sample) if sampling else None,
-      )
-      for i, sentence in enumerate(parts)
-      for sample in range(samples)
-      for part, tokens in enumerate(sentence)
-    ]
-    found: list[list[Translation]] = [[]] * len(outputs)
-    missing = Counter(lines)
-    progress(len(parts) - len(missing))
-    for i, hypotheses in self._bucketed.search(self._params, outputs, wanted.options, wanted.batch_size):
-      found[i] = self._translations(hypotheses)
-      missing[lines[i]] -= 1
-      progress(int(missing[lines[i]] == 0))
-    results = iter(found)
-    return [[[next(results) for _ in sentence] for _ in range(samples)] for sentence in parts]
-
-  def _translations(self, hypotheses: Hypotheses) -> list[Translation]:
-    """One output's hypotheses as text."""
-    return [
-      Translation(
-        without_line_breaks(self._tokenizer.target.decode(tokens[: length - 1].tolist())),
-        float(score),
-        float(log_prob),
-        int(length),
-      )
-      for tokens, length, log_prob, score in zip(*hypotheses, strict=True)
-      if length > 0
-    ]
-
 
 def _with_eos(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
   return [[*tokens, EOS] for tokens in tokenizer.encode_batch(texts)]
-
-
-def _require_batch_size(batch_size: int | None) -> None:
-  valid = batch_size is None or 0 < batch_size <= MOST_ROWS
-  require_option("batch_size", batch_size, valid, f"from 1 to {MOST_ROWS}")
