@@ -65,6 +65,12 @@ def test_directions_are_read_in_the_proportions_of_the_temperature(texts, temper
   assert small / big == pytest.approx((3 / 29) ** (1 / temperature), abs=2 / 29)
 
 
+def test_a_direction_in_several_corpora_has_one_temperature(texts):
+  """29 + 3 pairs of one direction and 29 of the other: each corpus is repeated as its direction is."""
+  pairs = TaggedPairs(f"{texts}/big:en-de;{texts}/small:en-de;{texts}/big:en-fr", "en", "de", 2.0)
+  assert pairs.weights() == pytest.approx([1, 1, (32 / 29) ** 0.5])
+
+
 def test_an_empty_source_stays_empty(tmp_path):
   (tmp_path / "a.en").write_text("x\n \n")
   (tmp_path / "a.de").write_text("y\nz\n")
@@ -116,13 +122,14 @@ def test_a_line_without_a_tag_of_the_model_is_told():
   ]
 
 
-def test_each_part_of_a_long_line_has_the_tag():
-  tokenizer = Tokenizer.learn(["abc abd bcd"] * 5, 270, symbols=["<2de>"])
-  text, warnings = "<2de> " + "abc abd. " * 9, []
-  [found], error = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, ["<2de>"])
+@pytest.mark.parametrize("tag", ["<2de>", "<2pt-BR>"])
+def test_each_part_of_a_long_line_has_the_tag(tag):
+  tokenizer = Tokenizer.learn(["abc abd bcd"] * 5, 280, symbols=[tag])
+  text, warnings = f"{tag} " + "abc abd. " * 9, []
+  [found], error = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, [tag])
   decoded = [tokenizer.decode(tokens) for tokens in found]
   assert error is None and len(found) > 2 and len(warnings) == 1 and max(map(len, found)) <= 12
-  assert all(part.startswith("<2de> ") for part in decoded)
+  assert all(part.startswith(f"{tag} ") for part in decoded)
   assert " ".join(divided(part)[1] for part in decoded).split() == divided(text)[1].split()
   [plain], _ = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append)
-  assert not all(tokenizer.decode(tokens).startswith("<2de> ") for tokens in plain)
+  assert not all(tokenizer.decode(tokens).startswith(f"{tag} ") for tokens in plain)

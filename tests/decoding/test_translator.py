@@ -167,8 +167,11 @@ class Numbers:
 
 
 @pytest.mark.long
-def test_score_of_a_translation_is_the_searchs_log_probability(translator):
-  numbers = Translator(translator._config, translator.params, Numbers())
+@pytest.mark.parametrize("renormalize", [False, True])
+def test_score_of_a_translation_is_the_searchs_log_probability(translator, renormalize):
+  config = translator.config
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, renormalize=renormalize))
+  numbers = Translator(config, translator.params, Numbers())
   generator = random.Random(2)
   lines = [numbers._tokenizer.decode(generator.choices(range(4, 311), k=k)) for k in (1, 2, 7, 13, 19, 23)]
   found = numbers.translate(lines, n_best=3, return_scores=True)

@@ -127,6 +127,21 @@ def test_prefixes_that_cannot_be_used(translator, texts, prefixes, count, messag
   assert len(found) == count
 
 
+def broken_lines():
+  raise InputError("line 1 is not UTF-8")
+  yield
+
+
+@pytest.mark.parametrize(
+  ("texts", "options", "message"),
+  [(["abcdef " * 40, "a"], {"long": "refuse"}, "line 1 has more than"), (broken_lines(), {}, "line 1 is not UTF-8")],
+  ids=["refused", "broken"],
+)
+def test_an_error_of_the_first_line_is_told_with_prefixes_too(translator, texts, options, message):
+  with pytest.raises(InputError, match=message):
+    list(translator.translate_lines(texts, prefixes=["x", "y"], **options))
+
+
 def test_an_empty_line_stays_empty_and_its_prefix_is_told_of(translator):
   warnings = []
   found = translator.translate_lines(["", "a"], prefixes=["x", "y"], warn=warnings.append)

@@ -5,6 +5,7 @@ import functools
 import gc
 import itertools
 import json
+import math
 import shutil
 import threading
 
@@ -19,7 +20,7 @@ from transformer_jax import runs
 from transformer_jax.config import Config, DataConfig, Optimizer, Schedule, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
-from transformer_jax.runs import averaging, checkpoint, locks, reading, restore, resume, run_folder
+from transformer_jax.runs import averaging, checkpoint, checkpoint_files, locks, reading, restore, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS, SCORE
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
@@ -61,6 +62,16 @@ def test_the_last_and_the_best_are_kept_over_restarts(state, tmp_path):
     checkpoints.wait()
     checkpoints.close()
   assert steps_in(tmp_path) == [2, 4, 5]
+
+
+def test_a_loss_that_is_not_a_number_is_never_the_best(tmp_path):
+  """The best checkpoint stays, however many come after it."""
+  writer = checkpoint_files.Writer(epath.Path(tmp_path), keep=2)
+  for step, loss in enumerate([2.0, 1.0, 1.5, math.nan, math.inf, math.nan], 1):
+    writer.save(step, {"params": {"a": np.ones(3, np.float32)}}, None, {LOSS: loss})
+    writer.wait()
+  writer.close()
+  assert steps_in(tmp_path) == [2, 5, 6] and reading.finished(epath.Path(tmp_path)).best == 2
 
 
 def test_what_is_restored_is_what_was_saved(state, tmp_path):

@@ -3,7 +3,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from transformer_jax.config import Config
+from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.model.embedding import output_logits
 from transformer_jax.paper import formulas
+from transformer_jax.tasks.token_prediction import Prediction, output_layer_sums
 from transformer_jax.training.chunked_loss import chunked_sums
 from transformer_jax.training.loss import token_sums
 
@@ -91,3 +95,27 @@ def test_logits_of_all_tokens_are_never_held():
 
   compiled = jax.jit(jax.grad(loss)).lower(table).compile()
   assert compiled.memory_analysis().temp_size_in_bytes < tokens * VOCAB * 11 * 4 / 2
+
+
+def test_a_bias_of_the_output_layer_is_float32(example):
+  """With bfloat16 matmuls too: a rounded bias of this size would change the loss by some thousandths."""
+  _, targets, valid = example
+  generator = np.random.default_rng(4)
+  config = Config(model=ModelConfig(vocab_size=VOCAB, d_model=MODEL + 1, num_heads=1, dtype=Dtype.BFLOAT16))
+  table, hidden = (jnp.asarray(generator.standard_normal((n, MODEL + 1)), jnp.float32) for n in (VOCAB, TOKENS))
+  bias = jnp.asarray(10 * generator.standard_normal(VOCAB), jnp.float32)
+  prediction = Prediction(hidden, jnp.asarray(targets), jnp.asarray(valid))
+
+  def whole(table, bias):
+    logits = output_logits(table, hidden, "bfloat16") + bias[None]
+    return token_sums(logits, jnp.asarray(targets), jnp.asarray(valid), config.train.label_smoothing).loss
+
+  def chunked(table, bias):
+    return output_layer_sums(config, table, prediction, bias).loss
+
+  (found, gradients), (expected, others) = (
+    jax.jit(jax.value_and_grad(f, (0, 1)))(table, bias) for f in (chunked, whole)
+  )
+  np.testing.assert_allclose(found, expected, rtol=1e-6)
+  np.testing.assert_allclose(gradients[1], others[1], rtol=1e-5, atol=1e-6)
+  np.testing.assert_allclose(gradients[0], others[0], rtol=2e-2, atol=2e-2)  # sums of bfloat16 products

@@ -6,7 +6,9 @@ import pytest
 
 from transformer_jax.config import Config, Optimizer, TrainConfig
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.params import by_name
 from transformer_jax.paper import formulas
+from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.optimizer import moving_average, optimizer, updates_made
 
 
@@ -61,3 +63,17 @@ def test_updates_are_counted_with_any_options(options):
   for count in range(3):
     assert updates_made(state) == count
     _, state = update.update(params, state, params)
+
+
+def test_biases_and_gains_do_not_decay():
+  """Also those of the heads, which have two axes."""
+  model = ModelConfig(
+    vocab_size=17, num_layers=1, d_model=6, d_ff=10, num_heads=2, attention_bias=True, logits_bias=True
+  )
+  config = Config(model=model, train=TrainConfig(optimizer=Optimizer.ADAMW, weight_decay=0.1))
+  params = jax.tree.map(lambda leaf: jnp.ones(leaf.shape), abstract_params(config))
+  update = optimizer(config)
+  updates, _ = update.update(jax.tree.map(jnp.zeros_like, params), update.init(params), params)
+  decays = {name: bool(jnp.all(leaf < 0)) for name, leaf in by_name(updates).items()}
+  assert any(name.endswith("query/bias") and params_.ndim == 2 for name, params_ in by_name(params).items())
+  assert decays == {name: name.endswith(("/kernel", "/table")) for name in decays}

@@ -237,7 +237,7 @@ class TrainConfig:
     optimizer: `adam`, as in the paper, or `adamw`, which also decays the weights
       (Loshchilov and Hutter 2019).
     weight_decay: the factor of that decay, times the learning rate, in each
-      update; parameters with one axis, such as biases, are left out.
+      update; biases and the gains of LayerNorm are left out.
     clip_norm: the largest norm of all gradients together; larger ones are scaled
       down to it. 0, as in the paper, is no limit.
     schedule: the learning rate after the warmup: `inverse-square-root`, as in

@@ -101,6 +101,11 @@ class ListedTokenizer(Tokenizer):
     values = json.dumps(self.vocabulary.to_json()).encode()
     return hashlib.blake2b(self._model + values, digest_size=16).hexdigest()
 
+  def head(self, text: str) -> str:
+    """The code of a language in front of a text, such as `>>fr<<`, if it is a piece."""
+    code, _ = _code_first(text)
+    return code[0] if code and code[0] in self._numbers else ""
+
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
     divided = [_code_first(text) for text in texts]
     try:

@@ -8,6 +8,7 @@ reads news.en with news.de, and six directions of talks.en, talks.fr and talks.c
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from transformer_jax.data import fingerprint
@@ -15,7 +16,7 @@ from transformer_jax.data.text import TextPairs, repeated
 from transformer_jax.runtime.errors import InputError
 
 _LANGUAGES = re.compile(r"(.*):(\w+-\w+|\w+(?:\+\w+)+)((?:\*[^*]*)?)")
-_TAG = re.compile(r"<2\w+> ")
+_TAG = re.compile(r"<2[^<>\s]+> ")
 
 
 def tag(language: str) -> str:
@@ -66,28 +67,31 @@ class TaggedPairs:
   def __init__(self, which: str, source_language: str, target_language: str, temperature: float = 1.0):
     self.name, self._temperature = which, temperature
     named = _directions(which, (source_language, target_language))
-    self._corpora = [(TextPairs(corpus, *direction), direction[1]) for corpus, direction in named]
+    self._corpora = [(TextPairs(corpus, *direction), direction) for corpus, direction in named]
     self.tags = tags_of(which, source_language, target_language)
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
     corpora = [
       _tagged(repeated(corpus, weight), tag(target))
-      for (corpus, target), weight in zip(self._corpora, self.weights(), strict=True)
+      for (corpus, (_, target)), weight in zip(self._corpora, self.weights(), strict=True)
     ]
     for pairs in itertools.zip_longest(*corpora):
       yield from (pair for pair in pairs if pair is not None)
 
   def weights(self) -> list[float]:
-    """How often each pair of each direction is read; it reads all files unless the temperature is 1."""
+    """How often each pair of each corpus is read; it reads all files unless the temperature is 1."""
     if self._temperature == 1:
       return [1.0] * len(self._corpora)
-    counts = [sum(1 for _ in corpus) for corpus, _ in self._corpora]
-    return [(max(counts) / max(1, count)) ** (1 - 1 / self._temperature) for count in counts]
+    counts: Counter[tuple[str, str]] = Counter()
+    for corpus, direction in self._corpora:
+      counts[direction] += sum(1 for _ in corpus)
+    largest = max(counts.values())
+    return [(largest / max(1, counts[direction])) ** (1 - 1 / self._temperature) for _, direction in self._corpora]
 
   def fingerprint(self) -> str:
     """A digest of the files' bytes, the directions, the weights and the temperature."""
     return fingerprint.of_values(
-      "tagged", [(corpus.fingerprint(), target) for corpus, target in self._corpora], self._temperature
+      "tagged", [(corpus.fingerprint(), *direction) for corpus, direction in self._corpora], self._temperature
     )
 
 

@@ -103,6 +103,10 @@ class Tokenizer:
         "--remove_extra_whitespaces=false --add_dummy_prefix=false --byte_fallback=true"
       )
 
+  def head(self, text: str) -> str:
+    """What each part of a text that is cut must begin with; it is nothing here."""
+    return ""
+
   @classmethod
   def learn(
     cls,

@@ -155,10 +155,7 @@ def decode_step(
     return model.apply(variables, cache, position, parents, tokens, method="decode_step")
 
   hidden, cache = jax.vmap(step)(cache, positions, parents, tokens)
-  log_probs = _log_probs(model, variables, hidden)
-  if options.renormalize:
-    log_probs = jax.nn.log_softmax(log_probs.at[..., jnp.array(options.never)].set(-jnp.inf))
-  return log_probs, cache
+  return _log_probs(model, variables, hidden, options.without), cache
 
 
 def _require_memory(size: int, what: str) -> None:
@@ -185,13 +182,16 @@ def _bytes(tree: PyTree) -> int:
   return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
-def score(model: "nn.Module", params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
+def score(
+  model: "nn.Module", params: Params, pairs: tuple[jax.Array, jax.Array], without: tuple[int, ...] = ()
+) -> jax.Array:
   """Computes log P(target | source) for each pair.
 
   Args:
     model: an encoder-decoder of the registry.
     params: the model's parameters.
     pairs: sources and targets, each `[sentences, length]` with EOS.
+    without: tokens that get no probability, as in `SearchOptions.without`.
 
   Returns:
     `[sentences]` float32; 0 for a row of padding.
@@ -209,7 +209,7 @@ def score(model: "nn.Module", params: Params, pairs: tuple[jax.Array, jax.Array]
 
   def log_prob(pair: tuple[PyTree, jax.Array]) -> jax.Array:
     hidden, target = pair
-    log_probs = _log_probs(model, variables, hidden)  # [target, vocab]
+    log_probs = _log_probs(model, variables, hidden, without)  # [target, vocab]
     chosen = jnp.take_along_axis(log_probs, target[:, None], axis=1)[:, 0]
     return jnp.sum(jnp.where(target == PAD, 0, chosen))
 
@@ -224,14 +224,16 @@ def _encode(model: "nn.Module", variables: PyTree, source: jax.Array) -> PyTree:
   return model.apply(variables, source, positions, masking.padding_mask(valid, valid), method="encode")
 
 
-def _log_probs(model: "nn.Module", variables: PyTree, hidden: PyTree) -> jax.Array:
-  """The decoder's output, `[..., model]` -> log P(next token), float32 `[..., vocab]`."""
+def _log_probs(model: "nn.Module", variables: PyTree, hidden: PyTree, without: tuple[int, ...]) -> jax.Array:
+  """The decoder's output, `[..., model]` -> log P(next token), float32 `[..., vocab]`; that of `without` is -inf."""
   from transformer_jax.decoding.ensemble import Ensemble
 
   if isinstance(model, Ensemble):
-    return jnp.asarray(model.apply(variables, hidden, method="log_probs"))
-  logits: PyTree = model.apply(variables, hidden, method="logits")
-  return jax.nn.log_softmax(logits)
+    log_probs = jnp.asarray(model.apply(variables, hidden, method="log_probs"))
+  else:
+    logits: PyTree = model.apply(variables, hidden, method="logits")
+    log_probs = jax.nn.log_softmax(logits)
+  return jax.nn.log_softmax(log_probs.at[..., jnp.array(without)].set(-jnp.inf)) if without else log_probs
 
 
 def start_token(model: "nn.Module") -> int:

@@ -65,6 +65,11 @@ class SearchOptions:
     """The tokens that no output has."""
     return tuple(sorted({PAD, self.start}))
 
+  @property
+  def without(self) -> tuple[int, ...]:
+    """The tokens that get no probability."""
+    return self.never if self.renormalize else ()
+
 
 class Hypotheses(NamedTuple):
   """Finished hypotheses of one sentence, best first.

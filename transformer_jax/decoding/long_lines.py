@@ -101,10 +101,10 @@ def _check_tag(text: str, tags: Sequence[str], number: int, warn: Callable[[Line
 
 
 def _split(text: str, longest: int, tokenizer: Tokenizer, *, tagged: bool) -> list[list[int]]:
-  """The tokens of a line's parts, each part with its EOS, and with the line's tag if it is tagged."""
-  tag, rest = divided(text) if tagged else ("", text)
-  texts = splitting.split(rest, longest - 1, lambda part: len(tokenizer.encode(tag + part)))
-  return [[*tokens, EOS] for tokens in tokenizer.encode_batch([tag + text for text in texts])]
+  """The tokens of a line's parts, each part with its EOS, and with the line's tag or code of a language, if any."""
+  head = divided(text)[0] if tagged else tokenizer.head(text)
+  texts = splitting.split(text[len(head) :], longest - 1, lambda part: len(tokenizer.encode(head + part)))
+  return [[*tokens, EOS] for tokens in tokenizer.encode_batch([head + text for text in texts])]
 
 
 def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:

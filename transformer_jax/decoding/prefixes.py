@@ -1,5 +1,6 @@
 """A forced beginning: the text with which the translation of a line begins, as tokens."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from transformer_jax.data.tokenizer import Tokenizer
@@ -13,13 +14,13 @@ def take(prefixes: Iterator[str], count: int, first: int) -> tuple[list[str], In
   """The next `count` prefixes, the first of them for line `first`; fewer with the error that ended them."""
   taken: list[str] = []
   try:
-    for prefix in prefixes:
+    for prefix in itertools.islice(prefixes, count):
       require_text(prefix, f"the prefix of line {first + len(taken)}")
       taken.append(prefix)
-      if len(taken) == count:
-        return taken, None
   except InputError as error:
     return taken, error
+  if len(taken) == count:
+    return taken, None
   number = first + len(taken)
   return taken, InputError(f"line {number} has no prefix: give one for each line; a blank one forces nothing")
 

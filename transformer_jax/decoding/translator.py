@@ -88,9 +88,7 @@ class Translator:
     tags = tags_of(data.train, data.source_language, data.target_language) if data.tags else []
     self._bucketed = BucketedSearch(lambda: self._model, models or [config.model], config.decode)
     self._lines = LineSearch(self._bucketed, config.decode, tokenizer, tags)
-    self._score = devices.over_devices(
-      lambda params, pairs: programs.score(self._model, params, pairs), out_axes=0, alone=True
-    )
+    self._score = devices.over_devices(self._log_probs, out_axes=0, alone=True)
     self.params = params
 
   @functools.cached_property
@@ -334,6 +332,11 @@ class Translator:
     if not found.best:
       raise RunError(buckets.NOT_FINITE)
     return found
+
+  def _log_probs(self, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
+    """log P of each pair, by the probabilities of the search."""
+    without = self._options(None, None, None, 1).without
+    return programs.score(self._model, params, pairs, without)
 
   @functools.cached_property
   def _attention(self) -> "Program":

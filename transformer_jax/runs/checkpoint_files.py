@@ -9,6 +9,7 @@ metrics             the validation loss, if it was measured, and a score if that
 
 import contextlib
 import functools
+import math
 import os
 import re
 import sys
@@ -37,8 +38,9 @@ LOSS, SCORE = "validation_loss", "score"
 
 
 def rank(metrics: Mapping[str, float]) -> float:
-  """The number that is lowest for the best checkpoint: minus its `SCORE` if it has one, else its `LOSS`."""
-  return -metrics[SCORE] if SCORE in metrics else metrics[LOSS]
+  """The number that is lowest for the best checkpoint: minus its `SCORE` or else its `LOSS`, inf where that is NaN."""
+  number = -metrics[SCORE] if SCORE in metrics else metrics[LOSS]
+  return math.inf if math.isnan(number) else number  # a NaN would be the best, as nothing is less than it
 
 
 def folder_of(workdir: epath.Path, step: int) -> epath.Path:

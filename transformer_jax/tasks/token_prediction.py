@@ -53,14 +53,16 @@ def output_layer_sums(config: Config, table: jax.Array, predicted: Prediction, b
     predicted: the predictions.
     bias: `[vocab]`, of the output layer, if it has one.
   """
-  hidden = predicted.hidden.reshape(-1, predicted.hidden.shape[-1])
-  if bias is not None:  # it becomes the table's column for a feature that is always 1
-    table = jnp.concatenate([table, bias[:, None]], axis=1)
-    hidden = jnp.concatenate([hidden, jnp.ones((len(hidden), 1), hidden.dtype)], axis=1)
+
+  def logits_of(weights: tuple[jax.Array, jax.Array | None], hidden: jax.Array) -> jax.Array:
+    table, bias = weights
+    logits = output_logits(table, hidden, dtype=config.model.dtype.value)
+    return logits if bias is None else logits + bias[None]
+
   return chunked_sums(
-    functools.partial(output_logits, dtype=config.model.dtype.value),
-    table,
-    hidden,
+    logits_of,
+    (table, bias),
+    predicted.hidden.reshape(-1, predicted.hidden.shape[-1]),
     predicted.targets.reshape(-1),
     predicted.valid.reshape(-1),
     config.train.label_smoothing,

@@ -29,7 +29,7 @@ def optimizer(config: Config) -> optax.GradientTransformation:
     p <- p - r u                          Adam
     p <- p - r (u + weight_decay p)       AdamW (Loshchilov and Hutter 2019, as in optax and torch)
 
-  Weights of one axis, such as biases and the gains of LayerNorm, do not decay. With `config.train.freeze_embeddings`
+  Biases and the gains of LayerNorm do not decay. With `config.train.freeze_embeddings`
   the gradients of the tables of embeddings become 0 before Adam sees them. So Adam's moments of a table stay 0, and the
   table stays as it is to the last bit.
   """
@@ -48,8 +48,15 @@ def optimizer(config: Config) -> optax.GradientTransformation:
 
 
 def _decays(params: optax.Params) -> optax.Params:
-  """The tree of `params` with True for each parameter that decays."""
-  return jax.tree.map(lambda leaf: leaf.ndim > 1, params)
+  """The tree of `params` with True for each parameter that decays.
+
+  The bias of a projection to heads has two axes, `[heads, d_k]`, so the number of axes does not tell alone.
+  """
+
+  def decays(path: tuple[jax.tree_util.KeyEntry, ...], leaf: jax.Array) -> bool:
+    return leaf.ndim > 1 and not (isinstance(path[-1], jax.tree_util.DictKey) and path[-1].key == "bias")
+
+  return jax.tree_util.tree_map_with_path(decays, params)
 
 
 def updates_made(state: optax.OptState) -> jax.Array:
