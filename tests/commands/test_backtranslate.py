@@ -1,6 +1,8 @@
 """`backtranslate`: the corpus, its tag, and a process that is killed at any byte."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -57,9 +59,10 @@ def test_a_corpus_of_another_origin_is_not_continued(run, flags, tmp_path):
   status, _, err = run(*flags, "--seed", 5)
   assert status == 2 and "was begun with seed = 0, not 5" in err[0]
   settings = json.loads((tmp_path / "out.json").read_text())
-  (tmp_path / "out.json").write_text(json.dumps(settings | {"configs": ["another"]}))
-  status, _, err = run(*flags)
-  assert status == 2 and "was begun with another run: give that one, or another --output" in err[0]
+  for other in ({"configs": ["another"]}, {"params": "others"}):
+    (tmp_path / "out.json").write_text(json.dumps(settings | other))
+    status, _, err = run(*flags)
+    assert status == 2 and "was begun with another run: give that one, or another --output" in err[0]
   (tmp_path / "out.json").write_text(json.dumps(settings))
   (tmp_path / "mono.txt").write_text(text(["abc", *LINES]))
   status, _, err = run(*flags)
@@ -85,11 +88,26 @@ def test_the_text_is_never_written_to(run, flags, tmp_path):
     (["--output", "/nowhere/out"], "cannot be written"),
     (["--input", "/nowhere"], "/nowhere does not exist"),
     (["--temperature", -1], "--temperature is -1.0, but must be 0 or more"),
+    (["--seed", -1], "--seed is -1, but must be"),
+    (["--beam-size", 0], "--beam-size is 0, but must be from 1 to"),
+    (["--batch-size", 0], "--batch-size is 0, but must be from 1 to"),
+    (["--tag", "<B\udcffT>"], "--tag is not UTF-8"),
   ],
 )
-def test_flags_that_cannot_be_used(run, flags, more, message):
+def test_flags_that_cannot_be_used(run, flags, tmp_path, more, message):
   status, _, err = run(*flags, *more)
-  assert status == 2 and len(err) == 1 and message in err[0]
+  assert status == 2 and len(err) == 1 and message in err[0] and not [*tmp_path.glob("out*")]
+
+
+def test_text_from_a_pipe(run, flags, tmp_path):
+  """It can be read only once."""
+  pipe = tmp_path / "pipe"
+  os.mkfifo(pipe)
+  flags[4] = pipe
+  with ThreadPoolExecutor() as pool:
+    pool.submit(pipe.write_text, text(LINES))
+    assert run(*flags)[0] == 0
+  assert corpus_of(tmp_path)[1].decode() == text(LINES)
 
 
 def test_a_bad_byte_ends_the_command_after_the_lines_before_it(run, flags, tmp_path):

@@ -1,5 +1,7 @@
 """`clean`: what is written, what is reported, and how it ends."""
 
+import os
+
 import pytest
 
 from transformer_jax.__main__ import main
@@ -67,7 +69,9 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
   assert main(corpus) == 2
   assert "out.de exists already" in capfd.readouterr().err and (tmp_path / "out.de").read_text() == "old"
   (tmp_path / "out.de").unlink()
-  for same in (["--languages", "en", "en"], ["--left-out", str(tmp_path / "out.en")]):
+  (tmp_path / "link").symlink_to(tmp_path)
+  same_file = [["--left-out", str(tmp_path / folder / "out.en")] for folder in (".", "link")]
+  for same in (["--languages", "en", "en"], *same_file, ["--left-out", os.path.relpath(tmp_path / "out.de")]):
     assert main([*corpus, *same]) == 2
     assert "two of the files to write have one name" in capfd.readouterr().err and not [*tmp_path.glob("out.*")]
   assert main([*corpus, "--min-length", "99"]) == 1
@@ -75,4 +79,4 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
   (tmp_path / "in.de").write_text("eins\n")
   assert main(corpus) == 2
   assert "in.de has 1: line i of" in capfd.readouterr().err
-  assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de"}
+  assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de", "link"}

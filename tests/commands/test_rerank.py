@@ -75,6 +75,11 @@ def test_models_give_their_log_probabilities(run, translator, workdir, files, tm
     ("0 ||| a ||| x= nan ||| 1", "line 1 is not NUMBER |||"),
     ("0 ||| a ||| 1 ||| 1", "line 1 is not NUMBER |||"),
     ("0 ||| a ||| x= b ||| 1", "line 1 is not NUMBER |||"),
+    (
+      "0 ||| a ||| x= 1 x= 2 ||| 1",
+      "line 1 is not NUMBER ||| TRANSLATION ||| NAME= VALUE ... ||| SCORE with different",
+    ),
+    ("0 ||| a ||| x= 1 2 x2= 3 ||| 1", "line 1 is not NUMBER |||"),
     ("1 ||| a ||| x= 1 ||| 1", "line 1 is of sentence 1, but must be of sentence 0"),
     ("0 ||| a ||| x= 1 ||| 1\n2 ||| a ||| x= 1 ||| 1", "line 2 is of sentence 2, but must be of sentence 1"),
     ("0 ||| a ||| x= 1 ||| 1\n0 ||| a ||| y= 1 ||| 1", r"line 2 has the features \['y'\], but line 1 has \['x'\]"),
@@ -102,5 +107,22 @@ def test_input_that_does_not_fit(run, files, workdir, tmp_path):
   assert "--reverse needs the lines that were translated: give --source" in error("--reverse", workdir)
   (tmp_path / "reference").write_text("a\n")
   assert "has 1 lines, but" in error("--reference", tmp_path / "reference")
+  (tmp_path / "reference").write_text(text(REFERENCE))
+  (tmp_path / "source").write_text(text(["a", "abcdefghij " * 40, ""]))
+  long = ["--source", tmp_path / "source", "--forward", workdir, "--reference", tmp_path / "reference"]
+  (tmp_path / "list").write_text(LIST.replace("das Haus steht hier", "a").replace("ein Haus steht da", "b"))
+  assert f"{tmp_path / 'list'}, line 3 has a sentence of " in error(*long)
+  for name in ("score", "forward"):
+    (tmp_path / "list").write_text(LIST.replace("length=", f"{name}="))
+    assert f"has a feature {name!r}, as this command names one" in error(*long)
+  (tmp_path / "list").write_text(LIST)
+  for name in ("list", "reference", "source"):
+    before = (tmp_path / name).read_text()
+    again = [*files[:4], tmp_path / name, "--reference", tmp_path / "reference", "--source", tmp_path / "source"]
+    status, out, [err] = run(*again)
+    assert (status, out) == (2, "") and "is a file that is read: give another one" in err
+    assert (tmp_path / name).read_text() == before
+  status, _, [err] = run(*files[:4], tmp_path / "no" / "weights", "--reference", tmp_path / "reference")
+  assert status == 2 and "weights cannot be written: give a file in a folder that can be" in err
   (tmp_path / "list").write_text("")
   assert "must be a file with translations" in error()

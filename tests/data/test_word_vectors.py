@@ -68,6 +68,7 @@ def test_a_whole_word_is_a_piece_behind_a_space(tokenizer):
   ("content", "message"),
   [
     (b"4 5\nthe 1 2 3 4 5", "line 1: the vectors have 5 numbers, but config.model.d_model is 3"),
+    (b"5 " + b"9" * 5000, "line 1: the vectors have 1 numbers, but config.model.d_model is 3"),
     (b"\nthe 1 2", "line 2: the vectors have 2 numbers, but config.model.d_model is 3"),
     (b"the 1 2 3\nhouse 1 2", "line 2: a word and 2 numbers, but the first vector has 3"),
     (b"the 1 2 3\nhouse 1 2 3 4", "line 2: a word and 4 numbers, but the first vector has 3"),

@@ -185,6 +185,7 @@ def test_the_commands(command, tmp_path, argv, inside):
     (["masks", "--pairs", "4:3"], "--pairs has '4:3', but a pair is written as 4-3"),
     (["masks", "--pairs", "8-3", "1-1"], "the pairs have 9 tokens on one side"),
     (["masks", "--row-length", 13], "--row-length is 13, but must be from 2 to 12"),
+    (["masks", "--window", 10**22], f"--window is {10**22}, but must be from 1 to 12"),
     (["softmax", "--d-k", 0], "--d-k is 0, but must be from 1"),
     (["smoothing", "--label-smoothing", 1], "--label-smoothing is 1.0, but must be at least 0 and below 1"),
     (["smoothing", "--vocab-size", 1], "--vocab-size is 1, but must be from 2"),

@@ -43,6 +43,7 @@ def test_a_name_that_was_rebound_is_refused(client, host, known):
     ("http://evil.example", False),
     ("null", False),
     ("", False),
+    ("http://[", False),
   ],
 )
 def test_a_page_of_another_site_is_refused(client, origin, own):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from transformer_jax.commands import search
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import is_text
 
 if TYPE_CHECKING:
   from etils import epath
@@ -44,18 +45,21 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
+  if not is_text(args.tag):
+    raise InputError("--tag is not UTF-8: write it in UTF-8")
   if args.tag != " ".join(args.tag.split()):
     raise InputError(f"--tag is {args.tag!r}, but must be one line without spaces at its ends")
-  options = _options(args)
+  options = _options(args) | search.search_options(args)
   text = existing(args.input)
   runs = runs_to_restore(args, "translate")
   data = runs[0].config.data
   languages = data.target_language, data.source_language
   prefix = _prefix(args, languages)
   translator = search.load(runs, args)
+  translator.translate_lines([], **options)  # refuses what cannot be used before there is a file
   with GrowingCorpus(prefix, languages, _made(args, runs, translator)) as corpus:
     try:
-      count, empty = _translate(text, corpus, translator, args.tag, options | search.search_options(args))
+      count, empty = _translate(text, corpus, translator, args.tag, options)
     except KeyboardInterrupt:
       say("interrupted: the same command goes on from there")
       raise
@@ -107,9 +111,11 @@ def _kept(lines: Iterator[str], kept: deque[str]) -> Iterator[str]:
 
 
 def _count(text: "epath.Path") -> int | None:
-  """The number of lines; None if the text cannot be read to its end, which the translation will tell."""
-  from transformer_jax.data.text import lines_of
+  """The number of lines; None if the text cannot be read to its end, or only once, as from a pipe."""
+  from transformer_jax.data.text import is_pipe, lines_of
 
+  if is_pipe(text):
+    return None
   try:
     return sum(1 for _ in lines_of(text))
   except InputError:
@@ -132,8 +138,12 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
 
 def _made(args: argparse.Namespace, runs: "list[Run]", translator: "Translator") -> dict[str, object]:
   """Everything that the translations depend on, as JSON values."""
+  import jax
+
   from transformer_jax.config import serialization
   from transformer_jax.data import fingerprint
+  from transformer_jax.model.params import by_name
+  from transformer_jax.runs.checksums import checksums
 
   decode = translator.config.decode
   if _is_sampled(args):
@@ -143,6 +153,7 @@ def _made(args: argparse.Namespace, runs: "list[Run]", translator: "Translator")
     chosen = {name: getattr(decode, name) if value is None else value for name, value in given.items()}
   return {
     "configs": [fingerprint.of_values(serialization.to_dict(run.config)) for run in runs],
+    "params": fingerprint.of_values(checksums(by_name(jax.device_get(translator.params)))),
     "vocabulary": runs[0].tokenizer.fingerprint(),
     "steps": list(translator.steps),
     "tag": args.tag,

@@ -4,6 +4,7 @@ read line by line, so it may be larger than memory.
 """
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.rules import add_rule_arguments, rules_of
@@ -40,7 +41,7 @@ def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
 
   source, target = (Path(f"{args.output}.{language}").expanduser() for language in args.languages)
   left_out = Path(args.left_out).expanduser() if args.left_out else None
-  if len({source, target, left_out}) < 3:
+  if len({path and os.path.realpath(path) for path in (source, target, left_out)}) < 3:
     raise InputError("two of the files to write have one name: give two different --languages, and another --left-out")
   for path in filter(None, (source, target, left_out)):
     if path.exists():

@@ -31,7 +31,7 @@ def draw_masks(args: argparse.Namespace) -> "Figure":
   make.
   """
   require_option("--row-length", args.row_length, 2 <= args.row_length <= _MOST_ROW, f"from 2 to {_MOST_ROW}")
-  require_option("--window", args.window, args.window > 0, "positive")
+  require_option("--window", args.window, 0 < args.window <= _MOST_ROW, f"from 1 to {_MOST_ROW}")
   pairs = [_pair(text) for text in args.pairs]
   from transformer_jax.inside import masks_picture
 

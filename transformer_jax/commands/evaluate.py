@@ -7,22 +7,17 @@ score is the labelled F1, as EVALB computes it.
 
 import argparse
 import json
-import os
-import stat
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands import score
+from transformer_jax.commands import output_file, score
 from transformer_jax.commands.search import add_search_arguments, load, search_options
 from transformer_jax.commands.workdir import runs_to_restore
-from transformer_jax.runtime.errors import InputError, writing
-from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject
 
 if TYPE_CHECKING:
-  from etils import epath
-
   from transformer_jax.data.trees import Tree
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.evaluation.report import Text
@@ -45,7 +40,8 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.progress import Progress, say
 
   score.check_scores(args)
-  _check_writable(args)
+  if args.hypotheses:
+    output_file.check_writable("--hypotheses", args.hypotheses, (args.source, args.reference, args.compare))
   source, reference = score.read_texts(args.source, args.reference)
   other = score.read_as_many(args.compare, args.reference, reference)
   runs = runs_to_restore(args, "translate")
@@ -72,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
       _print_scores(args, reference, translations, seconds)
   finally:
     if args.hypotheses:
-      _write_lines(args.hypotheses, translations)
+      output_file.write(args.hypotheses, "".join(f"{line}\n" for line in translations).encode())
 
 
 def _score_as(run: "Run", args: argparse.Namespace) -> None:
@@ -147,52 +143,3 @@ def _run_facts(args: argparse.Namespace, runs: "Sequence[Run]", translator: "Tra
     "penalty": decode.penalty.value,
     **{name: getattr(decode, name) if value is None else value for name, value in chosen.items()},
   }
-
-
-def _check_writable(args: argparse.Namespace) -> None:
-  """Raises InputError if --hypotheses cannot be written, before the translations are made."""
-  from etils import epath
-
-  from transformer_jax.runs import run_folder
-
-  if not args.hypotheses:
-    return
-  path = epath.Path(args.hypotheses).expanduser()
-  for name in (args.source, args.reference, args.compare):
-    if name and _same_file(path, epath.Path(name).expanduser()):
-      raise InputError(f"--hypotheses {path} is a file that is read: give another one")
-  if "://" in args.hypotheses:
-    run_folder.require_reachable(path)
-    return
-  # Nothing is opened here: when a pipe is closed again, its reader takes that for the end.
-  written = path if _is_stream(path) else path.parent
-  if path.is_dir() or not path.parent.is_dir() or not os.access(written, os.W_OK):
-    raise InputError(f"--hypotheses {path} cannot be written: give a file in a folder that can be")
-
-
-def _same_file(one: "epath.Path", other: "epath.Path") -> bool:
-  """Whether two paths lead to the same file, also through links."""
-  try:
-    return os.path.samefile(one, other)
-  except OSError:  # one does not exist, or is in a bucket
-    return os.fspath(one) == os.fspath(other)
-
-
-def _is_stream(path: "epath.Path") -> bool:
-  """Whether a path is a pipe or a device: it has no content to keep, and a file must not replace it."""
-  try:
-    return not stat.S_ISREG(os.stat(path).st_mode)
-  except FileNotFoundError:
-    return False
-
-
-def _write_lines(name: str, lines: list[str]) -> None:
-  """Writes a file as a whole: an existing file keeps its content if the disk is full."""
-  from etils import epath
-
-  path, content = epath.Path(name).expanduser(), "".join(f"{line}\n" for line in lines).encode()
-  if "://" not in name and not _is_stream(path):
-    write_atomically(epath.Path(os.path.realpath(path)), content)
-    return
-  with writing(path):
-    path.write_bytes(content)

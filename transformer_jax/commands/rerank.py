@@ -8,9 +8,9 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands import output_file
 from transformer_jax.commands.workdir import add_accept_edits, step_of
 from transformer_jax.runtime.errors import InputError, require_option
 
@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.evaluation.scores import check_tokenization
 
   check_tokenization(args.tokenize)
+  if args.reference:
+    output_file.check_writable("--weights", args.weights, (args.n_best, args.source, args.reference))
   lists = n_best.read(lines_of(args.n_best), args.n_best)
   require_option("--n-best", args.n_best, bool(lists), "a file with translations: it is empty")
   source = _as_many(args.source, lists, args.n_best) if args.source else None
@@ -75,7 +77,6 @@ def _tune(
   """Tunes the weights, writes them and prints what they give."""
   from transformer_jax.decoding import reranking
   from transformer_jax.evaluation.bleu_statistics import bleu, statistics
-  from transformer_jax.runtime.files import write_atomically
 
   counts = [
     statistics([each.text for each in candidates], text, tokenize=args.tokenize, lowercase=args.lowercase)
@@ -84,7 +85,7 @@ def _tune(
   weights, score = reranking.tuned(features, counts)
   before = bleu(_array([own[0] for own in counts]).sum(axis=0))
   found = {name: float(weight) for name, weight in zip(names, weights, strict=True)}
-  write_atomically(Path(args.weights), (json.dumps(found, indent=2) + "\n").encode())
+  output_file.write(args.weights, (json.dumps(found, indent=2) + "\n").encode())
   print(f"BLEU {before:.2f} of the first of each list, {score:.2f} of the best by the weights in {args.weights}")
 
 
@@ -92,13 +93,12 @@ def _features(
   lists: "list[list[Candidate]]", source: list[str] | None, args: argparse.Namespace
 ) -> "tuple[list[str], list[np.ndarray]]":
   """The names of the features, and their values `[candidates, features]` of each sentence."""
-  names = ["score", *lists[0][0].features]
+  names = _names(lists[0][0], args)
   rows = [[[each.score, *each.features.values()] for each in candidates] for candidates in lists]
   for kind in _MODELS:
-    for number, workdir in enumerate(getattr(args, kind.replace("-", "_")), 1):
+    for workdir in _workdirs(kind, args):
       if source is None and kind != "language-model":
         raise InputError(f"--{kind} needs the lines that were translated: give --source")
-      names.append(f"{kind}{number if number > 1 else ''}")
       if kind == "language-model":
         scores = iter(_log_probabilities_of_texts(workdir, lists, args))
       else:
@@ -107,6 +107,22 @@ def _features(
         for row in candidates:
           row.append(next(scores))
   return names, [_array(candidates) for candidates in rows]
+
+
+def _workdirs(kind: str, args: argparse.Namespace) -> list[str]:
+  return getattr(args, kind.replace("-", "_"))
+
+
+def _names(candidate: "Candidate", args: argparse.Namespace) -> list[str]:
+  """The names of the score, the list's features and the models' ones, which must be different."""
+  models = [
+    f"{kind}{number if number > 1 else ''}" for kind in _MODELS for number in range(1, 1 + len(_workdirs(kind, args)))
+  ]
+  names = ["score", *candidate.features, *models]
+  for name in candidate.features:
+    if names.count(name) > 1:
+      raise InputError(f"{args.n_best} has a feature {name!r}, as this command names one: give it another name there")
+  return names
 
 
 def _log_probabilities(
@@ -119,8 +135,9 @@ def _log_probabilities(
 
   translator = load(runs_to_restore(argparse.Namespace(**vars(args) | {"workdir": [workdir]}), "translate"), args)
   pairs = [_pair(kind, line, each.text) for line, candidates in zip(source, lists, strict=True) for each in candidates]
+  given = {f"{args.n_best}, line {i}": pair for i, (pair, is_empty) in enumerate(pairs, 1) if not is_empty}
   with doing(f"scoring {len(pairs):,} translations with {workdir}"):
-    found = translator.score([pair for pair, is_empty in pairs if not is_empty], batch_size=args.batch_size)
+    found = translator.score(given.values(), batch_size=args.batch_size, names=list(given))
   scores = iter(found)
   return [0.0 if is_empty else next(scores).log_probability for _, is_empty in pairs]
 

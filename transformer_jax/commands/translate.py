@@ -105,14 +105,18 @@ def run(args: argparse.Namespace) -> None:
 
 def _candidates(args: argparse.Namespace, beam_size: int) -> int:
   """How many translations of each line are made."""
+  from transformer_jax.config.experiment import MOST_BEAMS
+
   if not args.mbr:
     require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
     return args.n_best
   default = _DRAWS if args.sample else args.beam_size or beam_size
   candidates = default if args.candidates is None else args.candidates
-  if not args.sample:
+  if args.sample:
+    require_option("--candidates", candidates, 0 < candidates <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
+  else:
     most = args.beam_size or beam_size
-    require_option("--candidates", candidates, candidates <= most, f"at most the beam size, which is {most}")
+    require_option("--candidates", candidates, 0 < candidates <= most, f"from 1 to the beam size, which is {most}")
   require_option(
     "--n-best", args.n_best, 0 < args.n_best <= candidates, f"from 1 to --candidates, which is {candidates}"
   )

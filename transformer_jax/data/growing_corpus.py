@@ -15,7 +15,7 @@ from transformer_jax.runtime.file_locks import lock
 from transformer_jax.runtime.files import write_atomically
 
 _PAIRS_AT_A_TIME = 4096  # until they are safe on the disk
-_OF_THE_RUN = ("configs", "vocabulary")  # digests, which say nothing to a person
+_OF_THE_RUN = ("configs", "params", "vocabulary")  # digests, which say nothing to a person
 
 
 class GrowingCorpus:

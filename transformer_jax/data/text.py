@@ -7,6 +7,7 @@ import hashlib
 import lzma
 import math
 import os
+import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -197,8 +198,14 @@ def existing(name: str | os.PathLike) -> epath.Path:
   with readable(path):
     if not path.exists():
       raise InputError(f"{path} does not exist: check the path")
-    path.open("rb").close()
+    if not is_pipe(path):  # whose writer takes its closing for the end
+      path.open("rb").close()
   return path
+
+
+def is_pipe(path: epath.Path) -> bool:
+  """Whether a path is a pipe, whose text can be read only once."""
+  return "://" not in os.fspath(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def lines_of(name: str | os.PathLike, first: int = 1, start: int = 0) -> Iterator[str]:

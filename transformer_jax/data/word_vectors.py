@@ -10,6 +10,8 @@ from transformer_jax.data.text import existing, lines_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError, one_line
 
+_MOST_DIGITS = 9  # of a number in the header; Python refuses to read thousands of digits
+
 
 class WordVectors(NamedTuple):
   """The vectors of pieces of a vocabulary.
@@ -71,7 +73,7 @@ def _vector_lines(path: epath.Path, d_model: int) -> Iterator[tuple[int, str]]:
       continue
     if first:
       first, fields = False, line.split(" ")
-      header = len(fields) == 2 and all(field.isdecimal() for field in fields)
+      header = len(fields) == 2 and all(field.isdecimal() and len(field) <= _MOST_DIGITS for field in fields)
       dimension = int(fields[1]) if header else len(fields) - 1
       if dimension != d_model:
         raise InputError(

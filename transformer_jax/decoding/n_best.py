@@ -77,7 +77,7 @@ def _parsed(line: str, place: str) -> tuple[int, Candidate]:
     return int(number), candidate
   except ValueError as error:
     raise InputError(
-      f"{place} is not NUMBER ||| TRANSLATION ||| NAME= VALUE ... ||| SCORE with finite values"
+      f"{place} is not NUMBER ||| TRANSLATION ||| NAME= VALUE ... ||| SCORE with different names and finite values"
     ) from error
 
 
@@ -92,5 +92,8 @@ def _features(text: str) -> dict[str, float]:
     if not name:
       raise ValueError("a value without a name")
     count += 1
-    values[name.removesuffix("=") + (str(count) if count > 1 else "")] = float(word)
+    numbered = name.removesuffix("=") + (str(count) if count > 1 else "")
+    if numbered in values:
+      raise ValueError("a name twice")
+    values[numbered] = float(word)
   return values

@@ -225,8 +225,15 @@ class Translator:
     wanted = Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
     return self._lines.translate(self._params, lines, wanted)
 
-  def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[Probability]:
+  def score(
+    self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None, names: Sequence[str] = ()
+  ) -> list[Probability]:
     """The log-probability of each target sentence given its source.
+
+    Args:
+      pairs: sources and targets.
+      batch_size: pairs computed side by side on a device; None suits a text.
+      names: what an error calls each pair; without them it is `pair 1` and so on.
 
     Raises:
       InputError: a sentence has more than `config.decode.max_source_length` +
@@ -236,7 +243,7 @@ class Translator:
     sources, targets = self._encode_pairs(pairs)
     lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
     for number, length in enumerate(lengths, 1):
-      self._require_length(f"pair {number}", length)
+      self._require_length(names[number - 1] if names else f"pair {number}", length)
 
     def rows(length: int) -> int:
       return devices.local_device_count() * (batch_size or buckets.rows_at_once(length, 0, cpu=devices.on_cpu()))
@@ -394,7 +401,7 @@ class Translator:
     if length > self._longest:
       raise InputError(
         f"{pair} has a sentence of {length} tokens, but at most {self._longest} can be scored "
-        "(config.decode.max_source_length + config.decode.extra_length): split it"
+        "(config.decode.max_source_length + config.decode.extra_length): split it, or leave it out"
       )
 
 

@@ -63,9 +63,17 @@ class Guard:
     if not (_is_address(name) or name in self._hosts):
       return f"the request is for the host {name!r}, which this server does not know: start it with --allow-host {name}"
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+    if origin is not None and _host_of(origin) != host.lower():
       return f"the request comes from a page of {origin!r}: only this server's own page may send requests"
     return ""
+
+
+def _host_of(origin: str) -> str | None:
+  """The host and port in an origin; None if it is no origin."""
+  try:
+    return urlsplit(origin).netloc.lower()
+  except ValueError:
+    return None
 
 
 def _name(host: str) -> str:

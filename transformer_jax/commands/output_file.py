@@ -1,0 +1,68 @@
+"""A file that a command writes at its end: checked before the work, and replaced as a whole after it."""
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from transformer_jax.runtime.errors import InputError, writing
+from transformer_jax.runtime.files import write_atomically
+
+if TYPE_CHECKING:  # --help must not wait for this import
+  from etils import epath
+
+
+def check_writable(flag: str, name: str, read: Iterable[str | None]) -> None:
+  """Refuses a file that cannot be written, before the work that would be lost.
+
+  Args:
+    flag: the flag that names the file.
+    name: its name, as the user gave it.
+    read: the files that the command reads; None is none.
+
+  Raises:
+    InputError: it is one of the files that are read, or its folder cannot be written to.
+  """
+  from etils import epath
+
+  from transformer_jax.runs import run_folder
+
+  path = epath.Path(name).expanduser()
+  for other in read:
+    if other and same_file(path, epath.Path(other).expanduser()):
+      raise InputError(f"{flag} {path} is a file that is read: give another one")
+  if "://" in name:
+    run_folder.require_reachable(path)
+    return
+  # Nothing is opened here: when a pipe is closed again, its reader takes that for the end.
+  written = path if _is_stream(path) else path.parent
+  if path.is_dir() or not path.parent.is_dir() or not os.access(written, os.W_OK):
+    raise InputError(f"{flag} {path} cannot be written: give a file in a folder that can be")
+
+
+def write(name: str, content: bytes) -> None:
+  """Writes a file as a whole: an existing file keeps its content if the disk is full."""
+  from etils import epath
+
+  path = epath.Path(name).expanduser()
+  if "://" not in name and not _is_stream(path):
+    write_atomically(epath.Path(os.path.realpath(path)), content)
+    return
+  with writing(path):
+    path.write_bytes(content)
+
+
+def same_file(one: "str | os.PathLike[str]", other: "str | os.PathLike[str]") -> bool:
+  """Whether two paths lead to the same file, also through links."""
+  try:
+    return os.path.samefile(one, other)
+  except OSError:  # one does not exist, or is in a bucket
+    return os.fspath(one) == os.fspath(other)
+
+
+def _is_stream(path: "epath.Path") -> bool:
+  """Whether a path is a pipe or a device: it has no content to keep, and a file must not replace it."""
+  try:
+    return not stat.S_ISREG(os.stat(path).st_mode)
+  except FileNotFoundError:
+    return False
