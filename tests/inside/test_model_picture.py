@@ -109,6 +109,20 @@ def test_shapes_are_those_of_the_arrays(changes):
   assert shown(linear)[-1] == shown(softmax)[0] == logits.shape
 
 
+def test_each_layer_of_the_decoder_begins_with_the_state_of_its_own():
+  """A line from the right side of each box of the encoder's layers to the left side of the decoder's."""
+  picture = pytest.importorskip("transformer_jax.inside.model_picture")
+
+  figure = picture.draw(model_parts(SequenceToSequenceConfig(31, 6, hidden_size=7, num_layers=3)), "a")
+  ways = [line.get_xydata() for line in figure.axes[0].lines if len(line.get_xydata()) == 4]
+  boxes = [patch.get_bbox() for patch in figure.axes[0].patches if hasattr(patch, "get_boxstyle")]
+  rights = {(box.x1.round(3), ((box.y0 + box.y1) / 2).round(3)) for box in boxes}
+  lefts = {(box.x0.round(3), ((box.y0 + box.y1) / 2).round(3)) for box in boxes}
+  assert len(ways) == 2  # of the first layer, and of the two others, which are one box
+  for way in ways:
+    assert tuple(way[0].round(3)) in rights and tuple(way[-1].round(3)) in lefts
+
+
 @pytest.mark.parametrize("changes", [{"vocab_size": 1_234_567, "d_model": 12_288, "d_ff": 98_765}, *long(OPTIONS)])
 def test_the_picture_is_readable(changes):
   picture = pytest.importorskip("transformer_jax.inside.model_picture")

@@ -43,6 +43,8 @@ def draw(parts: ModelParts, title: str) -> Figure:
     right = _Column(page, stack, _MARGIN + _COLUMN + _GAP, left_lane=False)
     if first.branch is None:
       right.draw()
+      if stack.begins_with_states:
+        _pass_states(page, left, right)
       _connect(page, left, right)
     else:
       _branch(page, left, right)
@@ -80,6 +82,7 @@ class _Column:
     y: the height of what is drawn so far.
     frame_top: the height of the frame round the layers.
     memory: the height of the box that reads the encoder's output; 0 if there is none.
+    layers: the heights of the layers' boxes.
     branch: the height of the place from which the second stack reads.
   """
 
@@ -89,6 +92,7 @@ class _Column:
     self.middle = self.box_left + _BOX / 2
     self.y = _MARGIN
     self.frame_top = self.memory = self.branch = 0.0
+    self.layers: list[float] = []
 
   def draw(self) -> None:
     page, stack = self._page, self._stack
@@ -124,6 +128,7 @@ class _Column:
     start = self.y + 0.25 * _ARROW
     for place, box in enumerate(boxes):
       self._arrow(_ARROW if place == 0 else _SHORT)
+      self.layers.append(self.y + _box_height(box) / 2)
       self._box(box)
     if not self._stack.residual:
       return
@@ -175,6 +180,14 @@ def _connect(page: Page, encoder: _Column, decoder: _Column) -> None:
   page.line(
     (x, encoder.y), (x, y), (between, y), (between, decoder.memory), (decoder.box_left, decoder.memory), arrow=True
   )
+
+
+def _pass_states(page: Page, encoder: _Column, decoder: _Column) -> None:
+  """Draws the ways of the last states of the encoder's layers to the layers of the decoder, which begin with them."""
+  start, end = encoder.box_left + _BOX, decoder.box_left
+  between = (start + end) / 2
+  for one, other in zip(encoder.layers, decoder.layers, strict=True):
+    page.line((start, one), (between, one), (between, other), (end, other), arrow=True)
 
 
 def _branch(page: Page, left: _Column, right: _Column) -> None:

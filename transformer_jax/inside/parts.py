@@ -40,6 +40,7 @@ class Stack(NamedTuple):
     outputs: what follows the layers.
     residual: whether the sub-layers have residual connections.
     heading: the line below its name; empty for `N = ... layers`.
+    begins_with_states: whether its layers begin with the last states of the first stack's, box by box.
     branch: the number of outputs before the place from which the second stack reads; None if it reads elsewhere.
   """
 
@@ -51,6 +52,7 @@ class Stack(NamedTuple):
   outputs: tuple[Box, ...]
   residual: bool = True
   heading: str = ""
+  begins_with_states: bool = False
   branch: int | None = None
 
   @property

@@ -29,14 +29,13 @@ def stacks(model: SequenceToSequenceConfig | LuongConfig) -> ModelParts:
   heading = counted(model.num_layers, "layers")
   encoder = _stack(model, sizes, "encoder", _layers(model, sizes, "encoder", order), heading=heading)
   begins = "begins with the encoder's last state" + (" of its layer" if model.num_layers > 1 else "")
-  written, *others = _layers(model, sizes, "decoder", begins, begins)
+  written = _layers(model, sizes, "decoder", begins, begins)
   if isinstance(model, LuongConfig):
     extra, outputs = _feeding(model, sizes), _luong_outputs(model, sizes)
   else:
     extra, outputs = (), _plain_outputs(model, sizes)
-    written = written._replace(reads_memory=True)
-  decoder = _stack(model, sizes, "decoder", [written, *others], outputs, heading=heading, extra=extra)
-  return ModelParts((encoder, decoder), sizes.count(), _notes(model))
+  decoder = _stack(model, sizes, "decoder", written, outputs, heading=heading, extra=extra)
+  return ModelParts((encoder, decoder._replace(begins_with_states=True)), sizes.count(), _notes(model))
 
 
 def bahdanau(model: BahdanauConfig) -> ModelParts:
