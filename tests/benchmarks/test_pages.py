@@ -11,6 +11,8 @@ import pytest
 
 from configs import multi30k, rnn
 from transformer_jax.analysis import plan
+from transformer_jax.config import Decay, TrainConfig
+from transformer_jax.training.scheduled_sampling import forcing_probability
 
 DOCS = Path(__file__).parents[2] / "docs"
 DISTANCES = (1, 2, 4, 8, 16, 32)
@@ -213,6 +215,23 @@ def test_the_comparison(program):
     expected.append([name, row["of each seed"], row["BLEU"], *groups, *rates])
   assert rows == expected
   assert len(rows) == 1 + len({file.name.rpartition("-")[0] for file in (DOCS / "results/lineage").glob("*-?.json")})
+
+
+def test_scheduled_sampling(program):
+  [rows] = tables("teacher_forcing.md", "## Scheduled sampling, measured")
+  sampled, plain = (results(f"lineage/{name}-1.json") for name in ("sampled", "plain"))
+  steps = [line["step"] for line in sampled["metrics"] if line["split"] == "validation"]
+  shown = [250, 750, 1250, 1750, 2250, steps[-1]]
+  config = TrainConfig(scheduled_sampling=Decay.INVERSE_SIGMOID, sampling_k=250)
+  expected = [["epsilon_i", *(f"{float(forcing_probability(config, step)):.2f}".lstrip("0") for step in shown)]]
+  for title, result in (("with sampling", sampled), ("without", plain)):
+    found = dict(zip(*program("timed_runs").curve(result["metrics"]), strict=True))
+    expected.append([f"validation perplexity {title}", *(f"{found[step]:.1f}" for step in shown)])
+  assert rows == expected
+  rates = results("lineage/rates.json")["later"][0]["seconds_of_an_update"]
+  assert f"takes {program('report').ratio(rates['sampled'], rates['plain']):.1f} times as long" in prose(
+    "teacher_forcing.md"
+  )
 
 
 def test_word_for_word():
