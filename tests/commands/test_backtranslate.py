@@ -2,7 +2,6 @@
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -101,12 +100,14 @@ def test_flags_that_cannot_be_used(run, flags, tmp_path, more, message):
 
 def test_text_from_a_pipe(run, flags, tmp_path):
   """It can be read only once."""
-  pipe = tmp_path / "pipe"
-  os.mkfifo(pipe)
-  flags[4] = pipe
-  with ThreadPoolExecutor() as pool:
-    pool.submit(pipe.write_text, text(LINES))
+  read, write = os.pipe()
+  os.write(write, text(LINES).encode())
+  os.close(write)
+  flags[4] = f"/dev/fd/{read}"
+  try:
     assert run(*flags)[0] == 0
+  finally:
+    os.close(read)
   assert corpus_of(tmp_path)[1].decode() == text(LINES)
 
 

@@ -114,7 +114,7 @@ def test_input_that_does_not_fit(run, files, workdir, tmp_path):
   assert f"{tmp_path / 'list'}, line 3 has a sentence of " in error(*long)
   for name in ("score", "forward"):
     (tmp_path / "list").write_text(LIST.replace("length=", f"{name}="))
-    assert f"has a feature {name!r}, as this command names one" in error(*long)
+    assert f"has a feature {name!r}, which is the name of one of this command's own" in error(*long)
   (tmp_path / "list").write_text(LIST)
   for name in ("list", "reference", "source"):
     before = (tmp_path / name).read_text()

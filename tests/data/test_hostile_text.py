@@ -1,7 +1,9 @@
 """Whatever the text: it goes in and comes out as it is, or ends in one sentence."""
 
 import io
+import os
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import packing
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.text import read_lines
+from transformer_jax.data.text import existing, read_lines
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding.splitting import split
 from transformer_jax.runtime.errors import InputError
@@ -137,3 +139,13 @@ def test_a_lone_surrogate_is_one_sentence(tokenizer):
     with pytest.raises(InputError, match="half of a surrogate pair") as caught:
       action()
     assert "\n" not in str(caught.value)
+
+
+def test_a_pipe_is_not_opened_before_it_is_read(tmp_path):
+  """Its writer would take the closing for the end. Opening it would wait for a writer, and there is none."""
+  os.mkfifo(tmp_path / "pipe")
+  found = []
+  thread = threading.Thread(target=lambda: found.append(existing(tmp_path / "pipe")), daemon=True)
+  thread.start()
+  thread.join(timeout=20)
+  assert [str(path) for path in found] == [str(tmp_path / "pipe")]

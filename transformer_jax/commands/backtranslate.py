@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands import search
+from transformer_jax.commands.output_file import same_file
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text
@@ -130,8 +131,7 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   if not prefix.name or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
     raise InputError(f"--output {prefix} cannot be written: give the beginning of a name in a folder that can be")
   for ending in (*languages, "json"):
-    path = f"{prefix}.{ending}"
-    if os.path.exists(path) and os.path.exists(args.input) and os.path.samefile(path, args.input):
+    if same_file(f"{prefix}.{ending}", args.input):
       raise InputError(f"--output {prefix} would write to the text {args.input}: give another one")
   return prefix
 

@@ -121,7 +121,9 @@ def _names(candidate: "Candidate", args: argparse.Namespace) -> list[str]:
   names = ["score", *candidate.features, *models]
   for name in candidate.features:
     if names.count(name) > 1:
-      raise InputError(f"{args.n_best} has a feature {name!r}, as this command names one: give it another name there")
+      raise InputError(
+        f"{args.n_best} has a feature {name!r}, which is the name of one of this command's own: rename it there"
+      )
   return names
 
 
