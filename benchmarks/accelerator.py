@@ -7,13 +7,15 @@ It needs nothing but this checkout and the installed packages: no text, no downl
 | part | what it measures |
 |---|---|
 | roofline | the rates of matmuls and of memory, and the least time of each part of a step of base and big |
+| compiling | nothing: it compiles the programs of the other parts, several at a time, into a cache on disk |
 | checks | cuDNN's attention beside eq. 1, a resumed run beside an uninterrupted one, decoding beside that of the CPU |
 | training | model FLOPs utilisation of base and big in bfloat16, by attention, row length and batch |
 | operations | the operations of one step that take longest |
 | decoding | sentences per second at beam 4 and greedy, beside transformers and CTranslate2 where they are installed |
 | inputs | the time to prepare a batch, and a step with its batch prepared meanwhile |
 
-Each part is a process with its own time limit, in the order of the table. A part consists of cases. Each case is
+Each part is a process with its own time limit. `compiling` and `checks` run first, side by side, as neither is timed. A
+part consists of cases. Each case is
 written to the folder FILE.cases as soon as it is done, and the JSON file after each part. The same command resumes: a
 case that is done on the same kind of device is not measured again. A case that fails is reported, and the next one
 goes on. --tiny makes all sizes tiny, to try the program on a CPU.
@@ -27,6 +29,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +38,26 @@ import report
 
 HERE = Path(__file__).resolve().parent
 # The seconds that a part may take; time that it leaves goes to the parts behind it.
-LIMITS = {"roofline": 60, "checks": 150, "training": 240, "operations": 60, "decoding": 150, "inputs": 60}
+LIMITS = {
+  "roofline": 60,
+  "compiling": 240,
+  "checks": 240,
+  "training": 120,
+  "operations": 60,
+  "decoding": 180,
+  "inputs": 60,
+}
+TOGETHER = ("compiling", "checks")
 SLOWER = 4  # as --tiny is for CPUs
 LEAST = 20  # seconds without which no part is started
+# Several processes share the device's memory.
+SHARED = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 ENVIRONMENT = {
+  "compiling": SHARED,
+  "checks": SHARED,
   # With command buffers the profiler sees one kernel for many operations.
   "operations": {"XLA_FLAGS": "--xla_gpu_enable_command_buffer="},
-  # Several processes share the device's memory.
-  "checks": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
-  "decoding": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+  "decoding": SHARED,
 }
 
 
@@ -52,10 +67,11 @@ def main() -> None:
   folder = Path(f"{args.json}.cases")
   folder.mkdir(parents=True, exist_ok=True)
   endings = {}
-  for part in args.parts:
-    seconds = min(LIMITS[part] * (SLOWER if args.tiny else 1), deadline - time.monotonic())
-    endings[part] = run_part(part, folder, seconds, args.tiny) if seconds >= LEAST else "not started: no time is left"
-    report.progress(f"{part}: {endings[part]}")
+  for parts in groups(args.parts):
+    with ThreadPoolExecutor(len(parts)) as executor:
+      found = executor.map(lambda part: run_in_time(part, folder, deadline, args.tiny), parts)
+      endings |= dict(zip(parts, found, strict=True))
+    report.progress(", ".join(f"{part}: {endings[part]}" for part in parts))
     write(Path(args.json), folder, endings)
   for part in args.parts:
     print(f"\n## {part}: {endings[part]}\n\n{report.table(rows_of(folder, part))}")
@@ -71,12 +87,26 @@ def parse() -> argparse.Namespace:
   return parser.parse_args()
 
 
+def groups(parts: Sequence[str]) -> list[list[str]]:
+  """The parts that run side by side, then the others one after the other."""
+  together = [part for part in TOGETHER if part in parts]
+  return [*([together] if together else []), *([part] for part in parts if part not in TOGETHER)]
+
+
+def run_in_time(part: str, folder: Path, deadline: float, tiny: bool) -> str:
+  """Runs a part if there is time for it, and says how it ended."""
+  seconds = min(LIMITS[part] * (SLOWER if tiny else 1), deadline - time.monotonic())
+  return run_part(part, folder, seconds, tiny) if seconds >= LEAST else "not started: no time is left"
+
+
 def run_part(part: str, folder: Path, seconds: float, tiny: bool) -> str:
   """Runs a part and says how it ended."""
   options = ["--tiny"] if tiny else []
   environment = {
     **os.environ,
-    "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]),
+    "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), *sys.path]),
+    "JAX_COMPILATION_CACHE_DIR": str((folder / "compiled").resolve()),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     **ENVIRONMENT.get(part, {}),
   }
   with (folder / f"{part}.log").open("a") as log:

@@ -10,7 +10,7 @@ from transformer_jax.commands import COMMANDS
 from transformer_jax.commands.endings import ending
 from transformer_jax.commands.experiment import print_help
 from transformer_jax.runtime.errors import PROGRAM, InputError, one_line, writing
-from transformer_jax.runtime.process import raise_gc_threshold, use_huge_pages
+from transformer_jax.runtime.process import prefer_cublas, raise_gc_threshold, use_huge_pages
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 from transformer_jax.runtime.wording import nearest, summary
 
@@ -18,6 +18,7 @@ from transformer_jax.runtime.wording import nearest, summary
 def program(argv: Sequence[str] | None = None) -> int:
   """Makes the settings of the process and calls `main`; without `argv` it takes the arguments of the process."""
   use_huge_pages()
+  prefer_cublas()
   raise_gc_threshold()
   return main(sys.argv[1:] if argv is None else argv)
 

@@ -11,6 +11,7 @@ import functools
 import importlib.util
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from side import Side
 from transformer_jax import runs
 from transformer_jax.config import LengthPenalty
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime import devices
@@ -35,6 +37,8 @@ from transformer_jax.training.task import task_of
 HERE = Path(__file__).resolve().parents[2]
 MODEL = HERE / "models" / "en-de"
 ROUNDS = 3
+BEAMS = (4, 1)
+SIZE = {True: (6, 4), False: (1000, 250)}  # whether tiny -> sentences, and the batch of a peer
 
 
 def peers() -> list[str]:
@@ -59,7 +63,7 @@ def measure(workdir: str, sides: list[str], count: int, batch: int) -> part.Rows
       for name, program in programs.items()
     ]
     try:
-      return [row for beam in (4, 1) for row in measure_beam(running, beam, batch, tokenizer, len(job["sources"]))]
+      return [row for beam in BEAMS for row in measure_beam(running, beam, batch, tokenizer, len(job["sources"]))]
     finally:
       for side in running:
         side.close()
@@ -95,13 +99,36 @@ def write_random(folder: Path, tiny: bool, dtype: Dtype) -> None:
   run_folder.begin_run(epath.Path(folder), config, run.tokenizer, history)
 
 
+def programs(tiny: bool) -> dict[str, Callable[[], object]]:
+  """Functions that use each of our models once, which compiles its programs."""
+
+  def translate(folder: str) -> None:
+    translator = Translator.load(folder)
+    for beam in BEAMS:
+      translator.translate(sentences(SIZE[tiny][0]), beam_size=beam, patience=1)
+
+  def translate_random(dtype: Dtype) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+      write_random(Path(folder), tiny, dtype)
+      translate(folder)
+
+  found = {"en-de": lambda: translate(str(MODEL))}
+  dtypes = {dtype_beside(name) for name in peers() or [""]}
+  return found | {f"random, {dtype.value}": functools.partial(translate_random, dtype) for dtype in dtypes}
+
+
+def dtype_beside(peer: str) -> Dtype:
+  """The type that ours computes in, beside a peer."""
+  return Dtype.BFLOAT16 if peer.endswith("float16") else Dtype.FLOAT32
+
+
 def cases(tiny: bool) -> dict[str, part.Case]:
-  size = (6, 4) if tiny else (1000, 250)
+  size = SIZE[tiny]
   found: dict[str, part.Case] = {}
   for name in peers() or [""]:  # each in a case of its own, as one may fail
     sides = [name] if name else []
     found[f"en-de beside {name}"] = functools.partial(measure, str(MODEL), sides, *size)
-    dtype = Dtype.BFLOAT16 if name.endswith("float16") else Dtype.FLOAT32
+    dtype = dtype_beside(name)
     found[f"random, {dtype.value}, beside {name}"] = functools.partial(measure_random, tiny, dtype, sides, *size)
   return found
 

@@ -10,21 +10,19 @@ from typing import Any
 import jax
 import numpy as np
 import part
-import sizes
 import training
 
+from transformer_jax.config import Config
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
-from transformer_jax.model.config import ModelConfig
 from transformer_jax.runtime import devices
 
 STEPS = 20
 
 
-def measure(model: ModelConfig, row_length: int, tokens: int, distinct: int) -> part.Rows:
-  """The row of a model; `distinct` packed rows on disk are drawn from."""
-  config = sizes.config(model, row_length, tokens)
+def measure(config: Config, distinct: int) -> part.Rows:
+  """The row of a step; `distinct` packed rows on disk are drawn from."""
   step = training.prepare(config)
   state = step.state
   with tempfile.TemporaryDirectory() as folder:
@@ -56,8 +54,8 @@ def measure(model: ModelConfig, row_length: int, tokens: int, distinct: int) -> 
 
 
 def cases(tiny: bool) -> dict[str, part.Case]:
-  size = (32, 128, 50) if tiny else (128, 25_088, 100_000)
-  return {name: functools.partial(measure, model, *size) for name, model in list(sizes.models(tiny).items())[:1]}
+  name, config = next(iter(training.programs(tiny).items()))
+  return {name: functools.partial(measure, config, 50 if tiny else 100_000)}
 
 
 if __name__ == "__main__":

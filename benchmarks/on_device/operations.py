@@ -5,18 +5,17 @@ import functools
 
 import jax
 import part
-import sizes
 import training
 import where_time_goes
 
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.config import Config
 
 MOST, PASSES = 25, 3
 
 
-def measure(model: ModelConfig, row_length: int, tokens: int) -> part.Rows:
+def measure(config: Config) -> part.Rows:
   """A row for each of the longest operations, and one for the rest."""
-  step = training.prepare(sizes.config(model, row_length, tokens))
+  step = training.prepare(config)
   state = step.state
 
   def run() -> None:
@@ -37,9 +36,13 @@ def measure(model: ModelConfig, row_length: int, tokens: int) -> part.Rows:
   ]
 
 
+def programs(tiny: bool) -> dict[str, Config]:
+  """The first steps of `training`."""
+  return dict(list(training.programs(tiny).items())[:2])
+
+
 def cases(tiny: bool) -> dict[str, part.Case]:
-  size = (32, 128) if tiny else (128, 25_088)
-  return {name: functools.partial(measure, model, *size) for name, model in sizes.models(tiny).items()}
+  return {name: functools.partial(measure, config) for name, config in programs(tiny).items()}
 
 
 if __name__ == "__main__":

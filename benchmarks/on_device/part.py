@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.process import prefer_cublas
 
 Rows = list[dict[str, Any]]
 Case = Callable[[], Rows]
@@ -27,6 +28,7 @@ def run(cases_of: Callable[[bool], Mapping[str, Case]]) -> None:
   parser.add_argument("file")
   parser.add_argument("--tiny", action="store_true")
   args = parser.parse_args()
+  prefer_cublas()  # as train.py does
   file, device = Path(args.file), devices.describe()["kind"]
   done = {case["case"] for case in read(file) if case["device"] == device and not case["failed"]}
   for name, case in cases_of(args.tiny).items():

@@ -20,7 +20,7 @@ import utilisation
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.model.config import ModelConfig, Remat
+from transformer_jax.model.config import Remat
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state, train_step
@@ -63,12 +63,10 @@ def seconds_of(run: Callable[[], Any], steps: int) -> float:
   return (time.perf_counter() - start) / steps
 
 
-def measure(model: ModelConfig, row_length: int, tokens: int, tiny: bool) -> part.Rows:
+def measure(config: Config, tiny: bool) -> part.Rows:
   """The row of a step."""
-  config = sizes.config(model, row_length, tokens)
-  start = time.perf_counter()
   step = prepare(config)
-  compiling, state = time.perf_counter() - start, step.state
+  state = step.state
 
   def run() -> Any:
     nonlocal state
@@ -79,7 +77,7 @@ def measure(model: ModelConfig, row_length: int, tokens: int, tiny: bool) -> par
   times = [seconds_of(run, 1 if tiny else STEPS) for _ in range(TURNS)]
   median = sorted(times)[TURNS // 2]
   pairs = utilisation.lengths(step.rows)
-  rate = 3 * utilisation.forward_flops(model, pairs[:, 0], pairs[:, 1]) / median
+  rate = 3 * utilisation.forward_flops(config.model, pairs[:, 0], pairs[:, 1]) / median
   needed = step.compiled.memory_analysis()
   return [
     {
@@ -90,7 +88,6 @@ def measure(model: ModelConfig, row_length: int, tokens: int, tiny: bool) -> par
       "utilisation, %": 100 * rate / matmuls(tiny),
       "memory, GB": (needed.argument_size_in_bytes + needed.temp_size_in_bytes) / 1e9,
       "plan, GB": plan.memory(config).total / 1e9,
-      "compiling, s": compiling,
     }
   ]
 
@@ -101,22 +98,25 @@ def matmuls(tiny: bool) -> float:
   return roofline.matmul_rate(tiny)
 
 
-def cases(tiny: bool) -> dict[str, part.Case]:
-  """The most important cases first, as the time may not suffice for all."""
+def programs(tiny: bool) -> dict[str, Config]:
+  """The steps that are measured, the most important first, as the time may not suffice for all."""
   paper = 25_088
-  chosen = [*((row, paper) for row in (128, 256, 64)), (128, 2 * paper), (128, paper // 2)]
-  chosen = [(32, 128)] if tiny else chosen
-  found: dict[str, part.Case] = {}
-  for row_length, tokens in chosen:
-    for name, model in sizes.models(tiny).items():
-      for fused in (False,) if tiny else (False, True):
-        one = dataclasses.replace(model, fused_attention=fused)
-        case = f"{name}, {'fused' if fused else 'plain'}, rows of {row_length}, {tokens:,} tokens a side"
-        found[case] = functools.partial(measure, one, row_length, tokens, tiny)
-  for name, model in sizes.models(tiny).items():
-    again = dataclasses.replace(model, remat=Remat.LAYER)
-    found[f"{name}, plain, layers computed again"] = functools.partial(measure, again, *(chosen[0]), tiny)
-  return found
+  found = [(name, fused, 128, paper, Remat.NONE) for name in ("base", "big") for fused in (True, False)]
+  found += [(name, True, row, paper, Remat.NONE) for row in (256, 64) for name in ("base", "big")]
+  found += [(name, True, 128, 2 * paper, Remat.NONE) for name in ("base", "big")]
+  found += [("big", False, 128, paper, Remat.LAYER)]
+  found = [("tiny", False, 32, 128, Remat.NONE)] if tiny else found
+  return {
+    f"{name}, {'fused' if fused else 'plain'}, rows of {row}, {tokens:,} tokens a side"
+    + (f", {remat.value} computed again" if remat is not Remat.NONE else ""): sizes.config(
+      dataclasses.replace(sizes.models(tiny)[name], fused_attention=fused, remat=remat), row, tokens
+    )
+    for name, fused, row, tokens, remat in found
+  }
+
+
+def cases(tiny: bool) -> dict[str, part.Case]:
+  return {name: functools.partial(measure, config, tiny) for name, config in programs(tiny).items()}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
-"""Collections of garbage are rare, and still are made; as many files may be open as are needed."""
+"""Collections of garbage are rare, and still are made; as many files may be open as are needed; XLA's flags on GPUs."""
 
 import gc
+import os
 import resource
+import subprocess
+import sys
 
 import pytest
 
-from transformer_jax.runtime.process import allow_open_files, raise_gc_threshold
+from transformer_jax.runtime import process
+from transformer_jax.runtime.process import allow_open_files, prefer_cublas, raise_gc_threshold
 
 
 @pytest.mark.long
@@ -44,3 +48,38 @@ def test_the_limit_of_open_files_is_raised_and_never_lowered():
       assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
   finally:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+  ("before", "exists", "after"),
+  [
+    (None, False, None),
+    (None, True, "--xla_gpu_enable_triton_gemm=false"),
+    ("--xla_dump_to=a", True, "--xla_dump_to=a --xla_gpu_enable_triton_gemm=false"),
+    ("--xla_gpu_enable_triton_gemm=true", True, "--xla_gpu_enable_triton_gemm=true"),
+  ],
+)
+def test_matmuls_are_cublas_on_an_nvidia_gpu_unless_the_user_says_otherwise(
+  before, exists, after, tmp_path, monkeypatch
+):
+  file = tmp_path / "nvidiactl"
+  if exists:
+    file.touch()
+  monkeypatch.setattr(process, "_NVIDIA", str(file))
+  monkeypatch.setenv("XLA_FLAGS", before or "")
+  prefer_cublas()
+  assert os.environ["XLA_FLAGS"] == (after or "")
+
+
+@pytest.mark.long
+def test_this_jaxs_compiler_knows_the_flag(tmp_path):
+  (tmp_path / "nvidiactl").touch()
+  code = f"""
+from transformer_jax.runtime import process
+process._NVIDIA = {str(tmp_path / "nvidiactl")!r}
+process.prefer_cublas()
+import jax
+print(jax.numpy.arange(5).sum())
+"""
+  run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+  assert run.stdout == "10\n" and "nknown flag" not in run.stderr

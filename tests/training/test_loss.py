@@ -7,8 +7,9 @@ from transformer_jax.config import Config
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.paper import formulas
+from transformer_jax.runtime import devices
 from transformer_jax.tasks.token_prediction import Prediction, output_layer_sums
-from transformer_jax.training.chunked_loss import chunked_sums
+from transformer_jax.training.chunked_loss import chunk_size, chunked_sums
 from transformer_jax.training.loss import token_sums
 
 TOKENS, MODEL, VOCAB = 17, 5, 13
@@ -56,6 +57,24 @@ def test_large_logits_do_not_overflow():
   assert float(sums.loss) == pytest.approx(2e4)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_gradient_is_that_of_the_formula(smoothing, example):
+  """And p - q, and none at padding."""
+  logits, targets, valid = example
+
+  def plain(logits):
+    of_target = logits[np.arange(TOKENS), targets]
+    loss = jax.nn.logsumexp(logits, axis=1) - (1 - smoothing) * of_target - smoothing * jnp.mean(logits, axis=1)
+    return 3 * jnp.sum(jnp.where(valid, loss, 0))
+
+  found = jax.jit(jax.grad(lambda logits: 3 * token_sums(logits, targets, valid, smoothing).loss))(logits)
+  q = (1 - smoothing) * np.eye(VOCAB)[targets] + smoothing / VOCAB
+  exact = 3 * (formulas.softmax(logits.astype(np.float64)) - q)
+  assert found.dtype == jnp.float32 and not np.any(found[~valid])
+  np.testing.assert_allclose(found[valid], exact[valid], rtol=1e-5, atol=1e-6)
+  np.testing.assert_allclose(found, jax.jit(jax.grad(plain))(logits), rtol=1e-5, atol=1e-6)
+
+
 @pytest.fixture(scope="module")
 def whole(example):
   """A table and vectors, and the gradients and the sums of their logits as a whole."""
@@ -82,6 +101,21 @@ def test_chunks_change_neither_values_nor_gradients(chunk, example, whole):
   found = jax.jit(jax.grad(chunked, (0, 1), has_aux=True))(table, hidden)
   for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+  ("on_cpu", "most", "examples"),
+  [(True, 256, {25088: 256, 17: 17, 257: 129}), (False, 4096, {25088: 3584, 17: 17, 4097: 2049})],
+  ids=["CPU", "accelerator"],
+)
+def test_chunks_have_equally_many_tokens(on_cpu, most, examples, monkeypatch):
+  """But for less than one token of padding for each chunk."""
+  monkeypatch.setattr(devices, "on_cpu", lambda: on_cpu)
+  assert {tokens: chunk_size(tokens) for tokens in examples} == examples
+  for tokens in [*range(1, 3 * most), *range(3 * most, 1_000_000, 997)]:
+    chunk = chunk_size(tokens)
+    chunks = -(-tokens // chunk)
+    assert 1 <= chunk <= most and chunks == -(-tokens // most) and 0 <= chunks * chunk - tokens < chunks
 
 
 def test_logits_of_all_tokens_are_never_held():

@@ -23,7 +23,7 @@ from transformer_jax.model.params import Params
 from transformer_jax.runs import init_from
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject, PyTree
-from transformer_jax.training.chunked_loss import CHUNK
+from transformer_jax.training.chunked_loss import ON_ACCELERATORS, chunk_size
 from transformer_jax.training.initialization import init_params, random_key
 from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.sums import joint_loss
@@ -106,10 +106,11 @@ def memory(config: Config, devices: int = 1) -> Memory:
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
   rows = rows_at_a_time(config, devices)
+  chunk = chunk_size(rows * config.data.row_length)
   return dataclasses.replace(
     _state(config),
     activations=fixed + a_row * rows,
-    working=4 * CHUNK * config.model.vocab_size * _FLOAT32 + _recomputed_for_a_row(config) * rows,
+    working=4 * chunk * config.model.vocab_size * _FLOAT32 + _recomputed_for_a_row(config) * rows,
   )
 
 
@@ -150,7 +151,7 @@ def rows_at_a_time(config: Config, devices: int) -> int:
 def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float) -> tuple[int, int]:
   """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row."""
   config = _for_shapes(model, row_length, label_smoothing)
-  some = CHUNK  # this number of rows fills the loss's chunks of tokens, however many tokens a row has
+  some = ON_ACCELERATORS  # this number of rows fills the chunks of the loss on any device, however long the rows are
   one, two = (_kept(config, rows) for rows in (some, 2 * some))
   return 2 * one - two, (two - one) // some
 
@@ -181,7 +182,7 @@ def flops(config: Config) -> Flops:
 def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   """The operations of the gradient of one row's loss."""
   config = _for_shapes(model, row_length)
-  rows = CHUNK  # as in `_kept_for_backward`
+  rows = ON_ACCELERATORS  # as in `_kept_for_backward`
   task = task_of(model)
   batch = jax.ShapeDtypeStruct((rows, task.parts, row_length), pipeline.row_type(*model.vocab_sizes))
 

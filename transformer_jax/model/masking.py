@@ -78,6 +78,14 @@ def combine(*masks: jax.Array) -> jax.Array:
   return functools.reduce(jnp.logical_and, masks)
 
 
+def stored(*masks: jax.Array) -> tuple[jax.Array, ...]:
+  """The masks as arrays in memory.
+
+  Without this XLA's compiler for GPUs takes seconds to weigh whether each softmax should compute its mask itself.
+  """
+  return jax.lax.optimization_barrier(masks)
+
+
 def for_pair(
   source: jax.Array,
   target: jax.Array,

@@ -58,9 +58,11 @@ def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Ar
     decoder_input(target, target_positions, start_token(model)) if forced else row[INPUTS].astype(jnp.int32),
     source_positions,
     target_positions,
-    masking.segment_mask(source_segments, source_segments),
-    masking.combine(masking.causal_mask(len(target)), masking.segment_mask(target_segments, target_segments)),
-    masking.segment_mask(target_segments, source_segments),
+    *masking.stored(
+      masking.segment_mask(source_segments, source_segments),
+      masking.combine(masking.causal_mask(len(target)), masking.segment_mask(target_segments, target_segments)),
+      masking.segment_mask(target_segments, source_segments),
+    ),
   )
 
 

@@ -6,11 +6,14 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from transformer_jax.runtime import devices
 from transformer_jax.runtime.values import PyTree
 from transformer_jax.training.loss import token_sums
 from transformer_jax.training.sums import Sums
 
-CHUNK = 256  # tokens whose logits exist at a time
+# The most tokens of a chunk. A CPU is fastest if the logits fit into its cache. An accelerator would be idle with so
+# few tokens, and it reads and writes the gradient of the whole table for each chunk.
+ON_CPU, ON_ACCELERATORS = 256, 8192
 
 LogitsOf = Callable[[PyTree, jax.Array], jax.Array]
 
@@ -22,7 +25,7 @@ def chunked_sums(
   targets: jax.Array,
   valid: jax.Array,
   label_smoothing: float,
-  chunk: int = CHUNK,
+  chunk: int | None = None,
 ) -> Sums:
   """`token_sums` of `logits_of(weights, hidden)`, with the logits of only one chunk of tokens at a time.
 
@@ -37,17 +40,24 @@ def chunked_sums(
     targets: `[tokens]`.
     valid: `[tokens]`.
     label_smoothing: eps.
-    chunk: the tokens of a chunk.
+    chunk: the tokens of a chunk; None means `chunk_size`.
 
   Returns:
     The sums over valid tokens.
   """
+  chunk = chunk or chunk_size(len(targets))
   missing = -len(targets) % chunk
   chunks = [
     jnp.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1)).reshape(-1, chunk, *x.shape[1:])
     for x in (hidden, targets, valid)
   ]
   return _sums_of_chunks(logits_of, label_smoothing, weights, *chunks)
+
+
+def chunk_size(tokens: int) -> int:
+  """The tokens of a chunk on the devices here, so that all chunks of a batch have equally many."""
+  most = ON_CPU if devices.on_cpu() else ON_ACCELERATORS
+  return -(-tokens // -(-tokens // most))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))

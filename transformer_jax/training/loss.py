@@ -1,15 +1,21 @@
 """Label-smoothed cross entropy (§5.4)."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
 from transformer_jax.training.sums import Sums
 
 
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
 def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float) -> Sums:
   r"""The cross entropy with the targets q = (1 - eps) onehot(y) + eps / V, and the other sums.
 
     -sum_v q_v log p_v = logsumexp(z) - (1 - eps) z_y - (eps / V) sum_v z_v
+
+  Its gradient with respect to z is p - q. An accelerator computes that in one pass over the logits. Without the formula
+  it would add to the gradient at each target, in passes of their own. Only `loss` has a gradient.
 
   Args:
     logits: z, `[tokens, vocab]` float32.
@@ -23,6 +29,13 @@ def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_sm
   References:
     Szegedy et al. 2016, Rethinking the Inception Architecture.
   """
+  return _forward(logits, targets, valid, label_smoothing)[0]
+
+
+def _forward(
+  logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float
+) -> tuple[Sums, tuple[jax.Array, jax.Array, jax.Array, jax.Array]]:
+  """The sums, and what the gradient needs."""
   normaliser = jax.nn.logsumexp(logits, axis=-1)
   of_target = jnp.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
   of_average = jnp.mean(logits, axis=-1)
@@ -32,4 +45,19 @@ def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_sm
   def add_up(values: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(valid, values, 0).astype(jnp.float32))
 
-  return Sums(add_up(loss), add_up(normaliser - of_target), add_up(correct), add_up(jnp.ones_like(loss)))
+  sums = Sums(add_up(loss), add_up(normaliser - of_target), add_up(correct), add_up(jnp.ones_like(loss)))
+  return sums, (logits, normaliser, targets, valid)
+
+
+def _backward(
+  label_smoothing: float, kept: tuple[jax.Array, jax.Array, jax.Array, jax.Array], cotangent: Sums
+) -> tuple[jax.Array, None, None]:
+  """(p - q) times the cotangent of `loss`, for valid tokens; `targets` and `valid` have no gradient."""
+  logits, normaliser, targets, valid = kept
+  vocab = logits.shape[-1]
+  p = jnp.exp(logits - normaliser[:, None])
+  q = jnp.where(targets[:, None] == jnp.arange(vocab)[None], 1 - label_smoothing, 0) + label_smoothing / vocab
+  return (jnp.where(valid[:, None], p - q, 0) * cotangent.loss).astype(logits.dtype), None, None
+
+
+token_sums.defvjp(_forward, _backward)
