@@ -31,7 +31,7 @@ PARTS = (
   ("self-attention", r"self_attention|/attention"),
   ("feed-forward", r"feed_forward"),
   ("embeddings and positions", r"embedding|positions"),
-  ("output layer and loss, or probabilities", r"d,vd->|closed_call|logits|log_softmax"),
+  ("output layer and loss, or probabilities", r"d,vd->|closed_call|eval_jaxpr|logits|log_softmax"),
   ("choice of hypotheses", r"top_k|take_along_axis|scatter|gather"),
 )
 
@@ -142,7 +142,7 @@ def parts_of(program: str) -> dict[str, str]:
   for line in program.split("\n"):
     if match := re.match(r"\s*(?:ROOT )?%?([\w.\-]+) = ", line):
       name, called = re.search(r'op_name="([^"]*)"', line), re.search(r"calls=%?([\w.\-]+)", line)
-      is_matmul = " dot(" in line or (called is not None and called[1] in with_matmuls)
+      is_matmul = " dot(" in line or "__cublas" in line or (called is not None and called[1] in with_matmuls)
       found[match[1]] = part_of(match[1], name[1] if name else "", is_matmul)
   return found
 

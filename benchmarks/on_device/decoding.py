@@ -38,7 +38,8 @@ HERE = Path(__file__).resolve().parents[2]
 MODEL = HERE / "models" / "en-de"
 ROUNDS = 3
 BEAMS = (4, 1)
-SIZE = {True: (6, 4), False: (1000, 250)}  # whether tiny -> sentences, and the batch of a peer
+# Whether tiny -> the number of sentences, and the batch sizes of a peer, of which the fastest is measured.
+SIZE = {True: (6, (4,)), False: (1000, (250, 1000))}
 
 
 def peers() -> list[str]:
@@ -48,7 +49,7 @@ def peers() -> list[str]:
   return [name for name, needed in packages.items() if all(map(importlib.util.find_spec, needed))]
 
 
-def measure(workdir: str, sides: list[str], count: int, batch: int) -> part.Rows:
+def measure(workdir: str, sides: list[str], count: int, batches: tuple[int, ...]) -> part.Rows:
   """The rows of a model, ours and those of `sides`: all sentences in one call, at beam 4 and greedy."""
   with tempfile.TemporaryDirectory() as scratch:
     folder, file = Path(scratch), Path(scratch) / "sentences.en"
@@ -63,19 +64,21 @@ def measure(workdir: str, sides: list[str], count: int, batch: int) -> part.Rows
       for name, program in programs.items()
     ]
     try:
-      return [row for beam in BEAMS for row in measure_beam(running, beam, batch, tokenizer, len(job["sources"]))]
+      return [row for beam in BEAMS for row in measure_beam(running, beam, batches, tokenizer, len(job["sources"]))]
     finally:
       for side in running:
         side.close()
 
 
-def measure_beam(running: list[Side], beam: int, batch: int, tokenizer: Tokenizer, count: int) -> part.Rows:
+def measure_beam(
+  running: list[Side], beam: int, batches: tuple[int, ...], tokenizer: Tokenizer, count: int
+) -> part.Rows:
   """The rows of a beam size; ours chooses the batch size itself."""
   everything = list(range(count))
-  settings = [Setting(beam, 0, {"patience": 1}), *(Setting(beam, batch, {}) for _ in running[1:])]
+  ours, theirs = [Setting(beam, 0, {"patience": 1})], [Setting(beam, size, {}) for size in batches]
   entrants = [
-    decoding_speed.fastest(side.name, side, [setting], everything)
-    for side, setting in zip(running, settings, strict=True)
+    decoding_speed.fastest(side.name, side, settings, everything)
+    for side, settings in zip(running, [ours, *([theirs] * len(running[1:]))], strict=True)
   ]
   return [{"beam": beam, **row} for row in decoding_speed.measure(entrants, everything, tokenizer, ROUNDS)]
 

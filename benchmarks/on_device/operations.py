@@ -10,11 +10,11 @@ import where_time_goes
 
 from transformer_jax.config import Config
 
-MOST, PASSES = 25, 3
+MOST, PASSES = 15, 3
 
 
 def measure(config: Config) -> part.Rows:
-  """A row for each of the longest operations, and one for the rest."""
+  """A row for each part of the model, then one for each of the longest operations."""
   step = training.prepare(config)
   state = step.state
 
@@ -24,15 +24,17 @@ def measure(config: Config) -> part.Rows:
     jax.block_until_ready(state)
 
   parts = where_time_goes.parts_of(step.compiled.as_text())
-  seconds: collections.Counter[str] = collections.Counter()
+  of_operations: collections.Counter[str] = collections.Counter()
+  of_parts: collections.Counter[str] = collections.Counter()
   for name, duration in where_time_goes.traced(run, PASSES):
-    seconds[name] += duration / PASSES
-  total = sum(seconds.values())
-  longest = [(name, parts.get(name, ""), found) for name, found in seconds.most_common(MOST)]
-  rest = total - sum(found for *_, found in longest)
+    of_operations[name] += duration / PASSES
+    of_parts[parts.get(name, "unknown")] += duration / PASSES
+  total = sum(of_parts.values())
+  rows = [(of, "", seconds) for of, seconds in of_parts.most_common()]
+  rows += [(parts.get(name, "unknown"), name, seconds) for name, seconds in of_operations.most_common(MOST)]
   return [
-    {"operation": name, "part": of, "ms": 1e3 * found, "share, %": 100 * found / total}
-    for name, of, found in [*longest, (f"{max(0, len(seconds) - MOST)} others", "", rest)]
+    {"part": of, "operation": name, "ms": 1e3 * seconds, "share, %": 100 * seconds / total}
+    for of, name, seconds in rows
   ]
 
 

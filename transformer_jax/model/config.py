@@ -141,7 +141,7 @@ class ModelConfig(AnyModelConfig):
       anything without a flag of XLA (docs/performance.md).
     fused_attention: whether updates compute eq. 1 with cuDNN's kernel, which never stores the attention weights. It
       needs an NVIDIA GPU, bfloat16, no attention dropout, and d_k = d_v, a multiple of 8 up to 128. Validation and
-      decoding run without it, on any device. It has not been run on a GPU.
+      decoding run without it, on any device.
   """
 
   vocab_size: int = 37_000
