@@ -35,29 +35,32 @@ def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_sm
 def _forward(
   logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float
 ) -> tuple[Sums, tuple[jax.Array, jax.Array, jax.Array, jax.Array]]:
-  """The sums, and what the gradient needs."""
-  normaliser = jax.nn.logsumexp(logits, axis=-1)
+  """The sums, and what the gradient needs: a CPU keeps the exponentials, and a GPU computes them again."""
+  largest = jnp.max(logits, axis=-1)
+  exponentials = jnp.exp(logits - largest[:, None])
+  total = jnp.sum(exponentials, axis=-1)
+  normaliser = largest + jnp.log(total)
   of_target = jnp.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
   of_average = jnp.mean(logits, axis=-1)
   loss = normaliser - (1 - label_smoothing) * of_target - label_smoothing * of_average
-  correct = of_target >= jnp.max(logits, axis=-1)
+  correct = of_target >= largest
 
   def add_up(values: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(valid, values, 0).astype(jnp.float32))
 
   sums = Sums(add_up(loss), add_up(normaliser - of_target), add_up(correct), add_up(jnp.ones_like(loss)))
-  return sums, (logits, normaliser, targets, valid)
+  return sums, (exponentials, total, targets, valid)
 
 
 def _backward(
   label_smoothing: float, kept: tuple[jax.Array, jax.Array, jax.Array, jax.Array], cotangent: Sums
 ) -> tuple[jax.Array, None, None]:
   """(p - q) times the cotangent of `loss`, for valid tokens; `targets` and `valid` have no gradient."""
-  logits, normaliser, targets, valid = kept
-  vocab = logits.shape[-1]
-  p = jnp.exp(logits - normaliser[:, None])
+  exponentials, total, targets, valid = kept
+  vocab = exponentials.shape[-1]
+  p = exponentials * (1 / total)[:, None]
   q = jnp.where(targets[:, None] == jnp.arange(vocab)[None], 1 - label_smoothing, 0) + label_smoothing / vocab
-  return (jnp.where(valid[:, None], p - q, 0) * cotangent.loss).astype(logits.dtype), None, None
+  return (jnp.where(valid[:, None], p - q, 0) * cotangent.loss).astype(exponentials.dtype), None, None
 
 
 token_sums.defvjp(_forward, _backward)
