@@ -10,15 +10,14 @@ It needs nothing but this checkout and the installed packages: no text, no downl
 | compiling | nothing: it compiles the programs of the other parts, several at a time, into a cache on disk |
 | checks | cuDNN's attention beside eq. 1, a resumed run beside an uninterrupted one, decoding beside that of the CPU |
 | training | model FLOPs utilisation of base and big in bfloat16, by attention, row length and batch |
-| operations | the operations of one step that take longest |
+| operations | the time of each part of the model in one step, and of the longest operations |
 | decoding | sentences per second at beam 4 and greedy, beside transformers and CTranslate2 where they are installed |
 | inputs | the time to prepare a batch, and a step with its batch prepared meanwhile |
 
 Each part is a process with its own time limit. `compiling` and `checks` run first, side by side, as neither is timed. A
-part consists of cases. Each case is
-written to the folder FILE.cases as soon as it is done, and the JSON file after each part. The same command resumes: a
-case that is done on the same kind of device is not measured again. A case that fails is reported, and the next one
-goes on. --tiny makes all sizes tiny, to try the program on a CPU.
+part consists of cases. Each case is written to the folder FILE.cases as soon as it is done, and the JSON file after
+each part. The same command resumes: a case that is done on the same kind of device is not measured again. A case that
+fails is reported, and the next one goes on. --tiny makes all sizes tiny, to try the program on a CPU.
 """
 
 import argparse

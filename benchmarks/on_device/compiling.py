@@ -4,6 +4,7 @@ A compilation takes about a minute and little more than one core. Each is a proc
 """
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
@@ -28,9 +29,9 @@ def programs(tiny: bool) -> dict[tuple[str, str], Callable[[], object]]:
     return {name: lambda config=config: training.prepare(config) for name, config in part.programs(tiny).items()}
 
   found = {"training": steps(training), "decoding": decoding.programs(tiny), "operations": steps(operations)}
-  ordered = [(part, name) for part, named in found.items() for name in named]
-  ordered.sort(key=lambda one: list(found[one[0]]).index(one[1]))
-  return {(part, name): found[part][name] for part, name in ordered}
+  # The first of each part, then the second ones.
+  turns = itertools.zip_longest(*([(part, *one) for one in named.items()] for part, named in found.items()))
+  return {(part, name): run for turn in turns for part, name, run in filter(None, turn)}
 
 
 def compile_all(tiny: bool) -> part.Rows:

@@ -1,4 +1,4 @@
-"""The operations of one training step that take longest, from JAX's profiler."""
+"""The time of each part of the model in one training step, and of the longest operations, from JAX's profiler."""
 
 import collections
 import functools
