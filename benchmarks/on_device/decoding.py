@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import functools
 import importlib.util
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -59,10 +60,9 @@ def measure(workdir: str, sides: list[str], count: int, batches: tuple[int, ...]
     )
     tokenizer, job = decoding_speed.prepare(workdir, args, folder)
     programs = {decoding_speed.OURS: "decoders/ours.py"} | {name: decoding_speed.PEERS[name].program for name in sides}
-    running = [
-      Side(name, sys.executable, program, folder, [name], JAX_PLATFORMS=args.device)
-      for name, program in programs.items()
-    ]
+    # All sides have the packages that `peers` found.
+    environment = {"JAX_PLATFORMS": args.device, "PYTHONPATH": os.pathsep.join(sys.path)}
+    running = [Side(name, sys.executable, program, folder, [name], **environment) for name, program in programs.items()]
     try:
       return [row for beam in BEAMS for row in measure_beam(running, beam, batches, tokenizer, len(job["sources"]))]
     finally:
