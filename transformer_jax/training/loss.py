@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from transformer_jax.training.sums import Sums
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
 def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float) -> Sums:
   r"""The cross entropy with the targets q = (1 - eps) onehot(y) + eps / V, and the other sums.
 
@@ -29,6 +28,11 @@ def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_sm
   References:
     Szegedy et al. 2016, Rethinking the Inception Architecture.
   """
+  return _token_sums(logits, targets, valid, label_smoothing)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float) -> Sums:
   return _forward(logits, targets, valid, label_smoothing)[0]
 
 
@@ -63,4 +67,4 @@ def _backward(
   return (jnp.where(valid[:, None], p - q, 0) * cotangent.loss).astype(exponentials.dtype), None, None
 
 
-token_sums.defvjp(_forward, _backward)
+_token_sums.defvjp(_forward, _backward)
