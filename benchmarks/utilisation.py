@@ -39,7 +39,7 @@ from transformer_jax.data import packing, pipeline
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
-from transformer_jax.runtime.process import use_huge_pages
+from transformer_jax.runtime.process import prefer_cublas, use_huge_pages
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state, train_step
 
@@ -171,4 +171,5 @@ def _rate(size: int, dtype: Any) -> float:
 
 if __name__ == "__main__":
   use_huge_pages()  # as train.py does
+  prefer_cublas()
   main()

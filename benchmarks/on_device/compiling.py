@@ -1,6 +1,7 @@
 """Compiles the programs of the other parts, several at a time, into JAX's cache on disk, where the parts find them.
 
-A compilation takes about a minute and little more than one core. Each is a process of its own.
+A compilation takes about a minute and little more than one core. Each is a process of its own. XLA chooses some
+operations by timing them, while others run on the device. It may therefore choose worse ones than alone.
 """
 
 import argparse

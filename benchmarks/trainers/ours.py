@@ -17,7 +17,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import Dtype
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
-from transformer_jax.runtime.process import use_huge_pages
+from transformer_jax.runtime.process import prefer_cublas, use_huge_pages
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import init_state, train_step
 
@@ -46,4 +46,5 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
 
 if __name__ == "__main__":
   use_huge_pages()  # as train.py does
+  prefer_cublas()
   protocol.serve(load)

@@ -228,6 +228,16 @@ def test_fit_gives_the_papers_batch(make, devices):
     assert plan.memory(fewer, devices).total > budget
 
 
+@pytest.mark.parametrize("on_cpu", [True, False])
+def test_more_micro_batches_never_need_more_memory(on_cpu, monkeypatch):
+  """But for the second sum of gradients, which two need and one does not."""
+  monkeypatch.setattr(devices, "on_cpu", lambda: on_cpu)
+  config = dataclasses.replace(base.get_config(), data=DataConfig(row_length=64))
+  config = with_train(config, batch_tokens=391 * 64)
+  needed = [plan.memory(with_train(config, accumulation=parts)).total for parts in range(2, 392)]
+  assert needed == sorted(needed, reverse=True) and len(set(needed)) > 20
+
+
 @pytest.mark.long
 def test_fit_weighs_rematerialisation_against_micro_batches():
   config = with_train(with_model(TINY, num_layers=1), steps=1)

@@ -57,6 +57,7 @@ def test_the_limit_of_open_files_is_raised_and_never_lowered():
     (None, True, "--xla_gpu_enable_triton_gemm=false"),
     ("--xla_dump_to=a", True, "--xla_dump_to=a --xla_gpu_enable_triton_gemm=false"),
     ("--xla_gpu_enable_triton_gemm=true", True, "--xla_gpu_enable_triton_gemm=true"),
+    ("flags.txt", True, "flags.txt"),
   ],
 )
 def test_matmuls_are_cublas_on_an_nvidia_gpu_unless_the_user_says_otherwise(

@@ -111,6 +111,7 @@ def test_chunks_change_neither_values_nor_gradients(chunk, example, whole):
 def test_chunks_have_equally_many_tokens(on_cpu, most, examples, monkeypatch):
   """But for less than one token of padding for each chunk."""
   monkeypatch.setattr(devices, "on_cpu", lambda: on_cpu)
+  assert chunk_size(0) == 1
   assert {tokens: chunk_size(tokens) for tokens in examples} == examples
   for tokens in [*range(1, 3 * most), *range(3 * most, 1_000_000, 997)]:
     chunk = chunk_size(tokens)

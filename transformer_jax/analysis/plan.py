@@ -23,7 +23,7 @@ from transformer_jax.model.params import Params
 from transformer_jax.runs import init_from
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject, PyTree
-from transformer_jax.training.chunked_loss import ON_ACCELERATORS, chunk_size
+from transformer_jax.training.chunked_loss import ON_ACCELERATORS, largest_chunk
 from transformer_jax.training.initialization import init_params, random_key
 from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.sums import joint_loss
@@ -106,7 +106,7 @@ def memory(config: Config, devices: int = 1) -> Memory:
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
   rows = rows_at_a_time(config, devices)
-  chunk = chunk_size(rows * config.data.row_length)
+  chunk = min(largest_chunk(), rows * config.data.row_length)  # at most; so fewer rows never need more memory
   return dataclasses.replace(
     _state(config),
     activations=fixed + a_row * rows,

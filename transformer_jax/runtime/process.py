@@ -32,10 +32,12 @@ def prefer_cublas() -> None:
   XLA would also try kernels that it generates itself. It chooses some that are
   slower in the program than they were alone: a step of the paper's base model
   takes 14% longer with them on an H200. A program must call this function before
-  JAX begins to use the devices. It does nothing where there is no such GPU.
+  JAX begins to use the devices. It does nothing where there is no such GPU, and
+  where `XLA_FLAGS` names a file with flags.
   """
-  flags = os.environ.get(_XLA, "")
-  if os.path.exists(_NVIDIA) and _TRITON not in flags:
+  flags = os.environ.get(_XLA, "").strip()
+  is_file = flags and not flags.startswith("-")
+  if os.path.exists(_NVIDIA) and _TRITON not in flags and not is_file:
     os.environ[_XLA] = f"{flags} --{_TRITON}=false".lstrip()
 
 

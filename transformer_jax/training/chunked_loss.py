@@ -56,8 +56,13 @@ def chunked_sums(
 
 def chunk_size(tokens: int) -> int:
   """The tokens of a chunk on the devices here, so that all chunks of a batch have equally many."""
-  most = ON_CPU if devices.on_cpu() else ON_ACCELERATORS
-  return -(-tokens // -(-tokens // most))
+  chunks = -(-tokens // largest_chunk())
+  return -(-tokens // chunks) if tokens else 1
+
+
+def largest_chunk() -> int:
+  """The most tokens of a chunk on the devices here."""
+  return ON_CPU if devices.on_cpu() else ON_ACCELERATORS
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
