@@ -232,9 +232,9 @@ def test_fit_gives_the_papers_batch(make, devices):
 def test_more_micro_batches_never_need_more_memory(on_cpu, monkeypatch):
   """But for the second sum of gradients, which two need and one does not."""
   monkeypatch.setattr(devices, "on_cpu", lambda: on_cpu)
-  config = dataclasses.replace(base.get_config(), data=DataConfig(row_length=64))
-  config = with_train(config, batch_tokens=391 * 64)
-  needed = [plan.memory(with_train(config, accumulation=parts)).total for parts in range(2, 392)]
+  config = with_train(SMALL, batch_tokens=601 * 31)
+  parts = [*range(2, 40), *range(40, 602, 11)]
+  needed = [plan.memory(with_train(config, accumulation=n)).total for n in parts]
   assert needed == sorted(needed, reverse=True) and len(set(needed)) > 20
 
 
