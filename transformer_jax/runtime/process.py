@@ -30,8 +30,8 @@ def prefer_cublas() -> None:
   """Lets XLA compute matmuls on NVIDIA's GPUs by cuBLAS alone, if `XLA_FLAGS` does not say otherwise.
 
   XLA would also try kernels that it generates itself. It chooses some that are
-  slower in the program than they were alone: a step of the paper's base model
-  takes 14% longer with them on an H200. A program must call this function before
+  slower in the program than they were alone: with them a step of the paper's
+  base model was slower on an H200. A program must call this function before
   JAX begins to use the devices. It does nothing where there is no such GPU, and
   where `XLA_FLAGS` names a file with flags.
   """
