@@ -11,8 +11,8 @@ W = jax.ShapeDtypeStruct((5, 7), jnp.bfloat16)
 MARGIN = 1.1
 
 
-def bytes_of(function, *shapes):
-  return kept_bytes(jax.make_jaxpr(function)(*shapes).jaxpr)
+def bytes_of(function, *shapes, cpu=True):
+  return kept_bytes(jax.make_jaxpr(function)(*shapes).jaxpr, cpu=cpu)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,32 @@ def test_a_bfloat16_operand_of_a_matmul_takes_four_bytes():
     return operand, other, (operand @ w).sum()
 
   assert bytes_of(both, X, W) == round(MARGIN * (3 * 5 * 4 + 3 * 5 * 2 + 2))
+
+
+@pytest.mark.parametrize(
+  ("function", "expected"),
+  [
+    (lambda x: (x, jnp.zeros((11, 13)), x + 1, x * x), 0),  # what follows from inputs and constants
+    (lambda x: jnp.sin(x), 3 * 5 * 4),
+    (lambda x: jnp.exp(x), 3 * 5 * 4),
+    (lambda x: (y := jnp.sin(x), 2 * y, y / x, (y - 1).astype(jnp.bfloat16)), 3 * 5 * 4),
+    (
+      lambda x: (2 * (y := jnp.sin(x)), y - jnp.sin(x).sum()),
+      3 * 5 * 4,
+    ),  # 2y is kept as y, and a small sum is computed again
+    (lambda x: (y := jnp.sin(x), jnp.sin(y)), 2 * 3 * 5 * 4),  # not cheap
+    (lambda x: ((y := jnp.sin(x)) > 0, jnp.maximum(y, 0)), 3 * 5 * 4),  # max(y, 0) tells where y > 0
+    (lambda x: (jnp.sin(x) > 0, jnp.cos(x)), 3 * 5 + 3 * 5 * 4),
+    (lambda x: jnp.sin(x).astype(jnp.bfloat16), 3 * 5 * 2),  # sin(x) itself is not kept
+  ],
+)
+def test_an_accelerator_computes_again_what_is_cheap(function, expected):
+  assert bytes_of(function, X, cpu=False) == expected
+
+
+def test_an_accelerator_stores_the_operands_of_matmuls_as_they_are():
+  def both(x, w):
+    operand = (y := jnp.sin(x)).astype(jnp.bfloat16)
+    return y, operand, operand @ w
+
+  assert bytes_of(both, X, W, cpu=False) == 3 * 5 * 4 + 3 * 5 * 2 + 3 * 7 * 2

@@ -1,42 +1,73 @@
 """The memory that a backward pass needs of its forward pass, from the traced function.
 
-The compiler decides what it keeps. These rules come from what XLA allocates for training steps on CPUs
+The compiler decides what it keeps. These rules come from what XLA allocates for training steps on CPUs and on an H200
 (`benchmarks/plan_memory.py`). They are meant to be just above that, never below.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 
-Atom = Var | Literal
+from transformer_jax.analysis.fusion import SAME_VALUES, Atom, computed_again
 
 _MATMULS = ("dot_general", "shared_matmul")
-_SAME_VALUES = ("reshape", "broadcast_in_dim", "squeeze", "expand_dims", "transpose")
-_CALLS = ("jit", "pjit")
-_MARGIN = 1.1  # some values are kept twice, such as in two layouts
+_JITS = ("jit", "pjit")
+_MARGIN = 1.1  # on a CPU, where some values are kept twice, such as in two layouts
 
 
-def kept_bytes(jaxpr: Jaxpr) -> int:
+def kept_bytes(jaxpr: Jaxpr, *, cpu: bool) -> int:
   """The bytes of the outputs of a function that returns all that the backward pass needs.
 
   Inputs and constants take nothing. An array and its reshaped, transposed or broadcast form take the memory of the
-  smallest. A bfloat16 operand of a matmul takes four bytes an element, because CPUs convert it to float32. The result
+  smallest.
+
+  On a CPU a bfloat16 operand of a matmul takes four bytes an element, because CPUs convert it to float32. The result
   of `exp` counts twice, because the softmax's denominator is kept in the same shape.
+
+  On an accelerator XLA fuses operations, so that it computes an array again that is an elementwise function of others
+  which it keeps. Only the operands of matmuls are stored in any case.
   """
   producers = _producers(jaxpr)
-  origins = {_origin(producers, var) for var in jaxpr.outvars}
-  kept = {var for var in origins if var is not None} - set(jaxpr.invars) - set(jaxpr.constvars)
   matmuls = [equation for equation in jaxpr.eqns if equation.primitive.name in _MATMULS]
   operands = {_origin(producers, var) for equation in matmuls for var in equation.invars}
+  given = {*jaxpr.invars, *jaxpr.constvars}
+  if cpu:
+    kept = _origins(producers, jaxpr.outvars) - given
+    return round(_MARGIN * sum(_bytes_on_cpu(producers, var, var in operands) for var in kept))
+  # 2x is kept as x, of which other arrays are functions, too.
+  kept = {_unscaled(producers, var) for var in _origins(producers, jaxpr.outvars)} - given
+  stored = {var for var in kept if var in operands or not computed_again(producers, var, kept | given)}
+  return sum(_bytes(var) for var in stored)
 
-  def size(var: Var) -> int:
-    array: Any = var.aval
-    width = max(array.dtype.itemsize, np.float32().itemsize if var in operands else 0)
-    times = 2 if var in producers and producers[var].primitive.name == "exp" else 1
-    return times * width * array.size
 
-  return round(_MARGIN * sum(map(size, kept)))
+def _bytes_on_cpu(producers: dict[Var, JaxprEqn], var: Var, is_operand: bool) -> int:
+  array: Any = var.aval
+  width = max(array.dtype.itemsize, np.float32().itemsize if is_operand else 0)
+  times = 2 if var in producers and producers[var].primitive.name == "exp" else 1
+  return times * width * array.size
+
+
+def _bytes(var: Var) -> int:
+  array: Any = var.aval
+  return array.dtype.itemsize * array.size
+
+
+def _unscaled(producers: dict[Var, JaxprEqn], var: Var) -> Var:
+  """The variable that `var` is a constant multiple of."""
+  while var in producers and producers[var].primitive.name == "mul":
+    factor, other = producers[var].invars
+    origin = _origin(producers, other) if isinstance(factor, Literal) else None
+    if origin is None:
+      return var
+    var = origin
+  return var
+
+
+def _origins(producers: dict[Var, JaxprEqn], atoms: Iterable[Atom]) -> set[Var]:
+  found = (_origin(producers, atom) for atom in atoms)
+  return {var for var in found if var is not None}
 
 
 def _producers(jaxpr: Jaxpr) -> dict[Var, JaxprEqn]:
@@ -56,9 +87,9 @@ def _origin(producers: dict[Var, JaxprEqn], var: Atom) -> Var | None:
 def _before(equation: JaxprEqn, var: Var) -> Atom:
   """The operand whose values the result `var` has, `var` itself if there is none, or a constant."""
   name = equation.primitive.name
-  if name in _SAME_VALUES:
+  if name in SAME_VALUES:
     return equation.invars[0]
-  if name not in _CALLS:
+  if name not in _JITS:
     return var
   inner = equation.params["jaxpr"].jaxpr
   result = inner.outvars[equation.outvars.index(var)]

@@ -21,6 +21,7 @@ from transformer_jax.data import pipeline
 from transformer_jax.model.config import AnyModelConfig, ModelConfig, Remat
 from transformer_jax.model.params import Params
 from transformer_jax.runs import init_from
+from transformer_jax.runtime.devices import on_cpu, platform
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject, PyTree
 from transformer_jax.training.chunked_loss import ON_ACCELERATORS, largest_chunk
@@ -44,9 +45,9 @@ class Memory:
     optimizer: Adam's two moments.
     gradients: one sum of gradients, or two if a batch is computed in several micro-batches.
     activations: the results of the forward pass of one micro-batch that its backward pass needs.
-    working: the largest temporary arrays. They are the logits of one chunk of tokens and three more arrays of this
-      size on the way to their gradient, by the compiler's own figures; with `model.remat` also what the backward pass
-      computes again at a time.
+    working: the largest temporary arrays, by the compiler's own figures. They are the logits of one chunk of tokens
+      and arrays of this size on the way to their gradient: three more on a CPU, one more on an accelerator. With
+      `model.remat` it is also what the backward pass computes again at a time.
   """
 
   parameters: int
@@ -99,18 +100,20 @@ def _part(path: list[str]) -> str:
 
 
 def memory(config: Config, devices: int = 1) -> Memory:
-  """The memory that a training step needs on each of `devices`.
+  """The memory that a training step needs on each of `devices`, which are those here or those of `traced_for`.
 
-  It is an upper bound for CPUs, where it is a few percent above what the compiler
-  allocates for the paper's models ([table](docs/results/speed/README.md#memory)).
+  It is an upper bound, for the paper's models a few percent above what the compiler allocates on a CPU, and up to a
+  fifth on a GPU ([table](docs/results/speed/README.md#memory)).
   """
-  fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing)
+  fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing, on_cpu())
   rows = rows_at_a_time(config, devices)
   chunk = min(largest_chunk(), rows * config.data.row_length)  # at most; so fewer rows never need more memory
+  logits, recomputed = chunk * config.model.vocab_size * _FLOAT32, _recomputed_for_a_row(config) * rows
   return dataclasses.replace(
     _state(config),
     activations=fixed + a_row * rows,
-    working=4 * chunk * config.model.vocab_size * _FLOAT32 + _recomputed_for_a_row(config) * rows,
+    # An accelerator has freed the logits before it computes anything again.
+    working=4 * logits + recomputed if on_cpu() else max(2 * logits, recomputed),
   )
 
 
@@ -122,7 +125,7 @@ def _recomputed_for_a_row(config: Config) -> int:
 
   def a_row(remat: Remat) -> int:
     of_one_layer = dataclasses.replace(model, num_layers=1, remat=remat)
-    return _kept_for_backward(of_one_layer, config.data.row_length, config.train.label_smoothing)[1]
+    return _kept_for_backward(of_one_layer, config.data.row_length, config.train.label_smoothing, on_cpu())[1]
 
   # One layer of the encoder and one of the decoder have three attentions, of which the decoder's layer has two.
   share = {Remat.LAYER: 2 / 3, Remat.ATTENTION: 1 / 3}[model.remat]
@@ -148,15 +151,18 @@ def rows_at_a_time(config: Config, devices: int) -> int:
 
 
 @functools.cache
-def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float) -> tuple[int, int]:
-  """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row."""
+def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float, cpu: bool) -> tuple[int, int]:
+  """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row.
+
+  `cpu` is `on_cpu()`, as the results are kept.
+  """
   config = _for_shapes(model, row_length, label_smoothing)
   some = ON_ACCELERATORS  # this number of rows fills the chunks of the loss on any device, however long the rows are
-  one, two = (_kept(config, rows) for rows in (some, 2 * some))
+  one, two = (_kept(config, rows, cpu) for rows in (some, 2 * some))
   return 2 * one - two, (two - one) // some
 
 
-def _kept(config: Config, rows: int) -> int:
+def _kept(config: Config, rows: int, cpu: bool) -> int:
   """The bytes that the backward pass of the loss needs for this number of rows, without the parameters."""
   task = task_of(config.model)
   batch = jax.ShapeDtypeStruct((rows, task.parts, config.data.row_length), pipeline.row_type(*config.model.vocab_sizes))
@@ -165,7 +171,7 @@ def _kept(config: Config, rows: int) -> int:
   def backward_of(params: Params, rows: jax.Array, keys: jax.Array) -> PyTree:
     return jax.vjp(lambda params: task.batch_sums(config, params, rows, keys).loss, params)[1]
 
-  return kept_bytes(jax.make_jaxpr(backward_of)(parameter_shapes(config.model), batch, keys).jaxpr)
+  return kept_bytes(jax.make_jaxpr(backward_of)(parameter_shapes(config.model), batch, keys).jaxpr, cpu=cpu)
 
 
 def flops(config: Config) -> Flops:
@@ -205,6 +211,7 @@ def build_report(config: Config, devices: int = 1, rate: float | None = None, bu
   needed, operations_needed = memory(config, devices), flops(config)
   return {
     "devices": devices,
+    "platform": platform(),
     "row_length": config.data.row_length,
     "steps": config.train.steps,
     "parameters": parameters(config),

@@ -24,7 +24,7 @@ def _parameters(plan: JsonObject) -> Iterator[str]:
 def _memory(plan: JsonObject) -> Iterator[str]:
   memory = plan["memory"]
   rows = f"{memory['rows_at_a_time']} rows of {plan['row_length']} at a time"
-  yield f"memory on each of {plan['devices']} devices, {rows}"
+  yield f"memory on each of {plan['devices']} devices ({plan['platform']}), {rows}"
   for part in ("parameters", "optimizer", "gradients", "activations", "working", "total"):
     yield f"  {part:<36} {gigabytes(memory[part]):>14}"
 

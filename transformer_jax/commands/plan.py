@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="MEMORY",
     help="tell how the paper's batch of 25,000 + 25,000 tokens fits in so much memory, such as 16GB",
   )
+  add("--platform", choices=["cpu", "gpu", "tpu"], help="of the devices, for their memory (default: of those here)")
   add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, except for TFDS)")
   add("--json", action="store_true", help="print one JSON object")
 
@@ -36,8 +37,10 @@ def run(args: argparse.Namespace) -> None:
     raise InputError("--devices and --rate must be positive")
   from transformer_jax.analysis import plan, plan_report
   from transformer_jax.config import Corpus
+  from transformer_jax.runtime.devices import traced_for
 
-  found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
+  with traced_for(args.platform):
+    found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
     try:
       found["data"] = plan.data(config)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import jax
@@ -23,6 +24,8 @@ from transformer_jax.runtime.process import cores
 from transformer_jax.runtime.values import JsonObject, PyTree
 
 AXIS = "data"
+
+_traced_for: ContextVar[str | None] = ContextVar("traced_for", default=None)
 
 Tree = TypeVar("Tree")  # of arrays
 Item = TypeVar("Item")
@@ -154,7 +157,22 @@ def steps_in_flight() -> int:
 
 def on_cpu() -> bool:
   """Whether the devices are CPUs."""
-  return jax.local_devices()[0].platform == "cpu"
+  return platform() == "cpu"
+
+
+def platform() -> str:
+  """The platform of the devices here, or that of `traced_for`: `cpu`, `gpu` or `tpu`."""
+  return _traced_for.get() or jax.local_devices()[0].platform
+
+
+@contextmanager
+def traced_for(platform: str | None) -> Iterator[None]:
+  """In the body, functions are traced for devices of this platform, which need not be here; None means those here."""
+  token = _traced_for.set(platform)
+  try:
+    yield
+  finally:
+    _traced_for.reset(token)
 
 
 def has_cudnn() -> bool:
