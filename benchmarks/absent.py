@@ -63,6 +63,6 @@ def lowered_update(config: Config, chips: list[Any], share: int) -> Any:
 
 
 def bytes_of(compiled: Any) -> int:
-  """The bytes that a compiled step needs on a device: its arguments, which the result replaces, and temporary arrays."""
+  """The bytes that a compiled step needs on a device: arguments, which the result replaces, and temporary arrays."""
   needed = compiled.memory_analysis()
   return needed.argument_size_in_bytes + needed.temp_size_in_bytes
