@@ -1,6 +1,7 @@
-"""Programs for devices that are not here: the compilers of TPUs and of NVIDIA's GPUs run on any CPU.
+"""Programs for devices that are not here: XLA's compilers for TPUs and for NVIDIA's GPUs run on any CPU.
 
-`pip install -e '.[tpu]'` has the one, and `'.[cuda]'` the other.
+`pip install -e '.[tpu]'` installs the one for TPUs. `pip install -e '.[gpu]'` installs the one for GPUs, whose program
+`ptxas` must be on the path; it is in the folder `bin` of a package of `nvidia`.
 """
 
 import functools
@@ -18,6 +19,7 @@ from transformer_jax.analysis import plan
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch, row_type
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.process import prefer_cublas
 from transformer_jax.training.step import abstract_state, train_step
 from transformer_jax.training.task import task_of
 
@@ -33,6 +35,7 @@ def tpus(topology: str) -> list[Any]:
 
 def gpu() -> Any:
   """An H200, from the description that XLA has of one."""
+  prefer_cublas(here=True)  # as on a machine with such a GPU
   return topologies.get_topology_desc("h200", "cuda", target_config=H200.read_text(), topology="1x1x1").devices[0]
 
 

@@ -37,7 +37,7 @@ def main() -> None:
   for name in args.configs:
     config = read_config(name, read_keys([f"--config.{key}" for key in keys]))
     with devices.traced_for(args.platform):
-      rows.append({"config": name, **compare(config, chip, args.devices)})
+      rows.append({"config": " ".join([name, *keys]), **compare(config, chip, args.devices)})
     report.progress(f"{name}: {rows[-1]['plan / XLA']:.3f}")
   report.finish("plan_memory", rows, args.json)
 

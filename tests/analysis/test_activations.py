@@ -51,8 +51,10 @@ def test_a_bfloat16_operand_of_a_matmul_takes_four_bytes():
       3 * 5 * 4,
     ),  # 2y is kept as y, and a small sum is computed again
     (lambda x: (y := jnp.sin(x), jnp.sin(y)), 2 * 3 * 5 * 4),  # not cheap
-    (lambda x: ((y := jnp.sin(x)) > 0, jnp.maximum(y, 0)), 3 * 5 * 4),  # max(y, 0) tells where y > 0
-    (lambda x: (jnp.sin(x) > 0, jnp.cos(x)), 3 * 5 + 3 * 5 * 4),
+    (lambda x: jnp.sin(x) > 0, 3 * 5 * 4),  # kept as sin(x)
+    (lambda x: ((y := jnp.sin(x)) > 0, jax.nn.relu(y)), 3 * 5 * 4),
+    (lambda x: jnp.sin(x) > jnp.cos(x), 3 * 5),
+    (lambda x: ((y := jnp.sin(x)) * 2, 3 * y, y / 2), 3 * 5 * 4),
     (lambda x: jnp.sin(x).astype(jnp.bfloat16), 3 * 5 * 2),  # sin(x) itself is not kept
   ],
 )
@@ -60,9 +62,21 @@ def test_an_accelerator_computes_again_what_is_cheap(function, expected):
   assert bytes_of(function, X, cpu=False) == expected
 
 
-def test_an_accelerator_stores_the_operands_of_matmuls_as_they_are():
+@pytest.mark.parametrize("factors", [(1,), (2,), (2, 3)])
+def test_an_accelerator_stores_the_operands_of_matmuls_as_they_are(factors):
   def both(x, w):
-    operand = (y := jnp.sin(x)).astype(jnp.bfloat16)
-    return y, operand, operand @ w
+    y = jnp.sin(x)
+    operands = [factor * y.astype(jnp.bfloat16) for factor in factors]
+    return y, operands, [(operand @ w).sum() for operand in operands]
 
-  assert bytes_of(both, X, W, cpu=False) == 3 * 5 * 4 + 3 * 5 * 2 + 3 * 7 * 2
+  assert bytes_of(both, X, W, cpu=False) == 3 * 5 * 4 + len(factors) * (3 * 5 * 2 + 2)
+
+
+def test_a_long_chain_is_looked_at_once():
+  def chain(x):
+    y = jnp.sin(x)
+    for _ in range(700):
+      y = y * y + y
+    return y
+
+  assert bytes_of(chain, X, cpu=False) == 3 * 5 * 4

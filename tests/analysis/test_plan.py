@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import re
 from pathlib import Path
 
 import jax
@@ -13,7 +14,6 @@ from configs import base, big, rnn
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.config.flags import read_config
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.model.config import Dtype, ModelConfig, Remat
 from transformer_jax.runtime import devices
@@ -191,22 +191,22 @@ def test_fused_attention_is_planned_as_plain_attention_without_a_gpu():
   assert plan.build_report(with_model(config, fused_attention=True)) == plan.build_report(config)
 
 
+def on_an_h200():
+  """The rows of `docs/results/speed/h200.json`: training programs, and the GB that XLA allocated on the GPU."""
+  measured = json.loads((CONFIGS.parent / "docs/results/speed/h200.json").read_text())["parts"]["training"]["rows"]
+  return [(row["case"], row["memory, GB"]) for row in measured]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-  ("name", "changes", "allocated"),
-  [
-    ("base", {}, 13.184),
-    ("base", {"remat": Remat.LAYER}, 2.7791),
-    ("big", {}, 26.238),
-    ("multi30k", {}, 0.69913),
-  ],
-)
-def test_memory_on_a_gpu_is_just_above_what_xla_allocates_there(name, changes, allocated):
-  """In GB, by XLA's compiler for an H200: `benchmarks/plan_memory.py --platform gpu --devices 1`, jax 0.11.2."""
-  config = with_model(read_config(f"{CONFIGS}/{name}.py", {"data.train": "t"}), **changes)
+@pytest.mark.parametrize(("case", "allocated"), on_an_h200())
+def test_memory_is_just_above_what_xla_allocated_on_a_gpu(case, allocated):
+  size, attention, rows, tokens = re.fullmatch(r"(\w+), (\w+), rows of (\d+), ([\d,]+) tokens a side", case).groups()
+  config = {"base": base, "big": big}[size].get_config()
+  config = with_model(config, dtype=Dtype.BFLOAT16, fused_attention=attention == "fused")
+  config = dataclasses.replace(config, data=DataConfig(row_length=int(rows)))
+  config = with_train(config, batch_tokens=int(tokens.replace(",", "")), ema_decay=0.0)
   with devices.traced_for("gpu"):
-    planned = plan.memory(config).total / 1e9
-  assert allocated < planned < 1.45 * allocated
+    assert allocated < plan.memory(config).total / 1e9 < 1.13 * allocated
 
 
 def test_memory_of_parameters_and_optimizer():
@@ -353,9 +353,9 @@ def test_the_command_plans_for_devices_that_are_not_here(capsys, platform):
     main(["plan", *flags, *more]) or json.loads(capsys.readouterr().out) for more in ([], [f"--platform={platform}"])
   ]
   assert for_a_cpu["platform"] == "cpu" and for_it["platform"] == platform
-  assert for_it["memory"]["activations"] < for_a_cpu["memory"]["activations"] / 1.5
-  assert for_it["flops"] == for_a_cpu["flops"]
-  assert devices.on_cpu()
+  assert for_it["memory"]["activations"] < for_a_cpu["memory"]["activations"] / 1.3
+  # The logits of all 4,096 tokens at once, and twice; on a CPU those of 256 tokens, four times.
+  assert for_it["memory"]["working"] == 2 * 4096 * 9700 * 4 and for_a_cpu["memory"]["working"] == 4 * 256 * 9700 * 4
 
 
 @pytest.mark.long

@@ -150,3 +150,17 @@ def test_which_devices_have_cudnns_kernel_in_bfloat16(monkeypatch, platform, ver
   device = SimpleNamespace(platform=platform, client=client, compute_capability=capability)
   monkeypatch.setattr(jax, "local_devices", lambda: [device])
   assert devices.has_cudnn() == fits
+
+
+def test_what_is_traced_for_devices_that_are_not_here():
+  assert devices.platform() == "cpu"
+  with devices.traced_for("gpu"):
+    assert devices.platform() == "gpu" and not devices.on_cpu()
+    with devices.traced_for("cpu"):
+      assert devices.on_cpu()
+    assert not devices.on_cpu()
+    with devices.traced_for(None):
+      assert devices.on_cpu()
+  with pytest.raises(ValueError, match="once"), devices.traced_for("tpu"):
+    raise ValueError("once")
+  assert devices.on_cpu()

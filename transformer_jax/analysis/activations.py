@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 
-from transformer_jax.analysis.fusion import SAME_VALUES, Atom, computed_again
+from transformer_jax.analysis.fusion import COMPARISONS, SAME_VALUES, Atom, computed_again
 
 _MATMULS = ("dot_general", "shared_matmul")
 _JITS = ("jit", "pjit")
@@ -27,7 +27,7 @@ def kept_bytes(jaxpr: Jaxpr, *, cpu: bool) -> int:
   of `exp` counts twice, because the softmax's denominator is kept in the same shape.
 
   On an accelerator XLA fuses operations, so that it computes an array again that is an elementwise function of others
-  which it keeps. Only the operands of matmuls are stored in any case.
+  which it keeps. Only the operands of matmuls are stored in any case. For x > 0, as in the gradient of ReLU, x is kept.
   """
   producers = _producers(jaxpr)
   matmuls = [equation for equation in jaxpr.eqns if equation.primitive.name in _MATMULS]
@@ -36,9 +36,9 @@ def kept_bytes(jaxpr: Jaxpr, *, cpu: bool) -> int:
   if cpu:
     kept = _origins(producers, jaxpr.outvars) - given
     return round(_MARGIN * sum(_bytes_on_cpu(producers, var, var in operands) for var in kept))
-  # 2x is kept as x, of which other arrays are functions, too.
-  kept = {_unscaled(producers, var) for var in _origins(producers, jaxpr.outvars)} - given
-  stored = {var for var in kept if var in operands or not computed_again(producers, var, kept | given)}
+  outputs = _origins(producers, jaxpr.outvars)
+  kept = {var if var in operands else _argument(producers, var) for var in outputs} - given
+  stored = kept - (computed_again(jaxpr, kept | given) - operands)
   return sum(_bytes(var) for var in stored)
 
 
@@ -54,11 +54,13 @@ def _bytes(var: Var) -> int:
   return array.dtype.itemsize * array.size
 
 
-def _unscaled(producers: dict[Var, JaxprEqn], var: Var) -> Var:
-  """The variable that `var` is a constant multiple of."""
-  while var in producers and producers[var].primitive.name == "mul":
-    factor, other = producers[var].invars
-    origin = _origin(producers, other) if isinstance(factor, Literal) else None
+def _argument(producers: dict[Var, JaxprEqn], var: Var) -> Var:
+  """The variable that is kept in place of `var`: x for c x, x / c and x > c with a number c."""
+  while var in producers and producers[var].primitive.name in ("mul", "div", *COMPARISONS):
+    first, second = producers[var].invars
+    if isinstance(first, Literal) and producers[var].primitive.name == "mul":
+      first, second = second, first
+    origin = _origin(producers, first) if isinstance(second, Literal) else None
     if origin is None:
       return var
     var = origin

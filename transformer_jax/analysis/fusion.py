@@ -1,44 +1,41 @@
-"""What a fused kernel computes again in the backward pass, rather than read it from memory."""
+"""What an accelerator computes again in the backward pass, in fused kernels, rather than read it from memory."""
 
-from jax.extend.core import JaxprEqn, Literal, Var
+from collections.abc import Set
+
+from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 
 Atom = Var | Literal
 
 SAME_VALUES = ("reshape", "broadcast_in_dim", "squeeze", "expand_dims", "transpose")
-_COMPARISONS = ("gt", "lt", "ge", "le")
+COMPARISONS = ("gt", "lt", "ge", "le", "eq", "ne")
 _ARITHMETIC = ("add", "sub", "mul", "div", "neg", "max", "min", "square", "integer_pow", "rsqrt", "sqrt")
-_CHEAP = {*SAME_VALUES, *_COMPARISONS, *_ARITHMETIC, "convert_element_type", "select_n", "and", "or", "not", "eq", "ne"}
+_CHEAP = {*SAME_VALUES, *COMPARISONS, *_ARITHMETIC, "convert_element_type", "select_n", "and", "or", "not"}
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "custom_jvp_call": "call_jaxpr"}  # and their parameter
-_SMALL = 1 / 8  # of another array
+_SMALL = 1 / 8  # of the size of an array; so much smaller arrays cost nothing beside it
 
 
-def computed_again(producers: dict[Var, JaxprEqn], var: Var, kept: set[Var]) -> bool:
-  """Whether `var` is a cheap elementwise function of other kept arrays and of small ones, or told by one.
+def computed_again(jaxpr: Jaxpr, kept: Set[Var]) -> set[Var]:
+  """The kept arrays that are cheap elementwise functions of other kept arrays and of small ones.
 
   Args:
-    producers: a variable -> the equation that computes it.
-    var: the variable.
-    kept: all variables that are kept, and the inputs and constants.
+    jaxpr: a function.
+    kept: the variables that are kept, and the inputs and constants.
   """
-  size: int = var.aval.size  # pyright: ignore[reportAttributeAccessIssue]
-
-  def at_hand(operand: Atom) -> bool:
-    if isinstance(operand, Literal) or operand in kept or operand.aval.size <= _SMALL * size:  # pyright: ignore
-      return True
-    return from_others(operand)
-
-  def from_others(result: Var) -> bool:
-    return result in producers and _is_cheap(producers[result]) and all(map(at_hand, producers[result].invars))
-
-  return from_others(var) or _is_told_by_another(producers, var, kept)
+  return {var for size in {_size(var) for var in kept} for var in _from_others(jaxpr, kept, size)}
 
 
-def _is_told_by_another(producers: dict[Var, JaxprEqn], var: Var, kept: set[Var]) -> bool:
-  """Whether `var` is a comparison such as x > 0, and a kept array is max(x, 0), which tells it as well."""
-  if producers[var].primitive.name not in _COMPARISONS:
-    return False
-  others = (producers[other] for other in kept if other is not var and other in producers)
-  return any(_is_cheap(other) and producers[var].invars[0] in other.invars for other in others)
+def _from_others(jaxpr: Jaxpr, kept: Set[Var], size: int) -> set[Var]:
+  """The kept arrays of one size that are functions of other kept arrays and of arrays that are small beside them."""
+  functions: set[Var] = set()
+
+  def is_at_hand(operand: Atom) -> bool:
+    given = isinstance(operand, Literal) or operand in kept or operand in functions
+    return given or _size(operand) <= _SMALL * size
+
+  for equation in jaxpr.eqns:
+    if _is_cheap(equation) and all(map(is_at_hand, equation.invars)):
+      functions.update(equation.outvars)
+  return {var for var in functions & kept if _size(var) == size}
 
 
 def _is_cheap(equation: JaxprEqn) -> bool:
@@ -46,3 +43,7 @@ def _is_cheap(equation: JaxprEqn) -> bool:
   if name in _CALLS:
     return all(map(_is_cheap, equation.params[_CALLS[name]].jaxpr.eqns))
   return name in _CHEAP
+
+
+def _size(var: Atom) -> int:
+  return var.aval.size  # pyright: ignore[reportAttributeAccessIssue]

@@ -47,7 +47,8 @@ class Memory:
     activations: the results of the forward pass of one micro-batch that its backward pass needs.
     working: the largest temporary arrays, by the compiler's own figures. They are the logits of one chunk of tokens
       and arrays of this size on the way to their gradient: three more on a CPU, one more on an accelerator. With
-      `model.remat` it is also what the backward pass computes again at a time.
+      `model.remat` there is also what the backward pass computes again at a time: on a CPU their sum counts, on an
+      accelerator the larger one.
   """
 
   parameters: int
@@ -102,8 +103,8 @@ def _part(path: list[str]) -> str:
 def memory(config: Config, devices: int = 1) -> Memory:
   """The memory that a training step needs on each of `devices`, which are those here or those of `traced_for`.
 
-  It is an upper bound, for the paper's models a few percent above what the compiler allocates on a CPU, and up to a
-  fifth on a GPU ([table](docs/results/speed/README.md#memory)).
+  It is an upper bound. For the paper's models it is a few percent above what the compiler allocates on a CPU, and a few
+  to twenty percent on a GPU ([table](docs/results/speed/README.md#memory)).
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing, on_cpu())
   rows = rows_at_a_time(config, devices)
@@ -154,12 +155,21 @@ def rows_at_a_time(config: Config, devices: int) -> int:
 def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float, cpu: bool) -> tuple[int, int]:
   """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row.
 
-  `cpu` is `on_cpu()`, as the results are kept.
+  `cpu` must be `on_cpu()`; it is an argument so that the cache tells platforms apart.
   """
   config = _for_shapes(model, row_length, label_smoothing)
   some = ON_ACCELERATORS  # this number of rows fills the chunks of the loss on any device, however long the rows are
   one, two = (_kept(config, rows, cpu) for rows in (some, 2 * some))
-  return 2 * one - two, (two - one) // some
+  return 2 * one - two, (two - one) // some - (0 if cpu else _weights_of_a_row(model, row_length))
+
+
+def _weights_of_a_row(model: AnyModelConfig, row_length: int) -> int:
+  """The bytes of a row's attention weights that cuDNN does not keep: float32 before, and in the model's type after."""
+  if not isinstance(model, ModelConfig) or not model.needs_cudnn or model.remat is not Remat.NONE:
+    return 0
+  attentions = model.encoder_depth + 2 * model.decoder_depth
+  width = _FLOAT32 + np.dtype(model.dtype.value).itemsize
+  return attentions * model.num_heads * row_length**2 * width
 
 
 def _kept(config: Config, rows: int, cpu: bool) -> int:
@@ -357,7 +367,7 @@ def parameter_shapes(model: AnyModelConfig) -> Params:
 
 def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:
   """A config with the fields that determine shapes, and sentences short enough for any table of positions."""
-  if model.needs_cudnn:  # this machine may lack cuDNN; without it the backward pass needs more memory
+  if model.needs_cudnn:  # which this machine may lack
     model = dataclasses.replace(model, fused_attention=False)  # pyright: ignore[reportCallIssue]
   return Config(
     data=DataConfig(row_length=row_length),

@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="MEMORY",
     help="tell how the paper's batch of 25,000 + 25,000 tokens fits in so much memory, such as 16GB",
   )
-  add("--platform", choices=["cpu", "gpu", "tpu"], help="of the devices, for their memory (default: of those here)")
+  add(
+    "--platform", choices=["cpu", "gpu", "tpu"], help="of the devices, for their memory (default: that of those here)"
+  )
   add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, except for TFDS)")
   add("--json", action="store_true", help="print one JSON object")
 

@@ -167,7 +167,10 @@ def platform() -> str:
 
 @contextmanager
 def traced_for(platform: str | None) -> Iterator[None]:
-  """In the body, functions are traced for devices of this platform, which need not be here; None means those here."""
+  """In the body, functions are traced for devices of this platform, which need not be here; None means those here.
+
+  It is for tracing alone: the body must run nothing on the devices. Threads that begin in the body do not see it.
+  """
   token = _traced_for.set(platform)
   try:
     yield

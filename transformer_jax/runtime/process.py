@@ -26,18 +26,22 @@ def use_huge_pages() -> None:
   os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def prefer_cublas() -> None:
+def prefer_cublas(*, here: bool | None = None) -> None:
   """Lets XLA compute matmuls on NVIDIA's GPUs by cuBLAS alone, if `XLA_FLAGS` does not say otherwise.
 
   XLA would also try kernels that it generates itself. It chooses some that are
   slower in the program than they were alone: with them a step of the paper's
   base model was slower on an H200. A program must call this function before
-  JAX begins to use the devices. It does nothing where there is no such GPU, and
-  where `XLA_FLAGS` names a file with flags.
+  JAX begins to use the devices. It does nothing where `XLA_FLAGS` names a file
+  with flags.
+
+  Args:
+    here: whether programs are for such a GPU; None means whether there is one.
   """
+  here = os.path.exists(_NVIDIA) if here is None else here
   flags = os.environ.get(_XLA, "").strip()
   is_file = flags and not flags.startswith("-")
-  if os.path.exists(_NVIDIA) and _TRITON not in flags and not is_file:
+  if here and _TRITON not in flags and not is_file:
     os.environ[_XLA] = f"{flags} --{_TRITON}=false".lstrip()
 
 
