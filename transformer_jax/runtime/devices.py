@@ -167,7 +167,9 @@ def platform() -> str:
 
 @contextmanager
 def traced_for(platform: str | None) -> Iterator[None]:
-  """In the body, functions are traced for devices of this platform, which need not be here; None means those here.
+  """A context in which functions are traced for devices of this platform, which need not be here.
+
+  None means the devices here.
 
   It is for tracing alone: the body must run nothing on the devices. Threads that begin in the body do not see it.
   """
