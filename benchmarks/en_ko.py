@@ -7,7 +7,7 @@ corpus are in the order of its documents. Ten blocks of consecutive lines, evenl
 to 600 pairs of a corpus and at most an eighth of it. Pairs of the remaining text with a source or target that is held
 out, or in a validation set, are left out of the training, too. The texts are written to RUNS/text, and counted.
 
-NAME is the name of the recipe whose keys follow, as in --name longer --train.steps=8000; the first one is `before`. A
+NAME is the name of the recipe whose keys follow, as in --name longest --train.steps=8000; the first one is `before`. A
 recipe is chosen by the validation sets; the test sets are translated once for each recipe. The same command resumes
 after a stop, and repeats nothing that OUTPUT has: `NAME.json`, and the translations `NAME.SPLIT.CORPUS.ko`.
 
