@@ -7,7 +7,8 @@ corpus are in the order of its documents. Ten blocks of consecutive lines, evenl
 to 600 pairs of a corpus and at most an eighth of it. Pairs of the remaining text with a source or target that is held
 out, or in a validation set, are left out of the training, too. The texts are written to RUNS/text, and counted.
 
-NAME is the name of the recipe whose keys follow, as in --name longest --train.steps=8000; the first one is `before`. A
+NAME is the name of the recipe that the keys after it make, as in --name longer --train.steps=8000. The recipe is that
+of configs/en_ko.py, with Tatoeba's sentences read three times in an epoch; `before` is the one that the config had. A
 recipe is chosen by the validation sets; the test sets are translated once for each recipe. The same command resumes
 after a stop, and repeats nothing that OUTPUT has: `NAME.json`, and the translations `NAME.SPLIT.CORPUS.ko`.
 
@@ -29,6 +30,8 @@ from compared import Pair, Texts
 CORPORA = ("pydocs", "djangodocs", "gnomehelp", "comprehensiverust", "tatoeba")
 LANGUAGES = ("en", "ko")
 BLOCKS, MOST = 10, 600
+BEFORE = ("model.dropout=0.1", "train.steps=2000")
+EVERYDAY = 3  # how often an epoch reads Tatoeba, the last corpus
 REPETITION = re.compile(r"(.{2,60}?)\1{3,}")
 
 
@@ -40,7 +43,7 @@ def main() -> None:
   if not (texts.folder / "counts.json").exists():
     write_texts(Path(args.data), texts)
   if not (output / f"{args.name}.json").exists():
-    compared.train(runs / args.name, "en_ko.py", texts, CORPORA, keys)
+    compared.train(runs / args.name, "en_ko.py", texts, CORPORA, [*recipe(args.name, texts), *keys])
     compared.translate(runs / args.name, texts, args.name, output)
   rows = compared.table(
     texts, output, "char", lambda lines, reference: {"repeat": f"{repeating(lines, reference):.2%}"}
@@ -57,6 +60,11 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--output", default="docs/results/en_ko", metavar="DIR", help="(default docs/results/en_ko)")
   args, rest = parser.parse_known_args()
   return args, multi30k.overrides(parser, rest)
+
+
+def recipe(name: str, texts: Texts) -> tuple[str, ...]:
+  """The keys of a recipe, besides those of the command line."""
+  return BEFORE if name == compared.FIRST else (f"data.train={texts.prefixes(CORPORA, 'train')}*{EVERYDAY}",)
 
 
 def write_texts(data: Path, texts: Texts) -> None:

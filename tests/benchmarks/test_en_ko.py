@@ -59,3 +59,11 @@ def test_repetitions(en_ko, line, repeats):
 
 def test_a_repetition_of_the_reference_does_not_count(en_ko):
   assert en_ko.repeating(["hahahaha", "hahahaha", "a", "b"], ["hahahaha", "c", "d", "e"]) == 0.25
+
+
+def test_a_recipe_reads_everyday_sentences_more_often_but_not_before(en_ko, tmp_path):
+  texts = en_ko.Texts(tmp_path, en_ko.LANGUAGES, en_ko.CORPORA)
+  assert en_ko.recipe("before", texts) == ("model.dropout=0.1", "train.steps=2000")
+  [train] = en_ko.recipe("longer", texts)
+  names = ["pydocs", "djangodocs", "gnomehelp", "comprehensiverust", "tatoeba"]
+  assert train == "data.train=" + ";".join(f"{tmp_path}/{name}.train" for name in names) + "*3"

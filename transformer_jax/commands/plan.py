@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="tell how the paper's batch of 25,000 + 25,000 tokens fits in so much memory, such as 16GB",
   )
   add(
-    "--platform", choices=["cpu", "gpu", "tpu"], help="of the devices, for their memory (default: that of those here)"
+    "--platform",
+    choices=["cpu", "gpu", "tpu"],
+    help="the kind of the devices, on which their memory depends (default: that of the devices here)",
   )
   add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, except for TFDS)")
   add("--json", action="store_true", help="print one JSON object")
