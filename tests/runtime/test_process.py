@@ -72,6 +72,16 @@ def test_matmuls_are_cublas_on_an_nvidia_gpu_unless_the_user_says_otherwise(
   assert os.environ["XLA_FLAGS"] == (after or "")
 
 
+@pytest.mark.parametrize("exists", [True, False])
+def test_programs_may_be_for_a_gpu_that_is_not_here(exists, tmp_path, monkeypatch):
+  monkeypatch.setattr(process, "_NVIDIA", str(tmp_path if exists else tmp_path / "nvidiactl"))
+  monkeypatch.setenv("XLA_FLAGS", "")
+  prefer_cublas(here=False)
+  assert os.environ["XLA_FLAGS"] == ""
+  prefer_cublas(here=True)
+  assert os.environ["XLA_FLAGS"] == "--xla_gpu_enable_triton_gemm=false"
+
+
 @pytest.mark.long
 def test_this_jaxs_compiler_knows_the_flag(tmp_path):
   (tmp_path / "nvidiactl").touch()
