@@ -13,3 +13,16 @@ def test_a_character_that_no_font_has_is_told_once_at_the_end():
   page = Page(2, 1)
   page.write(1, 0.5, "a", 1)
   assert not files(page.figure)[1]
+
+
+def test_a_font_without_a_bold_weight_says_nothing(monkeypatch, caplog):
+  pytest.importorskip("matplotlib")
+  from matplotlib.figure import Figure
+
+  from transformer_jax.inside import figures
+
+  monkeypatch.setattr(figures, "_FONTS", ("cmss10",))  # comes with matplotlib, in one weight
+  figure = Figure()
+  figure.text(0.5, 0.5, "가", fontweight="bold")
+  assert figures.files(figure)[1]
+  assert not caplog.records

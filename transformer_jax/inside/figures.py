@@ -1,6 +1,7 @@
 """Figures of matplotlib as files, with the same bytes for the same figure; and a page for boxes and lines."""
 
 import io
+import logging
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from matplotlib.text import Text
 # Fonts with the characters of other scripts, if they are installed.
 _FONTS = ("Noto Sans CJK KR", "Noto Sans CJK JP", "Noto Sans KR", "NanumGothic", "Malgun Gothic", "AppleGothic")
 _SETTINGS: Any = {"svg.hashsalt": "transformer_jax", "svg.fonttype": "path"}
+# A font without a bold weight draws bold text in the weight that it has. matplotlib says so each time, for nothing.
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 _WITHOUT_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
