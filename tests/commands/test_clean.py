@@ -1,6 +1,7 @@
 """`clean`: what is written, what is reported, and how it ends."""
 
 import os
+import pathlib
 
 import pytest
 
@@ -80,3 +81,19 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
   assert main(corpus) == 2
   assert "in.de has 1: line i of" in capfd.readouterr().err
   assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de", "link"}
+
+
+def test_what_is_left_out_may_be_on_another_disk(corpus, tmp_path, tmp_path_factory, monkeypatch):
+  """Files are renamed on their own disk, so that none of them is half there if one disk is full."""
+  other = tmp_path_factory.mktemp("disk")
+
+  def rename(old, new, replace=os.replace):
+    assert pathlib.Path(old).parent.parent == pathlib.Path(new).parent
+    replace(old, new)
+
+  monkeypatch.setattr(os, "replace", rename)
+  monkeypatch.setattr(os, "rename", rename)
+  assert main([*corpus, "--left-out", str(other / "left_out.tsv")]) == 0
+  [line] = lines(other / "left_out.tsv")
+  assert line.startswith("2\t") and line.endswith("\t\tleer")
+  assert [path.name for path in other.iterdir()] == ["left_out.tsv"] and len(written(tmp_path)) == 6

@@ -113,3 +113,16 @@ def test_a_command_has_one_sentence_in_the_list(capsys):
     main(["--help"])
   lines = capsys.readouterr().out.partition("commands:")[2].splitlines()
   assert not [line for line in lines if re.search(r"\.( \D|$)", line)]
+
+
+@pytest.mark.parametrize(
+  "flags",
+  [
+    ["draw", "masks", "--output", "~nobody-has-this-name/a.svg"],
+    ["clean", "--data", "x", "--output", "~nobody-has-this-name/a"],
+  ],
+)
+def test_the_home_of_an_unknown_user_is_one_sentence(flags, capfd):
+  assert main(flags) == 2
+  [error] = capfd.readouterr().err.splitlines()
+  assert "error: " in error

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.commands.lines import LINES, text
+from transformer_jax.commands import rerank
 from transformer_jax.decoding import n_best
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.evaluation.scores import score
@@ -108,13 +109,11 @@ def test_input_that_does_not_fit(run, files, workdir, tmp_path):
   (tmp_path / "reference").write_text("a\n")
   assert "has 1 lines, but" in error("--reference", tmp_path / "reference")
   (tmp_path / "reference").write_text(text(REFERENCE))
-  (tmp_path / "source").write_text(text(["a", "abcdefghij " * 40, ""]))
-  long = ["--source", tmp_path / "source", "--forward", workdir, "--reference", tmp_path / "reference"]
-  (tmp_path / "list").write_text(LIST.replace("das Haus steht hier", "a").replace("ein Haus steht da", "b"))
-  assert f"{tmp_path / 'list'}, line 3 has a sentence of " in error(*long)
+  (tmp_path / "source").write_text(text(["a", "b", ""]))
+  model = ["--source", tmp_path / "source", "--forward", workdir, "--reference", tmp_path / "reference"]
   for name in ("score", "forward"):
     (tmp_path / "list").write_text(LIST.replace("length=", f"{name}="))
-    assert f"has a feature {name!r}, which is the name of one of this command's own" in error(*long)
+    assert f"has a feature {name!r}, which is the name of one of this command's own" in error(*model)
   (tmp_path / "list").write_text(LIST)
   for name in ("list", "reference", "source"):
     before = (tmp_path / name).read_text()
@@ -126,3 +125,33 @@ def test_input_that_does_not_fit(run, files, workdir, tmp_path):
   assert status == 2 and "weights cannot be written: give a file in a folder that can be" in err
   (tmp_path / "list").write_text("")
   assert "must be a file with translations" in error()
+
+
+def test_one_sentence_that_is_too_long_does_not_stop_the_others(run, translator, workdir, files, tmp_path):
+  """All translations of that sentence have the feature 0, so that the others choose among them."""
+  long = "abcdefghij " * 40
+  assert not translator.fits([("a", "b"), ("a", long)]) and translator.fits([("a", "b"), ("b", "a")])
+  (tmp_path / "list").write_text(LIST.replace("ein Haus steht da", long.strip()))
+  (tmp_path / "source").write_text(text(["a", "b", ""]))
+  (tmp_path / "weights").write_text('{"score": 1, "logp": 0, "length": 0, "forward": 1e6}')
+  status, out, said = run(*files, "--source", tmp_path / "source", "--forward", workdir)
+  best = max(("a ||| b ||| c d", "a ||| b ||| c"), key=lambda one: translator.score([("b", one)])[0].log_probability)
+  assert (status, out) == (0, text(["das Haus steht hier", best, ""]))
+  expected = f"a sentence is too long for {workdir} in 1 list, the first of which is that of line 1: the model"
+  assert any(line.startswith(expected) for line in said)
+
+
+def test_the_tag_of_a_source_is_not_a_part_of_it():
+  """The model of the reverse direction never saw the tag of the language that it translates from."""
+  assert rerank._pair("reverse", "<2de> a b", "c d") == ("c d", "a b")
+  assert rerank._pair("reverse", "a b", "c d") == ("c d", "a b")
+  assert rerank._pair("forward", "<2de> a b", "c d") == ("<2de> a b", "c d")
+  assert rerank._pair("right-to-left", "<2de> a b", "c d") == ("<2de> a b", "d c")
+
+
+def test_a_reverse_model_of_several_languages_is_refused(run, translator, workdir, files, tmp_path, monkeypatch):
+  monkeypatch.setattr(translator.config.data, "tags", True)
+  (tmp_path / "source").write_text(text(["a", "b", ""]))
+  flags = [*files, "--source", tmp_path / "source", "--reference", tmp_path / "reference"]
+  status, out, [err] = run(*flags, "--reverse", workdir)
+  assert (status, out) == (2, "") and "its sources need a tag, which --reverse does not write" in err

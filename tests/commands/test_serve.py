@@ -101,6 +101,7 @@ def test_long_lines_attention_and_languages(run, workdir, translator, asked):
     (["--beam-size", "0"], "--beam-size is 0"),
     (["--target-language", "EN"], "--source-language and --target-language are both en"),
     (["--host", "no such host"], "cannot serve at no such host, port 8000"),
+    (["--host", "127..0.1"], "--host '127..0.1' is no name of a machine"),
   ],
 )
 def test_a_mistake_is_one_sentence(run, workdir, translator, flags, words):

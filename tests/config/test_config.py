@@ -298,3 +298,8 @@ def test_the_models_of_the_paper(name, sizes, steps):
   assert (model.vocab_size, train.steps, train.warmup_steps, train.label_smoothing) == (37_000, steps, 4000, 0.1)
   assert abs(train.batch_tokens - 25_000) < 256  # §5.1
   assert (decode.beam_size, decode.length_penalty, decode.extra_length) == (4, 0.6, 50)  # §6.1
+
+
+def test_a_number_without_a_float_is_refused():
+  with pytest.raises(InputError, match=r"train\.clip_norm is .*, but must be float"):
+    serialization.from_dict({"train": {"clip_norm": 10**400}})

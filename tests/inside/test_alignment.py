@@ -72,3 +72,9 @@ def test_the_command(run, tmp_path):
   (tmp_path / "gold").write_text("0-0\n")
   status, out, err = run(*argv, "--gold", tmp_path / "gold")
   assert (status, out) == (2, "") and "gold has 1 lines, but" in err[-1]
+
+
+def test_a_number_of_thousands_of_digits_is_no_link():
+  """Python itself refuses to read it."""
+  with pytest.raises(InputError, match=r"line 1 has '1111.*, but a link is 0-1 if it is sure"):
+    alignment.parse_gold(f"{'1' * 5000}-0", "line 1")

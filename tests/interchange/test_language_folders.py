@@ -17,7 +17,7 @@ from transformer_jax import runs
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import blocks, tokenizers
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.interchange import bert, gpt2, hf_tokenizer
+from transformer_jax.interchange import bert, gpt2, hf_tokenizer, hf_vocabulary
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
@@ -250,3 +250,9 @@ def cached_shapes_of_model(model):
 
 def cached_shapes(config):
   return cached_shapes_of_model(config.model)
+
+
+@pytest.mark.parametrize("content", [["x"], None, 5])
+def test_an_added_token_that_is_no_text(content):
+  with pytest.raises(InputError, match="vocab has no vocabulary of different tokens with different numbers"):
+    hf_vocabulary._numbers("vocab", {"a": 0}, [{"content": content, "id": 1}])

@@ -241,6 +241,7 @@ def test_more_layers_than_arrays(folder):
       [0],
       "bad_words_ids is missing, but must be a list with decoder_start_token_id, which is never",
     ),
+    ("bad_words_ids", 5, r"bad_words_ids is 5, but must be of \[0, 2\]"),
     ("do_sample", True, "do_sample is True, but must be False"),
   ],
 )

@@ -11,6 +11,7 @@ import threading
 
 import jax
 import numpy as np
+import orbax.checkpoint as ocp
 import pytest
 import tensorstore
 from etils import epath
@@ -477,3 +478,14 @@ def test_another_optimizer_and_the_loop_s_numbers_are_restored(tmp_path):
   found = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2).restore(abstract_state(config, TASK))
   assert found is not None and found.log == numbers
   jax.tree.map(np.testing.assert_array_equal, jax.device_get(found.state), at_step(state, 2))
+
+
+def test_a_log_that_is_not_a_few_numbers_is_not_read(tmp_path):
+  """A folder of some kB could ask for any amount of memory."""
+  workdir = epath.Path(tmp_path)
+  with ocp.CheckpointManager(workdir / run_folder.CHECKPOINTS) as manager:
+    for step, log in enumerate([{"loss": 1.5, "tokens": 3.0}, {"loss": np.zeros(1 << 20)}]):
+      manager.save(step, args=ocp.args.Composite(log=ocp.args.StandardSave(log)))
+  assert checkpoint_files.read_log(workdir, 0) == {"loss": 1.5, "tokens": 3.0}
+  with pytest.raises(ValueError, match="log has something else than the numbers of a line of the log"):
+    checkpoint_files.read_log(workdir, 1)

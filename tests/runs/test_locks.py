@@ -44,6 +44,27 @@ def test_two_do_not_train_in_one_folder(tmp_path):
     pass
 
 
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_folder_that_its_maker_removes_is_made_again(tmp_path, monkeypatch, opened):
+  """Two processes start in one new folder; the first fails and removes it before or after the second opens it."""
+  workdir, removed = epath.Path(tmp_path / "run"), []
+
+  def remove(*_, **__):
+    if not removed:
+      removed.append(workdir)
+      workdir.rmdir()
+
+  if opened:
+    monkeypatch.setattr(locks, "lock", lambda *args, lock=locks.lock, **how: (remove(), lock(*args, **how)))
+  else:
+    monkeypatch.setattr(locks, "make_folder", lambda *args, make=locks.make_folder: (make(*args), remove()))
+  with locks.exclusive_lock(workdir):
+    assert removed
+    with pytest.raises(InputError, match="another process trains in"), locks.exclusive_lock(workdir):
+      pass
+  assert not workdir.exists()
+
+
 def test_who_trains_is_known_until_the_process_is_killed(tmp_path):
   process = held(tmp_path, "LOCK_EX")
   with pytest.raises(InputError, match="another process trains in"), locks.exclusive_lock(epath.Path(tmp_path)):

@@ -1,5 +1,6 @@
 """What makes a folder that of a run, and where it may be."""
 
+import dataclasses
 import os
 import re
 
@@ -10,9 +11,11 @@ from etils import epath
 
 from tests.model.example import random_state
 from tests.runs.test_checkpoint import CONFIG
+from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.config import Config, TrainConfig, serialization
+from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runs import checkpoint, restore, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.runtime.errors import InputError
@@ -39,6 +42,35 @@ def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(tmp_path):
   run_folder.begin_run(folder, config, Tokenizer.learn(["abc ab"] * 5, 265), [])
   (folder / "checkpoints" / "2").mkdir(parents=True)
   assert resume.run_to_go_on_with(folder, config)
+
+
+def test_a_vocabulary_of_an_earlier_start_does_not_stay(tmp_path):
+  """A start that ended before its first checkpoint binds nothing, not even the kind of the vocabulary."""
+  folder, tokenizer = epath.Path(tmp_path), Tokenizer.learn(["abc ab"] * 5, 265)
+  sizes = dataclasses.replace(Config().model, vocab_size=265)
+  two = dataclasses.replace(sizes, source_vocab_size=265, share_embeddings=False)
+  starts = [(two, TokenizerPair(tokenizer, tokenizer)), (sizes, tokenizer), (two, TokenizerPair(tokenizer, tokenizer))]
+  for model, chosen in starts:
+    config = Config(model=model)
+    assert resume.run_to_go_on_with(folder, config) is None
+    run_folder.begin_run(folder, config, chosen, [])
+    assert runs.open(folder).tokenizer.vocab_sizes == chosen.vocab_sizes
+    names = {*chosen.files(), "config.json", "provenance.json", "SHA256SUMS"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer.model"])
+def test_files_of_another_program_are_not_replaced(tmp_path, name):
+  (tmp_path / name).write_text('{"architectures": ["X"]}')
+  with pytest.raises(InputError, match=f"has a {name} that no run has written, .*: use another --workdir"):
+    resume.run_to_go_on_with(epath.Path(tmp_path), Config())
+  assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_the_chosen_vocabulary_may_be_in_the_folder(tmp_path):
+  (tmp_path / "tokenizer.model").write_bytes(b"model")
+  config = Config(data=DataConfig(tokenizer=str(tmp_path / "tokenizer.model")))
+  assert resume.run_to_go_on_with(epath.Path(tmp_path), config) is None
 
 
 def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):

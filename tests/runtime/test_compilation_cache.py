@@ -61,5 +61,7 @@ def test_only_damaged_entries_are_deleted(tmp_path, damage):
   (tmp_path / "a-cache").write_bytes(whole)
   (tmp_path / "b-cache").write_bytes(damage(whole))
   (tmp_path / "c-cache").write_bytes(b"\x28\xb5\x2f\xfd not of zlib")
+  (tmp_path / "0-cache").symlink_to("nothing")  # as an entry that another process deletes meanwhile
   delete_damaged(tmp_path)
+  (tmp_path / "0-cache").unlink()
   assert sorted(path.name for path in tmp_path.glob("*-cache")) == ["a-cache", "c-cache"]

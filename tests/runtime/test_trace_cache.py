@@ -1,7 +1,9 @@
 """Traced programs on disk: read by a second start, told apart by all that tracing reads, and made again if damaged."""
 
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import jax
@@ -135,3 +137,17 @@ def test_code_of_other_packages_is_not_ones_own():
   assert trace_cache.is_own(trace_cache.kept, SimpleNamespace()) is False
   assert trace_cache.is_own(trace_cache.kept, devices.shard)
   assert not trace_cache.is_own(test_a_second_start_traces_nothing)
+
+
+def test_threads_trace_a_program_once(start):
+  """As when several batches of one size are translated side by side."""
+  slow = threading.Barrier(4)
+  function = trace_cache.kept(start.program, "key", lambda *_: SimpleResult("product", "sum"))
+
+  def call(_):
+    slow.wait()
+    return jax.tree.map(lambda y: y.tolist(), function(FIVE, {"a": jnp.float32(3)}))
+
+  with ThreadPoolExecutor(4) as pool:
+    assert [*pool.map(call, range(4))] == [SimpleResult((3 * FIVE).tolist(), FIVE.sum().tolist())] * 4
+  assert len(start.traced) == 1

@@ -22,6 +22,7 @@ from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
+from transformer_jax.commands import train as train_command
 from transformer_jax.config import BestBy, Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.packing_report import PackingReport
@@ -543,3 +544,15 @@ def test_fused_attention_is_refused_where_there_is_no_gpu_for_it(prefix, tmp_pat
   ):
     loop.train(config, epath.Path(tmp_path / "run"))
   assert not (tmp_path / "run").exists()
+
+
+def test_an_ignored_ctrl_c_stays_ignored():
+  """A shell starts programs in the background so: Ctrl-C is meant for the one in the foreground."""
+  before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+  try:
+    with train_command._ended_at_once_by_ctrl_c(), loop._signals() as received:
+      signal.raise_signal(signal.SIGINT)
+      assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert not received and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+  finally:
+    signal.signal(signal.SIGINT, before)

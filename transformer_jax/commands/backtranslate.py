@@ -16,7 +16,7 @@ from transformer_jax.commands import search
 from transformer_jax.commands.output_file import same_file
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.files import is_text
+from transformer_jax.runtime.files import expanded, is_text
 
 if TYPE_CHECKING:
   from etils import epath
@@ -54,6 +54,11 @@ def run(args: argparse.Namespace) -> None:
   text = existing(args.input)
   runs = runs_to_restore(args, "translate")
   data = runs[0].config.data
+  if data.tags:
+    raise InputError(
+      f"the run in {runs[0].path} translates into several languages, so its lines need a tag that the corpus must not "
+      "have: use a run of one direction"
+    )
   languages = data.target_language, data.source_language
   prefix = _prefix(args, languages)
   translator = search.load(runs, args)
@@ -127,7 +132,7 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   """The path of the corpus, which must not be that of the text."""
   if "://" in args.output:
     raise InputError(f"--output {args.output} is in a bucket, where a file cannot grow: give a local path")
-  prefix = Path(args.output).expanduser()
+  prefix = expanded(args.output)
   if not prefix.name or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
     raise InputError(f"--output {prefix} cannot be written: give the beginning of a name in a folder that can be")
   for ending in (*languages, "json"):

@@ -37,10 +37,10 @@ def run(args: argparse.Namespace) -> None:
 
 def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
   """The files to write; none of them may exist."""
-  from pathlib import Path
+  from transformer_jax.runtime.files import expanded
 
-  source, target = (Path(f"{args.output}.{language}").expanduser() for language in args.languages)
-  left_out = Path(args.left_out).expanduser() if args.left_out else None
+  source, target = (expanded(f"{args.output}.{language}") for language in args.languages)
+  left_out = expanded(args.left_out) if args.left_out else None
   if len({path and os.path.realpath(path) for path in (source, target, left_out)}) < 3:
     raise InputError("two of the files to write have one name: give two different --languages, and another --left-out")
   for path in filter(None, (source, target, left_out)):

@@ -13,7 +13,7 @@ from transformer_jax.commands.pictures import require_matplotlib
 from transformer_jax.commands.search import load
 from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import one_line, require_option, writing
-from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.files import expanded, write_atomically
 
 if TYPE_CHECKING:
   from transformer_jax.inside.heads import Head
@@ -59,7 +59,7 @@ def _folder(name: str) -> Path:
     RunError: the folder cannot be made.
   """
   require_matplotlib()
-  folder = Path(name).expanduser()
+  folder = expanded(name)
   with writing(folder):
     folder.mkdir(parents=True, exist_ok=True)
   return folder

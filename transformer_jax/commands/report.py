@@ -7,6 +7,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands import output_file
 from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.runtime.errors import InputError, RunError
 
@@ -42,8 +43,7 @@ def run(args: argparse.Namespace) -> None:
     from transformer_jax.inside.scored import scored
 
   output = epath.Path(args.output).expanduser() if args.output else opened[0].path / report.FILE
-  if output.is_dir() or not output.parent.is_dir():
-    raise InputError(f"--output {output} cannot be written: give a file in a folder that exists")
+  output_file.check_writable("--output", str(output), ())
   translations, notes = _translations(opened, args.data)
   report.write(opened, output, scored(translations) if translations else (), notes)
   print(output)

@@ -130,18 +130,45 @@ def _names(candidate: "Candidate", args: argparse.Namespace) -> list[str]:
 def _log_probabilities(
   kind: str, workdir: str, lists: "list[list[Candidate]]", source: list[str], args: argparse.Namespace
 ) -> list[float]:
-  """The log-probability that a model gives each candidate; 0 for an empty line."""
+  """The log-probability that a model gives each candidate; 0 for an empty line, and where one is too long."""
   from transformer_jax.commands.search import load
   from transformer_jax.commands.workdir import runs_to_restore
+  from transformer_jax.data.tagged import divided
   from transformer_jax.runtime.progress import doing
 
   translator = load(runs_to_restore(argparse.Namespace(**vars(args) | {"workdir": [workdir]}), "translate"), args)
-  pairs = [_pair(kind, line, each.text) for line, candidates in zip(source, lists, strict=True) for each in candidates]
-  given = {f"{args.n_best}, line {i}": pair for i, (pair, is_empty) in enumerate(pairs, 1) if not is_empty}
-  with doing(f"scoring {len(pairs):,} translations with {workdir}"):
-    found = translator.score(given.values(), batch_size=args.batch_size, names=list(given))
-  scores = iter(found)
-  return [0.0 if is_empty else next(scores).log_probability for _, is_empty in pairs]
+  if kind == "reverse" and translator.config.data.tags:
+    raise InputError(
+      f"the run in {workdir} translates into several languages, so its sources need a tag, which --reverse does not "
+      "write: use a run of one direction"
+    )
+  pairs = [
+    [_pair(kind, line, each.text) for each in candidates] for line, candidates in zip(source, lists, strict=True)
+  ]
+  lines = [i for i, line in enumerate(source) if divided(line)[1].strip()]
+  fitting = _fitting(lines, [translator.fits(pairs[i]) for i in lines], workdir)
+  with doing(f"scoring {sum(map(len, pairs)):,} translations with {workdir}"):
+    found = translator.score([pair for i in fitting for pair in pairs[i]], batch_size=args.batch_size)
+  return _of_all(lists, fitting, [each.log_probability for each in found])
+
+
+def _fitting(lines: list[int], fits: list[bool], workdir: str) -> list[int]:
+  """The lines whose candidates a model can score; warns of the others."""
+  from transformer_jax.runtime.progress import say
+  from transformer_jax.runtime.wording import counted
+
+  if long := [line for line, fit in zip(lines, fits, strict=True) if not fit]:
+    say(
+      f"a sentence is too long for {workdir} in {counted(len(long), 'lists')}, the first of which is that of line "
+      f"{long[0] + 1}: the model's feature is 0 for all translations there"
+    )
+  return [line for line, fit in zip(lines, fits, strict=True) if fit]
+
+
+def _of_all(lists: "list[list[Candidate]]", fitting: list[int], scores: list[float]) -> list[float]:
+  """The scores of all candidates, from those of the lists that fit; the others have 0."""
+  given, scored = iter(scores), set(fitting)
+  return [next(given) if i in scored else 0.0 for i, candidates in enumerate(lists) for _ in candidates]
 
 
 def _log_probabilities_of_texts(workdir: str, lists: "list[list[Candidate]]", args: argparse.Namespace) -> list[float]:
@@ -154,17 +181,21 @@ def _log_probabilities_of_texts(workdir: str, lists: "list[list[Candidate]]", ar
   use_compilation_cache()
   run = run_to_restore(argparse.Namespace(**vars(args) | {"workdir": workdir}), "generate")
   generator = Generator.load(run, step=args.step)
-  texts = [each.text for candidates in lists for each in candidates]
-  with doing(f"scoring {len(texts):,} translations with {workdir}"):
-    return [found.log_probability for found in generator.score(texts, batch_size=args.batch_size)]
+  texts = [[each.text for each in candidates] for candidates in lists]
+  lines = list(range(len(lists)))
+  fitting = _fitting(lines, [generator.fits(candidates) for candidates in texts], workdir)
+  with doing(f"scoring {sum(map(len, texts)):,} translations with {workdir}"):
+    found = generator.score([text for i in fitting for text in texts[i]], batch_size=args.batch_size)
+  return _of_all(lists, fitting, [each.log_probability for each in found])
 
 
-def _pair(kind: str, source: str, translation: str) -> tuple[tuple[str, str], bool]:
-  """What a model of this kind is asked for, and whether the line is empty."""
+def _pair(kind: str, source: str, translation: str) -> tuple[str, str]:
+  """What a model of this kind is asked for."""
+  from transformer_jax.data.tagged import divided
+
   if kind == "reverse":
-    return (translation, source), not source.strip()
-  reverse = kind == "right-to-left"
-  return (source, " ".join(translation.split()[::-1]) if reverse else translation), not source.strip()
+    return translation, divided(source)[1]  # the tag tells the language of the translation
+  return source, " ".join(translation.split()[::-1]) if kind == "right-to-left" else translation
 
 
 def _as_many(name: str, lists: Sequence[object], n_best: str) -> list[str]:

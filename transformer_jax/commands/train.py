@@ -124,7 +124,11 @@ def _checked(cluster: Cluster) -> Cluster:
 @contextmanager
 def _ended_at_once_by_ctrl_c() -> Iterator[None]:
   """Lets Ctrl-C end the program without a traceback, until the training loop handles it and saves the state."""
-  before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+  before = signal.getsignal(signal.SIGINT)
+  if before is signal.SIG_IGN:  # as a shell starts programs in the background
+    yield
+    return
+  signal.signal(signal.SIGINT, signal.SIG_DFL)
   try:
     yield
   finally:

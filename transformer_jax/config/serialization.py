@@ -161,7 +161,8 @@ def _convert(hint: Hint, value: Json, path: str) -> Any:
     if isinstance(kind, type) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
       return kind(value)
     if kind is float and type(value) in (int, float):
-      return float(value)
+      with suppress(OverflowError):
+        return float(value)
     if type(value) is kind:
       return value
   raise InputError(f"{path} is {_short.repr(value)}, but must be {describe_type(hint)}")

@@ -1,10 +1,10 @@
 """The files of a cleaned corpus: pairs that pass all rules, those that are left out, and the counts."""
 
-import shutil
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
@@ -72,9 +72,9 @@ def clean(
     RunError: no pair is left, or the disk is full.
   """
   report = CleaningReport(left_out=Counter(dict.fromkeys(rules, 0)))
-  with writing(source.parent), tempfile.TemporaryDirectory(dir=source.parent, prefix=f".{source.name}.") as name:
-    folder = Path(name)
-    with _text(folder / "left_out", "w") as others:
+  with writing(source.parent), _beside(source) as folder, _beside(left_out or source) as folder_of_others:
+    others_file = folder_of_others / "left_out"  # on its own disk, so that it can be renamed
+    with _text(others_file, "w") as others:
       with _text(folder / "passed", "w") as passed, Duplicates(folder) as seen:
         for number, pair in passing(_shown(pairs), rules, report, lambda *line: others.write(_line(*line))):
           passed.write("\n".join([str(number), *pair, ""]))
@@ -85,9 +85,9 @@ def clean(
     if not report.kept:
       counts = "; ".join(f"{count:,} left out: {reason}" for reason, count in report.left_out.items() if count)
       raise RunError(f"no pair is left, so that nothing was written: {counts}")
-    for new, path in (("source", source), ("target", target), ("left_out", left_out)):
+    for new, path in ((folder / "source", source), (folder / "target", target), (others_file, left_out)):
       if path is not None:
-        shutil.move(folder / new, path)
+        os.replace(new, path)
   return report
 
 
@@ -106,6 +106,13 @@ def passing(
     else:
       report.left_out[reason] += 1
       leave_out(str(number), reason, source, target)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+  """A temporary folder on the disk where a file will be."""
+  with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as name:
+    yield Path(name)
 
 
 def _shown(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from transformer_jax.config import DataConfig
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.file_locks import lock
-from transformer_jax.runtime.files import user_cache
+from transformer_jax.runtime.files import expanded, user_cache
 from transformer_jax.runtime.progress import Progress, say
 
 _ROWS, _REPORT = "rows.bin", "report.json"
@@ -89,7 +89,7 @@ def cached_rows(
 
 def cache_of(data: DataConfig) -> Path:
   """The folder of all packed rows."""
-  return (Path(data.cache_dir).expanduser() if data.cache_dir else user_cache()) / "rows"
+  return (expanded(data.cache_dir) if data.cache_dir else user_cache()) / "rows"
 
 
 def _publish(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path], None]) -> None:

@@ -9,7 +9,7 @@ reads news.en with news.de, and six directions of talks.en, talks.fr and talks.c
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from transformer_jax.data import fingerprint
 from transformer_jax.data.text import TextPairs, repeated
@@ -38,6 +38,12 @@ def divided(text: str) -> tuple[str, str]:
   """A source's tag with the space behind it, empty if it has none, and the rest of the source."""
   found = _TAG.match(text)
   return (found[0], text[found.end() :]) if found else ("", text)
+
+
+def is_empty(text: str, tags: Sequence[str]) -> bool:
+  """Whether a source has no text, or nothing but one of the model's tags, if it has any."""
+  rest = divided(f"{text} ")[1] if tags else text
+  return not rest.strip()
 
 
 class TaggedPairs:

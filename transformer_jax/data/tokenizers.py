@@ -13,6 +13,9 @@ from transformer_jax.data.tokenizer import LARGEST, Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runtime.errors import InputError
 
+# The names that a tokenizer's files can have.
+FILES = (subwords.FILE, tokenizer.FILE, tokenizer_pair.SOURCE, tokenizer_pair.TARGET, tokenizer_pair.PIECES)
+
 
 def load(folder: epath.Path, read: Callable[[str, int], bytes]) -> Tokenizer:
   """The tokenizer of a run folder.

@@ -5,6 +5,7 @@ program (`decoding/batch.py`). An output that its bucket truncates is searched f
 """
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,6 +61,7 @@ class BucketedSearch:
     self._model, self._configs = model, tuple(configs)
     self._longest, self._extra = decode.max_source_length, decode.extra_length
     self._functions: dict[tuple[SearchOptions, int, int], Callable] = {}
+    self._lock = threading.Lock()  # batches are searched side by side
 
   def search(
     self, params: Params, outputs: Sequence[Output], options: SearchOptions, batch_size: int | None
@@ -147,21 +149,25 @@ class BucketedSearch:
 
   def _function(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
     key = options, slots, headroom
-    if key not in self._functions:
+    with self._lock:
+      if key not in self._functions:
+        self._functions[key] = self._made(*key)
+      return self._functions[key]
 
-      def search(params: Params, batch: tuple[jax.Array, Choices]) -> Hypotheses:
-        return programs.search(
-          self._model(), options, params, *batch, slots=slots, extra_length=self._extra, headroom=headroom
-        )
+  def _made(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
+    def search(params: Params, batch: tuple[jax.Array, Choices]) -> Hypotheses:
+      return programs.search(
+        self._model(), options, params, *batch, slots=slots, extra_length=self._extra, headroom=headroom
+      )
 
-      function = devices.over_devices(search, out_axes=0, alone=True)
-      places = [registry.family_of(config).module for config in self._configs]
-      if trace_cache.is_own(*self._configs) and all(map(trace_cache.is_own_module, places)):
-        function = trace_cache.kept(
-          function, f"{self._configs} {key} {self._extra}", lambda *_: Hypotheses._make(Hypotheses._fields)
-        )
-      self._functions[key] = function
-    return self._functions[key]
+    function = devices.over_devices(search, out_axes=0, alone=True)
+    places = [registry.family_of(config).module for config in self._configs]
+    if not trace_cache.is_own(*self._configs) or not all(map(trace_cache.is_own_module, places)):
+      return function
+    key = options, slots, headroom
+    return trace_cache.kept(
+      function, f"{self._configs} {key} {self._extra}", lambda *_: Hypotheses._make(Hypotheses._fields)
+    )
 
 
 def _choices(outputs: Sequence[Output], rows: int, length: int) -> Choices:

@@ -118,6 +118,11 @@ class Generator(Predictor):
     found = buckets.scores(lengths, most or max([_GRAIN, *lengths]), rows, log_probs)
     return list(map(Probability, found, lengths))
 
+  def fits(self, texts: Iterable[str]) -> bool:
+    """Whether `score` takes all these texts, or one is too long for it."""
+    most = self.config.model.most_positions
+    return most is None or all(len(self._encode(text)) < most for text in texts)
+
   def attention(self, text: str) -> Attention:
     """Where each head looks at each position of a text: the weights of the decoder.
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from transformer_jax.data.tagged import divided
+from transformer_jax.data.tagged import divided, is_empty
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding import splitting
 from transformer_jax.decoding.beam_search import SearchOptions, penalty
@@ -73,8 +73,8 @@ def parts(
     tags: those of the model's target languages, if each line should begin with one; each part then gets it.
 
   Returns:
-    The tokens of the parts of each line, each part with its EOS; an empty line has no part. If a line is refused, only
-    the lines before it, and the error.
+    The tokens of the parts of each line, each part with its EOS; a line without text has no part. If a line is
+    refused, only the lines before it, and the error.
   """
   # No token spells more characters than `longest_piece`, so the lines left out here are too long.
   short = [text if len(text) < longest * tokenizer.longest_piece else "" for text in texts]
@@ -82,7 +82,7 @@ def parts(
   for number, (text, known, tokens) in enumerate(zip(texts, short, tokenizer.encode_batch(short), strict=True), first):
     too_long = f"has more than config.decode.max_source_length = {longest} tokens: "
     _check_tag(text, tags, number, warn)
-    if not text.strip():
+    if is_empty(text, tags):
       found.append([])
     elif known and len(tokens) < longest:
       found.append([[*tokens, EOS]])
@@ -96,7 +96,7 @@ def parts(
 
 def _check_tag(text: str, tags: Sequence[str], number: int, warn: Callable[[LineWarning], object]) -> None:
   """Warns of a line with text that begins with none of the tags, if there are any."""
-  if tags and text.strip() and divided(text)[0].strip() not in tags:
+  if tags and not is_empty(text, tags) and divided(text)[0].strip() not in tags:
     warn(LineWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
 
 

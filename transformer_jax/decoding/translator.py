@@ -61,7 +61,7 @@ class Translator:
     n_best: translations wanted for each line, at most `beam_size`, best first; fewer if the search finds fewer
       different ones.
     sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`. They
-      come as they were drawn, with equal ones; an empty line has one.
+      come as they were drawn, with equal ones. An empty line has one, but as many draws as the others.
     seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
     prefixes: a text for each line, with which its translation begins; a blank one forces nothing. Its tokens are the
       tokenizer's, and its last word may go on. Scores are those of the whole translation.
@@ -225,15 +225,12 @@ class Translator:
     wanted = Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
     return self._lines.translate(self._params, lines, wanted)
 
-  def score(
-    self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None, names: Sequence[str] = ()
-  ) -> list[Probability]:
+  def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[Probability]:
     """The log-probability of each target sentence given its source.
 
     Args:
       pairs: sources and targets.
       batch_size: pairs computed side by side on a device; None suits a text.
-      names: what an error calls each pair; without them it is `pair 1` and so on.
 
     Raises:
       InputError: a sentence has more than `config.decode.max_source_length` +
@@ -243,7 +240,7 @@ class Translator:
     sources, targets = self._encode_pairs(pairs)
     lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
     for number, length in enumerate(lengths, 1):
-      self._require_length(names[number - 1] if names else f"pair {number}", length)
+      self._require_length(f"pair {number}", length)
 
     def rows(length: int) -> int:
       return devices.local_device_count() * (batch_size or buckets.rows_at_once(length, 0, cpu=devices.on_cpu()))
@@ -255,6 +252,10 @@ class Translator:
 
     found = buckets.scores(lengths, self._longest, rows, log_probs)
     return [Probability(log_prob, len(target)) for log_prob, target in zip(found, targets, strict=True)]
+
+  def fits(self, pairs: Iterable[tuple[str, str]]) -> bool:
+    """Whether `score` takes all these pairs, or one has a sentence that is too long for it."""
+    return all(len(tokens) <= self._longest for side in self._encode_pairs(pairs) for tokens in side)
 
   def attention(self, source: str, target: str | None = None) -> "Attention":
     """Where each head looks at each position, if `target` is written for `source`.

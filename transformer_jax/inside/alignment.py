@@ -11,7 +11,7 @@ from transformer_jax.runtime.errors import InputError
 
 Link = tuple[int, int]  # the numbers of a source word and of a target word, from 0
 
-_LINK = re.compile(r"(\d+)([-p?])(\d+)")
+_LINK = re.compile(r"(\d{1,9})([-p?])(\d{1,9})")
 _RESAMPLES = 1000
 
 

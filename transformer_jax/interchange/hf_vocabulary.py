@@ -159,7 +159,9 @@ def _numbers(path: str, pieces: Json, added: Json) -> dict[str, int]:
     raise wrong
   found = dict(pieces)
   for token in added:
-    if not isinstance(token, dict) or found.setdefault(token.get("content"), token.get("id")) != token.get("id"):
+    if not isinstance(token, dict) or not isinstance(content := token.get("content"), str):
+      raise wrong
+    if found.setdefault(content, token.get("id")) != token.get("id"):
       raise wrong
   numbers = [*found.values()]
   whole = all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers)

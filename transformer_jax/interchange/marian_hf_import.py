@@ -229,9 +229,10 @@ class Search:
     forbidden, never = set(), {pieces.pieces.index(piece) for piece in (pieces.pad, pieces.bos) if piece is not None}
     for name in ("bad_words_ids", "suppress_tokens"):
       file = self.settings(name)
-      found = file.value(name, [])
-      flat = [word[0] if isinstance(word, list) and len(word) == 1 else word for word in found or []]
-      if not isinstance(found, list) or not all(isinstance(word, int) and word in never for word in flat):
+      found = file.value(name, []) or []
+      listed = found if isinstance(found, list) else [found]
+      flat = [word[0] if isinstance(word, list) and len(word) == 1 else word for word in listed]
+      if listed is not found or not all(isinstance(word, int) and word in never for word in flat):
         raise file.wrong(name, f"of {sorted(never)}: no other token can be forbidden here")
       forbidden.update(flat)
     if pieces.bos is not None and pieces.pieces.index(pieces.bos) not in forbidden:

@@ -34,6 +34,7 @@ from transformer_jax.runtime.values import Json, PyTree
 
 PARAMS, OPTIMIZER, AVERAGE = "params", "optimizer", "average"
 SUMS, PREVIOUS, LOG, METRICS = "sums", "previous", "log", "metrics"
+_MOST_LOGGED = 1000  # numbers
 LOSS, SCORE = "validation_loss", "score"
 
 
@@ -90,9 +91,16 @@ def read_item(workdir: epath.Path, step: int, item: str, abstract: PyTree) -> Py
 
 
 def read_log(workdir: epath.Path, step: int) -> Mapping[str, Json] | None:
-  """The numbers that the log continues from, if the checkpoint has any."""
+  """The numbers that the log continues from, if the checkpoint has any.
+
+  Raises:
+    ValueError: it has something else than a few numbers, which is found before anything is read.
+  """
   if not (folder_of(workdir, step) / LOG).exists():
     return None
+  arrays, _ = headers(workdir, step, LOG)
+  if len(arrays) > _MOST_LOGGED or any(math.prod(array.shape) > 1 for array in arrays.values()):
+    raise ValueError(f"{LOG} has something else than the numbers of a line of the log")
   return jax.tree.map(float, _restored(workdir, step, LOG, None))
 
 

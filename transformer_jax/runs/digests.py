@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from etils import epath
 
@@ -22,21 +22,42 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([\w.]+)")
 _SECONDS_BETWEEN_LOOKS = (0.05, 0.1, 0.2, 0.4)
 
 
-def write(workdir: epath.Path, contents: Mapping[str, bytes]) -> None:
+def write(workdir: epath.Path, contents: Mapping[str, bytes], outdated: Collection[str] = ()) -> None:
   """Replaces files of a run folder, in their order, and their digests.
 
   Meanwhile the digests of the old and of the new files both count, so that a kill in between is no damage.
+
+  Args:
+    workdir: the run folder.
+    contents: name -> content.
+    outdated: the names of files that are deleted afterwards, if an earlier call wrote them.
 
   Raises:
     RunError: the disk refuses it.
   """
   after = [f"{_digest(content)}  {name}\n" for name, content in contents.items()]
   with writing(workdir / FILE):
-    before = [f"{_digest(path.read_bytes())}  {name}\n" for name in contents if (path := workdir / name).exists()]
+    own = listed(workdir)
+    gone = [name for name in outdated if name in own and (workdir / name).exists()]
+    before = [
+      f"{_digest(path.read_bytes())}  {name}\n" for name in [*contents, *gone] if (path := workdir / name).exists()
+    ]
   write_atomically(workdir / FILE, "".join(dict.fromkeys(before + after)).encode())
   for name, content in contents.items():
     write_atomically(workdir / name, content)
+  with writing(workdir):
+    for name in gone:
+      (workdir / name).unlink()
   write_atomically(workdir / FILE, "".join(after).encode())
+
+
+def listed(workdir: epath.Path) -> set[str]:
+  """The names of the files that `write` wrote."""
+  try:
+    lines = untrusted.read_bytes(workdir / FILE, _LARGEST).decode(errors="replace").splitlines()
+  except FileNotFoundError:
+    return set()
+  return {match[2] for line in lines if (match := _LINE.fullmatch(line))}
 
 
 def read(workdir: epath.Path, name: str, most: int, *, accept_edits: bool = False) -> bytes:

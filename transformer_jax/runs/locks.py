@@ -24,27 +24,41 @@ def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
   Raises:
     InputError: another process trains there, or the folder cannot be written.
   """
-  held, is_new = contextlib.ExitStack(), False
+  held = contextlib.ExitStack()
   with hosts.collective_errors():
     if devices.is_main_host() and "://" not in os.fspath(workdir):
-      is_new = not workdir.exists()
-      make_folder(workdir, "--workdir")
-      try:
-        held = _locked(workdir, wait=False)
-      except BlockingIOError as error:
-        raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
-  try:
-    with held:
-      yield
-  finally:
+      held = _made_and_locked(workdir)
+  with held:
+    yield
+
+
+def _made_and_locked(workdir: epath.Path) -> contextlib.ExitStack:
+  """The lock on a folder, which is made before; at its end a new folder is removed if it is empty."""
+  while True:
+    is_new = not workdir.exists()
+    make_folder(workdir, "--workdir")
+    try:
+      held = _locked(workdir, wait=False)
+    except FileNotFoundError:
+      continue  # the process that made the folder has removed it meanwhile
+    except BlockingIOError as error:
+      raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
     if is_new:
-      with contextlib.suppress(OSError):  # it is not empty
-        os.rmdir(workdir)
+      held.callback(_remove_empty, workdir)  # it runs before the lock ends
+    return held
+
+
+def _remove_empty(workdir: epath.Path) -> None:
+  with contextlib.suppress(OSError):  # it is not empty
+    os.rmdir(workdir)
 
 
 def reading(folder: epath.Path) -> contextlib.ExitStack:
   """Marks the folder as being read until the body ends (see `is_read`); several processes may read it at a time."""
-  return _locked(folder, shared=True)
+  try:
+    return _locked(folder, shared=True)
+  except FileNotFoundError:
+    return contextlib.ExitStack()
 
 
 def is_read(folder: epath.Path) -> bool:
@@ -52,6 +66,8 @@ def is_read(folder: epath.Path) -> bool:
   try:
     with _locked(folder, wait=False):
       return False
+  except FileNotFoundError:
+    return False
   except BlockingIOError:
     return True
 
@@ -61,13 +77,18 @@ def _locked(folder: epath.Path, *, shared: bool = False, wait: bool = True) -> c
 
   Raises:
     BlockingIOError: as `lock` does.
+    FileNotFoundError: there is no such folder, or it was removed before it was locked.
   """
   with contextlib.ExitStack() as stack:
     if "://" not in os.fspath(folder):
       try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+      except FileNotFoundError:
+        raise
       except OSError:
         return stack.pop_all()
       stack.callback(os.close, opened)
       lock(opened, shared=shared, wait=wait)
+      if not os.path.samestat(os.fstat(opened), os.stat(folder)):
+        raise FileNotFoundError(folder)
     return stack.pop_all()

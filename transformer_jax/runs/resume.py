@@ -36,7 +36,7 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
 
   Raises:
     InputError: the folder cannot be written, has links to other places or damaged files, it holds averaged parameters,
-      a key differs that may not, or no run can begin with one.
+      a key differs that may not, no run can begin with one, or it would replace a file that is of no run.
   """
   run_folder.make_folder(workdir, "--workdir")
   untrusted.require_own_files(workdir)
@@ -46,6 +46,7 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
       f"config.train.init_from={workdir} begins with these parameters"
     )
   if not run_folder.checkpoint_names(workdir):
+    run_folder.require_no_other_files(workdir, config.data.tokenizer)
     _require_new(config)
     return None
   if not (workdir / run_folder.CONFIG).exists():

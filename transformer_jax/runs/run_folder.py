@@ -19,6 +19,7 @@ from etils import epath
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizers import FILES
 from transformer_jax.runs import digests
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, first_line
@@ -61,7 +62,10 @@ def entry(**values: Json) -> JsonObject:
 
 
 def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history: list[JsonObject]) -> None:
-  """Writes the tokenizer, the provenance and, last, the config, which makes the folder a run folder."""
+  """Writes the tokenizer, the provenance and, last, the config, which makes the folder a run folder.
+
+  A start that failed before the first checkpoint may have left another kind of tokenizer. Its files are deleted.
+  """
   if devices.is_main_host():
     remove_left_behind(workdir)
     contents = {
@@ -69,7 +73,26 @@ def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history
       PROVENANCE: f"{json.dumps(history, indent=2)}\n".encode(),
       CONFIG: serialization.to_json(config).encode(),
     }
-    digests.write(workdir, contents)
+    digests.write(workdir, contents, outdated=set(FILES) - set(contents))
+
+
+def require_no_other_files(workdir: epath.Path, chosen: str) -> None:
+  """Checks that a new run replaces no file of another program, or of the user.
+
+  Args:
+    workdir: the folder, in which no run has a checkpoint.
+    chosen: `config.data.tokenizer`; these files may stand where the run writes them.
+
+  Raises:
+    InputError: a file is there that no run has written.
+  """
+  own = digests.listed(workdir)
+  chosen_paths = {os.path.abspath(os.path.expanduser(path)) for path in chosen.split(",")}
+  for name in (CONFIG, PROVENANCE, *FILES):
+    if (workdir / name).exists() and name not in own and os.fspath(workdir / name) not in chosen_paths:
+      raise InputError(
+        f"{workdir} has a {name} that no run has written, and a new run would replace it: use another --workdir"
+      )
 
 
 def folder_of(workdir: str | os.PathLike) -> epath.Path:

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from transformer_jax.runtime.errors import InputError
@@ -47,8 +48,9 @@ def delete_damaged(folder: Path) -> None:
   last = stamp.stat().st_mtime_ns if stamp.exists() else 0
   stamp.touch()
   for entry in folder.glob("*-cache"):
-    if entry.stat().st_mtime_ns >= last and not _is_complete(entry.read_bytes()):
-      entry.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):  # another process has deleted it
+      if entry.stat().st_mtime_ns >= last and not _is_complete(entry.read_bytes()):
+        entry.unlink(missing_ok=True)
 
 
 def _is_complete(entry: bytes) -> bool:

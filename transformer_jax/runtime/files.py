@@ -50,6 +50,11 @@ def keep_beside(workdir: str) -> Path | None:
   return folder
 
 
+def expanded(path: str) -> Path:
+  """The path with the user's home folder for `~`; without one, or where the user is unknown, it stays as it is."""
+  return Path(os.path.expanduser(path))
+
+
 def is_text(path: str) -> bool:
   """Whether a path can be written as UTF-8; other bytes are surrogates in Python."""
   try:

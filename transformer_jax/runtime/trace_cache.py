@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -67,6 +68,7 @@ class _Kept:
   def __init__(self, function: Callable, key: str, result: Callable[..., PyTree], donate_state: bool):
     self._function, self._key, self._result, self._donate_state = function, key, result, donate_state
     self._programs: dict[str, tuple[jax.stages.Wrapped, Any]] = {}
+    self._lock = threading.Lock()  # threads that need one program at the same time must not each trace it
 
   def __call__(self, *arguments: PyTree) -> PyTree:
     program, structure = self._program(arguments)
@@ -83,20 +85,24 @@ class _Kept:
     """
     structure = jax.tree.structure(arguments)
     shapes = f"{structure} {[(x.shape, x.dtype) for x in jax.tree.leaves(arguments)]}"
-    if shapes not in self._programs:
-      of_result = jax.tree.structure(self._result(*arguments))
+    with self._lock:
+      if shapes not in self._programs:
+        self._programs[shapes] = self._made(arguments, structure, shapes)
+      return self._programs[shapes]
 
-      def of_leaves(first: list[jax.Array], others: list[jax.Array]) -> list[jax.Array]:
-        result = self._function(*jax.tree.unflatten(structure, first + others))
-        assert jax.tree.structure(result) == of_result
-        return jax.tree.leaves(result)
+  def _made(self, arguments: Sequence[PyTree], structure: Any, shapes: str) -> tuple[jax.stages.Wrapped, Any]:
+    of_result = jax.tree.structure(self._result(*arguments))
 
-      exported = _exported(of_leaves, f"{self._key} {shapes}", _leaves(arguments))
-      # With another placement, a state that is an argument of the next call would have the program compiled twice.
-      placement = devices.on_all_devices()
-      donated = (0,) if self._donate_state else ()
-      self._programs[shapes] = jax.jit(exported.call, out_shardings=placement, donate_argnums=donated), of_result
-    return self._programs[shapes]
+    def of_leaves(first: list[jax.Array], others: list[jax.Array]) -> list[jax.Array]:
+      result = self._function(*jax.tree.unflatten(structure, first + others))
+      assert jax.tree.structure(result) == of_result
+      return jax.tree.leaves(result)
+
+    exported = _exported(of_leaves, f"{self._key} {shapes}", _leaves(arguments))
+    # With another placement, a state that is an argument of the next call would have the program compiled twice.
+    placement = devices.on_all_devices()
+    donated = (0,) if self._donate_state else ()
+    return jax.jit(exported.call, out_shardings=placement, donate_argnums=donated), of_result
 
 
 def _leaves(arguments: Sequence[PyTree]) -> tuple[list[jax.Array], list[jax.Array]]:

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from transformer_jax.runtime.errors import RunError
+from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.progress import say
 
 # Seconds in which a client must have sent a whole request, or have read on in its answer.
@@ -84,6 +84,7 @@ def bind(host: str, port: int) -> socket.socket:
     port: 0 means a free one.
 
   Raises:
+    InputError: `host` cannot be a name.
     RunError: the address cannot be had.
   """
   bound = None
@@ -92,6 +93,8 @@ def bind(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, kind, protocol)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.bind(address)
+  except UnicodeError as error:
+    raise InputError(f"--host {host!r} is no name of a machine: give a name or an address") from error
   except OSError as error:
     if bound is not None:
       bound.close()

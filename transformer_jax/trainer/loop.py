@@ -333,9 +333,10 @@ def _due(step: int, every: int) -> bool:
 
 @contextmanager
 def _signals() -> Iterator[list[signal.Signals]]:
-  """Collects the first SIGTERM or Ctrl-C in a list; a second one ends the process as usual."""
+  """Collects the first SIGTERM or Ctrl-C in a list; a second one ends the process as usual. An ignored one is none."""
   received: list[signal.Signals] = []
-  before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+  handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+  before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
 
   def restore() -> None:
     for number, handler in before.items():
