@@ -63,7 +63,8 @@ def full_run(seed: int, run: Path, data: str, keys: list[str], output: Path) -> 
   if done.exists():
     return json.loads(done.read_text())
   train(seed, run, data, keys)
-  average = run.with_name(f"{run.name}-average")
+  last = max(int(path.name) for path in (run / "checkpoints").iterdir() if path.name.isdigit())
+  average = run.with_name(f"{run.name}-average-{last}")  # a run that was trained on has another average
   if not average.exists():
     command("average", "--workdir", str(run), "--last", "10", "--output", str(average))
   validation = {name: bleu(folder, data, "val") for name, folder in (("end", run), ("mean of ten", average))}
