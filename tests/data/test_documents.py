@@ -1,6 +1,7 @@
 """Plain text: nothing is lost, documents are what they are said to be, and blocks have every token once."""
 
 import lzma
+import os
 
 import numpy as np
 import pytest
@@ -132,3 +133,9 @@ def test_blocks_have_every_token_once_and_tell_documents_apart(documents, row_le
       assert segments[i] - segments[i - 1] == whose[i] - whose[i - 1]
     else:
       assert segments[i] == 1
+
+
+def test_a_pipe_is_refused_as_it_can_be_read_only_once(tmp_path):
+  os.mkfifo(tmp_path / "text")
+  with pytest.raises(InputError, match="text is a pipe, whose text can be read only once: write it to a file"):
+    PlainText(str(tmp_path / "text"), Document.LINE)

@@ -203,3 +203,14 @@ def test_pairs_that_do_not_fit_with_random_pieces_have_those_of_the_tokenizer(bp
 
 def _epoch_of(sampler: PieceSampler, text: str, pair: int, side: int) -> list[int]:
   return sampler.sample(text, 4, pair, side)
+
+
+def test_a_memory_that_is_full_is_emptied_and_changes_nothing(bpe, unigram):
+  for sampler, other in (
+    (dropout(bpe, 0.3), dropout(bpe, 0.3)),
+    (regularised(unigram, 0.3), regularised(unigram, 0.3)),
+  ):
+    sampler._most_kept = 3
+    for pair, text in enumerate(TEXT * 2):
+      assert sampler.sample(text, 1, pair, 0) == other.sample(text, 1, pair, 0)
+    assert len(sampler._sampling.kept) < len(other._sampling.kept)

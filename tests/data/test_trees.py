@@ -155,3 +155,18 @@ def test_each_bracket_and_tag_is_one_token(sizes, monkeypatch):
     assert tokenizer.target.decode(tokens) == target
     assert tokenizer.source.decode(tokenizer.source.encode(source)) == source
   assert len(symbols(target for _, target in pairs)) == 30
+
+
+@pytest.mark.parametrize(
+  ("text", "expected"),
+  [
+    ("(S (NP (NN dog)) ( (VP (VBD slept))))", "(S (NP NN )NP (VP VBD )VP )S"),
+    ("( ( (S (NP (NN d))) ) )", "(S (NP NN )NP )S"),
+    ("( (NN a) (NN b) )", "(TOP NN NN )TOP"),
+  ],
+)
+def test_a_bracket_without_a_label_is_no_constituent(text, expected):
+  [tree] = read_trees([text], "text")
+  assert linearise(tree) == expected
+  again, outcome = delinearise(expected, tree.words)
+  assert (again.spans, outcome) == (tree.spans, Outcome.WHOLE)

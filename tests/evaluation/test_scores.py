@@ -104,3 +104,12 @@ def test_case_counts_in_a_bootstrap_unless_it_is_told_not_to():
   assert first.score < 99 < second.score
   first, second = bootstrap.resampled(systems, references, lowercase=True, resamples=3)["bleu"]
   assert first.score == second.score > 99
+
+
+@pytest.mark.parametrize("seed", ["abc", "", "-5"])
+def test_a_seed_that_is_no_number_is_refused(monkeypatch, seed):
+  monkeypatch.setenv("SACREBLEU_SEED", seed)
+  with pytest.raises(
+    InputError, match=r"SACREBLEU_SEED in the environment is '.*', but must be a whole number or none"
+  ):
+    bootstrap.resampled([TRANSLATIONS], REFERENCES)

@@ -5,6 +5,7 @@ import doctest
 import numpy as np
 import pytest
 
+from transformer_jax import runs
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import alignment
 from transformer_jax.inside.alignment import Gold, error_rate, links, parse_gold, pharaoh, words_of
@@ -78,3 +79,21 @@ def test_a_number_of_thousands_of_digits_is_no_link():
   """Python itself refuses to read it."""
   with pytest.raises(InputError, match=r"line 1 has '1111.*, but a link is 0-1 if it is sure"):
     alignment.parse_gold(f"{'1' * 5000}-0", "line 1")
+
+
+def test_the_tag_of_a_target_language_is_no_word(run, tmp_path, workdir, translator, monkeypatch):
+  """The model reads it, and the links count the words of the sentence."""
+  for language, line in (("en", "ab cd\n"), ("de", "cd ab\n")):
+    (tmp_path / f"text.{language}").write_text(line)
+  expected = links(translator.attention("<2de> ab cd", "cd ab"), 0)
+  assert any(word > 0 for word, _ in expected)
+  opened = runs.open
+
+  def with_tags(*args, **options):
+    found = opened(*args, **options)
+    found.config.data.tags = True
+    return found
+
+  monkeypatch.setattr(runs, "open", with_tags)
+  status, out, _ = run("--data", f"{tmp_path / 'text'}:en-de")
+  assert (status, out) == (0, pharaoh([(word - 1, other) for word, other in expected if word]) + "\n")

@@ -139,3 +139,12 @@ def test_a_model_that_takes_no_target_or_has_no_attention(workdir):
     inside.attention_of(run, "last", "ab", "de")
   with pytest.raises(InputError, match=r"holds a model without attention .elmo.: take"):
     inside.attention_of(run, "last", "ab")
+
+
+def test_the_picture_of_many_tokens_has_a_bound():
+  """Two texts of 1,000 tokens would be a picture of two gigapixels."""
+  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+  tokens = ("a",) * 1000
+  many = Attention(tokens, tokens, tokens, {"cross": np.full((1, 1, 1000, 1000), 0.001, np.float32)})
+  for draw in (pictures.matrix, pictures.lines):
+    assert max(draw(many, Choice("cross", 0, None, 5)).get_size_inches()) <= 42

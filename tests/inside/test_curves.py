@@ -75,3 +75,9 @@ def test_ticks_are_few_and_inside(low, ratio, logarithmic):
 def test_a_shown_number_has_four_digits(value):
   shown = float(curves.shown(value).replace(",", ""))
   assert math.isclose(shown, value, rel_tol=5e-3, abs_tol=1e-300)
+
+
+@pytest.mark.parametrize(("low", "high"), [(5.0, 1e295), (1e-300, 1e298), (5e-324, 5e-324)])
+def test_numbers_that_no_axis_can_have_are_left_out(low, high):
+  assert [log.number(value) for value in (low, high) if value != 5.0] == [None] * (1 if low == 5.0 else 2)
+  assert [log.number(value) for value in (0, 0.0, 5, -1e99, 1e-99)] == [0.0, 0.0, 5.0, -1e99, 1e-99]

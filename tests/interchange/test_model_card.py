@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.parity import exported
+from transformer_jax.interchange import safetensors
 from transformer_jax.interchange.export import export
 
 LOG = [
@@ -34,3 +35,9 @@ def test_another_epsilon_is_told(tmp_path, capsys, epsilon, told):
   note = "The epsilon of LayerNorm is always 1e-05 in MarianMTModel and 1e-06 in the run, so logits differ slightly.\n"
   assert capsys.readouterr().err == (note if told else "")
   assert ("\n\n" + note in (folder / "README.md").read_text()) == told
+
+
+def test_the_history_names_no_folder_of_this_machine():
+  entry = {"time": "now", "imported": {"folder": "/home/a/b/model", "format": "x"}, "exported": {"run": "/home/a/run"}}
+  found = safetensors._public(entry)
+  assert found == {"time": "now", "imported": {"folder": "model", "format": "x"}, "exported": {"run": "run"}}

@@ -68,9 +68,24 @@ def test_files_of_another_program_are_not_replaced(tmp_path, name):
 
 
 def test_the_chosen_vocabulary_may_be_in_the_folder(tmp_path):
-  (tmp_path / "tokenizer.model").write_bytes(b"model")
-  config = Config(data=DataConfig(tokenizer=str(tmp_path / "tokenizer.model")))
-  assert resume.run_to_go_on_with(epath.Path(tmp_path), config) is None
+  """Also through a link; but not under the name of another kind of vocabulary, which would stay."""
+  (tmp_path / "run").mkdir()
+  (tmp_path / "link").symlink_to(tmp_path / "run")
+  (tmp_path / "run" / "tokenizer.model").write_bytes(b"model")
+  config = Config(data=DataConfig(tokenizer=str(tmp_path / "link" / "tokenizer.model")))
+  assert resume.run_to_go_on_with(epath.Path(tmp_path / "run"), config) is None
+  (tmp_path / "run" / "tokenizer.model").rename(tmp_path / "run" / "source.model")
+  config = Config(data=DataConfig(tokenizer=str(tmp_path / "run" / "source.model")))
+  with pytest.raises(InputError, match=r"has a source\.model that no run has written"):
+    resume.run_to_go_on_with(epath.Path(tmp_path / "run"), config)
+
+
+def test_an_older_run_without_digests_that_failed_begins_again(tmp_path):
+  folder, tokenizer = epath.Path(tmp_path), Tokenizer.learn(["abc ab"] * 5, 265)
+  config = Config(model=dataclasses.replace(Config().model, vocab_size=265))
+  run_folder.begin_run(folder, config, tokenizer, [])
+  (tmp_path / "SHA256SUMS").unlink()
+  assert resume.run_to_go_on_with(folder, config) is None
 
 
 def test_home_is_where_the_user_means_it(monkeypatch, tmp_path):

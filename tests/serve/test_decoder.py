@@ -133,3 +133,22 @@ def test_many_threads_get_their_own_answers():
   with ThreadPoolExecutor(64) as executor:
     assert all(executor.map(ask, range(250)))
   decoder.close()
+
+
+def test_requests_that_were_cancelled_do_not_wait():
+  begun, free = threading.Event(), threading.Event()
+
+  def answer(requests):
+    begun.set()
+    assert free.wait(60)
+    return requests
+
+  decoder = Decoder(most_waiting=2)
+  running = decoder.submit(answer, ["a"])
+  assert begun.wait(60)
+  for text in ("b", "c"):
+    decoder.submit(answer, [text]).cancel()
+  last = decoder.submit(answer, ["d"])
+  free.set()
+  assert (running.result(60), last.result(60)) == (["a"], ["d"])
+  decoder.close()

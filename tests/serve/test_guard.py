@@ -57,3 +57,13 @@ def test_every_answer_has_the_headers(client, path):
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in headers
+
+
+def test_an_unexpected_error_has_the_headers_of_every_answer():
+  def fail(lines, options, warn):
+    raise KeyError("x")
+
+  with serving(fail) as client:
+    reply = client.translate("a")
+  assert reply.status == 500 and reply.headers["x-content-type-options"] == "nosniff"
+  assert reply.headers["content-security-policy"].startswith("default-src 'none'")

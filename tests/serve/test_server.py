@@ -157,3 +157,41 @@ def test_a_signal_ends_it_after_the_last_answer(number, status):
     with pytest.raises(ConnectionRefusedError):
       client.get("/health")
   assert threading.active_count() < 50
+
+
+def test_the_second_of_two_requests_in_one_piece_is_watched(monkeypatch):
+  """Its body never ends, and nothing more is sent: neither the connection nor the server waits for it."""
+  monkeypatch.setattr(server, "SECONDS", 0.3)
+  first, second = (HEAD + f"Content-Length: {size}\r\n\r\n".encode() + BODY for size in (len(BODY), 50000))
+  with serving() as client, socket.create_connection(("127.0.0.1", client.port)) as slow:
+    assert 0.2 < seconds_until_closed(slow, [first + second]) < 20
+
+
+def test_a_long_answer_that_is_read_slowly_is_whole(monkeypatch):
+  monkeypatch.setattr(server, "SECONDS", 0.2)
+  size = 1 << 24
+
+  def much(lines, options, warn):
+    return [[Translation("x" * size, 0.0, 0.0, 3)] for _ in lines]
+
+  with serving(much) as client, socket.create_connection(("127.0.0.1", client.port)) as slow:
+    slow.settimeout(30)
+    slow.sendall(HEAD + f"Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY)
+    begun, found = time.monotonic(), 0
+    while found < size:
+      part = slow.recv(1 << 19)
+      assert part, f"closed after {found} bytes"
+      found += len(part)
+      time.sleep(0.02)
+    assert time.monotonic() - begun > 0.4  # twice as long as a client may read nothing
+
+
+def test_a_client_that_leaves_in_its_body_is_no_failure(caplog):
+  caplog.set_level("ERROR", "uvicorn.error")
+  with serving() as client:
+    with socket.create_connection(("127.0.0.1", client.port)) as leaving:
+      leaving.sendall(HEAD + b"Content-Length: 500\r\n\r\n" + BODY)
+      time.sleep(0.2)
+    time.sleep(0.2)
+    assert client.translate("b").json == {"translatedText": "B"}
+  assert not [record for record in caplog.records if record.name == "uvicorn.error"]

@@ -22,7 +22,6 @@ from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
-from transformer_jax.commands import train as train_command
 from transformer_jax.config import BestBy, Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.packing_report import PackingReport
@@ -32,6 +31,7 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runs import checkpoint, checkpoint_files, run_folder
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.process import ended_at_once_by_ctrl_c
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.tasks.translation_validation import TranslationValidation
@@ -550,7 +550,7 @@ def test_an_ignored_ctrl_c_stays_ignored():
   """A shell starts programs in the background so: Ctrl-C is meant for the one in the foreground."""
   before = signal.signal(signal.SIGINT, signal.SIG_IGN)
   try:
-    with train_command._ended_at_once_by_ctrl_c(), loop._signals() as received:
+    with ended_at_once_by_ctrl_c(), loop._signals() as received:
       signal.raise_signal(signal.SIGINT)
       assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert not received and signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -292,7 +292,7 @@ def fit(config: Config, budget: int, devices: int = 1) -> Config:
     fitted = [_with_fewest_parts(kind, budget, devices, row_length) for kind in _kinds_of_remat(config)]
     if choices := [choice for choice in fitted if choice]:
       return min(choices, key=functools.partial(cost, devices=devices))
-    row_length //= 2
+    row_length = row_length // 4 * 2 if config.model.needs_cudnn else row_length // 2  # cuDNN needs an even length
   raise InputError(
     f"the model does not fit in {gigabytes(budget)}: parameters, gradients and optimizer alone take "
     f"{gigabytes(_state(config).total)}"

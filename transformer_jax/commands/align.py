@@ -5,6 +5,7 @@ token is linked to the source token with the largest mean weight over the heads 
 """
 
 import argparse
+import dataclasses
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.search import load
@@ -24,15 +25,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  from transformer_jax.data.text import TextPairs
+  from transformer_jax.config import Corpus
+  from transformer_jax.data.pipeline import read_pairs
+  from transformer_jax.data.tagged import divided
   from transformer_jax.decoding.attention import CROSS
   from transformer_jax.inside import alignment
   from transformer_jax.runtime.progress import say
 
   gold = _read_gold(args.gold) if args.gold else None
   opened = run_to_restore(args, "translate")
-  data = opened.config.data
-  pairs = list(TextPairs(args.data, data.source_language, data.target_language))
+  pairs = read_pairs(dataclasses.replace(opened.config.data, corpus=Corpus.TEXT), args.data)
   if gold is not None and len(gold) != len(pairs):
     raise InputError(f"{args.gold} has {len(gold)} lines, but {args.data} has {len(pairs)} pairs: give one for each")
   translator, found = load([opened], args), []
@@ -43,7 +45,9 @@ def run(args: argparse.Namespace) -> None:
       raise InputError(f"pair {number} of {args.data}: {error}") from error
     layers = len(attention.weights[CROSS])
     require_option("--layer", args.layer, args.layer is None or 1 <= args.layer <= layers, f"from 1 to {layers}")
-    found.append(alignment.links(attention, (args.layer or max(1, layers - 1)) - 1))
+    links = alignment.links(attention, (args.layer or max(1, layers - 1)) - 1)
+    tag = int(opened.config.data.tags and bool(divided(source)[0]))  # it is no word of the sentence
+    found.append([(word - tag, other) for word, other in links if word >= tag])
     print(alignment.pharaoh(found[-1]))
   if gold is not None:
     rate = alignment.error_rate(found, gold)

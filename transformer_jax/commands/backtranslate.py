@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands import search
-from transformer_jax.commands.output_file import same_file
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.files import expanded, is_text
+from transformer_jax.runtime.files import expanded, is_text, same_file
 
 if TYPE_CHECKING:
   from etils import epath

@@ -4,6 +4,7 @@ The text is translated once for each head. A row is printed as soon as it is kno
 """
 
 import argparse
+import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -66,13 +67,10 @@ def _folder(name: str) -> Path:
 
 
 def _pairs(opened: "Run", args: argparse.Namespace) -> list[tuple[str, str]]:
-  import itertools
+  from transformer_jax.config import Corpus
+  from transformer_jax.data.pipeline import read_pairs
 
-  from transformer_jax.data.text import TextPairs
-
-  data = opened.config.data
-  pairs = TextPairs(args.data, data.source_language, data.target_language)
-  return list(itertools.islice(pairs, args.sentences))
+  return read_pairs(dataclasses.replace(opened.config.data, corpus=Corpus.TEXT), args.data, args.sentences)
 
 
 def _row(head: "Head") -> str:

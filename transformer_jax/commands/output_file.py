@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from transformer_jax.runtime.errors import InputError, writing
-from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.files import same_file, write_atomically
 
 if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
@@ -50,14 +50,6 @@ def write(name: str, content: bytes) -> None:
     return
   with writing(path):
     path.write_bytes(content)
-
-
-def same_file(one: "str | os.PathLike[str]", other: "str | os.PathLike[str]") -> bool:
-  """Whether two paths lead to the same file, also through links."""
-  try:
-    return os.path.samefile(one, other)
-  except OSError:  # one does not exist, or is in a bucket
-    return os.fspath(one) == os.fspath(other)
 
 
 def _is_stream(path: "epath.Path") -> bool:

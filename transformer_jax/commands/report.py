@@ -39,11 +39,13 @@ def run(args: argparse.Namespace) -> None:
     raise InputError("--output is missing: with several --workdir it names the file of the page")
   opened = [runs.open(workdir, accept_edits=args.accept_edits) for workdir in args.workdir]
   with doing("loading the libraries that translate"):
+    from transformer_jax.evaluation import bootstrap
     from transformer_jax.inside import report
     from transformer_jax.inside.scored import scored
 
   output = epath.Path(args.output).expanduser() if args.output else opened[0].path / report.FILE
   output_file.check_writable("--output", str(output), ())
+  bootstrap.require_seed()
   translations, notes = _translations(opened, args.data)
   report.write(opened, output, scored(translations) if translations else (), notes)
   print(output)

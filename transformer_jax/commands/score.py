@@ -6,8 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from transformer_jax.runtime.errors import InputError
-
 if TYPE_CHECKING:
   from transformer_jax.evaluation.report import Text
 
@@ -55,13 +53,12 @@ def check_scores(args: argparse.Namespace) -> None:
   Raises:
     InputError: there is no such tokenisation, or the seed of the comparison is no number.
   """
-  from transformer_jax.evaluation import scores
+  from transformer_jax.evaluation import bootstrap, scores
 
   if args.tokenize is not None:
     scores.check_tokenization(args.tokenize)
-  seed = os.environ.get("SACREBLEU_SEED", "12345")  # sacreBLEU's default
-  if args.compare and not (seed.isdecimal() or seed.lower() == "none"):
-    raise InputError(f"SACREBLEU_SEED in the environment is {seed!r}, but must be a whole number or none")
+  if args.compare:
+    bootstrap.require_seed()
 
 
 def print_report(args: argparse.Namespace, translations: "Text", reference: "Text", known: dict[str, Any]) -> None:

@@ -5,9 +5,7 @@ them, --coordinator, --hosts and --host do.
 
 import argparse
 import os
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from transformer_jax.commands.experiment import add_config_arguments, read_config
@@ -15,6 +13,7 @@ from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import keep_beside
+from transformer_jax.runtime.process import ended_at_once_by_ctrl_c
 from transformer_jax.runtime.progress import doing, mute, say
 from transformer_jax.runtime.values import Json
 
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
   workdir = args.workdir or os.path.join("runs", flags.run_name(args.config))
   if kept := keep_beside(workdir):
     say(f"there is no home folder: what later starts can use is kept in {kept}")
-  with _ended_at_once_by_ctrl_c():
+  with ended_at_once_by_ctrl_c():
     _train(args, config, keys, workdir, cluster)
 
 
@@ -119,17 +118,3 @@ def _checked(cluster: Cluster) -> Cluster:
   if not name or not port.isdecimal() or not 0 < int(port) < 1 << 16:
     raise InputError(f"--coordinator is {coordinator!r}, but must be HOST:PORT, as in 10.0.0.1:8476")
   return cluster
-
-
-@contextmanager
-def _ended_at_once_by_ctrl_c() -> Iterator[None]:
-  """Lets Ctrl-C end the program without a traceback, until the training loop handles it and saves the state."""
-  before = signal.getsignal(signal.SIGINT)
-  if before is signal.SIG_IGN:  # as a shell starts programs in the background
-    yield
-    return
-  signal.signal(signal.SIGINT, signal.SIG_DFL)
-  try:
-    yield
-  finally:
-    signal.signal(signal.SIGINT, before)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from transformer_jax.runtime.errors import PROGRAM, RunError, first_line
+from transformer_jax.runtime.process import ended_at_once_by_ctrl_c
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from transformer_jax.data.beam_local import work; work()"
 _THREAD = "run_worker"  # Beam's name of the threads that wait for processes
@@ -56,9 +57,8 @@ def watched() -> Iterator[None]:
       before(args)
 
   threading.excepthook = failed  # for good, as the processes may end after the body
-  interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
-  try:
-    yield
-  finally:
-    over.set()
-    signal.signal(signal.SIGINT, interrupt)
+  with ended_at_once_by_ctrl_c():
+    try:
+      yield
+    finally:
+      over.set()

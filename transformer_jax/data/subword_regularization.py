@@ -19,8 +19,8 @@ from transformer_jax.data.tokenizer import SPACE, Tokenizer
 from transformer_jax.data.unigram_sampling import UnigramSampling
 from transformer_jax.runtime.errors import InputError
 
-# The most words that are kept in memory, of some hundred bytes each.
-_MOST_KEPT = 1 << 19
+# The most words that are kept in memory; one takes about 900 bytes for BPE-dropout, and 5,000 for unigram sampling.
+_MOST_KEPT = {Algorithm.BPE: 1 << 19, Algorithm.UNIGRAM: 1 << 16}
 # A space and what follows up to the next one.
 _WORD = re.compile(f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")
 
@@ -41,6 +41,7 @@ class PieceSampler:
     pieces = pieces_of(tokenizer)
     self._new_sampling = functools.partial(_sampling, pieces, data)
     self._sampling = self._new_sampling()
+    self._most_kept = _MOST_KEPT[pieces.algorithm]
     self._seed = seed
     self._sign = [pieces.bytes_[byte] for byte in SPACE.encode()]
     self._atomic = re.compile(f"({'|'.join(map(re.escape, pieces.atomic))})") if pieces.atomic else None
@@ -59,7 +60,7 @@ class PieceSampler:
       pair: the index of the pair in the corpus, from 0.
       side: 0 for the source, 1 for the target.
     """
-    if len(self._sampling.kept) > _MOST_KEPT:
+    if len(self._sampling.kept) > self._most_kept:
       self._sampling = self._new_sampling()  # frees the memory of the other
     text = f" {text}" if text else ""  # as `Tokenizer.encode` does
     # A word of n characters needs at most n numbers, so each word has those at its own place in the text.

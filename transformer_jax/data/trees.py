@@ -24,7 +24,7 @@ _ROOTS = ("", TOP, "ROOT", "S1")
 _TRACE = "-NONE-"  # the tag of an element that is no word
 _NO_TAG = "XX"  # the tag of a word for which the model wrote none
 _PENN = re.compile(r"[()]|[^\s()]+")
-_FORMAT = 1  # changes if the same file gives other pairs
+_FORMAT = 2  # changes if the same file gives other pairs
 
 
 class Span(NamedTuple):
@@ -168,7 +168,7 @@ def read_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
   """The trees of a text in Penn's brackets; a tree may have several lines, and a line several trees.
 
   As is usual, labels lose their functions (`NP-SBJ=2` is `NP`), traces are left out and with them what has no words,
-  and so is the root that treebanks add.
+  and so is the root that treebanks add. A bracket without a label is no constituent.
 
   Args:
     lines: the lines of the text.
@@ -210,9 +210,11 @@ def _tree(brackets: _Brackets, place: str) -> Tree:
   spans, length = brackets.spans(), len(brackets.leaves)
   if not spans:
     raise InputError(f"{place}: {one_line(str(brackets.leaves[0]), 80)} is a word without a tree around it")
+  while len(spans) > 1 and spans[0].label in _ROOTS and spans[1][1:] == (0, length):
+    del spans[0]
   if spans[0].label in _ROOTS:
-    alone = len(spans) > 1 and spans[1][1:] == (0, length)
-    spans[:1] = [] if alone else [Span(TOP, 0, length)]
+    spans[0] = Span(TOP, 0, length)
+  spans = [span for span in spans if span.label]  # brackets without a label are no constituents
   tags, words = zip(*brackets.leaves, strict=True)
   return Tree(words, tags, tuple(spans))
 

@@ -1,9 +1,11 @@
 """Confidence intervals and comparisons of scores by bootstrap resampling (Koehn 2004), which sacreBLEU computes."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from transformer_jax.evaluation import scores
+from transformer_jax.runtime.errors import InputError
 
 # The number of Koehn 2004, and sacreBLEU's default.
 RESAMPLES = 1000
@@ -25,6 +27,17 @@ class Resampled(NamedTuple):
   margin: float
   p_value: float | None
   signature: str
+
+
+def require_seed() -> None:
+  """Checks the seed of the draws, which sacreBLEU takes from the environment.
+
+  Raises:
+    InputError: it is no number.
+  """
+  seed = os.environ.get("SACREBLEU_SEED", "12345")  # sacreBLEU's default
+  if not (seed.isdecimal() or seed.lower() == "none"):
+    raise InputError(f"SACREBLEU_SEED in the environment is {seed!r}, but must be a whole number or none")
 
 
 def resampled(
@@ -51,18 +64,17 @@ def resampled(
     `bleu`, `chrf` and `ter`, each with one entry for each system; without `ter` if a line is very long.
 
   Raises:
-    InputError: there are no sentences, or the counts differ.
+    InputError: there are no sentences, or the counts differ, or the seed is no number.
   """
   from sacrebleu.significance import PairedTest
 
+  require_seed()
   for translations in systems:
     scores.check_counts(translations, references)
   metrics = scores.metrics_by_name(tokenize, lowercase)
   if scores.too_long_for_ter(*systems, references):
     del metrics["ter"]
-  named: list[tuple[str, Sequence[str]]] = [
-    (str(number), list(translations)) for number, translations in enumerate(systems)
-  ]
+  named: Any = [(str(number), list(translations)) for number, translations in enumerate(systems)]
   found: Any = PairedTest(named, metrics, [list(references)], test_type="bs", n_samples=resamples)()
   signatures, results = found
   titles = zip(metrics, signatures, strict=True)  # sacreBLEU has its own titles, in the same order

@@ -12,6 +12,7 @@ from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside.attention import Choice, visible
 from transformer_jax.inside.charts import MAP
 
+_LARGEST = 40.0  # inches of a picture of many tokens, which is then drawn smaller
 _FAINTEST = 0.005  # a line with a smaller weight could not be seen
 # The axes of each kind.
 _QUERIES = {"encoder": "source", "decoder": "read so far", "cross": "written"}
@@ -44,14 +45,16 @@ def matrix(attention: Attention, choice: Choice) -> Figure:
   query, key = (visible(tokens) for tokens in attention.axes(choice.kind))
   weights = attention.weights[choice.kind][choice.layer]
   weights = weights.mean(axis=0) if choice.head is None else weights[choice.head]
-  figure = Figure(figsize=(0.28 * len(key) + 1.8, 0.26 * len(query) + 1.6), layout="constrained")
+  width, height = 0.28 * len(key), 0.26 * len(query)
+  scale = min(1.0, _LARGEST / max(width, height))
+  figure = Figure(figsize=(scale * width + 1.8, scale * height + 1.6), layout="constrained")
   axis = figure.subplots()
   axis.pcolormesh(weights, cmap=MAP, vmin=0, vmax=1, edgecolors="#e4e4e4", linewidth=0.5)
   axis.set_xticks(np.arange(len(key)) + 0.5, key, rotation=90, parse_math=False)
   axis.set_yticks(np.arange(len(query)) + 0.5, query, parse_math=False)
   axis.invert_yaxis()
   axis.xaxis.tick_top()
-  axis.tick_params(length=0)
+  axis.tick_params(length=0, labelsize=10 * scale)
   axis.set_xlabel(f"{_KEYS[choice.kind]}\n{_named(choice._replace(word=None))}\nblack is 1, white is 0", fontsize=9)
   axis.set_ylabel(_QUERIES[choice.kind], fontsize=9)
   return figure
@@ -70,7 +73,8 @@ def lines(attention: Attention, choice: Choice) -> Figure:
   elif choice.word is None:
     weights = weights.mean(axis=0, keepdims=True)
   words = range(len(query)) if choice.word is None else [choice.word]
-  figure = Figure(figsize=(max(3.2, 0.36 * max(len(query), len(key)) + 1.0), 4.8), layout="constrained")
+  width = min(_LARGEST, 0.36 * max(len(query), len(key)) + 1.0)
+  figure = Figure(figsize=(max(3.2, width), 4.8), layout="constrained")
   axis = figure.subplots()
   for place, head in enumerate(weights):
     colour = _COLOURS[place % len(_COLOURS)]
@@ -78,7 +82,8 @@ def lines(attention: Attention, choice: Choice) -> Figure:
     strengths = [min(1.0, float(head[end])) for end in ends]
     beside = 0.08 * (place - (len(weights) - 1) / 2)  # so that the heads' lines do not hide each other
     between = [[(q + beside, 1.0), (k + beside, 0.0)] for q, k in ends]
-    axis.add_collection(LineCollection(between, colors=colour, linewidths=2.2, alpha=strengths))
+    if between:  # among many tokens each weight may be too small
+      axis.add_collection(LineCollection(between, colors=colour, linewidths=2.2, alpha=strengths))
     if len(weights) > 1:
       _bars(axis, head[words[0]], place, len(weights), colour)
       axis.plot([], [], color=colour, lw=2.2, label=f"{place + 1}")  # for the legend alone

@@ -16,7 +16,7 @@ from transformer_jax.runtime.wording import counted
 # much memory as the file.
 _LONGEST_LINE, _LARGEST_FILE = 1 << 17, 1 << 27
 _MOST_SAMPLES, _LONGEST_SAMPLE = 8, 1000
-_LARGEST_NUMBER = 1e300
+_LARGEST_NUMBER = 1e100  # so that ratios and margins of an axis are finite, too
 
 
 class Series(NamedTuple):
@@ -85,10 +85,10 @@ def read(workdir: epath.Path) -> Log:
 
 
 def number(value: object) -> float | None:
-  """The value as a float; None if it is no finite number."""
-  if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST_NUMBER:
-    return float(value)
-  return None
+  """The value as a float; None if it is no number, or so large or small that no axis can have it."""
+  if not isinstance(value, int | float) or isinstance(value, bool):
+    return None
+  return float(value) if value == 0 or 1 / _LARGEST_NUMBER < abs(value) < _LARGEST_NUMBER else None
 
 
 def _notes(left_out: list[int], length: int) -> list[str]:

@@ -28,6 +28,10 @@ def write(folder: Path, run: Run, model: Model, dtype: str) -> None:
 
 
 def _public(entry: JsonObject) -> JsonObject:
-  """An entry with the names of run folders in place of their paths, as the folder is made to be shared."""
-  named = {key: value for key, value in entry.items() if isinstance(value, dict) and "run" in value}
-  return entry | {key: value | {"run": Path(str(value["run"])).name} for key, value in named.items()}
+  """An entry with the names of folders in place of their paths, as the folder is made to be shared."""
+  return {
+    key: value | {name: Path(str(value[name])).name for name in ("run", "folder") if name in value}
+    if isinstance(value, dict)
+    else value
+    for key, value in entry.items()
+  }

@@ -38,7 +38,8 @@ def write(workdir: epath.Path, contents: Mapping[str, bytes], outdated: Collecti
   after = [f"{_digest(content)}  {name}\n" for name, content in contents.items()]
   with writing(workdir / FILE):
     own = listed(workdir)
-    gone = [name for name in outdated if name in own and (workdir / name).exists()]
+    has_none = not (workdir / FILE).exists()  # as older versions left it
+    gone = [name for name in outdated if (has_none or name in own) and (workdir / name).exists()]
     before = [
       f"{_digest(path.read_bytes())}  {name}\n" for name in [*contents, *gone] if (path := workdir / name).exists()
     ]

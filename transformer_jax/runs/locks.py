@@ -24,11 +24,10 @@ def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
   Raises:
     InputError: another process trains there, or the folder cannot be written.
   """
-  held = contextlib.ExitStack()
-  with hosts.collective_errors():
-    if devices.is_main_host() and "://" not in os.fspath(workdir):
-      held = _made_and_locked(workdir)
-  with held:
+  with contextlib.ExitStack() as held:  # which also ends if another host fails here
+    with hosts.collective_errors():
+      if devices.is_main_host() and "://" not in os.fspath(workdir):
+        held.enter_context(_made_and_locked(workdir))
     yield
 
 
@@ -36,8 +35,8 @@ def _made_and_locked(workdir: epath.Path) -> contextlib.ExitStack:
   """The lock on a folder, which is made before; at its end a new folder is removed if it is empty."""
   while True:
     is_new = not workdir.exists()
-    make_folder(workdir, "--workdir")
     try:
+      make_folder(workdir, "--workdir")
       held = _locked(workdir, wait=False)
     except FileNotFoundError:
       continue  # the process that made the folder has removed it meanwhile

@@ -18,12 +18,14 @@ from datetime import UTC, datetime
 from etils import epath
 
 from transformer_jax.config import Config, serialization
+from transformer_jax.data import tokenizer as tokenizer_files
+from transformer_jax.data import tokenizer_pair
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizers import FILES
 from transformer_jax.runs import digests
-from transformer_jax.runtime import devices
+from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import InputError, first_line
-from transformer_jax.runtime.files import is_text, remove_left_behind, write_new
+from transformer_jax.runtime.files import is_text, remove_left_behind, same_file, write_new
 from transformer_jax.runtime.values import Json, JsonObject
 
 CONFIG, PROVENANCE = "config.json", "provenance.json"
@@ -35,6 +37,7 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
 
   Raises:
     InputError: it cannot be written; the message names the `flag` that chose it.
+    FileNotFoundError: another process removes it meanwhile.
   """
   try:
     workdir.mkdir(parents=True, exist_ok=True)
@@ -42,6 +45,8 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
     write_new(probe, b"")
     probe.unlink()
   except OSError as error:
+    if isinstance(error, FileNotFoundError) and not workdir.exists():
+      raise  # another process has removed it meanwhile
     raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
 
 
@@ -81,18 +86,32 @@ def require_no_other_files(workdir: epath.Path, chosen: str) -> None:
 
   Args:
     workdir: the folder, in which no run has a checkpoint.
-    chosen: `config.data.tokenizer`; these files may stand where the run writes them.
+    chosen: `config.data.tokenizer`; these files may stand where the run writes the same.
 
   Raises:
     InputError: a file is there that no run has written.
   """
+  if not (workdir / digests.FILE).exists() and _is_of_a_run(workdir):
+    return  # of an older version, which wrote no digests
   own = digests.listed(workdir)
-  chosen_paths = {os.path.abspath(os.path.expanduser(path)) for path in chosen.split(",")}
+  paths = [os.path.expanduser(path) for path in chosen.split(",")]
+  written = (tokenizer_files.FILE,) if len(paths) == 1 else (tokenizer_pair.SOURCE, tokenizer_pair.TARGET)
   for name in (CONFIG, PROVENANCE, *FILES):
-    if (workdir / name).exists() and name not in own and os.fspath(workdir / name) not in chosen_paths:
+    path = workdir / name
+    is_chosen = name in written and any(same_file(path, other) for other in paths)
+    if path.exists() and name not in own and not is_chosen:
       raise InputError(
         f"{workdir} has a {name} that no run has written, and a new run would replace it: use another --workdir"
       )
+
+
+def _is_of_a_run(workdir: epath.Path) -> bool:
+  """Whether the folder has the config of a run, and the vocabulary and provenance that are written before it."""
+  try:
+    content = untrusted.read_json(workdir / CONFIG)
+    return isinstance(content, dict) and bool(serialization.from_dict(content)) and (workdir / PROVENANCE).exists()
+  except (OSError, InputError):
+    return False
 
 
 def folder_of(workdir: str | os.PathLike) -> epath.Path:

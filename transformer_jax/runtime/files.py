@@ -50,6 +50,14 @@ def keep_beside(workdir: str) -> Path | None:
   return folder
 
 
+def same_file(one: "str | os.PathLike[str]", other: "str | os.PathLike[str]") -> bool:
+  """Whether two paths lead to the same file, also through links."""
+  try:
+    return os.path.samefile(one, other)
+  except OSError:  # one does not exist, or is in a bucket
+    return os.fspath(one) == os.fspath(other)
+
+
 def expanded(path: str) -> Path:
   """The path with the user's home folder for `~`; without one, or where the user is unknown, it stays as it is."""
   return Path(os.path.expanduser(path))

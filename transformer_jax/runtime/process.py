@@ -2,7 +2,10 @@
 
 import gc
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _TUNABLES, _HUGE_PAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
 _XLA, _TRITON = "XLA_FLAGS", "xla_gpu_enable_triton_gemm"
@@ -69,3 +72,17 @@ def allow_open_files(count: int) -> None:
 def cores() -> int:
   """The number of cores that this process may use."""
   return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def ended_at_once_by_ctrl_c() -> Iterator[None]:
+  """Lets Ctrl-C end the program without a traceback in the body; a shell may have it ignored, as in the background."""
+  before = signal.getsignal(signal.SIGINT)
+  if before is signal.SIG_IGN:
+    yield
+    return
+  signal.signal(signal.SIGINT, signal.SIG_DFL)
+  try:
+    yield
+  finally:
+    signal.signal(signal.SIGINT, before)

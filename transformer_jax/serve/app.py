@@ -10,11 +10,10 @@ from babel import Locale, UnknownLocaleError
 from starlette.applications import Starlette
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ExceptionHandler
+from starlette.types import ASGIApp, ExceptionHandler
 
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
@@ -58,7 +57,7 @@ class Served:
   length_penalty: float
 
 
-def application(served: Served, hosts: Collection[str] = ()) -> Starlette:
+def application(served: Served, hosts: Collection[str] = ()) -> ASGIApp:
   """The ASGI application.
 
   Args:
@@ -66,7 +65,7 @@ def application(served: Served, hosts: Collection[str] = ()) -> Starlette:
     hosts: the names under which browsers may reach the server, besides `localhost` and addresses.
   """
   endpoints = _Endpoints(served)
-  return Starlette(
+  app = Starlette(
     routes=[
       *(Route(path, _file(*file)) for path, file in _PAGE.items()),
       Route("/health", endpoints.health),
@@ -77,8 +76,8 @@ def application(served: Served, hosts: Collection[str] = ()) -> Starlette:
       Route("/attention", endpoints.attention, methods=["POST"]),
     ],
     exception_handlers=_HANDLERS,
-    middleware=[Middleware(Guard, hosts)],
   )
+  return Guard(app, hosts)  # around all of it, so that answers to unexpected errors have its headers as well
 
 
 class _Endpoints:
@@ -139,9 +138,8 @@ class _Endpoints:
     kind = fields.get("kind") or [*found.weights][-1]
     if not isinstance(kind, str) or kind not in found.weights:
       raise InputError(f"kind is {kind!r}, but this model's attention is {', '.join(found.weights)}")
-    queries, keys = found.axes(kind)
-    weights = found.weights[kind].astype(float).round(4).tolist()
-    return JSONResponse({"kinds": [*found.weights], "kind": kind, "queries": queries, "keys": keys, "weights": weights})
+    content = await asyncio.to_thread(_json_of, found, kind)  # some 10 MB for long sentences
+    return Response(content, media_type="application/json")
 
   def _attend(self, pairs: Sequence[Sequence[str]]) -> list[Attention]:
     return [self._served.attention(source, target) for source, target in pairs]
@@ -167,6 +165,17 @@ class _Endpoints:
     return answer.result()
 
 
+def _json_of(found: Attention, kind: str) -> str:
+  """The answer for one kind of attention, a head at a time, so that other threads can run in between."""
+  queries, keys = found.axes(kind)
+  others = json.dumps({"kinds": [*found.weights], "kind": kind, "queries": queries, "keys": keys})
+  layers = [
+    ",".join(json.dumps(head.astype(float).round(4).tolist(), separators=(",", ":")) for head in layer)
+    for layer in found.weights[kind]
+  ]
+  return f'{others[:-1]}, "weights": [{",".join(f"[{layer}]" for layer in layers)}]}}'
+
+
 async def _gone(request: Request) -> None:
   """Waits until the client leaves; the request's body has been read."""
   while (await request.receive())["type"] != "http.disconnect":
@@ -178,7 +187,15 @@ async def _fields(request: Request) -> dict[str, object]:
 
   Raises:
     InputError: the body is not what its type says.
+    HTTPException: the client leaves before its end.
   """
+  try:
+    return await _fields_of_body(request)
+  except ClientDisconnect as error:
+    raise HTTPException(400, "the client has left") from error  # which nobody reads
+
+
+async def _fields_of_body(request: Request) -> dict[str, object]:
   kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
   if kind.endswith(("/json", "+json")):
     try:

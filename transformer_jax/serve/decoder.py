@@ -56,6 +56,8 @@ class Decoder:
     """
     with self._changed:
       if len(self._jobs) >= self._most_waiting:
+        self._jobs = deque(job for job in self._jobs if not job.future.cancelled())
+      if len(self._jobs) >= self._most_waiting:
         raise Busy
       job = _Job(answer_batch, texts, Future())
       self._jobs.append(job)

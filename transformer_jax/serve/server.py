@@ -14,8 +14,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.progress import say
 
-# Seconds in which a client must have sent a whole request, or have read on in its answer.
+# Seconds in which a client must have sent a whole request, or have read so many more bytes of its answer.
 SECONDS = 20.0
+LEAST_READ = 1 << 16
 _MOST_CONNECTIONS = 512
 
 
@@ -36,11 +37,16 @@ class Connection(H11Protocol):
 
   def pause_writing(self) -> None:
     super().pause_writing()
-    self._reading = self.loop.call_later(SECONDS, self.transport.abort)
+    self._watch_reading()
 
   def resume_writing(self) -> None:
     super().resume_writing()
     _cancel(self._reading)
+
+  def on_response_complete(self) -> None:
+    super().on_response_complete()
+    if self.conn.their_state is h11.SEND_BODY:  # the next request came with this one, and its body is not whole
+      self._watch_request()
 
   def connection_lost(self, exc: Exception | None) -> None:
     _cancel(self._sending)
@@ -54,6 +60,18 @@ class Connection(H11Protocol):
       self._sending = None
     elif self._sending is None:
       self._sending = self.loop.call_later(SECONDS, self.transport.abort)
+
+  def _watch_reading(self) -> None:
+    """Ends the connection if little is read; `resume_writing` is called when all has been read."""
+    before = self.transport.get_write_buffer_size()
+
+    def look() -> None:
+      if self.transport.get_write_buffer_size() > before - LEAST_READ:
+        self.transport.abort()
+      else:
+        self._watch_reading()
+
+    self._reading = self.loop.call_later(SECONDS, look)
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -126,7 +126,9 @@ def _file(config: Config, which: str) -> str:
   require_text(config.data)
   if not which.strip():
     raise InputError("the sentences to read have an empty name: set config.data.train to a file")
-  return which
+  if ";" in which:
+    raise InputError(f"the sentences to read are {which!r}, but a classifier reads one file: write them to one")
+  return which.strip()
 
 
 TASK = Task(
