@@ -1,6 +1,7 @@
 """Eight devices on the CPU and no silent broadcasting of ranks, set before JAX looks for them."""
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -22,6 +23,8 @@ if os.environ.get("TRANSFORMER_JAX_TEST_COMPILER") != "default":
   if jaxlib.version.__version_info__ < (0, 11):  # later ones have no other code generator
     os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false"
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; tests send it
+  signal.signal(signal.SIGINT, signal.default_int_handler)
 hypothesis.settings.register_profile("untimed", deadline=None)  # a machine may be busy
 hypothesis.settings.load_profile("untimed")
 raise_gc_threshold()  # collecting garbage is a fifth of the time of tracing

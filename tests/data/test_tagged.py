@@ -143,3 +143,10 @@ def test_a_tag_alone_is_an_empty_line():
   assert error is None and [len(line) for line in found] == [0, 0, 0, 0, 1] and not warnings
   found, _ = parts(lines, tokenizer, 40, Long.SPLIT, 1, warnings.append)  # a model without tags reads it as text
   assert [len(line) for line in found] == [1, 1, 1, 0, 1]
+
+
+def test_a_long_line_with_something_like_a_tag_is_split_as_text():
+  """What is no tag of the model may be longer than a part."""
+  tokenizer, warnings = Tokenizer.learn(["abc abd bcd"] * 5, 280, symbols=["<2de>"]), []
+  [found], error = parts([f"<2{'qx7' * 20}> abc abd"], tokenizer, 32, Long.SPLIT, 1, warnings.append, ["<2de>"])
+  assert error is None and len(found) > 1 and max(map(len, found)) <= 32 and len(warnings) == 2

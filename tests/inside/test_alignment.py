@@ -85,8 +85,9 @@ def test_the_tag_of_a_target_language_is_no_word(run, tmp_path, workdir, transla
   """The model reads it, and the links count the words of the sentence."""
   for language, line in (("en", "ab cd\n"), ("de", "cd ab\n")):
     (tmp_path / f"text.{language}").write_text(line)
-  expected = links(translator.attention("<2de> ab cd", "cd ab"), 0)
-  assert any(word > 0 for word, _ in expected)
+  attention = translator.attention("<2de> ab cd", "cd ab")
+  expected = links(attention, 0, first=1)
+  assert {other for _, other in expected} == {0, 1} and {word for word, _ in expected} <= {0, 1}
   opened = runs.open
 
   def with_tags(*args, **options):
@@ -96,4 +97,11 @@ def test_the_tag_of_a_target_language_is_no_word(run, tmp_path, workdir, transla
 
   monkeypatch.setattr(runs, "open", with_tags)
   status, out, _ = run("--data", f"{tmp_path / 'text'}:en-de")
-  assert (status, out) == (0, pharaoh([(word - 1, other) for word, other in expected if word]) + "\n")
+  assert (status, out) == (0, pharaoh(expected) + "\n")
+
+
+def test_what_is_before_the_first_word_takes_no_link():
+  weights = np.array([[[[0.8, 0.2, 0.0, 0.0], [0.5, 0.1, 0.4, 0.0], [0.0, 0.0, 0.0, 1.0]]]], np.float32)
+  found = Attention(("<2de>", " a", " b", "</s>"), ("<s>", "c", " d"), ("c", " d", "</s>"), {"cross": weights})
+  assert links(found, 0) == [(0, 0), (0, 1)]
+  assert links(found, 0, first=1) == [(0, 0), (1, 1)]

@@ -74,6 +74,21 @@ def test_the_chosen_vocabulary_may_be_in_the_folder(tmp_path):
   (tmp_path / "run" / "tokenizer.model").write_bytes(b"model")
   config = Config(data=DataConfig(tokenizer=str(tmp_path / "link" / "tokenizer.model")))
   assert resume.run_to_go_on_with(epath.Path(tmp_path / "run"), config) is None
+  two = dataclasses.replace(Config().model, source_vocab_size=6000, share_embeddings=False)
+  for name in ("source.model", "target.model"):
+    (tmp_path / "run" / name).write_bytes(b"model")
+  chosen = [str(tmp_path / "run" / name) for name in ("source.model", "target.model")]
+  (tmp_path / "run" / "tokenizer.model").rename(tmp_path / "other")
+  for order, fits in ((chosen, True), (chosen[::-1], False)):  # the run would write one over the other
+    config = Config(model=two, data=DataConfig(tokenizer=",".join(order)))
+    if fits:
+      assert resume.run_to_go_on_with(epath.Path(tmp_path / "run"), config) is None
+    else:
+      with pytest.raises(InputError, match=r"has a source\.model that no run has written"):
+        resume.run_to_go_on_with(epath.Path(tmp_path / "run"), config)
+  (tmp_path / "run" / "target.model").unlink()
+  (tmp_path / "run" / "source.model").unlink()
+  (tmp_path / "other").rename(tmp_path / "run" / "tokenizer.model")
   (tmp_path / "run" / "tokenizer.model").rename(tmp_path / "run" / "source.model")
   config = Config(data=DataConfig(tokenizer=str(tmp_path / "run" / "source.model")))
   with pytest.raises(InputError, match=r"has a source\.model that no run has written"):
@@ -201,3 +216,11 @@ def test_a_bucket_that_cannot_be_asked_is_one_sentence(monkeypatch):
   monkeypatch.setattr(type(epath.Path("gs://bucket")), "exists", exists)
   with pytest.raises(InputError, match=r"cannot reach gs://bucket/run: no library for gs://; for gs:// install etils"):
     run_folder.folder_of("gs://bucket/run")
+
+
+def test_a_folder_that_cannot_be_is_refused():
+  """The system calls it missing, as one that another process has removed."""
+  with pytest.raises(
+    InputError, match=r"the run folder /proc/no-such-run cannot be written: .*; choose another --workdir"
+  ):
+    run_folder.make_folder(epath.Path("/proc/no-such-run"), "--workdir")

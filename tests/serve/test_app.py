@@ -1,16 +1,19 @@
 """Each route and each status, over HTTP."""
 
+import dataclasses
 import re
 import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 
+import numpy as np
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from tests.serve.fake import Gate, serving
+from tests.serve.fake import Gate, fake, look, served, serving
 from transformer_jax.runtime.errors import RunError
+from transformer_jax.serve.app import application
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -236,3 +239,18 @@ def test_each_field_of_the_page_has_a_label(client):
   page = client.get("/").body.decode()
   fields = re.findall(r"<(?:textarea|select|input|output)[^>]* id=\"(\w+)\"", page)
   assert len(fields) == 7 and set(fields) == set(re.findall(r'<label for="(\w+)"', page))
+
+
+def test_attention_that_is_no_number_is_an_error():
+  """Browsers do not read NaN."""
+
+  def broken(source, target):
+    found = look(source, target)
+    found.weights["cross"][0, 0, 0, 0] = np.nan
+    return found
+
+  model = dataclasses.replace(fake(), attention=broken)
+  with served(application(model)) as client:
+    reply = client.post("/attention", {"source": "a b", "target": "c", "kind": "cross"})
+  model.decoder.close()
+  assert reply.status == 500 and "no probabilities but NaN" in reply.json["error"]

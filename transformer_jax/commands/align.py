@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> None:
 
   gold = _read_gold(args.gold) if args.gold else None
   opened = run_to_restore(args, "translate")
-  pairs = read_pairs(dataclasses.replace(opened.config.data, corpus=Corpus.TEXT), args.data)
+  data = dataclasses.replace(opened.config.data, corpus=Corpus.TEXT, temperature=1.0)
+  pairs = read_pairs(data, args.data)
   if gold is not None and len(gold) != len(pairs):
     raise InputError(f"{args.gold} has {len(gold)} lines, but {args.data} has {len(pairs)} pairs: give one for each")
   translator, found = load([opened], args), []
@@ -45,9 +46,8 @@ def run(args: argparse.Namespace) -> None:
       raise InputError(f"pair {number} of {args.data}: {error}") from error
     layers = len(attention.weights[CROSS])
     require_option("--layer", args.layer, args.layer is None or 1 <= args.layer <= layers, f"from 1 to {layers}")
-    links = alignment.links(attention, (args.layer or max(1, layers - 1)) - 1)
-    tag = int(opened.config.data.tags and bool(divided(source)[0]))  # it is no word of the sentence
-    found.append([(word - tag, other) for word, other in links if word >= tag])
+    tag = int(data.tags and bool(divided(source)[0]))  # it is no word of the sentence
+    found.append(alignment.links(attention, (args.layer or max(1, layers - 1)) - 1, first=tag))
     print(alignment.pharaoh(found[-1]))
   if gold is not None:
     rate = alignment.error_rate(found, gold)

@@ -70,7 +70,8 @@ def _pairs(opened: "Run", args: argparse.Namespace) -> list[tuple[str, str]]:
   from transformer_jax.config import Corpus
   from transformer_jax.data.pipeline import read_pairs
 
-  return read_pairs(dataclasses.replace(opened.config.data, corpus=Corpus.TEXT), args.data, args.sentences)
+  data = dataclasses.replace(opened.config.data, corpus=Corpus.TEXT, temperature=1.0)
+  return read_pairs(data, args.data, args.sentences)
 
 
 def _row(head: "Head") -> str:

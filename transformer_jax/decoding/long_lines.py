@@ -89,7 +89,7 @@ def parts(
     elif long is Long.REFUSE:
       return found, InputError(f"line {number} {too_long}shorten it or have it translated in parts (split, not refuse)")
     else:
-      found.append(_split(text, longest, tokenizer, tagged=bool(tags)))
+      found.append(_split(text, longest, tokenizer, tags))
       warn(LineWarning(number, f"{too_long}it is translated in {len(found[-1])} parts"))
   return found, None
 
@@ -100,9 +100,11 @@ def _check_tag(text: str, tags: Sequence[str], number: int, warn: Callable[[Line
     warn(LineWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
 
 
-def _split(text: str, longest: int, tokenizer: Tokenizer, *, tagged: bool) -> list[list[int]]:
+def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -> list[list[int]]:
   """The tokens of a line's parts, each part with its EOS, and with the line's tag or code of a language, if any."""
-  head = divided(text)[0] if tagged else tokenizer.head(text)
+  head = divided(text)[0] if tags else tokenizer.head(text)
+  if tags and head.strip() not in tags:
+    head = ""  # it is text, and may be longer than a part
   texts = splitting.split(text[len(head) :], longest - 1, lambda part: len(tokenizer.encode(head + part)))
   return [[*tokens, EOS] for tokens in tokenizer.encode_batch([head + text for text in texts])]
 

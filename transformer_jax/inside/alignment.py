@@ -65,7 +65,7 @@ def words_of(tokens: Sequence[str]) -> list[int | None]:
   return words
 
 
-def links(attention: Attention, layer: int) -> list[Link]:
+def links(attention: Attention, layer: int, first: int = 0) -> list[Link]:
   """The links of a sentence pair in the order of the target.
 
   Each target token is linked to the source token with the largest mean weight over the heads of the layer, the end of
@@ -74,16 +74,17 @@ def links(attention: Attention, layer: int) -> list[Link]:
   Args:
     attention: the model's attention over the pair.
     layer: the layer, from 0.
+    first: the source's first word, to which links count as 0; what is before it, such as a tag, is left out.
   """
   weights = attention.weights[CROSS][layer].mean(axis=0)[:-1, :-1]  # [target, source] without EOS
   source, target = words_of(attention.source[:-1]), words_of(attention.target[:-1])
-  real = np.array([word is not None for word in source], bool)
+  real = np.array([word is not None and word >= first for word in source], bool)
   found: set[Link] = set()
   for row, word in zip(np.where(real, weights, -1), target, strict=True):
     if word is not None and real.any():
       best = source[int(np.argmax(row))]
       assert best is not None
-      found.add((best, word))
+      found.add((best - first, word))
   return sorted(found, key=lambda link: (link[1], link[0]))
 
 

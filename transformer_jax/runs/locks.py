@@ -35,8 +35,8 @@ def _made_and_locked(workdir: epath.Path) -> contextlib.ExitStack:
   """The lock on a folder, which is made before; at its end a new folder is removed if it is empty."""
   while True:
     is_new = not workdir.exists()
+    make_folder(workdir, "--workdir")
     try:
-      make_folder(workdir, "--workdir")
       held = _locked(workdir, wait=False)
     except FileNotFoundError:
       continue  # the process that made the folder has removed it meanwhile

@@ -46,7 +46,7 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
       f"config.train.init_from={workdir} begins with these parameters"
     )
   if not run_folder.checkpoint_names(workdir):
-    run_folder.require_no_other_files(workdir, config.data.tokenizer)
+    run_folder.require_no_other_files(workdir, config)
     _require_new(config)
     return None
   if not (workdir / run_folder.CONFIG).exists():

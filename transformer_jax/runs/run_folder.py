@@ -9,6 +9,8 @@ metrics.jsonl     one line a log, and tensorboard/ with the same curves
 report.html       a page about the run, for people
 """
 
+import contextlib
+import errno
 import json
 import os
 import re
@@ -30,6 +32,7 @@ from transformer_jax.runtime.values import Json, JsonObject
 
 CONFIG, PROVENANCE = "config.json", "provenance.json"
 CHECKPOINTS = "checkpoints"
+_TRIES = 100
 
 
 def make_folder(workdir: epath.Path, flag: str) -> None:
@@ -37,16 +40,17 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
 
   Raises:
     InputError: it cannot be written; the message names the `flag` that chose it.
-    FileNotFoundError: another process removes it meanwhile.
   """
   try:
-    workdir.mkdir(parents=True, exist_ok=True)
-    probe = workdir / f".{uuid.uuid4().hex}.tmp"
-    write_new(probe, b"")
-    probe.unlink()
+    for _ in range(_TRIES):  # another process may remove it before it is written
+      workdir.mkdir(parents=True, exist_ok=True)
+      probe = workdir / f".{uuid.uuid4().hex}.tmp"
+      with contextlib.suppress(FileNotFoundError):
+        write_new(probe, b"")
+        probe.unlink()
+        return
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
   except OSError as error:
-    if isinstance(error, FileNotFoundError) and not workdir.exists():
-      raise  # another process has removed it meanwhile
     raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
 
 
@@ -81,12 +85,12 @@ def begin_run(workdir: epath.Path, config: Config, tokenizer: Tokenizer, history
     digests.write(workdir, contents, outdated=set(FILES) - set(contents))
 
 
-def require_no_other_files(workdir: epath.Path, chosen: str) -> None:
+def require_no_other_files(workdir: epath.Path, config: Config) -> None:
   """Checks that a new run replaces no file of another program, or of the user.
 
   Args:
     workdir: the folder, in which no run has a checkpoint.
-    chosen: `config.data.tokenizer`; these files may stand where the run writes the same.
+    config: the new run's; the files of `config.data.tokenizer` may stand where the run writes the same.
 
   Raises:
     InputError: a file is there that no run has written.
@@ -94,11 +98,13 @@ def require_no_other_files(workdir: epath.Path, chosen: str) -> None:
   if not (workdir / digests.FILE).exists() and _is_of_a_run(workdir):
     return  # of an older version, which wrote no digests
   own = digests.listed(workdir)
-  paths = [os.path.expanduser(path) for path in chosen.split(",")]
-  written = (tokenizer_files.FILE,) if len(paths) == 1 else (tokenizer_pair.SOURCE, tokenizer_pair.TARGET)
+  names, paths = (tokenizer_files.FILE,), [config.data.tokenizer]
+  if len(config.model.vocab_sizes) > 1:
+    names, paths = (tokenizer_pair.SOURCE, tokenizer_pair.TARGET), config.data.tokenizer.split(",")
+  chosen = {name: os.path.expanduser(path) for name, path in zip(names, paths, strict=False)}
   for name in (CONFIG, PROVENANCE, *FILES):
     path = workdir / name
-    is_chosen = name in written and any(same_file(path, other) for other in paths)
+    is_chosen = name in chosen and same_file(path, chosen[name])
     if path.exists() and name not in own and not is_chosen:
       raise InputError(
         f"{workdir} has a {name} that no run has written, and a new run would replace it: use another --workdir"

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
+import numpy as np
 from babel import Locale, UnknownLocaleError
 from starlette.applications import Starlette
 from starlette.datastructures import FormData
@@ -16,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler
 
 from transformer_jax.decoding.attention import Attention
+from transformer_jax.decoding.buckets import NOT_FINITE
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.serve import libretranslate
 from transformer_jax.serve.decoder import Answer, AnswerBatch, Busy, Decoder
@@ -167,6 +169,8 @@ class _Endpoints:
 
 def _json_of(found: Attention, kind: str) -> str:
   """The answer for one kind of attention, a head at a time, so that other threads can run in between."""
+  if not np.isfinite(found.weights[kind]).all():
+    raise RunError(NOT_FINITE)
   queries, keys = found.axes(kind)
   others = json.dumps({"kinds": [*found.weights], "kind": kind, "queries": queries, "keys": keys})
   layers = [

@@ -29,6 +29,8 @@ class Connection(H11Protocol):
   def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
     super().connection_made(transport)
     transport.set_write_buffer_limits(high=0)  # `pause_writing` is then called for everything that is not read
+    # A large buffer of the kernel would hide for long that a client reads.
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LEAST_READ)
     self._watch_request()
 
   def data_received(self, data: bytes) -> None:
