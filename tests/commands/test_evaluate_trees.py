@@ -74,5 +74,8 @@ def test_what_is_no_tree_of_its_sentence_is_refused(run, workdir, files):
     (files / "trees").write_text(text([lines[0], wrong, *lines[2:]]))
     status, _, err = run(*argv)
     assert status == 2 and message in err[-1]
+  for flags in (["--lowercase"], ["--tokenize", "none"]):
+    status, _, err = run(*argv, *flags)
+    assert status == 2 and "--tokenize and --lowercase are for BLEU" in err[-1]
   status, _, err = run(*argv, "--report")
   assert status == 2 and "--report and --compare are for translations" in err[-1]

@@ -32,10 +32,17 @@ def test_without_beam_it_says_what_to_install(command, tmp_path, monkeypatch, ca
     (["--config.data.corpus=numbers"], "prepare reads sentence pairs from files: set config.data.corpus to text"),
     (["--config=gpt", "--config.data.corpus=text"], "prepare reads sentence pairs from files"),
     (["--config.data.bpe_dropout=0.1"], "config.data.corpus is 'prepared', but must be text with random pieces"),
+    (["--config.train.init_from=runs/a"], "config.train.init_from is not used by prepare: leave it out"),
     (["--config.data.tags"], "config.data.tags is True, but must be false unless config.data.corpus is text"),
   ],
 )
 def test_mistakes_are_one_sentence(command, tmp_path, capfd, flags, message):
   assert main([*command, *flags]) == 2
   assert f"transformer-jax: error: {message}" in capfd.readouterr().err
+  assert not (tmp_path / "rows").exists()
+
+
+def test_duplicates_are_not_what_a_weight_repeats(command, prefix, tmp_path, capfd):
+  assert main([*command, f"--config.data.train={prefix}*2", "--duplicates=pairs"]) == 2
+  assert "--duplicates is pairs, but must be left out with weights in config.data.train" in capfd.readouterr().err
   assert not (tmp_path / "rows").exists()

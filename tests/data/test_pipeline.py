@@ -379,3 +379,8 @@ def test_a_batch_is_described_by_its_first_rows():
   few, many = Batches(packed, 8, 1), Batches(packed, 11, 1)
   assert few.describe(0) == "rows " + ", ".join(map(str, few.rows_of(0)))
   assert many.describe(0) == "rows " + ", ".join(map(str, many.rows_of(0)[:8])) + " and 3 more"
+
+
+def test_a_cache_in_a_bucket_is_refused():
+  with pytest.raises(InputError, match=r"config\.data\.cache_dir is gs://b/c, but rows are read in place"):
+    row_cache.cache_of(DataConfig(cache_dir="gs://b/c"))

@@ -304,7 +304,20 @@ def test_another_text_has_another_fingerprint(made, own, tmp_path):
 def test_a_text_of_which_nothing_is_left_is_an_error(tmp_path):
   for language in ("en", "de"):
     (tmp_path / f"text.{language}").write_text("\n\nthis is longer than a row\n")
-  skipped = r"1 pair skipped, longer than 4 tokens \(the longest has 2\d\); 2 left out: an empty side; raise config"
+  skipped = (
+    r"1 pair skipped, longer than 4 tokens \(the longest has 2\d\); 2 left out: an empty side; check that both files"
+  )
   with pytest.raises(InputError, match=f"no sentence pair is left: {skipped}"):
     prepare(text(str(tmp_path / "text"), row_length=4), tmp_path / "prepared", vocab_size=276)
   assert not (tmp_path / "prepared" / "manifest.json").exists()
+
+
+def test_a_vocabulary_of_the_user_is_not_deleted(tmp_path):
+  """Only files that this text's own preparation would write, or has written with rows, are left by a killed one."""
+  made = Tokenizer.learn(["abc ab"] * 5, 265)
+  preparation.begin(epath.Path(tmp_path), made)
+  preparation.begin(epath.Path(tmp_path), made)
+  (tmp_path / "tokenizer.model").write_bytes(b"mine")
+  with pytest.raises(InputError, match=r"tokenizer\.model is another vocabulary than that of this text"):
+    preparation.begin(epath.Path(tmp_path), made)
+  assert (tmp_path / "tokenizer.model").read_bytes() == b"mine"

@@ -88,7 +88,7 @@ def test_a_shard_may_be_empty_but_not_all(data, tmp_path):
   write(tmp_path / "train", [("", "a")] * 12)
   pack = pipeline.packing_ahead(data, Letters(), SEED)
   assert [[*pack(0)], [*pack(1)]] == [[], []]
-  with pytest.raises(InputError, match=r"no sentence pair of .*train is left: raise"):
+  with pytest.raises(InputError, match=r"no sentence pair of .*train is left: check the text, or raise"):
     [*pack(2)]
 
 

@@ -5,7 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from etils import epath
 
+from transformer_jax.data import word_vectors
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import read_vectors, whole_words
 from transformer_jax.runtime.errors import InputError
@@ -92,3 +94,10 @@ def test_each_mistake_is_one_sentence(tokenizer, tmp_path, content, message):
 def test_a_file_that_is_not_there(tokenizer, tmp_path):
   with pytest.raises(InputError, match=r"vectors\.txt does not exist: check the path"):
     read_vectors(str(tmp_path / "vectors.txt"), tokenizer, WIDTH)
+
+
+@pytest.mark.parametrize("line", ["house\t1.0\t2.0", "house"])
+def test_a_line_without_numbers_is_no_advice_for_a_model_of_width_0(tmp_path, line):
+  (tmp_path / "vectors").write_text(f"{line}\n")
+  with pytest.raises(InputError, match="line 1: expected a word and its numbers, with one space between them"):
+    list(word_vectors._vector_lines(epath.Path(tmp_path / "vectors"), 3))

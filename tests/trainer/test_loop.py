@@ -35,7 +35,7 @@ from transformer_jax.runtime.process import ended_at_once_by_ctrl_c
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.tasks.translation_validation import TranslationValidation
-from transformer_jax.trainer import loop
+from transformer_jax.trainer import checks, loop
 from transformer_jax.training.initialization import init_params
 from transformer_jax.training.step import abstract_state
 
@@ -556,3 +556,14 @@ def test_an_ignored_ctrl_c_stays_ignored():
     assert not received and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
   finally:
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_pipe_is_refused_as_it_can_be_read_only_once(tmp_path, language):
+  (tmp_path / "text.en").write_text("a\n")
+  (tmp_path / "text.de").write_text("b\n")
+  (tmp_path / f"text.{language}").unlink()
+  os.mkfifo(tmp_path / f"text.{language}")
+  config = Config(data=DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), validation="", test=""))
+  with pytest.raises(InputError, match=f"text.{language} is a pipe, whose text can be read only once: write it to a"):
+    checks.require_text(config)

@@ -110,6 +110,8 @@ def _read_trees(args: argparse.Namespace, sources: Sequence[str], references: Se
 
   if args.report or args.compare:
     raise InputError("--report and --compare are for translations, but this run's outputs are trees: leave them out")
+  if args.tokenize is not None or args.lowercase is not None:
+    raise InputError("--tokenize and --lowercase are for BLEU, but this run's outputs are trees: leave them out")
   found: list[Tree] = []
   for number, (source, line) in enumerate(zip(sources, references, strict=True), 1):
     place = f"{args.reference}, line {number}"

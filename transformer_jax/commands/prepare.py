@@ -47,9 +47,11 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.progress import doing, say
 
   data = config.data
-  beam_pipeline.require_beam()
   languages = data.source_language, data.target_language
   text, rules = TextPairs(data.train, *languages), rules_of(args, languages)
+  duplicates = args.duplicates and any(files.weight > 1 for files in text.files)
+  require_option("--duplicates", args.duplicates, not duplicates, "left out with weights in config.data.train")
+  beam_pipeline.require_beam()
   folder = epath.Path(args.output).expanduser()
   with doing("learning the vocabulary"):
     passing = preparation.PassingPairs(text, rules)
@@ -84,6 +86,11 @@ def _require_preparable(config: Config, output: str) -> None:
   if not config.model.translates or data.corpus is not Corpus.TEXT:
     raise InputError(
       "prepare reads sentence pairs from files: set config.data.corpus to text, with a model that translates"
+    )
+  if config.train.init_from:
+    raise InputError(
+      "config.train.init_from is not used by prepare: leave it out, and set config.data.tokenizer to that run's "
+      "vocabulary, and the sizes of the model to its"
     )
   dataclasses.replace(data, corpus=Corpus.PREPARED, train=output)  # raises for what needs the text
 

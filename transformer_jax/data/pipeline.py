@@ -91,7 +91,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
     if not report.rows:
       raise InputError(
         f"no sentence pair of {corpus.name} is left: {', '.join(report.missing()) or 'it has none'}; "
-        "raise config.data.max_length and config.data.row_length"
+        "check that both files have text, or raise config.data.max_length and config.data.row_length"
       )
 
   return cached_rows(data, content, pack, report, (PARTS, data.row_length), row_type(*tokenizer.vocab_sizes))

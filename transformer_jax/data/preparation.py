@@ -111,6 +111,12 @@ def begin(folder: epath.Path, made: Tokenizer) -> None:
         raise InputError(f"{folder} is prepared already: train with it, delete it, or choose another --output")
       if path.name not in _VOCABULARY and not manifest.SHARD.fullmatch(path.name):
         raise InputError(f"{path} is none of the files of a prepared text: choose another --output")
+    if not any(manifest.SHARD.fullmatch(path.name) for path in left):
+      for path in left:  # without rows nothing tells that they are of a killed process, but that they are the same
+        if path.read_bytes() != made.files().get(path.name):
+          raise InputError(
+            f"{path} is another vocabulary than that of this text: delete it, or choose another --output"
+          )
     for path in left:
       path.unlink()
   except OSError as error:
@@ -206,7 +212,8 @@ def finish(settings: Settings, made: Iterable[Made]) -> None:
     reasons = [counted(count, names) for names, count in skipped.items() if count]
     reasons += [f"{count:,} left out: {reason}" for reason, count in cleaning.left_out.items() if count]
     raise InputError(
-      f"no sentence pair is left: {'; '.join(reasons)}; raise config.data.max_length and config.data.row_length"
+      f"no sentence pair is left: {'; '.join(reasons)}; check that both files have text, relax the rules, or raise "
+      "config.data.max_length and config.data.row_length"
     )
   rules = {key: getattr(value, "value", value) for key, value in dataclasses.asdict(settings.rules).items()}
   described = {"rules": rules, "duplicates": settings.duplicates, "read": cleaning.read, "left_out": cleaning.left_out}

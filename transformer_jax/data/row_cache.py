@@ -88,7 +88,15 @@ def cached_rows(
 
 
 def cache_of(data: DataConfig) -> Path:
-  """The folder of all packed rows."""
+  """The folder of all packed rows.
+
+  Raises:
+    InputError: it would be in a bucket.
+  """
+  if "://" in data.cache_dir:
+    raise InputError(
+      f"config.data.cache_dir is {data.cache_dir}, but rows are read in place: give a folder on this machine"
+    )
   return (expanded(data.cache_dir) if data.cache_dir else user_cache()) / "rows"
 
 

@@ -68,7 +68,9 @@ def packing_of_shards(
       _report(shard, report)
     empty = 0 if report.rows else empty + 1
     if empty == len(shards):
-      raise InputError(f"no sentence pair of {data.train} is left: raise config.data.max_length and data.row_length")
+      raise InputError(
+        f"no sentence pair of {data.train} is left: check the text, or raise config.data.max_length and data.row_length"
+      )
 
   return pack
 

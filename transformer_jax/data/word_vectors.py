@@ -75,6 +75,8 @@ def _vector_lines(path: epath.Path, d_model: int) -> Iterator[tuple[int, str]]:
       first, fields = False, line.split(" ")
       header = len(fields) == 2 and all(field.isdecimal() and len(field) <= _MOST_DIGITS for field in fields)
       dimension = int(fields[1]) if header else len(fields) - 1
+      if dimension < 1:
+        raise InputError(f"{path}, line {number}: expected a word and its numbers, with one space between them")
       if dimension != d_model:
         raise InputError(
           f"{path}, line {number}: the vectors have {dimension:,} numbers, but config.model.d_model is {d_model}: "

@@ -9,6 +9,7 @@ from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.pipeline import not_packed_yet, row_type
 from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.text import TextPairs, is_pipe
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
@@ -35,7 +36,10 @@ def require_text(config: Config) -> None:
   if data.corpus is Corpus.PREPARED:
     manifest.read(prepared.folder_of(texts.pop(0)))
   for which in texts:
-    (open_corpus if config.model.translates else open_text)(data, which)
+    corpus = (open_corpus if config.model.translates else open_text)(data, which)
+    if isinstance(corpus, TextPairs):
+      for path in (path for files in corpus.files for path in (files.source, files.target) if is_pipe(path)):
+        raise InputError(f"{path} is a pipe, whose text can be read only once: write it to a file")
   if data.shard_pairs:
     text_shards.require_plain(data)
 
