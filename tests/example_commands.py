@@ -11,6 +11,7 @@ import pytest
 from etils import epath
 
 from tests.model.example import random_state
+from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
@@ -75,3 +76,15 @@ def command_line(
     return status, out.decode(), [line for line in lines if every_line or not line.startswith(RESTORING)]
 
   return run
+
+
+def read_with_tags(monkeypatch):
+  """Opens every run as one of a model of several languages."""
+  opened = runs.open
+
+  def with_tags(*args, **options):
+    found = opened(*args, **options)
+    found.config.data.tags = True
+    return found
+
+  monkeypatch.setattr(runs, "open", with_tags)

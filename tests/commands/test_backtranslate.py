@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tests.commands.lines import LINES, text
-from transformer_jax import runs
+from tests.example_commands import read_with_tags
 from transformer_jax.data.growing_corpus import GrowingCorpus
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.runtime.errors import InputError
@@ -131,14 +131,7 @@ def test_two_processes_do_not_write_one_corpus(tmp_path):
 
 def test_a_model_of_several_languages_is_refused(run, flags, workdir, monkeypatch, tmp_path):
   """Its lines need a tag, which would become a part of the corpus."""
-  opened = runs.open
-
-  def with_tags(*args, **options):
-    found = opened(*args, **options)
-    found.config.data.tags = True
-    return found
-
-  monkeypatch.setattr(runs, "open", with_tags)
+  read_with_tags(monkeypatch)
   status, out, err = run(*flags)
   assert (status, out) == (2, "") and "its lines need a tag that the corpus must not have" in err[-1]
   assert not [*tmp_path.glob("out.*")]

@@ -5,7 +5,7 @@ import doctest
 import numpy as np
 import pytest
 
-from transformer_jax import runs
+from tests.example_commands import read_with_tags
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import alignment
 from transformer_jax.inside.alignment import Gold, error_rate, links, parse_gold, pharaoh, words_of
@@ -88,14 +88,7 @@ def test_the_tag_of_a_target_language_is_no_word(run, tmp_path, workdir, transla
   attention = translator.attention("<2de> ab cd", "cd ab")
   expected = links(attention, 0, first=1)
   assert {other for _, other in expected} == {0, 1} and {word for word, _ in expected} <= {0, 1}
-  opened = runs.open
-
-  def with_tags(*args, **options):
-    found = opened(*args, **options)
-    found.config.data.tags = True
-    return found
-
-  monkeypatch.setattr(runs, "open", with_tags)
+  read_with_tags(monkeypatch)
   status, out, _ = run("--data", f"{tmp_path / 'text'}:en-de")
   assert (status, out) == (0, pharaoh(expected) + "\n")
 

@@ -49,8 +49,10 @@ def run(args: argparse.Namespace) -> None:
   data = config.data
   languages = data.source_language, data.target_language
   text, rules = TextPairs(data.train, *languages), rules_of(args, languages)
-  duplicates = args.duplicates and any(files.weight > 1 for files in text.files)
-  require_option("--duplicates", args.duplicates, not duplicates, "left out with weights in config.data.train")
+  weighted = any(files.weight > 1 for files in text.files)
+  require_option(
+    "--duplicates", args.duplicates, not (args.duplicates and weighted), "left out with weights in config.data.train"
+  )
   beam_pipeline.require_beam()
   folder = epath.Path(args.output).expanduser()
   with doing("learning the vocabulary"):

@@ -18,9 +18,6 @@ from transformer_jax.data import (
   manifest,
   packing,
   pipeline,
-  subwords,
-  tokenizer,
-  tokenizer_pair,
   tokenizers,
 )
 from transformer_jax.data.clean_files import KEYS, REPEATED, CleaningReport, passing
@@ -38,7 +35,6 @@ from transformer_jax.runtime.files import remove_left_behind, write_atomically
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
 
-_VOCABULARY = {tokenizer.FILE, subwords.FILE, tokenizer_pair.SOURCE, tokenizer_pair.TARGET, tokenizer_pair.PIECES}
 # The groups in which the digests of duplicates are compared: of a billion pairs each has 32 MB.
 _GROUPS = 1024
 _RECORD = np.dtype([*DIGEST, ("corpus", "<u4"), ("part", "<u4"), ("pair", "<u8")])
@@ -109,7 +105,7 @@ def begin(folder: epath.Path, made: Tokenizer) -> None:
     for path in left:
       if path.name == manifest.MANIFEST:
         raise InputError(f"{folder} is prepared already: train with it, delete it, or choose another --output")
-      if path.name not in _VOCABULARY and not manifest.SHARD.fullmatch(path.name):
+      if path.name not in tokenizers.FILES and not manifest.SHARD.fullmatch(path.name):
         raise InputError(f"{path} is none of the files of a prepared text: choose another --output")
     if not any(manifest.SHARD.fullmatch(path.name) for path in left):
       for path in left:  # without rows nothing tells that they are of a killed process, but that they are the same

@@ -19,7 +19,7 @@ from transformer_jax.data.tokenizer import SPACE, Tokenizer
 from transformer_jax.data.unigram_sampling import UnigramSampling
 from transformer_jax.runtime.errors import InputError
 
-# The most words that are kept in memory; one takes about 900 bytes for BPE-dropout, and 5,000 for unigram sampling.
+# The most words that are kept in memory; one takes several times as much for unigram sampling as for BPE-dropout.
 _MOST_KEPT = {Algorithm.BPE: 1 << 19, Algorithm.UNIGRAM: 1 << 16}
 # A space and what follows up to the next one.
 _WORD = re.compile(f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")

@@ -88,6 +88,6 @@ def _locked(folder: epath.Path, *, shared: bool = False, wait: bool = True) -> c
         return stack.pop_all()
       stack.callback(os.close, opened)
       lock(opened, shared=shared, wait=wait)
-      if not os.path.samestat(os.fstat(opened), os.stat(folder)):
+      if not os.fstat(opened).st_nlink:  # it was removed between the two calls
         raise FileNotFoundError(folder)
     return stack.pop_all()
