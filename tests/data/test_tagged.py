@@ -150,3 +150,12 @@ def test_a_long_line_with_something_like_a_tag_is_split_as_text():
   tokenizer, warnings = Tokenizer.learn(["abc abd bcd"] * 5, 280, symbols=["<2de>"]), []
   [found], error = parts([f"<2{'qx7' * 20}> abc abd"], tokenizer, 32, Long.SPLIT, 1, warnings.append, ["<2de>"])
   assert error is None and len(found) > 1 and max(map(len, found)) <= 32 and len(warnings) == 2
+
+
+def test_a_text_that_the_user_names_has_each_pair_once(texts):
+  """Also the training text, whose pairs are repeated by the temperature in training."""
+  prefix = f"{texts}/big:en-fr;{texts}/small:en-de"
+  data = DataConfig(corpus=Corpus.TEXT, train=prefix, tags=True, temperature=5.0)
+  pairs = pipeline.read_text_pairs(data, prefix)
+  assert len(pairs) == len(set(pairs)) == 29 + 3 < len(pipeline.read_pairs(data, prefix))
+  assert pipeline.read_text_pairs(data, prefix, 7) == pairs[:7]

@@ -5,7 +5,6 @@ token is linked to the source token with the largest mean weight over the heads 
 """
 
 import argparse
-import dataclasses
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.search import load
@@ -25,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  from transformer_jax.config import Corpus
-  from transformer_jax.data.pipeline import read_pairs
+  from transformer_jax.data.pipeline import read_text_pairs
   from transformer_jax.data.tagged import divided
   from transformer_jax.decoding.attention import CROSS
   from transformer_jax.inside import alignment
@@ -34,8 +32,8 @@ def run(args: argparse.Namespace) -> None:
 
   gold = _read_gold(args.gold) if args.gold else None
   opened = run_to_restore(args, "translate")
-  data = dataclasses.replace(opened.config.data, corpus=Corpus.TEXT, temperature=1.0)
-  pairs = read_pairs(data, args.data)
+  data = opened.config.data
+  pairs = read_text_pairs(data, args.data)
   if gold is not None and len(gold) != len(pairs):
     raise InputError(f"{args.gold} has {len(gold)} lines, but {args.data} has {len(pairs)} pairs: give one for each")
   translator, found = load([opened], args), []

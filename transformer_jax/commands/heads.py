@@ -4,7 +4,6 @@ The text is translated once for each head. A row is printed as soon as it is kno
 """
 
 import argparse
-import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +17,6 @@ from transformer_jax.runtime.files import expanded, write_atomically
 
 if TYPE_CHECKING:
   from transformer_jax.inside.heads import Head
-  from transformer_jax.runs.run import Run
 
 _WIDTH = 11  # of a column
 
@@ -33,13 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+  from transformer_jax.data.pipeline import read_text_pairs
   from transformer_jax.inside import heads
   from transformer_jax.runtime.progress import Progress, print_above, say
 
   require_option("--sentences", args.sentences, args.sentences > 0, "positive")
   output = _folder(args.output) if args.output else None  # a wrong one is known before the long work
   opened = run_to_restore(args, "translate")
-  pairs = _pairs(opened, args)
+  pairs = read_text_pairs(opened.config.data, args.data, args.sentences)
   translator, found = load([opened], args), []
   total = heads.lines_to_translate(translator, pairs)
   if not args.json:
@@ -64,14 +63,6 @@ def _folder(name: str) -> Path:
   with writing(folder):
     folder.mkdir(parents=True, exist_ok=True)
   return folder
-
-
-def _pairs(opened: "Run", args: argparse.Namespace) -> list[tuple[str, str]]:
-  from transformer_jax.config import Corpus
-  from transformer_jax.data.pipeline import read_pairs
-
-  data = dataclasses.replace(opened.config.data, corpus=Corpus.TEXT, temperature=1.0)
-  return read_pairs(data, args.data, args.sentences)
 
 
 def _row(head: "Head") -> str:

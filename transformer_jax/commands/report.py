@@ -4,7 +4,6 @@ sentences. Several --workdir are put side by side. `train` writes the page at it
 """
 
 import argparse
-import dataclasses
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands import output_file
@@ -74,19 +73,17 @@ def _translations(opened: "list[Run]", prefix: str | None) -> "tuple[list[Transl
 
 
 def _text(run: "Run", prefix: str | None) -> "Text":
-  from transformer_jax.config import Corpus
-  from transformer_jax.data.pipeline import read_pairs
+  from transformer_jax.data.pipeline import read_pairs, read_text_pairs
   from transformer_jax.inside.scored import Text
 
-  data, most = run.config.data, run.config.evaluate.sentences or None
-  if prefix:
-    data, most = dataclasses.replace(data, corpus=Corpus.TEXT, validation=prefix), None
-  if not data.validation:
+  data = run.config.data
+  name = prefix or data.validation
+  if not name:
     raise InputError("the run has no validation text: give --data PREFIX")
-  pairs = read_pairs(data, data.validation, most)
+  pairs = read_text_pairs(data, name) if prefix else read_pairs(data, name, run.config.evaluate.sentences or None)
   if not pairs:
-    raise InputError(f"{data.validation} has no sentences: give another --data PREFIX")
-  return Text(data.validation if prefix else f"the validation text ({data.validation})", pairs)
+    raise InputError(f"{name} has no sentences: give another --data PREFIX")
+  return Text(name if prefix else f"the validation text ({name})", pairs)
 
 
 def _translated(run: "Run", text: "Text") -> "Translations":

@@ -4,6 +4,7 @@ The rows of a step's batch are a pure function of the seed and the step. So a
 resumed run simply starts at its step, on any number of devices and hosts.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -210,3 +211,8 @@ def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:
 def read_pairs(data: DataConfig, which: str, most: int | None = None) -> list[tuple[str, str]]:
   """The first `most` sentence pairs of a corpus as text."""
   return list(itertools.islice(open_corpus(data, which), most))
+
+
+def read_text_pairs(data: DataConfig, prefix: str, most: int | None = None) -> list[tuple[str, str]]:
+  """The first `most` sentence pairs of a text that the user names, each once, with the languages and tags of `data`."""
+  return read_pairs(dataclasses.replace(data, corpus=Corpus.TEXT, temperature=1.0), prefix, most)
