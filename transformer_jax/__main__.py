@@ -10,7 +10,7 @@ from transformer_jax.commands import COMMANDS
 from transformer_jax.commands.endings import ending
 from transformer_jax.commands.experiment import print_help
 from transformer_jax.runtime.errors import PROGRAM, InputError, one_line, writing
-from transformer_jax.runtime.process import prefer_cublas, raise_gc_threshold, use_huge_pages
+from transformer_jax.runtime.process import leave_threads, prefer_cublas, raise_gc_threshold, use_huge_pages
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 from transformer_jax.runtime.wording import nearest, summary
 
@@ -20,7 +20,7 @@ def program(argv: Sequence[str] | None = None) -> int:
   use_huge_pages()
   prefer_cublas()
   raise_gc_threshold()
-  return main(sys.argv[1:] if argv is None else argv)
+  return leave_threads(main(sys.argv[1:] if argv is None else argv))
 
 
 def main(argv: Sequence[str]) -> int:

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +51,23 @@ class Processes:
   """`train.py` on several hosts, as processes with `devices` devices each.
 
   Each has a working directory and a cache of its own, as on disks of their own; a
-  run folder can be made by the first alone.
+  run folder can be made by the first alone. A host whose config is None has no --config.
   """
 
-  def __init__(self, folder: Path, workdir: Path, configs: list[Config], devices: int = 1):
+  def __init__(self, folder: Path, workdir: Path, configs: Sequence[Config | None], devices: int = 1):
     port = free_port()
     self.all = []
     for host, config in enumerate(configs):
       own = folder / f"host{host}"
       own.mkdir(exist_ok=True)
       file = own / "config.py"
-      file.write_text(
-        f"from transformer_jax.config import serialization\nimport json\nTEXT = {to_json(config)!r}\n"
-        "def get_config():\n  return serialization.from_dict(json.loads(TEXT))\n"
-      )
-      flags = [f"--config={file}", f"--workdir={workdir if host == 0 else '/dev/null/nowhere'}"]
+      if config:
+        file.write_text(
+          f"from transformer_jax.config import serialization\nimport json\nTEXT = {to_json(config)!r}\n"
+          "def get_config():\n  return serialization.from_dict(json.loads(TEXT))\n"
+        )
+      flags = [f"--config={file}"] if config else []
+      flags += [f"--workdir={workdir if host == 0 else '/dev/null/nowhere'}"]
       if len(configs) > 1:
         flags += [f"--coordinator=localhost:{port}", f"--hosts={len(configs)}", f"--host={host}"]
       environment = os.environ | {

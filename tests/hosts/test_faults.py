@@ -1,9 +1,11 @@
 """Hosts stop together, and say when one of them is missing or was given something else."""
 
+import dataclasses
 import re
 import shutil
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -48,7 +50,7 @@ def test_a_killed_host_ends_the_others_and_the_restart_of_all_goes_on(prefix, tm
   assert_same_bits(tmp_path / "whole", tmp_path / "parts", config)
 
 
-def refused(folder: Path, configs: list[Config]) -> list[str]:
+def refused(folder: Path, configs: Sequence[Config | None]) -> list[str]:
   ends = Processes(folder, folder / "run", configs).end()
   assert [status for status, _, _ in ends] == [2] * len(configs), ends
   errors = [error.splitlines()[-1] for _, _, error in ends]
@@ -74,3 +76,34 @@ def test_a_mistake_on_one_host_is_said_by_all(prefix, tmp_path):
   mine, others = refused(tmp_path, [tiny(prefix)] * 2)
   assert "run folder" in mine and "host 0" not in mine
   assert "host 0: the run folder" in others
+
+
+@pytest.mark.slow
+def test_hosts_of_which_one_has_no_config_are_refused(prefix, tmp_path):
+  for error in refused(tmp_path, [tiny(prefix), None]):
+    assert "the place of the config is 'the file of --config' on host 0, but 'the run in --workdir' on host 1" in error
+
+
+@pytest.mark.slow
+def test_a_failure_of_the_main_host_is_one_sentence_on_the_others(prefix, tmp_path):
+  run = tmp_path / "run"
+  processes = Processes(tmp_path, run, [tiny(prefix, **LONG)] * 2)
+  wait_for_lines(processes, run, 5)
+  run.rename(tmp_path / "moved")
+  run.write_text("")  # the next checkpoint cannot be written
+  (first, _, own), (second, _, error) = processes.end(timeout=200)
+  assert (first, second) == (1, 1) and "could not be written" in own.splitlines()[-1]
+  # The lines before it, if there are any, are of JAX's C++ functions.
+  sentence = "transformer-jax: error: host 1 cannot go on (start all again"
+  assert error.splitlines()[-1].startswith(sentence) and error.count(sentence) == 1
+
+
+@pytest.mark.slow
+def test_several_hosts_translate_a_test_text_that_is_too_long_for_rows(prefix, tmp_path):
+  """As one host does: its sentences are never packed."""
+  for language in ("en", "de"):
+    (tmp_path / f"long.{language}").write_text("eins zwei drei vier\n" * 2)
+  config = tiny(prefix, translations=True)
+  config.data = dataclasses.replace(config.data, test=str(tmp_path / "long"))
+  (_, out, error), _ = trained(tmp_path, tmp_path / "run", config, count=2)
+  assert "2 sentences" in out + error

@@ -126,3 +126,67 @@ def test_a_port_in_use_is_refused_by_the_first_host():
   message = r"--coordinator=localhost:\d+: .*in use.*choose another port"
   with socket.create_server(("", 0)) as listener, pytest.raises(InputError, match=message):
     hosts.join(f"localhost:{listener.getsockname()[1]}", 2, 0)
+
+
+REPORTED = """
+import os, sys, time
+import jax, numpy as np
+from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError, RunError
+HOST = int(os.environ["HOST"])
+try:
+  {body}
+except (InputError, RunError) as error:
+  print(error)
+  sys.exit(error.exit_status)
+"""
+
+
+def by_flags(body: str, environments: list[dict[str, str]]) -> list[tuple[int, str]]:
+  """The status and the last line of two hosts that do this, with `join()` to join."""
+  join = f"hosts.join('localhost:{free_port()}', 2, HOST)"
+  ends = joined(
+    REPORTED.format(body=body.replace("join()", join)),
+    [{"HOST": str(host), **environment} for host, environment in enumerate(environments)],
+  )
+  return [(status, out.splitlines()[-1]) for status, out, _ in ends]
+
+
+def with_devices(count: int) -> dict[str, str]:
+  return {"XLA_FLAGS": f"--xla_force_host_platform_device_count={count}"}
+
+
+@pytest.mark.slow
+def test_hosts_with_other_numbers_of_devices_are_refused():
+  message = "host 0 has 1 devices, but host 1 has 2: give all hosts the same devices"
+  assert by_flags("join()", [with_devices(1), with_devices(2)]) == [(2, message)] * 2
+
+
+@pytest.mark.slow
+def test_a_host_that_dies_when_all_have_met_is_a_sentence_of_the_others():
+  body = "hosts.wait = (lambda: os._exit(9)) if HOST else hosts.wait; join()"
+  program = REPORTED.format(body=body.replace("join()", f"hosts.join('localhost:{free_port()}', 2, HOST)"))
+  (status, out, _), _ = joined(program, [{"HOST": "0"}, {"HOST": "1"}])
+  assert status == 1 and out.splitlines()[-1].startswith("host 0 cannot go on")
+
+
+@pytest.mark.slow
+def test_the_devices_of_all_hosts_are_connected_when_the_hosts_have_met():
+  """Libraries wait 30 seconds for a group's first exchange; a host may compile its first update for longer."""
+  body = (
+    "join(); total = devices.over_devices(lambda _, x: devices.sum_over_devices(x.sum()), out_axes=None); "
+    "time.sleep(40 * HOST); print(total((), devices.shard(np.ones((2, 3), np.float32))))"
+  )
+  assert by_flags(body, [with_devices(2)] * 2) == [(0, "12.0")] * 2
+
+
+@pytest.mark.slow
+def test_texts_of_other_lengths_need_no_new_program():
+  body = (
+    "join(); compiled = []; jax.monitoring.register_event_duration_secs_listener("
+    "lambda name, *_, **__: compiled.append(name) if 'backend_compile' in name else None); "
+    "texts = [hosts.gather('é' * n) for n in (140, 200, 250, 129)]; assert compiled; compiled.clear(); "
+    "texts += [hosts.gather(f'{HOST}é' * n) for n in (0, 90, 120)]; "
+    "assert texts[-2] == ['0é' * 90, '1é' * 90]; assert texts[4] == ['', '']; print(compiled)"
+  )
+  assert by_flags(body, [{}] * 2) == [(0, "[]")] * 2

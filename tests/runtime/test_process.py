@@ -94,3 +94,18 @@ print(jax.numpy.arange(5).sum())
 """
   run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
   assert run.stdout == "10\n" and "nknown flag" not in run.stderr
+
+
+WAITING = """
+import atexit, sys, threading, time
+from transformer_jax.__main__ import program
+threading.Thread(target=time.sleep, args=(600,)).start()
+atexit.register(print, "left")
+sys.exit(program(["no-command"]))
+"""
+
+
+def test_a_failure_does_not_wait_for_threads():
+  """orbax leaves some that wait for five minutes."""
+  done = subprocess.run([sys.executable, "-c", WAITING], capture_output=True, text=True, timeout=300)
+  assert (done.returncode, done.stdout) == (2, "left\n") and "'no-command' is not a command" in done.stderr

@@ -43,6 +43,7 @@ _LOST = re.compile("(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXC
 _c_library = ctypes.CDLL(None)
 _kept = []  # the functions that C calls; they must live as long as the process
 _last_words = ""  # the message of this process if JAX aborts it
+_peers_failed = False  # whether this process has said that it cannot go on without the others
 
 
 def join(coordinator: str | None = None, hosts: int | None = None, host: int | None = None) -> None:
@@ -74,8 +75,12 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
   _last_words = f"{_cannot_go_on()}: JAX ended it for the reason above, most likely as another host died"
   if not devices.is_main_host():
     progress.mute()
-  # The first exchange connects the hosts, for which some libraries wait only briefly: now all hosts are here.
-  require_equal({"the number of its devices": jax.local_device_count()}, "give all hosts the same devices")
+  _require_as_many_devices()
+  with explain_peer_failure():
+    # Libraries connect a group at its first exchange, and some wait only briefly: now all hosts are here. The groups
+    # are the hosts, and all their devices, between which a host may need minutes to compile its first update.
+    wait()
+    MaximumOverHosts().highest(0, wait=True)
 
 
 def _met(coordinator: str | None, hosts: int | None, host: int | None) -> bool:
@@ -101,6 +106,14 @@ def _met(coordinator: str | None, hosts: int | None, host: int | None) -> bool:
   except (RuntimeError, OSError) as error:
     raise RunError(f"the hosts did not find each other: {first_line(error, 300)}; {_ADVICE}") from error
   return True
+
+
+def _require_as_many_devices() -> None:
+  """Raises InputError if the hosts have different numbers of devices; an exchange would need equal ones."""
+  counts = [len(jax.local_devices(process_index=host)) for host in range(jax.process_count())]
+  for host, number in enumerate(counts):
+    if number != counts[0]:
+      raise InputError(f"host 0 has {counts[0]} devices, but host {host} has {number}: give all hosts the same devices")
 
 
 def _require_free(coordinator: str) -> None:
@@ -139,7 +152,8 @@ def gather(text: str) -> list[str]:
     return [text]
   content = np.frombuffer(text.encode(), np.uint8)
   lengths = multihost_utils.process_allgather(np.int32(len(content)))
-  padded = np.pad(content, (0, lengths.max() - len(content)))
+  size = 1 << (max(1, int(lengths.max())) - 1).bit_length()  # a power of two: each size is a program of its own
+  padded = np.pad(content, (0, size - len(content)))
   rows = np.asarray(multihost_utils.process_allgather(padded))
   return [row[:length].tobytes().decode() for row, length in zip(rows, lengths, strict=True)]
 
@@ -247,6 +261,8 @@ def explain_peer_failure() -> Iterator[None]:
   except (jax.errors.JaxRuntimeError, ValueError) as error:
     if jax.process_count() == 1 or not _LOST.match(str(error)):
       raise
+    global _peers_failed
+    _peers_failed = True
     raise RunError(
       f"{_cannot_go_on()}, as another one ended or the work with it failed: {first_line(error, 300)}"
     ) from error
@@ -273,16 +289,21 @@ def _speak_before_abort() -> None:
 
 
 def _part() -> None:
-  """Disconnects from the other hosts at the end of the process; waits only briefly, as they may be dead or waiting."""
+  """Disconnects from the other hosts at the end of the process; waits only briefly, as they may be dead or waiting.
+
+  Without the main host JAX would abort the process, and print the stack of its C++ functions.
+  """
 
   def shut_down() -> None:
     with suppress(RuntimeError):  # other hosts may have ended
       jax.distributed.shutdown()
 
+  main_is_gone = _peers_failed and not devices.is_main_host()
   parting = threading.Thread(target=shut_down, daemon=True)
-  parting.start()
-  parting.join(_SECONDS_TO_PART)
-  if parting.is_alive():
+  if not main_is_gone:
+    parting.start()
+    parting.join(_SECONDS_TO_PART)
+  if main_is_gone or parting.is_alive():
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)

@@ -1,11 +1,13 @@
 """Settings of this process. A program makes them at its start; a library does not change them."""
 
+import atexit
 import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _TUNABLES, _HUGE_PAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
 _XLA, _TRITON = "XLA_FLAGS", "xla_gpu_enable_triton_gemm"
@@ -56,6 +58,21 @@ def raise_gc_threshold() -> None:
   a start. Objects outside of cycles, such as arrays, are freed at once anyway.
   """
   gc.set_threshold(50_000, 20, 20)
+
+
+def leave_threads(status: int) -> int:
+  """Returns the exit status; after a failure it ends the process if threads would keep that alive.
+
+  orbax's threads wait five minutes for the folder of a checkpoint that could not
+  be made. What `atexit` has registered is done, as at any end.
+  """
+  if status and any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+    atexit._run_exitfuncs()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+      with suppress(OSError, ValueError):  # it may be closed
+        stream.flush()
+    os._exit(status)
+  return status
 
 
 def allow_open_files(count: int) -> None:

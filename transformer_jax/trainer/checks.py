@@ -18,15 +18,13 @@ from transformer_jax.training.task import Task
 
 
 def require_trainable(config: Config, task: Task) -> None:
-  """Raises InputError if the devices cannot train this config, or if the hosts differ."""
+  """Raises InputError if the devices of this host cannot train this config."""
   if config.model.needs_cudnn and not devices.has_cudnn():
     raise InputError(
       "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
       f"{devices.describe()['kind']}: train without it, which computes the same"
     )
   _require_memory(config, task)
-  if hosts.count() > 1:
-    _require_equal_hosts(config)
 
 
 def require_text(config: Config) -> None:
@@ -59,24 +57,26 @@ def _require_memory(config: Config, task: Task) -> None:
     )
 
 
-def _require_equal_hosts(config: Config) -> None:
-  """Raises InputError if the hosts differ in the config or in package versions."""
-  if config.debug:
-    raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
+def require_equal_hosts(config: Config) -> None:
+  """Raises InputError if the hosts differ in the config or in package versions, or if `config.debug` has several."""
   settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
   hosts.require_equal(settings | package_versions(), "call the same command in the same environment on all hosts")
+  if config.debug and hosts.count() > 1:
+    raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
 
 
-def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer) -> dict[str, str]:
-  """The digests of the texts, which the hosts compare; empty with one host."""
-  read = {key: getattr(config.data, key) for key in ("train", "validation", "test") if hosts.count() > 1}
-  return {
-    f"the text of config.data.{key}": (
-      training_text(config, task, tokenizer) if key == "train" else task.packed_rows(config, which, tokenizer)
-    ).fingerprint
-    for key, which in read.items()
-    if which
-  }
+def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> dict[str, str]:
+  """The digests of the texts, which the hosts compare; of the training text it is that of its rows, `packed`."""
+
+  def of_rows(which: str) -> str:
+    return task.packed_rows(config, which, tokenizer).fingerprint
+
+  data, found = config.data, {"train": packed.fingerprint}
+  if data.validation:
+    found["validation"] = of_rows(data.validation)
+  if data.test:  # a text that is translated has no rows, for which its sentences may be too long
+    found["test"] = open_corpus(data, data.test).fingerprint() if config.model.translates else of_rows(data.test)
+  return {f"the text of config.data.{key}": digest for key, digest in found.items()}
 
 
 def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> PackedRows:

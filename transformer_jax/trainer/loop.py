@@ -51,9 +51,10 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   """
   jax.config.update("jax_debug_nans", config.debug)
   task = task_of(config.model)
-  checks.require_trainable(config, task)
+  checks.require_equal_hosts(config)
   tokenizer, begun, content, vectors = None, None, b"", None
   with hosts.collective_errors():
+    checks.require_trainable(config, task)
     workdir = run_folder.folder_of(workdir)
     checks.require_text(config)
     if devices.is_main_host():
@@ -67,7 +68,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
       packed = checks.training_text(config, task, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
-    texts = checks.digests_of_texts(config, task, tokenizer)
+    texts = checks.digests_of_texts(config, task, tokenizer, packed) if hosts.count() > 1 else {}
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   _report_other_machine(history, now)
