@@ -61,6 +61,7 @@ def test_a_run_without_its_text_has_the_rest(run, workdir, tmp_path, monkeypatch
   [
     (["--workdir", "{}", "--workdir", "{}"], ["--output is missing"]),
     (["--workdir", "{}", "--output", "/nowhere/x.html"], ["--output /nowhere/x.html cannot be written"]),
+    (["--workdir", "{}", "--output", "config.json"], ["--output is 'config.json', but the page's name must end with"]),
     (["--workdir", "{}", "--data", "/nowhere/text"], ["/nowhere/text"]),
     (["--workdir", "/nowhere"], ["/nowhere is not a run folder"]),
     ([], ["--workdir"]),

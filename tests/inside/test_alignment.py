@@ -70,6 +70,10 @@ def test_the_command(run, tmp_path):
   assert first in ("0-0", "1-0", "0-0 1-0") and (second, third, end) == ("", "0-0 0-1", "")
   status, _, err = run(*argv, "--layer", 2)
   assert status == 2 and "--layer is 2, but must be from 1 to 1" in err[-1]
+  (tmp_path / "gold").write_text("1-1\n\n1-1\n")  # counted from 1
+  status, out, err = run(*argv, "--gold", tmp_path / "gold")
+  assert (status, out) == (2, "") and "gold, line 1, has a link of 1 and 1, but the source has 2 words" in err[-1]
+  assert "the target 1 word: words are counted from 0" in err[-1]
   (tmp_path / "gold").write_text("0-0\n")
   status, out, err = run(*argv, "--gold", tmp_path / "gold")
   assert (status, out) == (2, "") and "gold has 1 lines, but" in err[-1]

@@ -10,6 +10,8 @@ import pytest
 
 from transformer_jax import runs
 from transformer_jax.decoding.attention import Attention
+from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translator import Translator
 from transformer_jax.inside import attention as inside
 from transformer_jax.inside.attention import Choice
 from transformer_jax.language.config import ELMoConfig
@@ -76,6 +78,30 @@ def test_no_caption_of_a_short_sentence_is_cut_off(choice):
     assert extent.x0 >= 0 and extent.x1 <= figures[name].get_size_inches()[0], name
 
 
+def test_the_lines_of_sixteen_heads_are_told_apart_and_stay_near_their_tokens():
+  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+  weights = {"cross": uniform(1, 16, 3, 3)}
+  given = Attention(("a", "b", "c"), ("<s>",) * 3, ("d", "e", "f"), weights)
+  [axis] = pictures.lines(given, Choice("cross", 0, None, 1)).axes
+  looks = {(line.get_color(), line.get_linestyle()) for line in axis.lines}
+  assert len(looks) == 16
+  starts = [path.vertices[0, 0] for drawn in axis.collections for path in drawn.get_paths()]
+  assert starts and all(abs(start - 1) < 0.4 for start in starts)
+
+
+def test_no_caption_of_one_token_is_cut_off():
+  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+  from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+  figure = pictures.matrix(
+    Attention(("</s>",), ("<s>",), ("</s>",), {"cross": uniform(1, 1, 1, 1)}), Choice("cross", 0)
+  )
+  canvas = FigureCanvasAgg(figure)
+  canvas.draw()
+  extent = figure.get_tightbbox(canvas.get_renderer())
+  assert extent.x0 >= 0 and extent.x1 <= figure.get_size_inches()[0]
+
+
 @pytest.mark.parametrize(
   "choice", [pytest.param(Choice("cross", 1, None, 2), marks=pytest.mark.long), Choice("encoder", 0, 1)]
 )
@@ -123,6 +149,13 @@ def test_mistakes_are_one_sentence(run, tmp_path, argv, message):
   status, out, [err] = run("--sentence", "ab", "--target", "de", "--output", tmp_path / "out", *argv)
   assert (status, out) == (2, "") and message in err
   assert not (tmp_path / "out").exists()
+
+
+def test_an_own_translation_that_is_too_long_when_it_is_read_again(run, translator, tmp_path, monkeypatch):
+  long = [[Translation("a " * 40, 0.0, 0.0, 80)]]
+  monkeypatch.setattr(Translator, "translate_lines", lambda *args, **options: long)
+  status, out, [err] = run("--sentence", "ab", "--output", tmp_path / "out")
+  assert (status, out) == (2, "") and "the model's own translation has" in err and "give a target" in err
 
 
 def test_without_matplotlib_the_data_and_the_page_are_there(run, tmp_path, monkeypatch):

@@ -82,9 +82,10 @@ def test_the_picture_has_each_number():
   from transformer_jax.inside.heads_picture import bleu_lost
 
   lost = {("encoder", 1, 1): 12.34, ("encoder", 2, 1): -3.21, ("cross", 1, 1): -0.01, ("cross", 2, 1): 9.96}
+  lost |= {("decoder", 1, 1): 2.5}  # which has one layer, so that a second one has no number
   figure = bleu_lost([Head(*place, *[0.5] * 5, value, 0.0) for place, value in lost.items()])
   shown = [[text.get_text() for text in axis.texts] for axis in figure.axes]
-  assert shown == [["12.3", "-3.2"], ["0.0", "10.0"]]
+  assert shown == [["12.3", "-3.2"], ["0.0", "10.0"], ["2.5"]]
   for axis in figure.axes:
     for text in axis.texts:
       assert text.get_color() == ("white" if float(text.get_text()) > 7 else "black")

@@ -98,3 +98,9 @@ def test_the_command(run, translator, tmp_path):
   assert (status, out, err) == (0, f"{output}\n", []) and output.read_bytes()[:4] == b"\x89PNG"
   status, out, [err] = run("--sentence", " ", "--output", output)
   assert (status, out) == (2, "") and "the sentence is empty" in err
+
+
+def test_only_wide_characters_make_lines_shorter():
+  text = "a market " * 29
+  widths = {kind: max(map(len, picture._wrapped(text + kind, 5))) for kind in ("", "“", "…", "가")}
+  assert widths[""] == widths["“"] == widths["…"] > 1.5 * widths["가"]

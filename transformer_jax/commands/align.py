@@ -36,6 +36,9 @@ def run(args: argparse.Namespace) -> None:
   pairs = read_text_pairs(data, args.data)
   if gold is not None and len(gold) != len(pairs):
     raise InputError(f"{args.gold} has {len(gold)} lines, but {args.data} has {len(pairs)} pairs: give one for each")
+  for number, (by_hand, (source, target)) in enumerate(zip(gold or (), pairs, strict=False), 1):
+    words = divided(source)[1] if data.tags else source
+    alignment.require_words(by_hand, words, target, f"{args.gold}, line {number},")
   translator, found = load([opened], args), []
   for number, (source, target) in enumerate(pairs, 1):
     try:

@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> None:
     from transformer_jax.inside import report
     from transformer_jax.inside.scored import scored
 
+  if args.output and not args.output.endswith(".html"):  # so that no file of a run or a text is replaced
+    raise InputError(f"--output is {args.output!r}, but the page's name must end with .html")
   output = epath.Path(args.output).expanduser() if args.output else opened[0].path / report.FILE
   output_file.check_writable("--output", str(output), ())
   bootstrap.require_seed()

@@ -275,10 +275,16 @@ class Translator:
 
     if self._models:
       raise InputError("an ensemble has the attention of each of its models, and none of its own: load one model alone")
+    own = target is None
     if target is None:
       [[best]] = self.translate_lines([source], long=Long.REFUSE.value)
       target = best.text
     [sources], [targets] = self._encode_pairs([(source, target)])
+    if own and len(targets) > self._longest:  # a byte that is no character has three tokens when it is read again
+      raise InputError(
+        f"the model's own translation has {len(targets)} tokens when it is read again, but at most {self._longest} can "
+        "be scored: give a target, or train longer"
+      )
     self._require_length("the sentence pair", max(len(sources), len(targets)))
     params = devices.on_first_device(self._params)
     start = self._config.model.start_token

@@ -8,6 +8,7 @@ import numpy as np
 
 from transformer_jax.decoding.attention import CROSS, Attention
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.wording import counted
 
 Link = tuple[int, int]  # the numbers of a source word and of a target word, from 0
 
@@ -109,6 +110,17 @@ def parse_gold(line: str, place: str) -> Gold:
     if match[2] == "-":
       sure.add(link)
   return Gold(frozenset(sure), frozenset(possible))
+
+
+def require_words(gold: Gold, source: str, target: str, place: str) -> None:
+  """Raises InputError if a link by hand is to a word that its sentence does not have; `place` says which line it is."""
+  ours, theirs = (len([word for word in text.split(" ") if word]) for text in (source, target))
+  for one, other in sorted(gold.possible):
+    if one >= ours or other >= theirs:
+      raise InputError(
+        f"{place} has a link of {one} and {other}, but the source has {counted(ours, 'words')} and the target "
+        f"{counted(theirs, 'words')}: words are counted from 0"
+      )
 
 
 def error_rate(found: Sequence[Sequence[Link]], gold: Sequence[Gold]) -> ErrorRate:

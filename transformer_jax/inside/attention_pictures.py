@@ -19,6 +19,7 @@ _QUERIES = {"encoder": "source", "decoder": "read so far", "cross": "written"}
 _KEYS = {"encoder": "source", "decoder": "read so far", "cross": "source"}
 # Colours that differ in lightness too (Okabe and Ito 2008).
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
+_DASHES = ("-", "--", ":")  # of the first eight heads, the next eight, and so on
 
 
 def grid(attention: Attention, kind: str) -> Figure:
@@ -47,7 +48,7 @@ def matrix(attention: Attention, choice: Choice) -> Figure:
   weights = weights.mean(axis=0) if choice.head is None else weights[choice.head]
   width, height = 0.28 * len(key), 0.26 * len(query)
   scale = min(1.0, _LARGEST / max(width, height))
-  figure = Figure(figsize=(scale * width + 1.8, scale * height + 1.6), layout="constrained")
+  figure = Figure(figsize=(max(2.6, scale * width + 1.8), scale * height + 1.6), layout="constrained")
   axis = figure.subplots()
   axis.pcolormesh(weights, cmap=MAP, vmin=0, vmax=1, edgecolors="#e4e4e4", linewidth=0.5)
   axis.set_xticks(np.arange(len(key)) + 0.5, key, rotation=90, parse_math=False)
@@ -63,8 +64,9 @@ def matrix(attention: Attention, choice: Choice) -> Figure:
 def lines(attention: Attention, choice: Choice) -> Figure:
   """Lines from tokens that look, above, to the tokens that they look at, below, as in the paper's Figures 3 to 5.
 
-  The stronger a line, the larger its weight. For one word and all heads each head has a colour, and each token below
-  has a bar for each head. For all words and all heads the weights are the mean of the heads.
+  The stronger a line, the larger its weight. For one word and all heads each head has a colour, from the ninth on with
+  dashes, and each token below has a bar for each head. For all words and all heads the weights are the mean of the
+  heads.
   """
   query, key = (visible(tokens) for tokens in attention.axes(choice.kind))
   weights = attention.weights[choice.kind][choice.layer]
@@ -77,23 +79,25 @@ def lines(attention: Attention, choice: Choice) -> Figure:
   figure = Figure(figsize=(max(3.2, width), 4.8), layout="constrained")
   axis = figure.subplots()
   for place, head in enumerate(weights):
-    colour = _COLOURS[place % len(_COLOURS)]
+    colour, dashes = _COLOURS[place % len(_COLOURS)], _DASHES[place // len(_COLOURS) % len(_DASHES)]
     ends = [(q, k) for q in words for k in range(len(key)) if head[q, k] >= _FAINTEST]
     strengths = [min(1.0, float(head[end])) for end in ends]
-    beside = 0.08 * (place - (len(weights) - 1) / 2)  # so that the heads' lines do not hide each other
+    # The heads' lines do not hide each other, and stay near their tokens.
+    beside = min(0.08, 0.7 / len(weights)) * (place - (len(weights) - 1) / 2)
     between = [[(q + beside, 1.0), (k + beside, 0.0)] for q, k in ends]
     if between:  # among many tokens each weight may be too small
-      axis.add_collection(LineCollection(between, colors=colour, linewidths=2.2, alpha=strengths))
+      axis.add_collection(LineCollection(between, colors=colour, linewidths=2.2, linestyles=dashes, alpha=strengths))
     if len(weights) > 1:
       _bars(axis, head[words[0]], place, len(weights), colour)
-      axis.plot([], [], color=colour, lw=2.2, label=f"{place + 1}")  # for the legend alone
+      axis.plot([], [], color=colour, lw=2.2, ls=dashes, label=f"{place + 1}")  # for the legend alone
   _labels(axis, query, 1.02, "bottom", choice.word)
   _labels(axis, key, -0.02 if len(weights) == 1 else -0.11, "top", None)
   axis.set(xlim=(-0.7, max(len(query), len(key)) - 0.3), ylim=(-0.1, 1.0))
   axis.axis("off")
   if len(weights) > 1:
     about = {"loc": "outside upper center", "ncols": min(4, len(weights)), "title": "head", "fontsize": 9}
-    figure.legend(**about, title_fontsize=9, frameon=False, handlelength=1)
+    length = 1 if len(weights) <= len(_COLOURS) else 2.5  # to see the dashes
+    figure.legend(**about, title_fontsize=9, frameon=False, handlelength=length)
   figure.supxlabel(f"above: {_QUERIES[choice.kind]}; below: {_KEYS[choice.kind]}\n{_named(choice)}", fontsize=9)
   return figure
 

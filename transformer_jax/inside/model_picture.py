@@ -200,7 +200,8 @@ def _describe(page: Page, parts: ModelParts, title: str, top: float) -> None:
   left, width, y = _MARGIN, _COLUMN, top - 0.12
   page.write(left, y, title, width, ha="left", weight="bold", size=12)
   several = len(parts.stacks) > 1
-  numbers = [(f"{stack.name}, with embeddings", stack.parameters) for stack in parts.stacks] if several else []
+  names = [f"{stack.name}, with embeddings" if stack.inputs else stack.name for stack in parts.stacks]
+  numbers = list(zip(names, (stack.parameters for stack in parts.stacks), strict=True)) if several else []
   for name, number in (*numbers, ("together" if numbers else "all", parts.parameters)):
     y -= 0.19
     page.write(left, y, name, 1.55, ha="left")

@@ -82,7 +82,9 @@ def _distances(axis: Axes, by_offset: np.ndarray, d_model: int) -> None:
   axis.plot(by_offset, color="black", lw=1.2)
   level = d_model**0.5
   axis.axhline(level, color=charts.GREY, lw=1, ls="--")
-  axis.text(len(by_offset) - 1, level, f"√d_model = {level:.1f}", ha="right", va="bottom", fontsize=charts.SIZE)
+  label = {"ha": "right", "va": "bottom", "fontsize": charts.SIZE, "zorder": 3}  # above the curve, on white
+  box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+  axis.text(len(by_offset) - 1, level, f"√d_model = {level:.1f}", bbox=box, **label)
   axis.set(
     xlim=(0, len(by_offset) - 1),
     ylim=(0, 1.15 * max(level, by_offset.max())),

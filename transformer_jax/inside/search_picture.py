@@ -1,6 +1,7 @@
 """A beam search drawn as a tree, by matplotlib. All places and sizes are in inches."""
 
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -85,7 +86,7 @@ def _below(tree: SearchTree, width: float) -> list[str]:
 
 
 def _wrapped(text: str, width: float) -> list[str]:
-  wide = any(ord(character) >= 0x1100 for character in text)  # as Korean, twice as wide
+  wide = any(unicodedata.east_asian_width(character) in "WF" for character in text)  # as Korean, twice as wide
   return textwrap.wrap(text, int((width - 2 * _MARGIN) * _CHARACTERS / (2 if wide else 1)), max_lines=6) or [""]
 
 

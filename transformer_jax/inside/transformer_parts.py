@@ -39,11 +39,13 @@ def transformer(model: ModelConfig) -> ModelParts:
 
 def _inputs(model: ModelConfig, sizes: Sizes, axis: str) -> tuple[Box, Box]:
   """The embedding of the tokens, and the positions that are added."""
-  kind = f"learned table [{model.max_positions}, {model.d_model}]" if model.learned_positions else "sinusoids"
-  positions = f"{kind}: [{axis}, {model.d_model}]"
+  shape = f"[{axis}, {model.d_model}]"
+  positions: tuple[str, ...] = (f"sinusoids: {shape}",)
+  if model.learned_positions:
+    positions = f"learned table [{model.max_positions}, {model.d_model}]", f"times √{model.d_model}: {shape}"
   return (
     embedding(model, sizes, axis, "target_embedding", shared=model.share_embeddings),
-    Box("Add Positional Encoding", (positions,), sizes.count(f"{axis}_positions")),
+    Box("Add Positional Encoding", positions, sizes.count(f"{axis}_positions")),
   )
 
 
@@ -51,7 +53,8 @@ def _probabilities(model: ModelConfig, sizes: Sizes) -> tuple[Box, Box]:
   table = "the table of the target" if model.share_logits else f"table [{model.vocab_size}, {model.d_model}]"
   shape = f"[target, {model.vocab_size}]"
   parameters = sizes.count("own_output") + sizes.count("logits_bias")
-  return Box("Linear", (table, f"logits {shape}"), parameters), Box("Softmax", (shape,))
+  logits = f"logits {shape}{', with a bias' if model.logits_bias else ''}"
+  return Box("Linear", (table, logits), parameters), Box("Softmax", (shape,))
 
 
 def _notes(model: ModelConfig) -> tuple[str, ...]:
