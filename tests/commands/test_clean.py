@@ -41,14 +41,14 @@ def test_what_is_kept_and_what_is_left_out(corpus, tmp_path, capfd):
   assert capfd.readouterr().err.splitlines() == [
     "kept 3 of 7 pairs (42.9%)",
     "  1 left out: an empty side",
-    "  1 left out: one side 3 times as long as the other",
+    "  1 left out: one side at least 3 times as long as the other",
     "  1 left out: both sides equal",
     "  1 left out: the pair occurred before",
   ]
   assert [line.split("\t") for line in lines(left_out)] == [
     ["2", "an empty side", "", "leer"],
     ["4", "both sides equal", "same text", "SAME  text"],
-    ["5", "one side 3 times as long as the other", *PAIRS[4]],
+    ["5", "one side at least 3 times as long as the other", *PAIRS[4]],
     ["3", "the pair occurred before", *PAIRS[2]],
   ]
   assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de", "out.en", "out.de", "left.tsv"}

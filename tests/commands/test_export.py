@@ -111,10 +111,10 @@ def test_safetensors_need_no_orbax_and_translating_needs_no_optax(original):
     ({"--output": "RUN/config.json"}, "RUN/config.json is a file: choose another --output"),
     ({"--output": "RUN/config.json/model"}, "RUN/config.json/model cannot be written: "),
     ({"--output": "gs://bucket/model"}, "gs://bucket/model is not on this machine"),
-    ({"--workdir": "EXPORTED", "--step": "3"}, "model.safetensors has the parameters of step 0 alone: leave out"),
+    ({"--workdir": "EXPORTED", "--step": "3"}, "has no parameters but those of step 0: leave --step=3 out"),
     (
       {"--workdir": "EXPORTED", "--step": "best"},
-      "of step 0 alone: leave out --step, which is best",
+      "has no parameters but those of step 0: leave --step=best out",
     ),
   ],
 )

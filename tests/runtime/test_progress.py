@@ -48,6 +48,20 @@ def test_a_resumed_run_counts_its_own_steps_for_the_rate(capsys, monkeypatch):
   ]
 
 
+def test_the_last_line_of_an_unknown_total_has_all(capsys, monkeypatch):
+  now = [0.0]
+  monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+  for seconds in (20, 0):
+    with Progress("line") as bar:
+      bar.update(1)
+      now[0] += seconds
+      bar.update(2)
+      bar.update(4)
+    assert capsys.readouterr().err.splitlines() == (
+      ["3 lines, 0.1 a second", "7 lines, 0.3 a second"] if seconds else []
+    )
+
+
 def test_without_a_total_no_time_is_left(capsys, monkeypatch):
   now = [0.0]
   monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])

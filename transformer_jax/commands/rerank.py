@@ -61,7 +61,10 @@ def run(args: argparse.Namespace) -> None:
     _tune(args, names, features, lists, reference)
     return
   if list(weights) != names:
-    raise InputError(f"{args.weights} has weights of {', '.join(weights)}, but the features are {', '.join(names)}")
+    raise InputError(
+      f"{args.weights} has weights of {', '.join(weights)}, but the features are {', '.join(names)}: give the list and "
+      "the models with which the weights were tuned"
+    )
   chosen = reranking.best(features, _array(list(weights.values())))
   out = "".join(f"{candidates[i].text}\n" for candidates, i in zip(lists, chosen, strict=True))
   sys.stdout.buffer.write(out.encode())

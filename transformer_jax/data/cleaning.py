@@ -75,7 +75,7 @@ def rules_by_reason(rules: Rules) -> dict[str, Rule]:
   if most is not None:
     found[f"more than {most:,} {unit}"] = lambda source, target: max(size(source), size(target)) > most
   if ratio is not None:
-    found[f"one side {ratio:g} times as long as the other"] = lambda *pair: _ratio(*map(size, pair)) >= ratio
+    found[f"one side at least {ratio:g} times as long as the other"] = lambda *pair: _ratio(*map(size, pair)) >= ratio
   if not rules.copies:
     found["both sides equal"] = lambda source, target: _plain(source) == _plain(target)
   if rules.scripts is not None:

@@ -49,7 +49,10 @@ def of_kind(config: Config, kind: type[Kind], to: str, only: Mapping[str, object
     found = getattr(model, name)
     if found != value:
       found, value = (each.value if isinstance(each, enum.Enum) else each for each in (found, value))
-      raise InputError(f"config.model.{name} is {found}, but the format {to} has only {value}: {TAKES_ALL}")
+      raise InputError(
+        f"config.model.{name} is {found}, but the format {to} has only {value}: {TAKES_ALL}, or train with "
+        f"--config.model.{name}={value}"
+      )
   return model
 
 

@@ -39,6 +39,8 @@ def card(
     "",
     _origin(run, model),
     "",
+    "This program runs in the folder of this page:",
+    "",
     usage,
     *(f"\n{note}" for note in [*notes, *([] if own_search else search_notes(model))]),
     "\n## Scores\n",

@@ -72,7 +72,7 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
   with tensor_file.opened(path) as file:
     step = _step(file, workdir)
     if wanted not in (step, "last"):
-      raise InputError(f"{path} has the parameters of step {step} alone: leave out --step, which is {wanted}")
+      raise InputError(f"{path} has no parameters but those of step {step}: leave --step={wanted} out")
     try:
       untrusted.require_layers(serialization.to_dict(config.model), len(file.shapes))
       abstract = abstract_params(config)

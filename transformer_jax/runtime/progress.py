@@ -86,6 +86,7 @@ class Progress:
   def __init__(self, unit: str, *, total: int | None = None, initial: int = 0, visible: bool = True):
     self._unit, self._total, self._initial, self._visible = unit, total, initial, visible
     self._count = initial
+    self._shown: int | None = None  # the count of the last plain line
     self._last_line = time.monotonic()
     # The rate leaves out the first update, in which programs are compiled.
     self._first: tuple[int, float] | None = None
@@ -98,9 +99,11 @@ class Progress:
       self._bar = tqdm(total=self._total, initial=self._initial, dynamic_ncols=True, **options)
     return self
 
-  def __exit__(self, *_: object) -> None:
+  def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
     if self._bar is not None:
       self._bar.close()
+    elif error is None and self._total is None and self._shown not in (None, self._count):
+      say(self.describe())  # otherwise it would look as if something were missing
 
   def update(self, count: int) -> None:
     """Counts `count` more units as done."""
@@ -112,7 +115,7 @@ class Progress:
         self._bar.bar_format = None  # tqdm's default, with the time left
       self._bar.update(count)
     elif self._visible and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
-      self._last_line = time.monotonic()
+      self._last_line, self._shown = time.monotonic(), self._count
       say(self.describe())
 
   def note(self, text: str, *, time_left: bool = True) -> None:
