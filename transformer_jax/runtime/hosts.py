@@ -77,8 +77,8 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
     progress.mute()
   _require_as_many_devices()
   with explain_peer_failure():
-    # Libraries connect a group at its first exchange, and some wait only briefly: now all hosts are here. The groups
-    # are the hosts, and all their devices, between which a host may need minutes to compile its first update.
+    # A group is connected at its first exchange, for which some libraries wait only briefly. Now all hosts are here;
+    # later one may compile its first update for minutes. There are two groups: the hosts, and all their devices.
     wait()
     MaximumOverHosts().highest(0, wait=True)
 
@@ -291,7 +291,7 @@ def _speak_before_abort() -> None:
 def _part() -> None:
   """Disconnects from the other hosts at the end of the process; waits only briefly, as they may be dead or waiting.
 
-  Without the main host JAX would abort the process, and print the stack of its C++ functions.
+  If the main host is gone, it does not try to: JAX would abort the process and print the stack of its C++ functions.
   """
 
   def shut_down() -> None:
