@@ -1,14 +1,15 @@
-"""BLEU on Multi30k, English to German: trains, averages, chooses by the validation set, and scores the test set once.
+"""BLEU on Multi30k, from English: trains, averages, chooses by the validation set, and scores the test set once.
 
-    python benchmarks/multi30k.py --data DIR --runs DIR [--seeds 1 2 3] [--output DIR] [--KEY=VALUE ...]
+    python benchmarks/multi30k.py --data DIR --runs DIR [--target de] [--seeds 1 2 3] [--output DIR] [--KEY=VALUE ...]
 
 DIR has tok_train, tok_val and tok_test_2016_flickr, each .en and .de, plain or .xz: the tokenised, lowercased captions.
-Other flags are keys of configs/multi30k.py, as in --train.steps=4000. The same command resumes after a stop.
+--target names another target language, `fr` or `cs`, which then is the end of the files' names instead of `de`. Other
+flags are keys of configs/multi30k.py, as in --train.steps=4000. The same command resumes after a stop.
 
 For each seed, the candidates are the parameters at the end of the training (their moving average, with
 --train.ema_decay) and the mean of the last ten checkpoints. The better of the two on the validation set translates the
-test set, once. OUTPUT then has the translations (`seed-N.de`), the report of each with its sacreBLEU signatures and the
-metrics of its training (`seed-N.json`), and the learning curves (`curve.svg`).
+test set, once. OUTPUT then has the translations (`seed-N.TARGET`), the report of each with its sacreBLEU signatures and
+the metrics of its training (`seed-N.json`), and the learning curves (`curve.svg`).
 """
 
 import argparse
@@ -18,7 +19,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import report
 
@@ -31,7 +32,10 @@ def main() -> None:
   args, keys = parse()
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
-  results = {seed: full_run(seed, Path(args.runs) / f"seed-{seed}", args.data, keys, output) for seed in args.seeds}
+  if args.target != LANGUAGES[1]:
+    keys = [*keys, f"data.target_language={args.target}"]
+  study = Study(Path(args.runs), args.data, args.target, keys, output)
+  results = {seed: full_run(study, seed) for seed in args.seeds}
   draw({seed: result["metrics"] for seed, result in results.items()}, output / "curve.svg")
   rows = [row(str(seed), result) for seed, result in results.items()]
   bleu = [line["test BLEU"] for line in rows]
@@ -39,11 +43,30 @@ def main() -> None:
   report.finish("multi30k", rows, str(output / "multi30k.json"), keys=keys)
 
 
+class Study(NamedTuple):
+  """The folders and settings of the program.
+
+  Attributes:
+    runs: where the run folders are made, or found.
+    data: the folder of the text.
+    target: the target language.
+    keys: keys of every config, as `KEY=VALUE`.
+    output: where the results go.
+  """
+
+  runs: Path
+  data: str
+  target: str
+  keys: list[str]
+  output: Path
+
+
 def parse() -> tuple[argparse.Namespace, list[str]]:
   parser = argparse.ArgumentParser(description="BLEU on Multi30k.", allow_abbrev=False)
   add = parser.add_argument
   add("--data", required=True, metavar="DIR", help="with tok_train, tok_val and tok_test_2016_flickr")
   add("--runs", required=True, metavar="DIR", help="where the run folders are made, or found")
+  add("--target", choices=("de", "fr", "cs"), default=LANGUAGES[1], help="the target language (default de)")
   add("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N", help="(default 1 2 3)")
   add("--output", default="multi30k", metavar="DIR", help="for translations, reports and the picture")
   args, rest = parser.parse_known_args()
@@ -57,24 +80,25 @@ def overrides(parser: argparse.ArgumentParser, rest: list[str]) -> list[str]:
   return [argument.removeprefix("--") for argument in rest]
 
 
-def full_run(seed: int, run: Path, data: str, keys: list[str], output: Path) -> dict[str, Any]:
+def full_run(study: Study, seed: int) -> dict[str, Any]:
   """One seed, from training to the test set; finished parts are not repeated."""
-  done = output / f"seed-{seed}.json"
+  done = study.output / f"seed-{seed}.json"
   if done.exists():
     return json.loads(done.read_text())
-  train(seed, run, data, keys)
+  run = study.runs / f"seed-{seed}"
+  train(seed, run, study.data, study.keys)
   last = max(int(path.name) for path in (run / "checkpoints").iterdir() if path.name.isdigit())
   average = run.with_name(f"{run.name}-average-{last}")  # a run that was trained on has another average
   if not average.exists():
     command("average", "--workdir", str(run), "--last", "10", "--output", str(average))
-  validation = {name: bleu(folder, data, "val") for name, folder in (("end", run), ("mean of ten", average))}
+  candidates = {"end": run, "mean of ten": average}
+  validation = {name: bleu(folder, study, "val") for name, folder in candidates.items()}
   chosen = max(validation, key=lambda name: validation[name])
-  folder = run if chosen == "end" else average
-  hypotheses = output / f"seed-{seed}.de"
-  found = evaluate(folder, data, "test_2016_flickr", ["--report", "--hypotheses", str(hypotheses)])
+  report_flags = ["--report", "--hypotheses", str(study.output / f"seed-{seed}.{study.target}")]
+  found = evaluate(candidates[chosen], study.data, "test_2016_flickr", report_flags, study.target)
   lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-  result = {"validation": validation, "chosen": chosen, "test": found, "keys": keys, "metrics": lines}
-  shutil.copy(run / "provenance.json", output / f"seed-{seed}.provenance.json")
+  result = {"validation": validation, "chosen": chosen, "test": found, "keys": study.keys, "metrics": lines}
+  shutil.copy(run / "provenance.json", study.output / f"seed-{seed}.provenance.json")
   done.write_text(json.dumps(result, indent=1) + "\n")
   return result
 
@@ -90,20 +114,20 @@ def flags(data: str, seed: int, keys: list[str]) -> list[str]:
   return [*texts, f"--config.train.seed={seed}", *(f"--config.{key}" for key in keys)]
 
 
-def bleu(folder: Path, data: str, name: str) -> float:
-  return evaluate(folder, data, name, [])["bleu"]
+def bleu(folder: Path, study: Study, name: str) -> float:
+  return evaluate(folder, study.data, name, [], study.target)["bleu"]
 
 
-def evaluate(folder: Path, data: str, name: str, more: list[str]) -> dict[str, Any]:
+def evaluate(folder: Path, data: str, name: str, more: list[str], target: str = LANGUAGES[1]) -> dict[str, Any]:
   """The output of `evaluate --json`."""
-  source, reference = files(data, name)
+  source, reference = files(data, name, target)
   texts = ["--source", source, "--reference", reference]
   return json.loads(command("evaluate", "--workdir", str(folder), *texts, *SCORED_AS, *more))
 
 
-def files(data: str, name: str) -> list[str]:
+def files(data: str, name: str, target: str = LANGUAGES[1]) -> list[str]:
   """The source and target files of a test set, plain or compressed."""
-  paths = [f"{data}/tok_{name}.{language}" for language in LANGUAGES]
+  paths = [f"{data}/tok_{name}.{language}" for language in (LANGUAGES[0], target)]
   return [path if Path(path).exists() else f"{path}.xz" for path in paths]
 
 
