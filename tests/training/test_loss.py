@@ -1,7 +1,11 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
+import scipy.stats
 
 from transformer_jax.config import Config
 from transformer_jax.model.config import Dtype, ModelConfig
@@ -10,7 +14,7 @@ from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.token_prediction import Prediction, output_layer_sums
 from transformer_jax.training.chunked_loss import chunk_size, chunked_sums
-from transformer_jax.training.loss import token_sums
+from transformer_jax.training.loss import r_drop_sums, token_sums
 
 TOKENS, MODEL, VOCAB = 17, 5, 13
 
@@ -154,3 +158,42 @@ def test_a_bias_of_the_output_layer_is_float32(example):
   np.testing.assert_allclose(found, expected, rtol=1e-6)
   np.testing.assert_allclose(gradients[1], others[1], rtol=1e-5, atol=1e-6)
   np.testing.assert_allclose(gradients[0], others[0], rtol=2e-2, atol=2e-2)  # sums of bfloat16 products
+
+
+def kl(p, q):
+  return scipy.stats.entropy(p, q, axis=-1)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 5.0])
+def test_r_drop_is_its_formula(alpha, example):
+  (_, targets, valid) = example
+  logits = np.random.default_rng(5).standard_normal((TOKENS, 2, VOCAB)).astype(np.float32)
+  p, q = np.moveaxis(scipy.special.softmax(logits.astype(np.float64), axis=-1), 1, 0)
+  smooth = 0.9 * np.eye(VOCAB)[np.array(targets)] + 0.1 / VOCAB
+  cross_entropies = [-np.sum(smooth * np.log(x), axis=-1) for x in (p, q)]
+  expected = np.mean(cross_entropies, axis=0) + alpha / 4 * (kl(p, q) + kl(q, p))
+  found = r_drop_sums(jnp.asarray(logits), jnp.asarray(targets), jnp.asarray(valid), 0.1, alpha)
+  np.testing.assert_allclose(found.loss, np.sum(expected[np.array(valid)]), rtol=1e-5)
+  of_passes = [token_sums(jnp.asarray(logits[:, i]), jnp.asarray(targets), jnp.asarray(valid), 0.1) for i in range(2)]
+  for name in ("negative_log_likelihood", "correct", "tokens"):
+    mean = (getattr(of_passes[0], name) + getattr(of_passes[1], name)) / 2
+    np.testing.assert_allclose(getattr(found, name), mean, rtol=1e-6)
+
+
+def test_r_drop_in_chunks(example, whole):
+  """Values and gradients of the chunks are those of all tokens at once."""
+  (_, targets, valid), (table, _, _) = example, whole
+  hidden = np.random.default_rng(6).standard_normal((TOKENS, 2, MODEL)).astype(np.float32)
+  of_both = functools.partial(r_drop_sums, alpha=5.0)
+
+  def plain(table, hidden):
+    sums = of_both(hidden @ table.T, jnp.asarray(targets), jnp.asarray(valid), 0.1)
+    return sums.loss, sums
+
+  def chunked(table, hidden):
+    sums = chunked_sums(logits_of, table, hidden, jnp.asarray(targets), jnp.asarray(valid), 0.1, 5, of_both)
+    return sums.loss, sums
+
+  found, expected = (jax.jit(jax.grad(f, (0, 1), has_aux=True))(table, hidden) for f in (chunked, plain))
+  for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

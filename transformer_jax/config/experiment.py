@@ -250,6 +250,8 @@ class TrainConfig:
     beta2: Adam's decay of the mean of their squares.
     epsilon: the number that Adam adds to the denominator.
     label_smoothing: the probability epsilon_ls that is spread over all tokens (§5.4).
+    r_drop: alpha of R-Drop (Wu et al. 2021): each update makes two passes with
+      other dropout, and their distributions must agree. 0 is one pass.
     scheduled_sampling: the decay of the probability that the decoder reads a
       token of the reference and not one of its own (Bengio et al. 2015):
       `linear`, `inverse-sigmoid`, or `none`, which is teacher forcing. For the
@@ -295,6 +297,7 @@ class TrainConfig:
   beta2: float = 0.98
   epsilon: float = 1e-9
   label_smoothing: float = 0.1
+  r_drop: float = 0.0
   scheduled_sampling: Decay = Decay.NONE
   sampling_k: float = 1000.0
   sampling_least: float = 0.0
@@ -330,7 +333,7 @@ class TrainConfig:
     require_key(self, "train.freeze_embeddings", trained or not self.freeze_embeddings, expected)
 
   def _check_optimizer(self) -> None:
-    for name in ("weight_decay", "clip_norm"):
+    for name in ("weight_decay", "clip_norm", "r_drop"):
       require_key(self, f"train.{name}", 0 <= getattr(self, name) < math.inf, "0 or more")
     decays = self.optimizer is Optimizer.ADAMW
     require_key(self, "train.weight_decay", decays or not self.weight_decay, "0 unless config.train.optimizer is adamw")
@@ -434,6 +437,8 @@ class Config:
     forced = self.train.scheduled_sampling is Decay.NONE or self.model.chooses_inputs
     expected = "none, except for the recurrent models that translate"
     require_key(self.train, "train.scheduled_sampling", forced, expected)
+    translates = self.model.translates or not self.train.r_drop
+    require_key(self.train, "train.r_drop", translates, "0 for a model that does not translate")
     self._check_pieces()
     self._check_best()
     tagged = not self.data.tags or self.model.translates

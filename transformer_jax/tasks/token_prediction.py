@@ -13,7 +13,8 @@ from transformer_jax.config import Config
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.values import PyTree
-from transformer_jax.training.chunked_loss import chunked_sums
+from transformer_jax.training.chunked_loss import chunk_size, chunked_sums
+from transformer_jax.training.loss import r_drop_sums
 from transformer_jax.training.sums import Sums
 
 Tree = TypeVar("Tree")  # of arrays
@@ -44,7 +45,9 @@ def over_rows(function: Callable[[jax.Array, jax.Array | None], Tree], rows: jax
   return jax.vmap(function, in_axes=(0, None if keys is None else 0))(rows, keys)
 
 
-def output_layer_sums(config: Config, table: jax.Array, predicted: Prediction, bias: jax.Array | None = None) -> Sums:
+def output_layer_sums(
+  config: Config, table: jax.Array, predicted: Prediction, bias: jax.Array | None = None, *, twice: bool = False
+) -> Sums:
   """The cross entropy of all predictions in chunks of tokens.
 
   Args:
@@ -52,20 +55,23 @@ def output_layer_sums(config: Config, table: jax.Array, predicted: Prediction, b
     table: `[vocab, model]`, of the output layer.
     predicted: the predictions.
     bias: `[vocab]`, of the output layer, if it has one.
+    twice: whether the second half of the predictions are those of the first with other dropout.
   """
 
   def logits_of(weights: tuple[jax.Array, jax.Array | None], hidden: jax.Array) -> jax.Array:
     table, bias = weights
     logits = output_logits(table, hidden, dtype=config.model.dtype.value)
-    return logits if bias is None else logits + bias[None]
+    return logits if bias is None else logits + jnp.expand_dims(bias, tuple(range(logits.ndim - 1)))
 
+  hidden = predicted.hidden.reshape(-1, predicted.hidden.shape[-1])
+  targets, valid = predicted.targets.reshape(-1), predicted.valid.reshape(-1)
+  if not twice:
+    return chunked_sums(logits_of, (table, bias), hidden, targets, valid, config.train.label_smoothing)
+  both, first = jnp.stack(jnp.split(hidden, 2), axis=1), slice(len(targets) // 2)
+  chunk = -(-chunk_size(len(targets)) // 2)  # as many logits, since a token has those of two passes
+  sums_of = functools.partial(r_drop_sums, alpha=config.train.r_drop)
   return chunked_sums(
-    logits_of,
-    (table, bias),
-    predicted.hidden.reshape(-1, predicted.hidden.shape[-1]),
-    predicted.targets.reshape(-1),
-    predicted.valid.reshape(-1),
-    config.train.label_smoothing,
+    logits_of, (table, bias), both, targets[first], valid[first], config.train.label_smoothing, chunk, sums_of
   )
 
 
@@ -81,9 +87,14 @@ def batch_sums_by(
 
   def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
     model = registry.module(config.model)
+    twice = False
+    if keys is not None and config.train.r_drop:
+      twice = True
+      others = jax.vmap(lambda key: jax.random.fold_in(key, 2))(keys)
+      rows, keys = jnp.concatenate([rows, rows]), jnp.concatenate([keys, others])
     predicted = over_rows(functools.partial(predict, model, params), rows, keys)
     table = jnp.asarray(model.apply({"params": params}, method="output_table"))
     bias: PyTree = model.apply({"params": params}, method="output_bias") if hasattr(model, "output_bias") else None
-    return output_layer_sums(config, table, predicted, bias)
+    return output_layer_sums(config, table, predicted, bias, twice=twice)
 
   return batch_sums

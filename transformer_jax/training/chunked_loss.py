@@ -16,6 +16,7 @@ from transformer_jax.training.sums import Sums
 ON_CPU, ON_ACCELERATORS = 256, 8192
 
 LogitsOf = Callable[[PyTree, jax.Array], jax.Array]
+SumsOf = Callable[[jax.Array, jax.Array, jax.Array, float], Sums]
 
 
 def chunked_sums(
@@ -26,6 +27,7 @@ def chunked_sums(
   valid: jax.Array,
   label_smoothing: float,
   chunk: int | None = None,
+  sums_of: SumsOf = token_sums,
 ) -> Sums:
   """`token_sums` of `logits_of(weights, hidden)`, with the logits of only one chunk of tokens at a time.
 
@@ -36,11 +38,12 @@ def chunked_sums(
   Args:
     logits_of: the output layer, (weights, `[tokens, model]`) -> `[tokens, vocab]`.
     weights: those of the output layer, such as the table `[vocab, model]`.
-    hidden: `[tokens, model]`.
+    hidden: `[tokens, model]`, or what else `logits_of` takes.
     targets: `[tokens]`.
     valid: `[tokens]`.
     label_smoothing: eps.
     chunk: the tokens of a chunk; None means `chunk_size`.
+    sums_of: the loss of a chunk, with the arguments of `token_sums`.
 
   Returns:
     The sums over valid tokens.
@@ -51,7 +54,11 @@ def chunked_sums(
     jnp.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1)).reshape(-1, chunk, *x.shape[1:])
     for x in (hidden, targets, valid)
   ]
-  return _sums_of_chunks(logits_of, label_smoothing, weights, *chunks)
+
+  def of_chunk(weights: PyTree, hidden: jax.Array, targets: jax.Array, valid: jax.Array) -> Sums:
+    return sums_of(logits_of(weights, hidden), targets, valid, label_smoothing)
+
+  return _sums_of_chunks(of_chunk, weights, *chunks)
 
 
 def chunk_size(tokens: int) -> int:
@@ -65,25 +72,24 @@ def largest_chunk() -> int:
   return ON_CPU if devices.on_cpu() else ON_ACCELERATORS
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _sums_of_chunks(
-  logits_of: LogitsOf, label_smoothing: float, weights: PyTree, hidden: jax.Array, targets: jax.Array, valid: jax.Array
+  sums_of: Callable[..., Sums], weights: PyTree, hidden: jax.Array, targets: jax.Array, valid: jax.Array
 ) -> Sums:
   def of_chunk(inputs):
-    hidden, targets, valid = inputs
-    return token_sums(logits_of(weights, hidden), targets, valid, label_smoothing)
+    return sums_of(weights, *inputs)
 
   return jax.tree.map(jnp.sum, jax.lax.map(of_chunk, (hidden, targets, valid)))
 
 
-def _forward(logits_of, label_smoothing, weights, hidden, targets, valid):
+def _forward(sums_of, weights, hidden, targets, valid):
   """The sums, and the gradients of `loss` with respect to the weights and `hidden`, which `_backward` uses."""
 
   def of_chunk(gradient, inputs):
     hidden, targets, valid = inputs
 
     def loss(weights, hidden):
-      sums = token_sums(logits_of(weights, hidden), targets, valid, label_smoothing)
+      sums = sums_of(weights, hidden, targets, valid)
       return sums.loss, sums
 
     (for_weights, for_hidden), sums = jax.grad(loss, (0, 1), has_aux=True)(weights, hidden)
@@ -94,7 +100,7 @@ def _forward(logits_of, label_smoothing, weights, hidden, targets, valid):
   return jax.tree.map(jnp.sum, sums), (gradient, for_hidden)
 
 
-def _backward(logits_of, label_smoothing, gradients, cotangent):
+def _backward(sums_of, gradients, cotangent):
   """The gradients from `_forward` times the cotangent of `loss`; `targets` and `valid` have no gradient."""
   loss = cotangent.loss
   for_weights, for_hidden = jax.tree.map(lambda gradient: gradient * loss.astype(gradient.dtype), gradients)

@@ -1,4 +1,4 @@
-"""Label-smoothed cross entropy (§5.4)."""
+"""Label-smoothed cross entropy (§5.4), and R-Drop."""
 
 import functools
 
@@ -68,3 +68,29 @@ def _backward(
 
 
 _token_sums.defvjp(_forward, _backward)
+
+
+def r_drop_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float, alpha: float) -> Sums:
+  r"""The cross entropy of two passes with other dropout, and the divergence of their distributions p and q.
+
+    1/2 (CE(p) + CE(q)) + alpha/4 (KL(p || q) + KL(q || p))
+
+  This is half of the loss of Wu et al. 2021, R-Drop, eq. 4, so that without `alpha` it is that of one pass.
+
+  Args:
+    logits: of both passes, `[tokens, 2, vocab]` float32.
+    targets: as in `token_sums`.
+    valid: as in `token_sums`.
+    label_smoothing: as in `token_sums`.
+    alpha: the weight.
+
+  Returns:
+    The sums over valid tokens; those without `alpha` are means of the two passes.
+  """
+  of_both = token_sums(
+    logits.reshape(-1, logits.shape[-1]), jnp.repeat(targets, 2), jnp.repeat(valid, 2), label_smoothing
+  )
+  mean = jax.tree.map(lambda value: value / 2, of_both)
+  p, q = (jax.nn.log_softmax(logits[:, i], axis=-1) for i in range(2))
+  divergence = jnp.sum((jnp.exp(p) - jnp.exp(q)) * (p - q), axis=-1)
+  return mean.replace(loss=mean.loss + alpha / 4 * jnp.sum(jnp.where(valid, divergence, 0)))
