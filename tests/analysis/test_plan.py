@@ -152,11 +152,12 @@ TINY = Config(
     TINY,
     with_model(with_train(TINY, accumulation=4), num_layers=1, pre_norm=True, d_ff=509, dropout=0.0),
     with_model(dataclasses.replace(TINY, data=DataConfig(row_length=239)), num_layers=1, d_k=19),
+    with_model(with_train(TINY, r_drop=5.0), num_layers=1),
     recurrent("luong-general"),
     pytest.param(recurrent("plain"), marks=pytest.mark.slow),
     pytest.param(recurrent("bahdanau"), marks=pytest.mark.slow),
   ],
-  ids=["tiny", "accumulation", "long rows", "luong", "plain", "bahdanau"],
+  ids=["tiny", "accumulation", "long rows", "R-Drop", "luong", "plain", "bahdanau"],
 )
 def test_memory_is_just_above_what_the_compiler_allocates(config):
   rows = plan.rows_at_a_time(config, 1) * config.train.accumulation

@@ -75,6 +75,7 @@ RECIPES = {
   "optimizer": {
     "train": {"optimizer": Optimizer.ADAMW, "weight_decay": 0.1, "schedule": Schedule.COSINE, "clip_norm": 0.1}
   },
+  "R-Drop": {"train": {"r_drop": 5.0}},
   "layers": {"model": {"encoder_layers": 2}},
   "early stopping": {"train": {"patience": 1, "steps": 12}},
 }

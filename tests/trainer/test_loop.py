@@ -125,7 +125,7 @@ def test_a_change_of_the_machine_is_reported(capfd):
 @pytest.mark.long
 def test_a_run_with_random_pieces_in_parts_equals_a_run_in_one(prefix, tmp_path, monkeypatch, capfd):
   config = tiny(prefix, steps=24, save_every=5)  # some epochs
-  config.data.bpe_dropout = 0.2
+  config.data.bpe_dropout, config.train.r_drop = 0.2, 5.0
   config.evaluate.every = 0
   loop.train(config, epath.Path(tmp_path / "whole"))
   packed, pack = [], pipeline.packing_of_epochs

@@ -219,10 +219,31 @@ def test_a_state_begins_with_given_parameters(decay):
     assert begun.average["w"] is not params["w"]
 
 
+def test_r_drop_has_two_passes_with_other_dropout():
+  rows, params = packed(copying_pairs(7)), random_params(CONFIG, TASK)
+  keys = jax.random.split(jax.random.key(3), len(rows))
+
+  def sums(keys, **train):
+    config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, **train))
+    return jax.jit(functools.partial(batch_sums, config))(params, rows, keys)
+
+  one, other = (sums(of_pass) for of_pass in (keys, jax.vmap(lambda key: jax.random.fold_in(key, 2))(keys)))
+  both, agreeing = (sums(keys, r_drop=alpha) for alpha in (1e-30, 5.0))
+  assert abs(one.loss - other.loss) > 1e-3
+  for found, *passes in zip(*map(jax.tree.leaves, (both, one, other)), strict=True):
+    np.testing.assert_allclose(found, np.mean(passes), rtol=1e-5)
+  assert agreeing.loss > both.loss + 1e-3
+  # Validation has no dropout, and one pass.
+  jax.tree.map(np.testing.assert_array_equal, sums(None, r_drop=5.0), sums(None))
+
+
+CLIPPED = {"optimizer": Optimizer.ADAMW, "weight_decay": 0.1, "clip_norm": 0.05, "schedule": Schedule.COSINE}
+
+
 @pytest.mark.long
-def test_clipping_decay_and_cosine_are_the_same_on_eight_devices():
+@pytest.mark.parametrize("recipe", [CLIPPED, {"r_drop": 5.0}], ids=["clipped", "R-Drop"])
+def test_recipes_are_the_same_on_eight_devices(recipe):
   """The norm to clip is that of the gradients of all devices together."""
-  recipe = {"optimizer": Optimizer.ADAMW, "weight_decay": 0.1, "clip_norm": 0.05, "schedule": Schedule.COSINE}
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, steps=STEPS, **recipe))
   packed_rows, found = PackedRows(packed(copying_pairs(60)), PackingReport(), ""), []
   for count in (1, 8):

@@ -33,6 +33,7 @@ from transformer_jax.training.task import task_of
 _FLOAT32 = 4  # bytes
 _SHORTEST_ROW = 64  # holds most sentences
 _PAPER_BATCH = 25_000  # source tokens and as many target tokens (§5.1)
+_TWO_PASSES = 17 / 16  # XLA keeps somewhat more than twice the arrays of one pass; measured on a CPU
 _OPERATIONS_PER_BYTE = 300  # of an accelerator, see `cost`
 
 
@@ -68,7 +69,7 @@ class Flops:
 
   Attributes:
     step: the operations of all matmuls, padding included.
-    six_n_d: the usual estimate 6 N D, with N parameters and D target tokens of a full batch.
+    six_n_d: the usual estimate 6 N D, with N parameters and D target tokens of a full batch, twice with R-Drop.
   """
 
   step: int
@@ -107,12 +108,12 @@ def memory(config: Config, devices: int = 1) -> Memory:
   to twenty percent on a GPU ([table](docs/results/speed/README.md#memory)).
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing, on_cpu())
-  rows = rows_at_a_time(config, devices)
+  rows = rows_at_a_time(config, devices) * config.train.passes
   chunk = min(largest_chunk(), rows * config.data.row_length)  # at most; so fewer rows never need more memory
   logits, recomputed = chunk * config.model.vocab_size * _FLOAT32, _recomputed_for_a_row(config) * rows
   return dataclasses.replace(
     _state(config),
-    activations=fixed + a_row * rows,
+    activations=fixed + round(a_row * rows * (_TWO_PASSES if config.train.passes == 2 else 1)),
     # An accelerator has freed the logits before it computes anything again.
     working=4 * logits + recomputed if on_cpu() else max(2 * logits, recomputed),
   )
@@ -186,7 +187,7 @@ def _kept(config: Config, rows: int, cpu: bool) -> int:
 
 def flops(config: Config) -> Flops:
   """The operations of all matmuls of an update, forward and backward, for all positions of a batch."""
-  rows = config.train.batch_tokens // config.data.row_length
+  rows = config.train.batch_tokens // config.data.row_length * config.train.passes
   tokens = rows * config.data.row_length
   return Flops(
     step=rows * _operations_of_a_row(config.model, config.data.row_length),

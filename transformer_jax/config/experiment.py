@@ -342,6 +342,11 @@ class TrainConfig:
     require_key(self, "train.warmup_steps", fits, expected)
 
   @property
+  def passes(self) -> int:
+    """How often an update computes the model for each row."""
+    return 2 if self.r_drop else 1
+
+  @property
   def ends_at_last_step(self) -> bool:
     """Whether the learning rate of each update depends on `steps`."""
     return self.schedule in (Schedule.COSINE, Schedule.LINEAR)

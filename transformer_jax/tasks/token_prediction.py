@@ -87,9 +87,8 @@ def batch_sums_by(
 
   def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
     model = registry.module(config.model)
-    twice = False
-    if keys is not None and config.train.r_drop:
-      twice = True
+    twice = keys is not None and config.train.r_drop > 0
+    if keys is not None and twice:
       others = jax.vmap(lambda key: jax.random.fold_in(key, 2))(keys)
       rows, keys = jnp.concatenate([rows, rows]), jnp.concatenate([keys, others])
     predicted = over_rows(functools.partial(predict, model, params), rows, keys)
