@@ -172,7 +172,8 @@ def test_r_drop_is_its_formula(alpha, example):
   smooth = 0.9 * np.eye(VOCAB)[np.array(targets)] + 0.1 / VOCAB
   cross_entropies = [-np.sum(smooth * np.log(x), axis=-1) for x in (p, q)]
   expected = np.mean(cross_entropies, axis=0) + alpha / 4 * (kl(p, q) + kl(q, p))
-  found = r_drop_sums(jnp.asarray(logits), jnp.asarray(targets), jnp.asarray(valid), 0.1, alpha)
+  of_both = jnp.asarray(logits[:, 0]), jnp.asarray(logits[:, 1])
+  found = r_drop_sums(of_both, jnp.asarray(targets), jnp.asarray(valid), 0.1, alpha)
   np.testing.assert_allclose(found.loss, np.sum(expected[np.array(valid)]), rtol=1e-5)
   of_passes = [token_sums(jnp.asarray(logits[:, i]), jnp.asarray(targets), jnp.asarray(valid), 0.1) for i in range(2)]
   for name in ("negative_log_likelihood", "correct", "tokens"):
@@ -180,18 +181,46 @@ def test_r_drop_is_its_formula(alpha, example):
     np.testing.assert_allclose(getattr(found, name), mean, rtol=1e-6)
 
 
+def plain_r_drop(logits, targets, valid, smoothing, alpha):
+  """The formula as it stands, whose gradient JAX finds."""
+  log_p, log_q = (jax.nn.log_softmax(one, axis=-1) for one in logits)
+  smooth = (1 - smoothing) * jax.nn.one_hot(targets, VOCAB) + smoothing / VOCAB
+  cross_entropy = -jnp.sum(smooth * (log_p + log_q), axis=-1) / 2
+  divergences = jnp.sum((jnp.exp(log_p) - jnp.exp(log_q)) * (log_p - log_q), axis=-1)
+  return jnp.sum(jnp.where(valid, cross_entropy + alpha / 4 * divergences, 0))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 5.0])
+def test_gradient_of_r_drop(alpha, example):
+  (_, targets, valid) = (jnp.asarray(each) for each in example)
+  logits = tuple(3 * jax.random.normal(jax.random.key(8), (2, TOKENS, VOCAB)))
+
+  def own(logits):
+    return 0.7 * r_drop_sums(logits, targets, valid, 0.1, alpha).loss
+
+  def plain(logits):
+    return 0.7 * plain_r_drop(logits, targets, valid, 0.1, alpha)
+
+  for found, expected in zip(*(jax.jit(jax.grad(f))(logits) for f in (own, plain)), strict=True):
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    assert not np.any(found[~valid])
+
+
 def test_r_drop_in_chunks(example, whole):
   """Values and gradients of the chunks are those of all tokens at once."""
   (_, targets, valid), (table, _, _) = example, whole
   hidden = np.random.default_rng(6).standard_normal((TOKENS, 2, MODEL)).astype(np.float32)
-  of_both = functools.partial(r_drop_sums, alpha=5.0)
+  sums_of = functools.partial(r_drop_sums, alpha=5.0)
+
+  def logits_of_both(table, hidden):
+    return hidden[:, 0] @ table.T, hidden[:, 1] @ table.T
 
   def plain(table, hidden):
-    sums = of_both(hidden @ table.T, jnp.asarray(targets), jnp.asarray(valid), 0.1)
+    sums = sums_of(logits_of_both(table, hidden), jnp.asarray(targets), jnp.asarray(valid), 0.1)
     return sums.loss, sums
 
   def chunked(table, hidden):
-    sums = chunked_sums(logits_of, table, hidden, jnp.asarray(targets), jnp.asarray(valid), 0.1, 5, of_both)
+    sums = chunked_sums(logits_of_both, table, hidden, jnp.asarray(targets), jnp.asarray(valid), 0.1, 5, sums_of)
     return sums.loss, sums
 
   found, expected = (jax.jit(jax.grad(f, (0, 1), has_aux=True))(table, hidden) for f in (chunked, plain))

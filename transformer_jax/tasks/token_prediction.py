@@ -67,11 +67,15 @@ def output_layer_sums(
   targets, valid = predicted.targets.reshape(-1), predicted.valid.reshape(-1)
   if not twice:
     return chunked_sums(logits_of, (table, bias), hidden, targets, valid, config.train.label_smoothing)
+
+  def logits_of_both(weights: tuple[jax.Array, jax.Array | None], hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return logits_of(weights, hidden[:, 0]), logits_of(weights, hidden[:, 1])
+
   both, first = jnp.stack(jnp.split(hidden, 2), axis=1), slice(len(targets) // 2)
   chunk = -(-chunk_size(len(targets)) // 2)  # as many logits, since a token has those of two passes
   sums_of = functools.partial(r_drop_sums, alpha=config.train.r_drop)
   return chunked_sums(
-    logits_of, (table, bias), both, targets[first], valid[first], config.train.label_smoothing, chunk, sums_of
+    logits_of_both, (table, bias), both, targets[first], valid[first], config.train.label_smoothing, chunk, sums_of
   )
 
 

@@ -15,8 +15,8 @@ from transformer_jax.training.sums import Sums
 # few tokens, and it reads and writes the gradient of the whole table for each chunk.
 ON_CPU, ON_ACCELERATORS = 256, 8192
 
-LogitsOf = Callable[[PyTree, jax.Array], jax.Array]
-SumsOf = Callable[[jax.Array, jax.Array, jax.Array, float], Sums]
+LogitsOf = Callable[[PyTree, jax.Array], PyTree]
+SumsOf = Callable[[PyTree, jax.Array, jax.Array, float], Sums]
 
 
 def chunked_sums(
@@ -36,7 +36,7 @@ def chunked_sums(
   has a gradient; the other sums have none.
 
   Args:
-    logits_of: the output layer, (weights, `[tokens, model]`) -> `[tokens, vocab]`.
+    logits_of: the output layer, (weights, `[tokens, model]`) -> `[tokens, vocab]`, or what else `sums_of` takes.
     weights: those of the output layer, such as the table `[vocab, model]`.
     hidden: `[tokens, model]`, or what else `logits_of` takes.
     targets: `[tokens]`.
