@@ -48,14 +48,14 @@ def over_rows(function: Callable[[jax.Array, jax.Array | None], Tree], rows: jax
 def output_layer_sums(
   config: Config, table: jax.Array, predicted: Prediction, bias: jax.Array | None = None, *, twice: bool = False
 ) -> Sums:
-  """The cross entropy of all predictions in chunks of tokens.
+  """The cross entropy of all predictions in chunks of tokens, or the loss of R-Drop.
 
   Args:
     config: the experiment.
     table: `[vocab, model]`, of the output layer.
     predicted: the predictions.
     bias: `[vocab]`, of the output layer, if it has one.
-    twice: whether the second half of the predictions are those of the first with other dropout.
+    twice: whether the second half of the predictions is the first half with other dropout, for R-Drop.
   """
 
   def logits_of(weights: tuple[jax.Array, jax.Array | None], hidden: jax.Array) -> jax.Array:
