@@ -2,9 +2,9 @@
 
     taskset -c 0 python benchmarks/ablations.py --data DIR --runs DIR [--only NAME ...] [--seeds 2] [--output DIR]
 
-Each row is configs/multi30k.py with one thing changed. A row of the group "table3" changes what a row of the paper
-changes, by the same factor where the sizes allow. DIR has what benchmarks/multi30k.py asks for. Other flags are keys of
-every config, as in --model.dtype=bfloat16.
+Each row is configs/multi30k.py:plain with one thing changed. A row of the group "table3" changes what a row of the
+paper changes, by the same factor where the sizes allow. DIR has what benchmarks/multi30k.py asks for. Other flags are
+keys of every config, as in --model.dtype=bfloat16.
 
 The row `base` is timed first (`timed_runs.py`). All rows make as many updates as `base` makes in --minutes, because all
 rows of Table 3 make equally many steps. So a larger model takes longer. The same command resumes after a stop, also in
@@ -31,7 +31,7 @@ from transformer_jax.evaluation import bootstrap
 from transformer_jax.paper.table3 import ROWS as PAPER
 
 BASE = "base"
-CONFIG = "multi30k.py"
+CONFIG = "multi30k.py:plain"
 # Name -> the keys that change, and the paper's row that changes the same.
 TABLE3: dict[str, tuple[tuple[str, ...], str]] = {
   "A-h1": (("model.num_heads=1",), "A-h1"),

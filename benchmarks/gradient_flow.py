@@ -120,7 +120,7 @@ def random_configs() -> dict[str, Config]:
     return dataclasses.replace(config, model=dataclasses.replace(config.model, vocab_size=VOCABULARY, **changes))
 
   stacks = {"rnn": "rnn", "gru": "gru", "lstm": "plain"}
-  transformer = with_model(flags.read_config("multi30k", {}))
+  transformer = with_model(flags.read_config("multi30k:plain", {}))
   return {
     **{
       name: with_model(flags.read_config(f"rnn:{kind}", {}), num_layers=1, hidden_size=HIDDEN)

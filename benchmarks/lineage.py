@@ -36,7 +36,7 @@ MODELS = {
   "luong-concat": Model(1, "rnn.py:luong-concat"),
   "rnn": Model(1, "rnn.py:rnn"),
   "gru": Model(1, "rnn.py:gru"),
-  "transformer": Model(3, "multi30k.py"),
+  "transformer": Model(3, "multi30k.py:plain"),
 }
 IBM_MODEL_1 = "ibm_model_1"
 NAMES = {IBM_MODEL_1: "IBM model 1"}

@@ -4,9 +4,9 @@
       [--many-steps 14000] [--single-steps 3412] [--KEY=VALUE ...]
 
 DIR has tok_train, tok_val and tok_test_2016_flickr in en, de, fr and cs, plain or .xz. All models are of
-configs/multi30k.py, and have its size. Other flags are keys of all their configs. A single model reads its 29,000 pairs
-as often as `base` of benchmarks/ablations.py. The model of all directions has 12 times as many pairs. With 4 times as
-many updates it sees each pair a third as often as the single models do.
+configs/multi30k.py:plain, and have its size. Other flags are keys of all their configs. A single model reads its 29,000
+pairs as often as `base` of benchmarks/ablations.py. The model of all directions has 12 times as many pairs. With 4
+times as many updates it sees each pair a third as often as the single models do.
 
 OUTPUT gets the translations of the test set, `many.FROM-TO` and `single.FROM-TO`, and `table.md`: BLEU of each
 direction, and the p-value of a paired bootstrap between both models. The same command resumes after a stop, and repeats
@@ -79,7 +79,7 @@ def single_keys(data: str, direction: str) -> list[str]:
 
 def train(run: Path, keys: Sequence[str]) -> None:
   """Trains, or goes on with, a run; a finished one is only opened."""
-  config = multi30k.ROOT / "configs" / "multi30k.py"
+  config = multi30k.ROOT / "configs" / "multi30k.py:plain"
   timed_runs.train(
     [f"--config={config}", f"--workdir={run}", *(f"--config.{key}" for key in (*timed_runs.SHORT, *keys))]
   )

@@ -1,10 +1,12 @@
 """BLEU on Multi30k, from English: trains, averages, chooses by the validation set, and scores the test set once.
 
-    python benchmarks/multi30k.py --data DIR --runs DIR [--target de] [--seeds 1 2 3] [--output DIR] [--KEY=VALUE ...]
+    python benchmarks/multi30k.py --data DIR --runs DIR [--config multi30k] [--target de] [--seeds 1 2 3]
+      [--output DIR] [--KEY=VALUE ...]
 
 DIR has tok_train, tok_val and tok_test_2016_flickr, each .en and .de, plain or .xz: the tokenised, lowercased captions.
---target names another target language, `fr` or `cs`, which then is the end of the files' names instead of `de`. Other
-flags are keys of configs/multi30k.py, as in --train.steps=4000. The same command resumes after a stop.
+--target names another target language, `fr` or `cs`, which then is the end of the files' names instead of `de`.
+--config=multi30k:plain takes the recipe without R-Drop. Other flags are keys of the config, as in --train.steps=4000.
+The same command resumes after a stop.
 
 For each seed, the candidates are the parameters at the end of the training (their moving average, with
 --train.ema_decay) and the mean of the last ten checkpoints. The better of the two on the validation set translates the
@@ -34,19 +36,20 @@ def main() -> None:
   output.mkdir(parents=True, exist_ok=True)
   if args.target != LANGUAGES[1]:
     keys = [*keys, f"data.target_language={args.target}"]
-  study = Study(Path(args.runs), args.data, args.target, keys, output)
+  study = Study(args.config, Path(args.runs), args.data, args.target, keys, output)
   results = {seed: full_run(study, seed) for seed in args.seeds}
   draw({seed: result["metrics"] for seed, result in results.items()}, output / "curve.svg")
   rows = [row(str(seed), result) for seed, result in results.items()]
   bleu = [line["test BLEU"] for line in rows]
   rows.append({"seed": "mean", "test BLEU": statistics.mean(bleu)})
-  report.finish("multi30k", rows, str(output / "multi30k.json"), keys=keys)
+  report.finish("multi30k", rows, str(output / "multi30k.json"), config=args.config, keys=keys)
 
 
 class Study(NamedTuple):
   """The folders and settings of the program.
 
   Attributes:
+    config: as in `train --config`.
     runs: where the run folders are made, or found.
     data: the folder of the text.
     target: the target language.
@@ -54,6 +57,7 @@ class Study(NamedTuple):
     output: where the results go.
   """
 
+  config: str
   runs: Path
   data: str
   target: str
@@ -66,6 +70,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add = parser.add_argument
   add("--data", required=True, metavar="DIR", help="with tok_train, tok_val and tok_test_2016_flickr")
   add("--runs", required=True, metavar="DIR", help="where the run folders are made, or found")
+  add("--config", default="multi30k", metavar="NAME", help="of a config file (default multi30k)")
   add("--target", choices=("de", "fr", "cs"), default=LANGUAGES[1], help="the target language (default de)")
   add("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N", help="(default 1 2 3)")
   add("--output", default="multi30k", metavar="DIR", help="for translations, reports and the picture")
@@ -86,7 +91,7 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
   if done.exists():
     return json.loads(done.read_text())
   run = study.runs / f"seed-{seed}"
-  train(seed, run, study.data, study.keys)
+  train(study, seed, run)
   last = max(int(path.name) for path in (run / "checkpoints").iterdir() if path.name.isdigit())
   average = run.with_name(f"{run.name}-average-{last}")  # a run that was trained on has another average
   if not average.exists():
@@ -103,8 +108,8 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
   return result
 
 
-def train(seed: int, run: Path, data: str, keys: list[str]) -> None:
-  arguments = [f"--config={ROOT / 'configs' / 'multi30k.py'}", f"--workdir={run}", *flags(data, seed, keys)]
+def train(study: Study, seed: int, run: Path) -> None:
+  arguments = [f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys)]
   subprocess.run([sys.executable, str(ROOT / "train.py"), *arguments], check=True)
 
 

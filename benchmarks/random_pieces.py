@@ -2,10 +2,10 @@
 
     python benchmarks/random_pieces.py --data PREFIX [--bpe-dropout 0.1] [--steps 300] [--json FILE]
 
-PREFIX.en and PREFIX.de, plain or .xz, are the training text. Both sides are training runs of configs/multi30k.py with a
-small model: one without random pieces, one with them. An epoch is packed in a thread while the updates of the one
-before go on. "waits" is the time that a step spends to get its batch, summed over the run without the first epoch,
-which every run waits for; "step" is the mean time of a step.
+PREFIX.en and PREFIX.de, plain or .xz, are the training text. Both sides are training runs of a small model: one without
+random pieces, one with them. An epoch is packed in a thread while the updates of the one before go on. "waits" is the
+time that a step spends to get its batch, summed over the run without the first epoch, which every run waits for; "step"
+is the mean time of a step.
 """
 
 import argparse

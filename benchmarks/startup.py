@@ -56,7 +56,12 @@ def parse() -> argparse.Namespace:
   add = parser.add_argument
   add("--data", required=True, metavar="PREFIX", help="training text: PREFIX.en and PREFIX.de, plain or .xz")
   add("--workdir", required=True, metavar="DIR", help="a run folder of train.py, to translate with")
-  add("--config", default=str(ROOT / "configs" / "multi30k.py"), metavar="FILE", help="(default configs/multi30k.py)")
+  add(
+    "--config",
+    default=str(ROOT / "configs" / "multi30k.py:plain"),
+    metavar="FILE",
+    help="(default configs/multi30k.py:plain)",
+  )
   add("--override", action="append", default=[], metavar="KEY=VALUE", help="a key of the config; may be repeated")
   add("--rounds", type=int, default=3, metavar="N", help="(default 3)")
   report.add_arguments(parser, with_peers=False)

@@ -168,7 +168,7 @@ def model(study: Study, name: str, seed: int) -> Path:
   run = study.runs / f"{name}-{seed}"
   if (run / "done").exists():
     return run
-  base = timed_runs.Model(1, "multi30k.py")
+  base = timed_runs.Model(1, "multi30k.py:plain")
   if name == "right-to-left":
     arguments = timed_runs.flags(base, seed, str(reversed_texts(study)), study.keys)
   elif name == "reverse":

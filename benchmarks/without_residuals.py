@@ -61,5 +61,5 @@ registry.register(
 def get_config() -> Config:
   from without_residuals import WithoutResidualsConfig  # the registry's; as a config file this module is another one
 
-  config = flags.read_config("multi30k", {})  # `configs.multi30k` would be the file of this name beside this one
+  config = flags.read_config("multi30k:plain", {})  # `configs.multi30k` would be the file of this name beside this one
   return dataclasses.replace(config, model=WithoutResidualsConfig(**vars(config.model)))

@@ -1,4 +1,4 @@
-"""The recurrent models before the Transformer on Multi30k, with the size, data and search of `multi30k.py`.
+"""The recurrent models before the Transformer on Multi30k, with the size, data and search of `multi30k.py:plain`.
 
     transformer-jax train --config=configs/rnn.py:bahdanau --workdir=runs/bahdanau \
       --config.data.train=PREFIX --config.data.validation=PREFIX
@@ -23,7 +23,7 @@ _BAHDANAU, _LUONG = 220, {Score.DOT: 200, Score.GENERAL: 198, Score.CONCAT: 194}
 
 
 def get_config(kind: str = "bahdanau") -> Config:
-  config = multi30k.get_config()
+  config = multi30k.get_config("plain")
   return dataclasses.replace(
     config,
     model=_model(kind, vocab_size=config.model.vocab_size, d_model=config.model.d_model, dropout=0.2),

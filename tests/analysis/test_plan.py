@@ -348,7 +348,7 @@ def test_the_command_reads_for_a_person(capsys):
 
 @pytest.mark.parametrize("platform", ["gpu", "tpu"])
 def test_the_command_plans_for_devices_that_are_not_here(capsys, platform):
-  flags = [f"--config={CONFIGS}/multi30k.py", "--no-data", "--json"]
+  flags = [f"--config={CONFIGS}/multi30k.py:plain", "--no-data", "--json"]
   flags += ["--config.data.train=t", "--config.model.num_layers=1", "--config.model.dtype=bfloat16", "--fit=3GB"]
   for_a_cpu, for_it = [
     main(["plan", *flags, *more]) or json.loads(capsys.readouterr().out) for more in ([], [f"--platform={platform}"])

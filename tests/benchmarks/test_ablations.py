@@ -20,10 +20,10 @@ def test_each_row_changes_the_fields_of_the_papers_row(ablations):
 
 
 def test_each_row_is_a_config_that_differs_from_the_first_by_its_keys_alone(ablations):
-  base = dataclasses.asdict(flags.read_config("configs/multi30k.py", {}))
+  base = dataclasses.asdict(flags.read_config("multi30k:plain", {}))
   for name, model in ablations.models(1).items():
     keys = flags.read_keys([f"--config.{key}" for key in model.keys])
-    config = dataclasses.asdict(flags.read_config("configs/multi30k.py", keys))
+    config = dataclasses.asdict(flags.read_config("multi30k:plain", keys))
     differing = {
       f"{group}.{key}"
       for group in base

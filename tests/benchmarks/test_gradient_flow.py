@@ -124,7 +124,7 @@ def test_the_config_without_residuals_is_of_its_own_family(program):
   family = program("without_residuals")
   config = flags.read_config(family.__file__, {})
   assert type(registry.module(config.model)) is family.WithoutResiduals
-  assert {**vars(config.model)} == vars(multi30k.get_config().model)
+  assert {**vars(config.model)} == vars(multi30k.get_config("plain").model)
 
 
 def test_means_are_over_the_pairs_of_tokens_with_one_distance(program):

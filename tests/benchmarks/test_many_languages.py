@@ -17,11 +17,11 @@ def test_the_directions_are_all_pairs_of_two_languages(many):
 
 def test_the_keys_make_the_config_of_the_direction(many):
   keys = flags.read_keys([f"--config.{key}" for key in many.single_keys("DIR", "cs-fr")])
-  single = flags.read_config("configs/multi30k.py", keys)
+  single = flags.read_config("multi30k:plain", keys)
   assert (single.data.source_language, single.data.target_language) == ("cs", "fr")
   assert not single.data.tags
   keys = flags.read_keys([f"--config.{key}" for key in many.many_keys("DIR")])
-  config = flags.read_config("configs/multi30k.py", keys)
+  config = flags.read_config("multi30k:plain", keys)
   assert config.data.tags
   assert config.data.train == "DIR/tok_train:en+de+fr+cs"
   assert config.model == single.model

@@ -259,8 +259,8 @@ def test_the_sizes_of_the_kinds():
 def test_widths_with_as_many_parameters():
   """The widths of 2 layers are those of the configs, and the others those with the nearest number of parameters."""
   _, rows = tables("lineage.md", "# The models before the Transformer")
-  most = plan.parameters(multi30k.get_config())["total"]
-  assert f"as many parameters as `configs/multi30k.py`, {most:,}, to within 1%" in prose("lineage.md")
+  most = plan.parameters(multi30k.get_config("plain"))["total"]
+  assert f"as many parameters as `configs/multi30k.py:plain`, {most:,}, to within 1%" in prose("lineage.md")
   for name, *widths in rows:
     kind = name.strip("`")
     for layers, width in enumerate(map(int, widths), 1):

@@ -43,7 +43,7 @@ def test_the_configs_are_what_their_names_say():
 @pytest.mark.parametrize("kind", ["gru", *long(kind for kind in KINDS if kind != "gru")])
 def test_they_differ_from_the_transformer_in_the_model_alone(kind):
   """The numbers of parameters differ by 1% at most; each docstring gives the learning rate and dropout."""
-  ours, theirs = rnn.get_config(kind), multi30k.get_config()
+  ours, theirs = rnn.get_config(kind), multi30k.get_config("plain")
   assert (ours.data, ours.evaluate, ours.decode) == (theirs.data, theirs.evaluate, theirs.decode)
   assert ours.train == dataclasses.replace(theirs.train, peak_learning_rate=ours.train.peak_learning_rate)
   counts = [plan.parameters(config)["total"] for config in (ours, theirs)]

@@ -1,0 +1,109 @@
+"""benchmarks/multi30k.py: which commands it runs, with commands that only write their files."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+
+class Commands:
+  """Stands for `subprocess.run`: keeps the flags of each command, and writes what the next ones need.
+
+  Attributes:
+    validation: the BLEU of the validation text, of the run and of the mean of its checkpoints.
+    ran: (command, flags) in their order.
+  """
+
+  def __init__(self, validation):
+    self.validation, self.ran = validation, []
+
+  def __call__(self, program, **_):
+    name, rest = ("train", program[2:]) if program[1].endswith("train.py") else (program[3], program[4:])
+    flags = flags_of(rest)
+    self.ran.append((name, flags))
+    return SimpleNamespace(stdout=json.dumps(getattr(self, name)(flags)))
+
+  def train(self, flags):
+    run = Path(flags["--workdir"])
+    (run / "checkpoints" / "70").mkdir(parents=True)
+    (run / "checkpoints" / "110").mkdir()
+    (run / "metrics.jsonl").write_text(json.dumps({"split": "train", "step": 110, "seconds": 1800}) + "\n")
+    (run / "provenance.json").write_text("[]")
+
+  def average(self, flags):
+    Path(flags["--output"]).mkdir()
+
+  def evaluate(self, flags):
+    name = "mean" if "average" in Path(flags["--workdir"]).name else "end"
+    scores = {"bleu": {"score": 41.5}, "chrf": {"score": 65.5}}
+    return {"bleu": self.validation[name]} if "_val." in flags["--source"] else {"scores": scores}
+
+
+def flags_of(arguments):
+  """Each flag with its value: `--flag=value`, `--flag value`, or a flag without one."""
+  found, name = {}, ""
+  for argument in arguments:
+    if argument.startswith("--"):
+      name, _, value = argument.partition("=")
+      found[name] = value
+    else:
+      found[name] = argument
+  return found
+
+
+@pytest.fixture
+def run(program, monkeypatch, tmp_path):
+  """Runs the program: (the commands that it ran, its output)."""
+  multi30k = program("multi30k")
+  monkeypatch.setattr(multi30k, "draw", lambda *_: None)
+
+  def run(validation, *flags):
+    commands = Commands(validation)
+    monkeypatch.setattr(multi30k, "subprocess", SimpleNamespace(run=commands, PIPE=None))
+    folders = [f"--{name}={tmp_path / name}" for name in ("data", "runs", "output")]
+    monkeypatch.setattr(sys, "argv", ["multi30k.py", *folders, "--seeds", "3", *flags])
+    multi30k.main()
+    return commands.ran
+
+  return run
+
+
+@pytest.mark.parametrize(
+  ("validation", "best"), [({"end": 40, "mean": 41}, "seed-3-average-110"), ({"end": 41, "mean": 40}, "seed-3")]
+)
+def test_the_better_candidate_on_the_validation_text_translates_the_test_text_once(run, tmp_path, validation, best):
+  ran = run(validation)
+  assert [name for name, _ in ran] == ["train", "average", "evaluate", "evaluate", "evaluate"]
+  test = [flags for _, flags in ran if "test_2016_flickr" in flags.get("--source", "")]
+  assert [Path(flags["--workdir"]).name for flags in test] == [best]
+  assert test[0]["--hypotheses"] == str(tmp_path / "output" / "seed-3.de")
+  result = json.loads((tmp_path / "output" / "seed-3.json").read_text())
+  assert sorted(result["validation"].values()) == [40, 41] and result["validation"][result["chosen"]] == 41
+
+
+def test_a_finished_seed_is_not_repeated(run):
+  run({"end": 1, "mean": 2})
+  assert run({"end": 1, "mean": 2}) == []
+
+
+def test_the_flags_reach_the_training(run, tmp_path):
+  train = dict(run({"end": 1, "mean": 2}, "--config=multi30k:plain", "--train.steps=70"))["train"]
+  texts = {"--config.data.train": "tok_train", "--config.data.validation": "tok_val"}
+  assert {name: train[name] for name in texts} == {name: f"{tmp_path}/data/{text}" for name, text in texts.items()}
+  assert (train["--config"], train["--config.train.steps"], train["--config.train.seed"]) == (
+    "multi30k:plain",
+    "70",
+    "3",
+  )
+  assert "--config.data.target_language" not in train
+
+
+def test_another_target_language(run, tmp_path):
+  ran = run({"end": 1, "mean": 2}, "--target=cs")
+  assert ran[0][1]["--config.data.target_language"] == "cs"
+  texts = [(flags["--source"], flags["--reference"]) for name, flags in ran if name == "evaluate"]
+  for source, reference in texts:
+    assert source.endswith(".en.xz") and reference == source.replace(".en.xz", ".cs.xz")
+  assert ran[-1][1]["--hypotheses"] == str(tmp_path / "output" / "seed-3.cs")
