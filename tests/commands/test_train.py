@@ -148,6 +148,7 @@ def test_an_argument_of_a_config_file_is_part_of_the_run_folder(run, tmp_path):
     (["--config.modle.num_layers=2"], ["did you mean model.num_layers"]),
     (["--config.steps=2"], ["config.steps", "did you mean train.steps?"]),
     (["--config=multi3k"], ["no file multi3k", "did you mean multi30k?", "table3"]),
+    (["--config=multi30k:rdrop"], ["'rdrop' is not a recipe", "r-drop and plain"]),
     (["--workdir"], ["workdir"]),
     (["configs/base.py"], ["configs/base.py", "not a flag"]),
     (["--config.train.steps", "5", "6"], ["'6'", "not a flag"]),
