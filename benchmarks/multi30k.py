@@ -89,7 +89,10 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
   """One seed, from training to the test set; finished parts are not repeated."""
   done = study.output / f"seed-{seed}.json"
   if done.exists():
-    return json.loads(done.read_text())
+    result = json.loads(done.read_text())
+    if (result.get("config"), result["keys"]) != (study.config, study.keys):
+      sys.exit(f"{done} has another config or other keys: choose another --output")
+    return result
   run = study.runs / f"seed-{seed}"
   train(study, seed, run)
   last = max(int(path.name) for path in (run / "checkpoints").iterdir() if path.name.isdigit())
@@ -102,7 +105,8 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
   report_flags = ["--report", "--hypotheses", str(study.output / f"seed-{seed}.{study.target}")]
   found = evaluate(candidates[chosen], study.data, "test_2016_flickr", report_flags, study.target)
   lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-  result = {"validation": validation, "chosen": chosen, "test": found, "keys": study.keys, "metrics": lines}
+  result = {"validation": validation, "chosen": chosen, "test": found, "config": study.config, "keys": study.keys}
+  result["metrics"] = lines
   shutil.copy(run / "provenance.json", study.output / f"seed-{seed}.provenance.json")
   done.write_text(json.dumps(result, indent=1) + "\n")
   return result
@@ -110,7 +114,9 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
 
 def train(study: Study, seed: int, run: Path) -> None:
   arguments = [f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys)]
-  subprocess.run([sys.executable, str(ROOT / "train.py"), *arguments], check=True)
+  status = subprocess.run([sys.executable, str(ROOT / "train.py"), *arguments]).returncode
+  if status:
+    sys.exit(status)  # train.py has told why
 
 
 def flags(data: str, seed: int, keys: list[str]) -> list[str]:

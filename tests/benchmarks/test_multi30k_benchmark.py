@@ -14,16 +14,17 @@ class Commands:
   Attributes:
     validation: the BLEU of the validation text, of the run and of the mean of its checkpoints.
     ran: (command, flags) in their order.
+    status: the exit status of each command.
   """
 
-  def __init__(self, validation):
-    self.validation, self.ran = validation, []
+  def __init__(self, validation, status):
+    self.validation, self.ran, self.status = validation, [], status
 
   def __call__(self, program, **_):
     name, rest = ("train", program[2:]) if program[1].endswith("train.py") else (program[3], program[4:])
     flags = flags_of(rest)
     self.ran.append((name, flags))
-    return SimpleNamespace(stdout=json.dumps(getattr(self, name)(flags)))
+    return SimpleNamespace(stdout=json.dumps(getattr(self, name)(flags)), returncode=self.status)
 
   def train(self, flags):
     run = Path(flags["--workdir"])
@@ -59,8 +60,8 @@ def run(program, monkeypatch, tmp_path):
   multi30k = program("multi30k")
   monkeypatch.setattr(multi30k, "draw", lambda *_: None)
 
-  def run(validation, *flags):
-    commands = Commands(validation)
+  def run(validation, *flags, status=0):
+    commands = Commands(validation, status)
     monkeypatch.setattr(multi30k, "subprocess", SimpleNamespace(run=commands, PIPE=None))
     folders = [f"--{name}={tmp_path / name}" for name in ("data", "runs", "output")]
     monkeypatch.setattr(sys, "argv", ["multi30k.py", *folders, "--seeds", "3", *flags])
@@ -86,6 +87,20 @@ def test_the_better_candidate_on_the_validation_text_translates_the_test_text_on
 def test_a_finished_seed_is_not_repeated(run):
   run({"end": 1, "mean": 2})
   assert run({"end": 1, "mean": 2}) == []
+
+
+def test_a_finished_seed_of_another_recipe_is_not_taken_for_this_one(run, tmp_path):
+  run({"end": 1, "mean": 2})
+  for flag in ("--config=multi30k:plain", "--train.steps=70"):
+    with pytest.raises(SystemExit, match=r"seed-3.json has another config or other keys: choose another --output"):
+      run({"end": 1, "mean": 2}, flag)
+  assert (tmp_path / "output" / "seed-3.json").exists()
+
+
+def test_a_training_that_fails_ends_the_program_with_its_status(run):
+  with pytest.raises(SystemExit) as ended:
+    run({"end": 1, "mean": 2}, status=2)
+  assert ended.value.code == 2
 
 
 def test_the_flags_reach_the_training(run, tmp_path):
