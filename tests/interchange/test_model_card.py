@@ -1,10 +1,12 @@
 """The page about an exported model: the run's scores, and what the other library does otherwise."""
 
+import dataclasses
 import json
 
 import pytest
 
 from tests.parity import exported
+from transformer_jax.config import LengthPenalty
 from transformer_jax.interchange import safetensors
 from transformer_jax.interchange.export import export
 
@@ -35,6 +37,28 @@ def test_another_epsilon_is_told(tmp_path, capsys, epsilon, told):
   note = "The epsilon of LayerNorm is always 1e-05 in MarianMTModel and 1e-06 in the run, so logits differ slightly.\n"
   assert capsys.readouterr().err == (note if told else "")
   assert ("\n\n" + note in (folder / "README.md").read_text()) == told
+
+
+@pytest.mark.parametrize("to", ["marian-hf", "ctranslate2"])
+@pytest.mark.parametrize(
+  ("changes", "told"),
+  [
+    ({}, []),
+    ({"penalty": LengthPenalty.GNMT}, ["With a beam the run's own search divides log P(Y) by ((5 + |Y|) / 6) ** 0.7."]),
+    ({"penalty": LengthPenalty.GNMT, "beam_size": 1}, []),
+    ({"patience": 2.0}, ["The run's own search has a patience of 2;"]),
+  ],
+)
+def test_another_search_is_told(tmp_path, capsys, to, changes, told):
+  """The other libraries have one length penalty, which is not the default here. The command says it, and the page."""
+  if to == "ctranslate2":
+    pytest.importorskip("ctranslate2")
+  config = exported.config(layer_norm_epsilon=1e-5)
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, **changes))
+  folder = exported.export_of(config, exported.params_of(config), tmp_path, to)
+  lines = capsys.readouterr().err.splitlines()
+  assert [line.startswith(start) for line, start in zip(lines, told, strict=True)] == [True] * len(told)
+  assert all(f"\n\n{line}\n" in (folder / "README.md").read_text() for line in lines)
 
 
 def test_the_history_names_no_folder_of_this_machine():

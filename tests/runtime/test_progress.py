@@ -62,6 +62,21 @@ def test_the_last_line_of_an_unknown_total_has_all(capsys, monkeypatch):
     )
 
 
+def test_outputs_that_come_together_have_no_rate(capsys, monkeypatch):
+  now = [0.0]
+  monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+  with Progress("line", total=40) as bar:
+    now[0] += 20
+    bar.update(1)
+    now[0] += 0.01
+    bar.update(38)
+    assert bar.describe() == "39 of 40 lines"
+    now[0] += 0.99
+    bar.update(1)
+    assert bar.describe() == "40 of 40 lines, 39 a second"
+  assert capsys.readouterr().err == "1 of 40 lines\n"
+
+
 def test_without_a_total_no_time_is_left(capsys, monkeypatch):
   now = [0.0]
   monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])

@@ -22,7 +22,16 @@ from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
-from transformer_jax.config import BestBy, Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
+from transformer_jax.config import (
+  BestBy,
+  Config,
+  Corpus,
+  DataConfig,
+  DecodeConfig,
+  EvaluateConfig,
+  Schedule,
+  TrainConfig,
+)
 from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
@@ -367,11 +376,17 @@ def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp
 
 
 @pytest.mark.long
-def test_a_finished_run_stays_as_it_is(prefix, tmp_path):
-  config = tiny(prefix, steps=2)
+@pytest.mark.parametrize(("schedule", "fewer", "more"), [("constant", 1, True), ("cosine", 2, False)])
+def test_a_finished_run_stays_as_it_is(prefix, tmp_path, capfd, schedule, fewer, more):
+  """Also with fewer steps than it has made; it says how to go on, where that can be done."""
+  config = tiny(prefix, steps=2, schedule=Schedule(schedule))
   loop.train(config, epath.Path(tmp_path / "run"))
   before = metrics_of(tmp_path / "run")
+  capfd.readouterr()
+  config.train.steps = fewer
   loop.train(config, epath.Path(tmp_path / "run"))
+  said = f"the run is finished: it has made 2 steps, and config.train.steps is {fewer}"
+  assert said + (": a higher config.train.steps goes on\n" if more else "\n") in capfd.readouterr().err
   assert metrics_of(tmp_path / "run") == before
 
 

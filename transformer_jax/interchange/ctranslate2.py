@@ -18,6 +18,7 @@ from transformer_jax.model.positional_encoding import sinusoids
 from transformer_jax.model.special_tokens import BOS, EOS, UNK
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime import plugins
+from transformer_jax.runtime.progress import say
 
 _ACTIVATIONS = {
   Activation.RELU: "RELU",
@@ -88,6 +89,9 @@ def _card(run: Run, model: Model) -> bytes:
   usage = _USAGE.format(**values, **vocabulary.usage(model.tokenizer))
   header = {"library_name": "ctranslate2", "pipeline_tag": "translation"}
   notes = [_NO_PATIENCE] if decode.beam_size > 1 and not decode.patience else []
+  notes += model_card.search_notes(decode)
+  for note in notes:
+    say(note)
   return model_card.card(run, model, usage, header, notes=notes)
 
 

@@ -121,7 +121,7 @@ def write(folder: Path, run: Run, model: Model) -> None:
     "tokenizer_config.json": _tokenizer_config(model.config, sides[1]),
     **{name: _numbers(side) for name, side, _ in zip(VOCABULARIES, sides, config.vocab_sizes, strict=False)},
   }
-  notes = _notes(config)
+  notes = [*_notes(config), *model_card.search_notes(model.config.decode)]
   for note in notes:
     say(note)
   hf_folder.write(folder, theirs, values, model_card.card(run, model, _USAGE, _HEADER, notes=notes))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from transformer_jax import registry
-from transformer_jax.config import LengthPenalty, serialization
+from transformer_jax.config import DecodeConfig, LengthPenalty, serialization
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.values import Json, JsonObject
@@ -13,9 +13,7 @@ from transformer_jax.runtime.values import Json, JsonObject
 _PUBLIC = ("time", "data", "packing", "machine", "versions")
 
 
-def card(
-  run: Run, model: Model, usage: str, header: Mapping[str, Json], notes: Sequence[str] = (), *, own_search: bool = False
-) -> bytes:
+def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], notes: Sequence[str] = ()) -> bytes:
   """The page in Markdown.
 
   Args:
@@ -24,7 +22,6 @@ def card(
     usage: how to use the folder, in Markdown.
     header: the values of the page's YAML header, JSON values; the languages of a translation come before them.
     notes: sentences about what the other library does otherwise.
-    own_search: the folder has the run's own search, and not that of another library.
   """
   groups = ["model"]
   if model.config.model.translates:
@@ -42,7 +39,7 @@ def card(
     "This program runs in the folder of this page:",
     "",
     usage,
-    *(f"\n{note}" for note in [*notes, *([] if own_search else search_notes(model))]),
+    *(f"\n{note}" for note in notes),
     "\n## Scores\n",
     _json(_scores(run)) if _scores(run) else "The run has no validation.",
     "\n## Config\n",
@@ -54,11 +51,9 @@ def card(
   return "\n".join(parts).encode()
 
 
-def search_notes(model: Model) -> list[str]:
+def search_notes(decode: DecodeConfig) -> list[str]:
   """Sentences about what the searches of other libraries do otherwise than the run's own."""
-  decode, notes = model.config.decode, []
-  if not model.config.model.translates:
-    return []
+  notes = []
   if decode.beam_size > 1 and decode.length_penalty and decode.penalty is LengthPenalty.GNMT:
     notes.append(
       f"With a beam the run's own search divides log P(Y) by ((5 + |Y|) / 6) ** {decode.length_penalty:g}. Other "

@@ -157,4 +157,4 @@ def _card(run: Run, model: Model, *, inside: bool) -> bytes:
     pad=PAD,
   )
   header = {"library_name": "jax", "pipeline_tag": "translation"}
-  return model_card.card(run, model, usage, header, own_search=True)
+  return model_card.card(run, model, usage, header)

@@ -16,7 +16,8 @@ from transformer_jax.runtime.wording import counted
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_OF_SILENCE = 2.0
-_SECONDS_FOR_A_RATE = 10.0
+_SECONDS_FOR_A_RATE = 1.0
+_SECONDS_FOR_TIME_LEFT = 10.0
 _WITHOUT_TIME_LEFT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
 COLUMNS = 80  # the width of a line on stderr
 _muted = False
@@ -132,17 +133,21 @@ class Progress:
     return done + (f", {rate:.3g} a second" if rate else "") + (f", {left} left" if left else "")
 
   def _rate(self) -> float | None:
-    """The units per second; None before the second update."""
+    """The units per second; None until it is measured over a second.
+
+    The outputs of a batch come together. Within a shorter time their rate would be that at which they are counted.
+    """
     if self._first is None or self._count == self._first[0]:
       return None
     count, start = self._first
-    return (self._count - count) / max(time.monotonic() - start, 1e-9)
+    seconds = time.monotonic() - start
+    return (self._count - count) / seconds if seconds >= _SECONDS_FOR_A_RATE else None
 
   def _time_left(self) -> str | None:
     """The time left; None until the rate is measured over ten seconds."""
     rate = self._rate()
     if self._total is None or self._first is None or rate is None:
       return None
-    if time.monotonic() - self._first[1] < _SECONDS_FOR_A_RATE:
+    if time.monotonic() - self._first[1] < _SECONDS_FOR_TIME_LEFT:
       return None
     return tqdm.format_interval(max(self._total - self._count, 0) / rate)

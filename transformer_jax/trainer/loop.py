@@ -139,13 +139,21 @@ class Trainer:
     self._validated = ""  # the results of the last validation, in words
 
   def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, MetricsAccumulator]:
-    say(f"resuming after step {int(restored.state.step)}")
+    say(self._where(int(restored.state.step)))
     if stopping := (restored.log or {}).get("stopping"):
       self._stopping.restore(stopping)
     if isinstance(self._batches, BatchesPackedAhead):
       # Without a place the parts are counted from the first one.
       self._batches.begin_at((restored.log or {}).get("place") or {"part": 0, "first_row": 0})
     return restored.state, MetricsAccumulator.from_dict(restored.log) if restored.log else MetricsAccumulator()
+
+  def _where(self, step: int) -> str:
+    """Where a run that was begun before goes on, or that it does not."""
+    train = self._config.train
+    if step < train.steps:
+      return f"resuming after step {step}"
+    more = "" if train.ends_at_last_step else ": a higher config.train.steps goes on"
+    return f"the run is finished: it has made {step} steps, and config.train.steps is {train.steps}{more}"
 
   def _begun(self, state: TrainState, vectors: WordVectors | None) -> TrainState:
     """The first state of a new run: `state`, or with parameters that do not begin at random.
