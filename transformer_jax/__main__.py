@@ -10,15 +10,24 @@ from transformer_jax.commands import COMMANDS
 from transformer_jax.commands.endings import ending
 from transformer_jax.commands.experiment import print_help
 from transformer_jax.runtime.errors import PROGRAM, InputError, one_line, writing
-from transformer_jax.runtime.process import leave_threads, prefer_cublas, raise_gc_threshold, use_huge_pages
+from transformer_jax.runtime.process import (
+  forbid_64_bits,
+  leave_threads,
+  prefer_cublas,
+  raise_gc_threshold,
+  use_huge_pages,
+)
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 from transformer_jax.runtime.wording import nearest, summary
+
+_NAMES = ("FILE", "DIR", "FOLDER", "PREFIX", "PATH", "PICTURE")  # the metavars of files and folders
 
 
 def program(argv: Sequence[str] | None = None) -> int:
   """Makes the settings of the process and calls `main`; without `argv` it takes the arguments of the process."""
   use_huge_pages()
   prefer_cublas()
+  forbid_64_bits()
   raise_gc_threshold()
   return leave_threads(main(sys.argv[1:] if argv is None else argv))
 
@@ -55,6 +64,7 @@ def _run(argv: Sequence[str]) -> None:
   if args.command is None:
     raise InputError(f"a command must come before {argv[0]}; there are {', '.join(COMMANDS)}")
   _require_known(args, rest)
+  _require_names(args)
   args.overrides = rest
   if getattr(args, "help", False):  # of a command with the keys of a config, which argparse does not know
     print_help(args)
@@ -71,6 +81,14 @@ def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:
       raise InputError(f"{flag} is not a flag of `{args.parser.prog}`{known}{more}")
   if rest and not takes_keys:
     raise InputError(f"unrecognized arguments: {' '.join(rest)}{more}")
+
+
+def _require_names(args: argparse.Namespace) -> None:
+  """Raises InputError for an empty file name, as `--flag "$UNSET"` gives one; a command would take it for no flag."""
+  for action in args.parser._actions:
+    given = getattr(args, action.dest, None)
+    if action.option_strings and action.metavar in _NAMES and "" in (given if isinstance(given, list) else [given]):
+      raise InputError(f"{action.option_strings[-1]} is empty: give it a name, or leave it out")
 
 
 class _Parser(argparse.ArgumentParser):

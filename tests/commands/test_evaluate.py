@@ -72,6 +72,9 @@ def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
     status, out, err = run(*argv, files / name, "--compare", files / "other")
     assert (status, out) == (2, "") and "is a file that is read: give another one" in err[0]
   assert (files / "a.de").read_text() == text(reversed(LINES))
+  for name in ("config.json", "SHA256SUMS", "metrics.jsonl", "checkpoints/7/_CHECKPOINT_METADATA", "checkpoints/new"):
+    status, out, err = run(*argv, Path(workdir) / name)
+    assert (status, out) == (2, "") and f"is a file of the run in {workdir}: give another one" in err[0]
   (files / "folder").mkdir()
   status, out, err = run(*argv, files / "folder")
   assert (status, out) == (2, "") and "cannot be written: give a file" in err[0]

@@ -57,6 +57,12 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--hypotheses", "/nowhere/f"], "--hypotheses"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--compare", "/nowhere"], "/nowhere"),
+    (
+      ["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--hypotheses", ""],
+      "--hypotheses is empty: give it a name, or leave it out",
+    ),
+    (["evaluate", "--workdir", "W", "--workdir", "", "--source", "S", "--reference", "S"], "--workdir is empty"),
+    (["rerank", "--n-best", "S", "--weights", "w", "--reference", ""], "--reference is empty"),
     (["score", "--reference", "S"], "required: --hypotheses"),
     (["score", "--hypotheses", "S", "--reference", "/nowhere"], "/nowhere"),
     (["score", "--hypotheses", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),

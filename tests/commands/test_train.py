@@ -207,7 +207,9 @@ IMPORT = "from transformer_jax.config import Config\nfrom transformer_jax.model.
     ("def get_config(:\n", ["mine.py, line 1", "SyntaxError"]),
     ("import nonesuch\n", ["nonesuch"]),
     ("x = 1\n", ["get_config"]),
-    ("def get_config(): return 1 / 0\n", ["division by zero"]),
+    ("def get_config(): return 1 / 0\n", ["the file fails in line 1 with ZeroDivisionError: division by zero"]),
+    (f"{IMPORT}def get_config():\n  return Config(train=3)\n", ["the file fails in line 4 with AttributeError"]),
+    ("import sys\nsys.exit(0)\n", ["the file fails in line 2 with SystemExit: 0"]),
     ("def get_config(): return {'model': 1}\n", ["mine.py", "Config of transformer_jax.config"]),
     (
       f"{IMPORT}def get_config(): return Config(model=ModelConfig(num_heads=3))\n",
@@ -215,7 +217,7 @@ IMPORT = "from transformer_jax.config import Config\nfrom transformer_jax.model.
     ),
     (f"{IMPORT}def get_config(): return Config(modle=1)\n", ["mine.py", "modle"]),
   ],
-  ids=["syntax", "import", "no-get_config", "raises", "no-Config", "impossible", "unknown-key"],
+  ids=["syntax", "import", "no-get_config", "raises", "wrong-type", "exits", "no-Config", "impossible", "unknown-key"],
 )
 def test_a_mistake_in_a_config_file_is_one_line(run, tmp_path, text, words):
   (tmp_path / "mine.py").write_text(text)

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from etils import epath
 
 from transformer_jax import registry
 from transformer_jax.config import (
@@ -19,6 +20,7 @@ from transformer_jax.config import (
 from transformer_jax.config.help_text import descriptions, help_text
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.recurrent.config import LuongConfig, Score
+from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
 
 FILES = sorted((Path(__file__).parents[2] / "configs").glob("*.py"))
@@ -61,11 +63,18 @@ def test_missing_keys_have_their_defaults():
     ({"model": {"dtype": "float16"}}, "config.model.dtype is 'float16', but must be one of float32, bfloat16"),
     ({"data": {"corpus": "moon"}}, "config.data.corpus is 'moon', but must be one of numbers, text, tfds"),
     ({"data": {"train": 3}}, "config.data.train is 3, but must be str"),
+    ({"train": {"keep": 10**19}}, "config.train.keep is 10000000000000000000, but must have at most 19 digits"),
   ],
 )
 def test_unknown_keys_and_wrong_types_are_named(values, message):
   with pytest.raises(InputError, match="^" + re.escape(message)):
     serialization.from_dict(values)
+
+
+def test_the_longest_number_can_be_read_again(tmp_path):
+  config = serialization.from_dict({"train": {"keep": 10**19 - 1}})
+  (tmp_path / "config.json").write_text(serialization.to_json(config))
+  assert serialization.from_dict(untrusted.read_json(epath.Path(tmp_path / "config.json"))) == config
 
 
 def test_an_integer_is_a_float():

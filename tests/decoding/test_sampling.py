@@ -45,6 +45,7 @@ def brute_force(logits: np.ndarray, temperature: float, top_k: int, top_p: float
     (2.0, 100, 1e-9),
     (1.0, 1, 0.5),
     (1.0, 2**40, 1.0),
+    (1e30, 0, 1.0),
   ],
 )
 def test_candidates(temperature, top_k, top_p):

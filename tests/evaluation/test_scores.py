@@ -3,9 +3,11 @@
 import dataclasses
 import json
 import logging
+import urllib.error
 
 import pytest
 import sacrebleu
+from sacrebleu.metrics.bleu import BLEU
 
 from transformer_jax.config import EvaluateConfig
 from transformer_jax.evaluation import bootstrap, report, scores
@@ -78,6 +80,18 @@ def test_bad_input():
     score([], [])
   with pytest.raises(InputError, match="'13b' is not a tokenisation; sacreBLEU has 13a, "):
     check_tokenization("13b")
+
+
+def test_a_tokenisation_that_has_to_be_downloaded(monkeypatch):
+  """Without a network: flores200, for example, fetches a model."""
+
+  class Offline(BLEU):
+    def __init__(self, **_):
+      raise urllib.error.URLError("no network")
+
+  monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU", Offline)
+  with pytest.raises(InputError, match="^sacreBLEU's tokenisation 'flores200' cannot be used here: .*no network"):
+    check_tokenization("flores200")
 
 
 def test_warns_of_tokenized_text_where_asked(caplog):

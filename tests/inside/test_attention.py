@@ -143,6 +143,7 @@ def test_the_command_writes_what_the_library_gives(run, translator, tmp_path):
     (["--head", 0], "--head is 0, but must be from 1 to 2"),
     (["--word", 99], "--word is 99, but must be from 1 to"),
     (["--target", "a " * 40], "the sentence pair has a sentence of"),
+    (["--output", "/dev/null"], "--output is /dev/null, but must be a folder: it is a file"),
   ],
 )
 def test_mistakes_are_one_sentence(run, tmp_path, argv, message):

@@ -206,7 +206,8 @@ def test_a_text_longer_than_any_of_the_training_is_warned_of(gpt_run):
 @pytest.mark.parametrize(
   ("arguments", "message"),
   [
-    (["--temperature", -1], "--temperature is -1.0, but must be 0 or more"),
+    (["--temperature", -1], "--temperature is -1.0, but must be from 0 to 1e+30"),
+    (["--temperature", 1e39], "--temperature is 1e+39, but must be from 0 to 1e+30"),
     (["--top-p", 0], "--top-p is 0.0, but must be above 0"),
     (["--max-tokens", 0], "--max-tokens is 0, but must be positive"),
     (["--max-tokens", 99], "config.model.max_positions = 16"),

@@ -221,7 +221,7 @@ def test_a_part_that_unpacks_to_more_than_its_array(workdir, capfd):
 def test_a_checkpoint_without_a_time(workdir):
   path = workdir / "checkpoints" / "0" / "_CHECKPOINT_METADATA"
   path.write_text(json.dumps(json.loads(path.read_text()) | {"commit_timestamp_nsecs": 0.5}))
-  refused(workdir, RunError, "a _CHECKPOINT_METADATA in .* is damaged, delete it")
+  refused(workdir, RunError, "checkpoints/0/_CHECKPOINT_METADATA is damaged, delete it")
   path.unlink()
   assert runs.open(workdir).model().step == 0
 

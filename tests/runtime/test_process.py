@@ -98,14 +98,27 @@ print(jax.numpy.arange(5).sum())
 
 WAITING = """
 import atexit, sys, threading, time
-from transformer_jax.__main__ import program
+from transformer_jax.runtime.process import leave_threads
 threading.Thread(target=time.sleep, args=(600,)).start()
 atexit.register(print, "left")
-sys.exit(program(["no-command"]))
+print("before")
+sys.exit(leave_threads({status}))
 """
 
 
-def test_a_failure_does_not_wait_for_threads():
-  """orbax leaves some that wait for five minutes."""
-  done = subprocess.run([sys.executable, "-c", WAITING], capture_output=True, text=True, timeout=300)
-  assert (done.returncode, done.stdout) == (2, "left\n") and "'no-command' is not a command" in done.stderr
+@pytest.mark.parametrize(("status", "said"), [(2, "before\nleft\n"), (130, "before\n")])
+def test_a_failure_does_not_wait_for_threads(status, said):
+  """orbax leaves some that wait for five minutes. After a Ctrl-C they may still compute, so nothing is taken away."""
+  program = WAITING.format(status=status)
+  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+  assert (done.returncode, done.stdout) == (status, said)
+
+
+def test_programs_compute_in_32_bits(capfd):
+  """Even if the user's other programs do not, or the variable is wrong."""
+  code = "from transformer_jax.__main__ import program\nprogram(['no-command'])\nimport jax\n"
+  code += "print(jax.config.jax_enable_x64, jax.numpy.ones(1).dtype)"
+  for value in ("1", "bogus"):
+    environment = os.environ | {"JAX_ENABLE_X64": value}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["False float32"], done.stderr

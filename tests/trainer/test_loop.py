@@ -480,7 +480,7 @@ def test_mistakes_of_the_end_are_said_before_the_training(prefix, tmp_path):
   seed = tiny(prefix, seed=2**32)
   for wrong, message in (
     (no_test, "/nowhere"),
-    (tokenize, "'13b' is not a tokenisation"),
+    (tokenize, "^config.evaluate.tokenize: '13b' is not a tokenisation"),
     (seed, "seed is 4294967296, but must be below"),
   ):
     with pytest.raises(InputError, match=message):

@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> None:
 
   devices.require_devices()
   output = expanded(args.output)
+  require_option("--output", args.output, output.is_dir() or not output.exists(), "a folder: it is a file")
   use_compilation_cache()
   found = inside.attention_of(open_run(args), args.step, args.sentence, args.target)
   choice = _choice(args, found)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
   from transformer_jax.config import Config
 
 _MOST = 10_000  # positions and dimensions of a picture
+_MOST_STEPS = 2**31 - 1  # as a step is an int32
 _MOST_WARMUPS = 7  # lines beside that of the config which differ in style
 
 
@@ -120,9 +121,10 @@ def draw_schedule(args: argparse.Namespace) -> "Figure":
 
   given = args.warmup or []
   for value in given:
-    require_option("--warmup", value, value > 0, "positive")
+    require_option("--warmup", value, 0 < value <= _MOST_STEPS, f"from 1 to {_MOST_STEPS:,}")
   require_option("--warmup", f"{len(given)} numbers", len(given) <= _MOST_WARMUPS, f"at most {_MOST_WARMUPS} numbers")
-  require_option("--steps", args.steps, args.steps is None or args.steps > 1, "2 or more")
+  fits = args.steps is None or 1 < args.steps <= _MOST_STEPS
+  require_option("--steps", args.steps, fits, f"from 2 to {_MOST_STEPS:,}")
   config, _ = _config(args)
   d_model, train = config.model.d_model, config.train
   if train.schedule is not Schedule.INVERSE_SQUARE_ROOT:

@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> None:
 
   score.check_scores(args)
   if args.hypotheses:
-    output_file.check_writable("--hypotheses", args.hypotheses, (args.source, args.reference, args.compare))
+    read = (args.source, args.reference, args.compare)
+    output_file.check_writable("--hypotheses", args.hypotheses, read, args.workdir)
   source, reference = score.read_texts(args.source, args.reference)
   other = score.read_as_many(args.compare, args.reference, reference)
   runs = runs_to_restore(args, "translate")

@@ -12,13 +12,14 @@ if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
 
 
-def check_writable(flag: str, name: str, read: Iterable[str | None]) -> None:
+def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: Iterable[str] = ()) -> None:
   """Refuses a file that cannot be written, before the work that would be lost.
 
   Args:
     flag: the flag that names the file.
     name: its name, as the user gave it.
     read: the files that the command reads; None is none.
+    workdirs: the run folders that the command reads.
 
   Raises:
     InputError: it is one of the files that are read, or its folder cannot be written to.
@@ -31,6 +32,9 @@ def check_writable(flag: str, name: str, read: Iterable[str | None]) -> None:
   for other in read:
     if other and same_file(path, epath.Path(other).expanduser()):
       raise InputError(f"{flag} {path} is a file that is read: give another one")
+  for workdir in workdirs:
+    if run_folder.is_part(epath.Path(workdir).expanduser(), path):
+      raise InputError(f"{flag} {path} is a file of the run in {workdir}: give another one")
   if "://" in name:
     run_folder.require_reachable(path)
     return

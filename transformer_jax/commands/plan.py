@@ -6,6 +6,7 @@ computed, and the training text is packed unless --no-data is given; a text of T
 
 import argparse
 import json
+import math
 
 from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run
 from transformer_jax.runtime.errors import InputError
@@ -37,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   config = config_of_new_run(args)
-  if args.devices < 1 or (args.rate is not None and not args.rate > 0):
-    raise InputError("--devices and --rate must be positive")
+  if args.devices < 1 or (args.rate is not None and not 0 < args.rate < math.inf):
+    raise InputError("--devices and --rate must be positive numbers")
   from transformer_jax.analysis import plan, plan_report
   from transformer_jax.config import Corpus
   from transformer_jax.runtime.devices import traced_for

@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> None:
 
   check_tokenization(args.tokenize)
   if args.reference:
-    output_file.check_writable("--weights", args.weights, (args.n_best, args.source, args.reference))
+    workdirs = [workdir for kind in _MODELS for workdir in _workdirs(kind, args)]
+    output_file.check_writable("--weights", args.weights, (args.n_best, args.source, args.reference), workdirs)
   lists = n_best.read(lines_of(args.n_best), args.n_best)
   require_option("--n-best", args.n_best, bool(lists), "a file with translations: it is empty")
   source = _as_many(args.source, lists, args.n_best) if args.source else None

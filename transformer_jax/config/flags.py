@@ -2,6 +2,7 @@
 
 import re
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
@@ -10,6 +11,7 @@ from types import ModuleType
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.runtime.errors import InputError, one_line
+from transformer_jax.runtime.files import same_file
 from transformer_jax.runtime.values import Json, JsonObject
 from transformer_jax.runtime.wording import nearest
 
@@ -53,18 +55,27 @@ def read_config(given: str | None, keys: Mapping[str, Json]) -> Config:
   Raises:
     InputError: there is no such file, it raises an error, it returns no Config, or the Config does not have the keys.
   """
-  arguments = (given or "").split(":", 1)[1:]
+  arguments, file = (given or "").split(":", 1)[1:], None
   try:
-    config = _run(find_file(given)).get_config(*arguments)
+    file = find_file(given)
+    config = _run(file).get_config(*arguments)
     if not isinstance(config, Config):
       raise InputError("get_config() must give a Config of transformer_jax.config")
     config = serialization.validated(config)
   except InputError as error:
     raise InputError(f"--config={given}: {error}") from error
-  except Exception as error:  # a config file can fail in any way
+  except (Exception, SystemExit) as error:  # a config file can fail in any way
     reason = one_line(error, 300)
-    raise InputError(f"--config={given}: the file fails with {type(error).__name__}: {reason}") from error
+    line = _line_of(error, file)
+    where = "" if line is None else f" in line {line}"
+    raise InputError(f"--config={given}: the file fails{where} with {type(error).__name__}: {reason}") from error
   return serialization.changed(config, keys)
+
+
+def _line_of(error: BaseException, file: Path | None) -> int | None:
+  """The number of the file's line that was running when an error was raised; None if none was."""
+  frames = traceback.extract_tb(error.__traceback__)
+  return next((frame.lineno for frame in reversed(frames) if file and same_file(frame.filename, file)), None)
 
 
 def find_file(given: str | None) -> Path:

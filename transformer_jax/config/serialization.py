@@ -22,6 +22,8 @@ Hint = Any  # a type, as `typing.get_type_hints` gives it
 _short = reprlib.Repr()  # shortens a value of any size and depth
 _short.maxstring = _short.maxother = 80
 
+# Of a whole number with its sign; JSON files with longer ones are refused when they are read (`runtime/untrusted.py`).
+_MOST_DIGITS = 19
 _FAMILY = "family"  # the key of the model's family; it is only in JSON, not on the command line
 
 
@@ -164,8 +166,15 @@ def _convert(hint: Hint, value: Json, path: str) -> Any:
       with suppress(OverflowError):
         return float(value)
     if type(value) is kind:
+      _require_range(value, path)
       return value
   raise InputError(f"{path} is {_short.repr(value)}, but must be {describe_type(hint)}")
+
+
+def _require_range(value: Json, path: str) -> None:
+  """Raises InputError for a whole number that is too long: no JSON file with it would be read again."""
+  if type(value) is int and not -(10 ** (_MOST_DIGITS - 1)) < value < 10**_MOST_DIGITS:
+    raise InputError(f"{path} is {_short.repr(value)}, but must have at most {_MOST_DIGITS} digits")
 
 
 def describe_type(hint: Hint) -> str:

@@ -278,7 +278,7 @@ def _spread(sentences: Iterable[str], most: int, most_bytes: int) -> Iterator[st
   size = 0
   step = 1  # always odd, as sources and targets alternate
   for i, sentence in enumerate(sentences):
-    if i % step:
+    if i % step or not sentence.strip():
       continue
     text = sentence.encode(errors="surrogatepass")
     while kept and i % step == 0 and (len(kept) == most or size + len(text) > most_bytes):

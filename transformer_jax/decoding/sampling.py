@@ -1,7 +1,6 @@
 """Sampling of a text, token by token, with the same cache as beam search."""
 
 import dataclasses
-import math
 from typing import Any
 
 import jax
@@ -14,6 +13,8 @@ from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.values import PyTree
 
 _BLOCK = 128  # tokens
+# A higher one could be infinite in float32, and -inf divided by it is no number.
+_MOST_TEMPERATURE = 1e30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,8 @@ class SamplingOptions:
   silent: tuple[int, ...] = (PAD, UNK, BOS)
 
   def __post_init__(self) -> None:
-    require_option("temperature", self.temperature, 0 <= self.temperature < math.inf, "0 or more")
+    fits = 0 <= self.temperature <= _MOST_TEMPERATURE
+    require_option("temperature", self.temperature, fits, f"from 0 to {_MOST_TEMPERATURE:g}")
     require_option("top_k", self.top_k, self.top_k >= 0, "0 or more")
     require_option("top_p", self.top_p, 0 < self.top_p <= 1, "above 0 and at most 1")
 

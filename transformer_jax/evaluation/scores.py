@@ -242,6 +242,6 @@ def _bleu(tokenize: str, lowercase: bool, *, quiet: bool) -> "BLEU":
     raise InputError(f"{tokenize!r} is not a tokenisation; sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}")
   try:
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=quiet)
-  except (ImportError, RuntimeError) as error:  # some need another package, which the message names
+  except (ImportError, RuntimeError, OSError) as error:  # some need another package, or download a file
     reason = " ".join(str(error).split())
     raise InputError(f"sacreBLEU's tokenisation {tokenize!r} cannot be used here: {reason}") from error

@@ -65,8 +65,18 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
   except Exception as error:  # as damage makes orbax raise it
     if checkpoint_names(workdir) != before:  # training deleted one meanwhile
       return finished(workdir)
-    reason = first_line(error)
-    raise RunError(f"a _CHECKPOINT_METADATA in {workdir / CHECKPOINTS} is damaged, delete it: {reason}") from error
+    step = next((name for name in sorted(before, key=int) if not _is_described(workdir, int(name))), "*")
+    file = workdir / CHECKPOINTS / step / "_CHECKPOINT_METADATA"
+    raise RunError(f"{file} is damaged, delete it: {first_line(error)}") from error
+
+
+def _is_described(workdir: epath.Path, step: int) -> bool:
+  """Whether orbax can read the description of a checkpoint."""
+  try:
+    _ = ocp.path.step.standard_name_format().find_step(workdir / CHECKPOINTS, step).commit_timestamp
+  except Exception:  # as damage makes orbax raise it
+    return False
+  return True
 
 
 def headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, PyTree], int]:

@@ -24,7 +24,7 @@ from transformer_jax.data import tokenizer as tokenizer_files
 from transformer_jax.data import tokenizer_pair
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizers import FILES
-from transformer_jax.runs import digests
+from transformer_jax.runs import digests, metrics_file, params_file
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import is_text, remove_left_behind, same_file, write_new
@@ -52,6 +52,15 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
   except OSError as error:
     raise InputError(f"the run folder {workdir} cannot be written: {error.strerror}; choose another {flag}") from error
+
+
+def is_part(workdir: epath.Path, path: epath.Path) -> bool:
+  """Whether a path is that of a file without which the run folder is not what it was: all but pages and pictures."""
+  own = (CONFIG, PROVENANCE, digests.FILE, params_file.FILE, metrics_file.FILE, *FILES)
+  inside = path.parent.resolve()
+  if any(same_file(folder, workdir / CHECKPOINTS) for folder in (inside, *inside.parents)):
+    return True
+  return any(same_file(path, workdir / name) for name in own)
 
 
 def checkpoint_names(workdir: epath.Path) -> set[str]:

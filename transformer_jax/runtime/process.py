@@ -50,6 +50,14 @@ def prefer_cublas(*, here: bool | None = None) -> None:
     os.environ[_XLA] = f"{flags} --{_TRITON}=false".lstrip()
 
 
+def forbid_64_bits() -> None:
+  """Lets JAX compute in 32 bits whatever `JAX_ENABLE_X64` says: a model's types are those of its config.
+
+  A program must call this function before it imports JAX.
+  """
+  os.environ.pop("JAX_ENABLE_X64", None)
+
+
 def raise_gc_threshold() -> None:
   """Makes Python collect garbage after 50,000 new objects instead of 700 or 2,000.
 
@@ -64,10 +72,12 @@ def leave_threads(status: int) -> int:
   """Returns the exit status; after a failure it ends the process if threads would keep that alive.
 
   orbax's threads wait five minutes for the folder of a checkpoint that could not
-  be made. What `atexit` has registered is done, as at any end.
+  be made. What `atexit` has registered is done, as at any end, but not after a
+  Ctrl-C: threads may still compute, and JAX would take their device away.
   """
   if status and any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
-    atexit._run_exitfuncs()
+    if status != 128 + signal.SIGINT:
+      atexit._run_exitfuncs()
     for stream in filter(None, (sys.stdout, sys.stderr)):
       with suppress(OSError, ValueError):  # it may be closed
         stream.flush()

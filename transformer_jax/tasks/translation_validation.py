@@ -7,7 +7,7 @@ from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import groups_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.evaluation.scores import Scores, check_tokenization, exact_match_by_group, score
+from transformer_jax.evaluation.scores import Scores, exact_match_by_group, score
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import one_line
@@ -36,8 +36,7 @@ class TranslationValidation:
     self._tokenizer = tokenizer
     self._translator: Translator | None = None
     data = config.data
-    # A setting or text that cannot be used must be reported now, not after the training.
-    check_tokenization(config.evaluate.tokenize)
+    # A text that cannot be used must be reported now, not after the training.
     self._test = pipeline.read_pairs(data, data.test) if data.test else []
     self._test_groups = groups_of(data, data.test) if data.test else []
     self._exact = data.corpus is Corpus.NUMBERS

@@ -11,6 +11,7 @@ from transformer_jax.data.pipeline import not_packed_yet, row_type
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.text import TextPairs, is_pipe
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.evaluation.scores import check_tokenization
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.versions import versions
@@ -25,6 +26,8 @@ def require_trainable(config: Config, task: Task) -> None:
       f"{devices.describe()['kind']}: train without it, which computes the same"
     )
   _require_memory(config, task)
+  if config.model.translates:
+    _require_tokenization(config)
 
 
 def require_text(config: Config) -> None:
@@ -40,6 +43,14 @@ def require_text(config: Config) -> None:
         raise InputError(f"{path} is a pipe, whose text can be read only once: write it to a file")
   if data.shard_pairs:
     text_shards.require_plain(data)
+
+
+def _require_tokenization(config: Config) -> None:
+  """Raises InputError if sacreBLEU cannot use the tokenisation of validation and test."""
+  try:
+    check_tokenization(config.evaluate.tokenize)
+  except InputError as error:
+    raise InputError(f"config.evaluate.tokenize: {error}") from error
 
 
 def _require_memory(config: Config, task: Task) -> None:
