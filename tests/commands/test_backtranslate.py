@@ -2,14 +2,17 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from tests.commands.lines import LINES, text
 from tests.example_commands import read_with_tags
+from tests.runs.test_full_disk import files_end_at
+from transformer_jax.commands import backtranslate
 from transformer_jax.data.growing_corpus import GrowingCorpus
 from transformer_jax.decoding.sampling import SamplingOptions
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 
 
 @pytest.fixture
@@ -86,8 +89,10 @@ def test_the_text_is_never_written_to(run, flags, tmp_path):
     (["--tag", " a"], "--tag is ' a'"),
     (["--output", "gs://bucket/out"], "is in a bucket"),
     (["--output", "/nowhere/out"], "cannot be written"),
+    (["--output", "new/"], "--output new/ cannot be written: give the beginning of a name"),
+    (["--output", ".."], "--output .. cannot be written"),
     (["--input", "/nowhere"], "/nowhere does not exist"),
-    (["--temperature", -1], "--temperature is -1.0, but must be 0 or more"),
+    (["--temperature", -1], "--temperature is -1.0, but must be"),
     (["--seed", -1], "--seed is -1, but must be"),
     (["--beam-size", 0], "--beam-size is 0, but must be from 1 to"),
     (["--batch-size", 0], "--batch-size is 0, but must be from 1 to"),
@@ -97,6 +102,62 @@ def test_the_text_is_never_written_to(run, flags, tmp_path):
 def test_flags_that_cannot_be_used(run, flags, tmp_path, more, message):
   status, _, err = run(*flags, *more)
   assert status == 2 and len(err) == 1 and message in err[0] and not [*tmp_path.glob("out*")]
+
+
+def test_a_window_is_on_the_disk_before_the_next_and_an_interruption_says_how_much_is(
+  run, flags, translator, tmp_path, monkeypatch
+):
+  monkeypatch.setattr(backtranslate, "_FEWEST", 2)
+  monkeypatch.setattr(backtranslate, "_SECONDS", 0.0)  # so that windows do not grow
+  translate_lines, on_disk = translator.translate_lines, []
+
+  def watched(lines):
+    for number, line in enumerate(lines, 1):
+      if number == 6:
+        raise KeyboardInterrupt
+      on_disk.append([sides.count(b"\n") for sides in corpus_of(tmp_path)])
+      yield line
+
+  with monkeypatch.context() as patched:
+    patched.setattr(translator, "translate_lines", lambda lines, **how: translate_lines(watched(lines), **how))
+    status, _, said = run(*flags)
+  assert status == 130 and on_disk == [[count, count] for count in (0, 0, 2, 2, 4)]
+  assert said[-1] == "interrupted: 4 pairs are on the disk, and the same command goes on from there"
+  assert corpus_of(tmp_path)[1].decode() == text(LINES[:4])
+  assert run(*flags)[0] == 0
+  expected = translator.translate(LINES, sampling=SamplingOptions(), seed=0)
+  assert [side.decode() for side in corpus_of(tmp_path)] == [text(expected), text(LINES)]
+
+
+def test_a_window_takes_about_a_minute(monkeypatch):
+  seconds_a_line = iter([0.0001, 0.0001, 0.0001, 0.0001, 0.0001, 0.0001, 0.1, 0.1, 1, 1])
+  clock, sizes = [0.0], []
+  monkeypatch.setattr(backtranslate, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+  window = backtranslate._Window(SimpleNamespace(flush=lambda: None))
+  lines = window.read(iter(["line"] * 30_000))
+  for seconds in seconds_a_line:
+    next(lines)
+    while window.has_room(0.0):
+      next(lines)
+    sizes.append(len(window.targets))
+    clock[0] += seconds * len(window.targets)
+    window.targets.clear()
+  assert sizes == [256, 512, 1024, 2048, 4096, 4096, 4096, 600, 600, 256]
+
+
+def test_a_full_disk_is_told_by_the_file_and_all_whole_pairs_stay(tmp_path):
+  made: dict[str, object] = {"seed": 0}
+  with (
+    pytest.raises(RunError, match=f"cannot write {tmp_path / 'out'}.(de|en): File too large"),
+    files_end_at(10_000),
+    GrowingCorpus(tmp_path / "out", ("de", "en"), made) as corpus,
+  ):
+    for _ in range(5000):
+      corpus.append("a" * 6, "b" * 4)
+  with GrowingCorpus(tmp_path / "out", ("de", "en"), made) as corpus:
+    corpus.skip(iter(["b" * 4] * 5000), "text")
+    assert corpus.count > 1000
+  assert corpus_of(tmp_path) == [b"aaaaaa\n" * corpus.count, b"bbbb\n" * corpus.count]
 
 
 def test_text_from_a_pipe(run, flags, tmp_path):

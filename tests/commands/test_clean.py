@@ -2,10 +2,12 @@
 
 import os
 import pathlib
+import signal
 
 import pytest
 
 from transformer_jax.__main__ import main
+from transformer_jax.data import clean_files
 
 PAIRS = [
   ("a house", "ein Haus"),
@@ -97,3 +99,55 @@ def test_what_is_left_out_may_be_on_another_disk(corpus, tmp_path, tmp_path_fact
   [line] = lines(other / "left_out.tsv")
   assert line.startswith("2\t") and line.endswith("\t\tleer")
   assert [path.name for path in other.iterdir()] == ["left_out.tsv"] and len(written(tmp_path)) == 6
+
+
+@pytest.mark.parametrize(
+  ("more", "message"),
+  [
+    (["--script-share", "0.5"], "--script-share is 0.5, but must be left out without --scripts"),
+    (["--output", "new/"], "--output new/ cannot be written: give the beginning of a name"),
+    (["--output", "."], "--output . cannot be written"),
+    (["--output", ""], "--output is empty"),
+    (["--data", ""], "--data is empty"),
+    (["--left-out", ""], "--left-out is empty"),
+    (["--languages", "", "de"], "--languages is empty"),
+    (["--data", "in:en-de"], "':en-de' in --data is no direction here: leave it out, and give two languages to"),
+    (["--data", "in:en+de*2"], "':en+de' in --data is no direction here"),
+  ],
+)
+def test_flags_that_cannot_be_used(corpus, tmp_path, monkeypatch, capfd, more, message):
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / "new").mkdir()
+  assert main([*corpus, *more]) == 2
+  [line] = capfd.readouterr().err.splitlines()
+  assert message in line and {path.name for path in tmp_path.rglob("*")} == {"in.en", "in.de", "new"}
+
+
+@pytest.fixture
+def terminated_inside(monkeypatch):
+  """A SIGTERM while the pairs are read; without a handler of the command's own, an error."""
+
+  def fail(number, frame):
+    raise AssertionError("the process would have ended")
+
+  def passing(*arguments, passing=clean_files.passing):
+    yield from passing(*arguments)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+  monkeypatch.setattr(clean_files, "passing", passing)
+  before = signal.signal(signal.SIGTERM, fail)
+  yield fail
+  signal.signal(signal.SIGTERM, before)
+
+
+def test_sigterm_removes_the_temporary_folders(corpus, tmp_path, terminated_inside):
+  with pytest.raises(SystemExit) as ended:
+    main([*corpus, "--left-out", str(tmp_path / "left.tsv")])
+  assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is terminated_inside
+  assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de"}
+
+
+def test_an_ignored_sigterm_is_none(corpus, tmp_path, terminated_inside):
+  signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  assert main(corpus) == 0 and len(written(tmp_path)) == 6
+  assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN

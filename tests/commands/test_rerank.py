@@ -102,6 +102,8 @@ def test_input_that_does_not_fit(run, files, workdir, tmp_path):
     assert (status, out, len(err)) == (2, "", 1)
     return err[0]
 
+  assert "--tokenize is none, but must be left out without --reference" in error("--tokenize", "none")
+  assert "--lowercase is True, but must be left out without --reference" in error("--lowercase")
   assert "cannot read --weights" in error()
   (tmp_path / "weights").write_text('{"score": 1}')
   assert "has weights of score, but the features are score, logp, length" in error()

@@ -90,7 +90,7 @@ def test_a_tokenisation_that_has_to_be_downloaded(monkeypatch):
       raise urllib.error.URLError("no network")
 
   monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU", Offline)
-  with pytest.raises(InputError, match="^sacreBLEU's tokenisation 'flores200' cannot be used here: .*no network"):
+  with pytest.raises(InputError, match=r"^sacreBLEU's tokenisation 'flores200' cannot be used here: .*no network"):
     check_tokenization("flores200")
 
 

@@ -17,6 +17,7 @@ from etils import epath
 
 import train
 from tests.model.example import random_state
+from tests.runs.test_full_disk import files_end_at
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, TrainConfig, serialization
@@ -288,6 +289,33 @@ def test_a_damaged_checkpoint_is_one_sentence(slow_folder, tmp_path, capfd):
   assert main(["average", *options]) == 1
   line = capfd.readouterr().err.splitlines()[-1]
   assert line.startswith(f"transformer-jax: error: the checkpoint of step 11 in {tmp_path / 'run'} cannot be read: ")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_full_disk_leaves_an_empty_folder_so_that_the_same_command_works_afterwards(
+  folder, tmp_path, capfd, is_there
+):
+  output = tmp_path / "output"
+  if is_there:
+    output.mkdir()
+  command = ["average", "--workdir", str(folder), "--last", "2", "--output", str(output)]
+  with files_end_at(300):
+    assert main(command) == 1
+  line = capfd.readouterr().err.splitlines()[-1]
+  assert line.startswith(f"transformer-jax: error: a checkpoint in {output} could not be written: File too large")
+  assert not [*output.iterdir()]
+  assert main(command) == 0
+  assert runs.open(output).model().step == 13
+
+
+def test_after_a_ctrl_c_the_folder_is_empty(folder, tmp_path, monkeypatch):
+  def interrupted(workdir, *_):
+    assert (workdir / "checkpoints").exists()
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(run_folder, "begin_run", interrupted)
+  assert main(["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "output")]) == 130
+  assert not [*(tmp_path / "output").iterdir()]
 
 
 def test_how_many_must_be_said(folder, tmp_path, capfd):

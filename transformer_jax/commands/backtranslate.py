@@ -2,11 +2,13 @@
 translates in the reverse direction, for example from German to English to train from English to German. Then --output
 PREFIX gets PREFIX.de, the text, PREFIX.en, its translations, and PREFIX.json, which says how they were made;
 config.data.train may name PREFIX. Translations are drawn at random (Edunov et al. 2018), unless --beam-size asks for a
-search. The same command resumes after a stop, and gives the same files as without one.
+search. The same command resumes after a stop, and gives the same files as without one. Pairs are put on the disk about
+once a minute.
 """
 
 import argparse
 import os
+import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
   from transformer_jax.data.growing_corpus import GrowingCorpus
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.runs.run import Run
+
+# Lines that are translated together, and then put on the disk. More are translated faster, but a stop loses them.
+_FEWEST, _MOST = 256, 4096
+_SECONDS = 60.0  # for them
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,11 +70,12 @@ def run(args: argparse.Namespace) -> None:
   translator.translate_lines([], **options)  # refuses what cannot be used before there is a file
   with GrowingCorpus(prefix, languages, _made(args, runs, translator)) as corpus:
     try:
-      count, empty = _translate(text, corpus, translator, args.tag, options)
+      empty = _translate(text, corpus, translator, args.tag, options)
     except KeyboardInterrupt:
-      say("interrupted: the same command goes on from there")
+      corpus.flush()
+      say(f"interrupted: {counted(corpus.count, 'pairs')} are on the disk, and the same command goes on from there")
       raise
-  say(f"{counted(count, 'pairs')} in {prefix}.{languages[0]} and {prefix}.{languages[1]}")
+  say(f"{counted(corpus.count, 'pairs')} in {prefix}.{languages[0]} and {prefix}.{languages[1]}")
   if empty:
     say(f"{counted(empty, 'empty translations')} written now: training skips such pairs and counts them")
 
@@ -87,32 +94,67 @@ def _is_sampled(args: argparse.Namespace) -> bool:
 
 def _translate(
   text: "epath.Path", corpus: "GrowingCorpus", translator: "Translator", tag: str, options: dict[str, Any]
-) -> tuple[int, int]:
-  """Writes the pairs that are missing; returns how many there are then, and how many new translations are empty."""
+) -> int:
+  """Writes the pairs that are missing; returns how many new translations are empty."""
   from transformer_jax.data.text import lines_of
   from transformer_jax.runtime.progress import Progress, say
   from transformer_jax.runtime.wording import counted
 
-  lines, targets, empty = lines_of(text), deque[str](), 0
-  count = corpus.skip(lines, str(text))
-  if count:
+  lines, empty = lines_of(text), 0
+  corpus.skip(lines, str(text))
+  if count := corpus.count:
     say(f"{counted(count, 'pairs')} are there already: continuing with line {count + 1:,}")
   with Progress("line", total=_count(text), initial=count) as progress:
+    window = _Window(corpus)
     for best, *_ in translator.translate_lines(
-      _kept(lines, targets), **options, first=count + 1, progress=progress.update, warn=say
+      window.read(lines),
+      **options,
+      window=_MOST,
+      more=window.has_room,
+      first=count + 1,
+      progress=progress.update,
+      warn=say,
     ):
       is_empty = not best.text.strip()
-      corpus.append(f"{tag} {best.text}" if tag and not is_empty else best.text, targets.popleft())
+      corpus.append(f"{tag} {best.text}" if tag and not is_empty else best.text, window.targets.popleft())
       empty += is_empty
-      count += 1
-  return count, empty
+  return empty
 
 
-def _kept(lines: Iterator[str], kept: deque[str]) -> Iterator[str]:
-  """The lines; each is put into `kept` when it is read."""
-  for line in lines:
-    kept.append(line)
-    yield line
+class _Window:
+  """The lines that are being translated together: as many as take about a minute, by the time of those before.
+
+  Args:
+    corpus: gets all their pairs, which are then put on the disk.
+
+  Attributes:
+    targets: the lines whose pairs the corpus has not yet.
+  """
+
+  def __init__(self, corpus: "GrowingCorpus"):
+    self.targets = deque[str]()
+    self._corpus, self._size, self._read, self._begun = corpus, _FEWEST, 0, 0.0
+
+  def read(self, lines: Iterator[str]) -> Iterator[str]:
+    """The lines. When the first of a window is read, the corpus has all pairs of the one before."""
+    for line in lines:
+      if not self.targets:
+        self._begin()
+      self.targets.append(line)
+      self._read += 1
+      yield line
+
+  def has_room(self, seconds: float) -> bool:
+    """Whether another line is to be read now; it is waited for, however many seconds it takes."""
+    del seconds
+    return len(self.targets) < self._size
+
+  def _begin(self) -> None:
+    self._corpus.flush()
+    if self._read:
+      fit = int(self._read * _SECONDS / max(1e-3, time.monotonic() - self._begun))
+      self._size = max(_FEWEST, min(fit, 2 * self._size, _MOST))
+    self._read, self._begun = 0, time.monotonic()
 
 
 def _count(text: "epath.Path") -> int | None:
@@ -132,8 +174,9 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   if "://" in args.output:
     raise InputError(f"--output {args.output} is in a bucket, where a file cannot grow: give a local path")
   prefix = expanded(args.output)
-  if not prefix.name or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
-    raise InputError(f"--output {prefix} cannot be written: give the beginning of a name in a folder that can be")
+  has_name = os.path.basename(args.output) not in ("", ".", "..")
+  if not has_name or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
+    raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
   for ending in (*languages, "json"):
     if same_file(f"{prefix}.{ending}", args.input):
       raise InputError(f"--output {prefix} would write to the text {args.input}: give another one")

@@ -5,18 +5,31 @@ read line by line, so it may be larger than memory.
 
 import argparse
 import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.rules import add_rule_arguments, rules_of
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:
   from pathlib import Path
 
+  from transformer_jax.data.text import TextPairs
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
-  add("--data", required=True, metavar="PREFIX", help="the sentence pairs, as config.data.train names them")
+  add(
+    "--data",
+    required=True,
+    metavar="PREFIX",
+    help="the sentence pairs, as config.data.train names them, but without languages as in PREFIX:en-de",
+  )
   add("--output", required=True, metavar="PREFIX", help="the new files PREFIX.en and PREFIX.de")
   add("--languages", nargs=2, default=("en", "de"), metavar="L", help="source and target (default: en de)")
   add_rule_arguments(parser)
@@ -25,20 +38,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.data import clean_files, cleaning
-  from transformer_jax.data.text import TextPairs
   from transformer_jax.runtime.progress import say
 
   rules = cleaning.rules_by_reason(rules_of(args, tuple(args.languages)))
+  require_option("--languages", "empty", all(args.languages), "two endings of files, such as en de")
   outputs = _new_files(args)
-  pairs = TextPairs(args.data, *args.languages)
-  report = clean_files.clean(pairs, rules, args.duplicates, outputs[0], outputs[1], outputs[2])
+  pairs = _pairs(args)
+  with _sigterm_raises():
+    report = clean_files.clean(pairs, rules, args.duplicates, outputs[0], outputs[1], outputs[2])
   say(report.describe())
+
+
+def _pairs(args: argparse.Namespace) -> "TextPairs":
+  from transformer_jax.data.text import TextPairs
+
+  try:
+    return TextPairs(args.data, *args.languages)
+  except InputError as error:
+    if found := re.search(r":\w+[-+]\w+", args.data):
+      raise InputError(
+        f"{error}; {found[0]!r} in --data is no direction here: leave it out, and give two languages to --languages"
+      ) from error
+    raise
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+  """Lets the first SIGTERM end the body by an exception, so that it removes its temporary files; status 143.
+
+  An ignored SIGTERM is none, and a second one ends the process as usual.
+  """
+  before = signal.getsignal(signal.SIGTERM)
+  if before is signal.SIG_IGN:
+    yield
+    return
+
+  def receive(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, before)
+    sys.exit(128 + number)
+
+  signal.signal(signal.SIGTERM, receive)
+  try:
+    yield
+  finally:
+    signal.signal(signal.SIGTERM, before)
 
 
 def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
   """The files to write; none of them may exist."""
   from transformer_jax.runtime.files import expanded
 
+  if os.path.basename(args.output) in ("", ".", ".."):
+    raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
   source, target = (expanded(f"{args.output}.{language}") for language in args.languages)
   left_out = expanded(args.left_out) if args.left_out else None
   if len({path and os.path.realpath(path) for path in (source, target, left_out)}) < 3:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
   from transformer_jax.decoding.n_best import Candidate
 
+_TOKENIZE = "13a"
 _MODELS = {
   "forward": "log P(translation | source) of this run; may be repeated",
   "reverse": "log P(source | translation) of this run, which translates in the reverse direction; may be repeated",
@@ -36,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(f"--{name}", action="append", default=[], metavar="DIR", help=f"a feature: {what}")
   add("--weights", required=True, metavar="FILE", help="the weights, in JSON: written with --reference, otherwise read")
   add("--reference", metavar="FILE", help="tune the weights for BLEU against this file")
-  add("--tokenize", default="13a", metavar="T", help="sacreBLEU's: 13a, none for tokenised text, ... (default: 13a)")
+  add(
+    "--tokenize", default=_TOKENIZE, metavar="T", help="sacreBLEU's: 13a, none for tokenised text, ... (default: 13a)"
+  )
   add("--lowercase", action="store_true", help="letters of both cases are equal")
   add("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
   add("--step", type=step_of, default="last", metavar="N|last|best", help="the checkpoint of each model (default last)")
@@ -49,6 +52,9 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.evaluation.scores import check_tokenization
 
   check_tokenization(args.tokenize)
+  tunes, without = bool(args.reference), "left out without --reference"
+  require_option("--tokenize", args.tokenize, tunes or args.tokenize == _TOKENIZE, without)
+  require_option("--lowercase", args.lowercase, tunes or not args.lowercase, without)
   if args.reference:
     workdirs = [workdir for kind in _MODELS for workdir in _workdirs(kind, args)]
     output_file.check_writable("--weights", args.weights, (args.n_best, args.source, args.reference), workdirs)

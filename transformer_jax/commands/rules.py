@@ -3,6 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from transformer_jax.runtime.errors import require_option
+
 if TYPE_CHECKING:  # --help must not wait for this import
   from transformer_jax.data.cleaning import Rules
 
@@ -29,10 +31,12 @@ def rules_of(args: argparse.Namespace, languages: tuple[str, str]) -> "Rules":
   """The rules that are on, but for duplicates.
 
   Raises:
-    InputError: a value is out of range.
+    InputError: a value is out of range, or has no effect.
   """
   from transformer_jax.data import cleaning
 
+  share = args.script_share
+  require_option("--script-share", share, bool(args.scripts) or share == 1, "left out without --scripts")
   return cleaning.Rules(
     unit=cleaning.Unit(args.unit),
     min_length=args.min_length,

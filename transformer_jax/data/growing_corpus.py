@@ -14,7 +14,6 @@ from transformer_jax.runtime.errors import InputError, writing
 from transformer_jax.runtime.file_locks import lock
 from transformer_jax.runtime.files import write_atomically
 
-_PAIRS_AT_A_TIME = 4096  # until they are safe on the disk
 _OF_THE_RUN = ("configs", "params", "vocabulary")  # digests, which say nothing to a person
 
 
@@ -29,6 +28,9 @@ class GrowingCorpus:
     languages: the endings of sources and targets.
     made: how the pairs are made, as JSON values: an earlier process must have made them in the same way.
 
+  Attributes:
+    count: the pairs that are there.
+
   Raises:
     InputError: there are such files of another origin, or another process writes them.
   """
@@ -39,7 +41,7 @@ class GrowingCorpus:
     self._made = made
     self._stack = ExitStack()
     self._files: list[BinaryIO] = []
-    self._since = 0  # pairs that may not be on the disk
+    self.count = 0
 
   def __enter__(self) -> "GrowingCorpus":
     with self._stack:
@@ -48,7 +50,8 @@ class GrowingCorpus:
         write_atomically(self._settings, (json.dumps(self._made, indent=2) + "\n").encode())
       for path in self._paths:
         with writing(path):
-          file = self._stack.enter_context(open(path, "a+b"))
+          file = open(path, "a+b")
+        self._stack.callback(_close, file, path)
         self._files.append(file)
         try:
           lock(file, wait=False)
@@ -59,10 +62,10 @@ class GrowingCorpus:
 
   def __exit__(self, *_: object) -> None:
     with self._stack:
-      self._flush()
+      self.flush()
 
-  def skip(self, targets: Iterator[str], name: str) -> int:
-    """Reads the targets of the pairs that are there already; returns how many they are.
+  def skip(self, targets: Iterator[str], name: str) -> None:
+    """Reads the targets of the pairs that are there already, and counts these.
 
     Args:
       targets: the lines of the text from which the corpus is made.
@@ -72,25 +75,23 @@ class GrowingCorpus:
       InputError: the corpus was made from another text.
     """
     ends = [0, 0]
-    count = 0
     for file in self._files:
       file.seek(0)
     while all(lines := [file.readline() for file in self._files]) and all(line.endswith(b"\n") for line in lines):
       target = next(targets, None)
       if target is None or target.encode() + b"\n" != lines[1]:
         raise InputError(
-          f"line {count + 1} of {self._paths[1]} is not that of {name}, from which it was made: give the same text, or "
-          "another --output"
+          f"line {self.count + 1} of {self._paths[1]} is not that of {name}, from which it was made: give the same "
+          "text, or another --output"
         )
       ends = [end + len(line) for end, line in zip(ends, lines, strict=True)]
-      count += 1
+      self.count += 1
     for file, end, path in zip(self._files, ends, self._paths, strict=True):
       with writing(path):
         file.truncate(end)
-    return count
 
   def append(self, source: str, target: str) -> None:
-    """Writes a pair.
+    """Writes a pair, which is safe on the disk after the next `flush`.
 
     Raises:
       RunError: the disk is full.
@@ -98,16 +99,18 @@ class GrowingCorpus:
     for file, text, path in zip(self._files, (source, target), self._paths, strict=True):
       with writing(path):
         file.write(text.encode() + b"\n")
-    self._since += 1
-    if self._since >= _PAIRS_AT_A_TIME:
-      self._flush()
+    self.count += 1
 
-  def _flush(self) -> None:
+  def flush(self) -> None:
+    """Puts all pairs on the disk, where not even a crash of the machine loses them.
+
+    Raises:
+      RunError: the disk is full.
+    """
     for file, path in zip(self._files, self._paths, strict=True):
       with writing(path):
         file.flush()
         os.fsync(file.fileno())
-    self._since = 0
 
   def _require_same(self) -> None:
     """Raises InputError if there are files that this corpus may not continue."""
@@ -129,3 +132,8 @@ class GrowingCorpus:
           f"{self._settings} says that the corpus was begun with {key} = {json.dumps(earlier.get(key))}, not "
           f"{json.dumps(self._made.get(key))}: give what it was begun with, or another --output"
         )
+
+
+def _close(file: BinaryIO, path: Path) -> None:
+  with writing(path):  # a full disk refuses once more what is still to be written
+    file.close()

@@ -3,7 +3,9 @@
 import itertools
 import math
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 import jax
@@ -19,6 +21,9 @@ from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, require_option
 from transformer_jax.runtime.progress import Progress
+
+# To empty a folder.
+_TRIES, _SECONDS_BETWEEN_TRIES = 20, 0.1
 
 
 def average(
@@ -55,10 +60,11 @@ def average(
   tokenizer, history = run.tokenizer, run.provenance
   _enough(run, last, minutes, step)
   _make_new(target)
-  steps, params = _mean_of_last(run, last, minutes, step)
-  files.write_params(target, steps[0], params)
-  averaged = run_folder.entry(averaged={"run": str(run.path), "steps": steps})
-  run_folder.begin_run(target, run.config, tokenizer, [*history, averaged])
+  with _emptied_on_failure(target):
+    steps, params = _mean_of_last(run, last, minutes, step)
+    files.write_params(target, steps[0], params)
+    averaged = run_folder.entry(averaged={"run": str(run.path), "steps": steps})
+    run_folder.begin_run(target, run.config, tokenizer, [*history, averaged])
   return steps
 
 
@@ -75,6 +81,21 @@ def _make_new(target: epath.Path) -> None:
     held = "a run" if (target / run_folder.CONFIG).exists() else "files"
     raise InputError(f"{target} holds {held} already: choose another --output")
   run_folder.make_folder(target, "--output")
+
+
+@contextmanager
+def _emptied_on_failure(folder: epath.Path) -> Iterator[None]:
+  """Deletes what is in a folder if the body fails, so that the same command can be given again."""
+  try:
+    yield
+  except BaseException:
+    for _ in range(_TRIES):
+      with suppress(OSError):  # orbax's threads may still write other arrays than that which failed
+        for path in folder.iterdir():
+          path.rmtree() if path.is_dir() else path.unlink()
+        break
+      time.sleep(_SECONDS_BETWEEN_TRIES)
+    raise
 
 
 def _mean_of_last(run: Run, last: int, minutes: float | None, step: reading.Step) -> tuple[list[int], Params]:
