@@ -81,6 +81,15 @@ def test_a_form_of_several_parts(client):
   assert reply.json == {"translatedText": "A"}
 
 
+def test_a_form_that_is_not_utf_8_is_refused(client):
+  """Its parser would put U+FFFD, or a character of Latin-1, in the place of the byte."""
+  form = b"q=%ff&source=en&target=de"
+  parts = b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\na\xff\r\n--x--\r\n'
+  for body, headers in ((form, FORM), (parts, {"Content-Type": "multipart/form-data; boundary=x"})):
+    reply = client.request("POST", "/translate", body, headers)
+    assert (reply.status, reply.json) == (400, {"error": "the request's form is not UTF-8: encode its text so"})
+
+
 def test_languages_and_health(client):
   assert client.get("/health").json == {"status": "ok"}
   assert client.get("/languages").json == [

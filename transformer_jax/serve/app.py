@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
 from babel import Locale, UnknownLocaleError
@@ -209,6 +210,11 @@ async def _fields_of_body(request: Request) -> dict[str, object]:
     if not isinstance(fields, dict):
       raise InputError('the request\'s body must be a JSON object, such as {"q": "text"}')
     return fields
+  content = await request.body()
+  try:
+    (unquote_to_bytes(content) if kind.endswith("urlencoded") else content).decode()
+  except UnicodeDecodeError as error:  # a parser of forms would put other characters there
+    raise InputError("the request's form is not UTF-8: encode its text so") from error
   async with request.form(max_files=0) as form:
     return {name: _value(form, name) for name in form}
 

@@ -133,7 +133,8 @@ def server(app: ASGIApp) -> uvicorn.Server:
 
   It then answers the requests that it has accepted, and returns.
   """
-  logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not each malformed request
+  for name in ("uvicorn.error", "python_multipart"):
+    logging.getLogger(name).setLevel(logging.ERROR)  # not each malformed request
   config = uvicorn.Config(
     app,
     http=Connection,
