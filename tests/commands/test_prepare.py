@@ -23,7 +23,7 @@ def test_without_beam_it_says_what_to_install(command, tmp_path, monkeypatch, ca
 @pytest.mark.parametrize(
   ("flags", "message"),
   [
-    (["--output="], "--output is , but must be a new folder"),
+    (["--output="], "--output is empty: give it a name, or leave it out"),
     (["--part=0"], "--part is 0, but must be positive"),
     (["--workers=0"], "--workers is 0, but must be positive"),
     (["--workers=2", "--runner=DataflowRunner"], "--workers is 2, but must be left out with --runner"),

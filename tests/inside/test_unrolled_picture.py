@@ -25,7 +25,6 @@ MODELS = {
 }
 
 
-@pytest.mark.long
 def sources(drawn, name):
   """All nodes that a node is computed from, directly or through others."""
   found, new = set(), {name}
@@ -35,6 +34,7 @@ def sources(drawn, name):
   return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bahdanau", "rnn", "luong"])
 def test_an_output_is_computed_from_what_it_depends_on(name):
   """Another token changes the outputs that the arrows lead to from it, and no other output."""
@@ -54,7 +54,7 @@ def test_an_output_is_computed_from_what_it_depends_on(name):
   tokens = [*(f"x{i}" for i in range(1, STEPS + 1)), *(f"in{j}" for j in range(1, STEPS + 1))]
   for row, token in enumerate(tokens, 1):
     for j in range(STEPS):
-      depends = bool(jnp.any(jnp.abs(found[row, j] - found[0, j]) > 1e-7))
+      depends = bool(jnp.any(jnp.abs(found[row, j] - found[0, j]) > 1e-5))  # more than the rounding of a row
       assert depends == (token in sources(drawn, f"out{j + 1}")), (token, j)
 
 
