@@ -379,7 +379,7 @@ def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp
 @pytest.mark.parametrize(("schedule", "fewer", "more"), [("constant", 1, True), ("cosine", 2, False)])
 def test_a_finished_run_stays_as_it_is(prefix, tmp_path, capfd, schedule, fewer, more):
   """Also with fewer steps than it has made; it says how to go on, where that can be done."""
-  config = tiny(prefix, steps=2, schedule=Schedule(schedule))
+  config = tiny(prefix, steps=2, warmup_steps=1, schedule=Schedule(schedule))
   loop.train(config, epath.Path(tmp_path / "run"))
   before = metrics_of(tmp_path / "run")
   capfd.readouterr()
