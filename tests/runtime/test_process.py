@@ -114,7 +114,7 @@ def test_a_failure_does_not_wait_for_threads(status, said):
   assert (done.returncode, done.stdout) == (status, said)
 
 
-def test_programs_compute_in_32_bits(capfd):
+def test_programs_compute_in_32_bits():
   """Even if the user's other programs do not, or the variable is wrong."""
   code = "from transformer_jax.__main__ import program\nprogram(['no-command'])\nimport jax\n"
   code += "print(jax.config.jax_enable_x64, jax.numpy.ones(1).dtype)"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands import search
+from transformer_jax.commands.output_file import is_prefix
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import expanded, is_text, same_file
@@ -174,8 +175,7 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   if "://" in args.output:
     raise InputError(f"--output {args.output} is in a bucket, where a file cannot grow: give a local path")
   prefix = expanded(args.output)
-  has_name = os.path.basename(args.output) not in ("", ".", "..")
-  if not has_name or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
+  if not is_prefix(args.output) or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
     raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
   for ending in (*languages, "json"):
     if same_file(f"{prefix}.{ending}", args.input):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.output_file import is_prefix
 from transformer_jax.commands.rules import add_rule_arguments, rules_of
 from transformer_jax.runtime.errors import InputError, require_option
 
@@ -88,7 +89,7 @@ def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
   """The files to write; none of them may exist."""
   from transformer_jax.runtime.files import expanded
 
-  if os.path.basename(args.output) in ("", ".", ".."):
+  if not is_prefix(args.output):
     raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
   source, target = (expanded(f"{args.output}.{language}") for language in args.languages)
   left_out = expanded(args.left_out) if args.left_out else None

@@ -44,6 +44,11 @@ def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: I
     raise InputError(f"{flag} {path} cannot be written: give a file in a folder that can be")
 
 
+def is_prefix(name: str) -> bool:
+  """Whether files can be called NAME.en and so on: `folder/` and `..` are no beginning of a name."""
+  return os.path.basename(name) not in ("", ".", "..")
+
+
 def write(name: str, content: bytes) -> None:
   """Writes a file as a whole: an existing file keeps its content if the disk is full."""
   from etils import epath

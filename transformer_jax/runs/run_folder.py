@@ -55,7 +55,7 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
 
 
 def is_part(workdir: epath.Path, path: epath.Path) -> bool:
-  """Whether a path is that of a file without which the run folder is not what it was: all but pages and pictures."""
+  """Whether a path is one of the files that a run consists of; a report or a translation beside them is not."""
   own = (CONFIG, PROVENANCE, digests.FILE, params_file.FILE, metrics_file.FILE, *FILES)
   inside = path.parent.resolve()
   if any(same_file(folder, workdir / CHECKPOINTS) for folder in (inside, *inside.parents)):
