@@ -1,12 +1,13 @@
 """BLEU of the ways to translate of docs/decoding.md on Multi30k: wider beams, draws, minimum Bayes risk, reranking.
 
     taskset -c 0 python benchmarks/ways_to_translate.py --data DIR --runs DIR --models DIR [--seeds 1 2] [--output DIR]
-      [--KEY=VALUE ...]
+      [--base-only] [--KEY=VALUE ...]
 
 DIR has what benchmarks/multi30k.py asks for. MODELS has the run folders base-SEED of benchmarks/ablations.py, which
 translate. Reranking needs more models of each seed: `reverse` translates from German to English, `right-to-left` has
 learned targets whose words stand in reverse order, and `language-model` is one of German. They are trained in RUNS,
-with --steps updates (default 3412), which is what `base` has. Other flags are keys of their configs, too.
+with --steps updates (default 3412), which is what `base` has. Other flags are keys of their configs, too. --base-only
+leaves out the ways that need these models.
 
 Each way translates the test set once with each seed, and the validation set where something is tuned. OUTPUT gets the
 translations, `WAY-SEED.de`, and `table.md`. There "difference" is the mean BLEU less that of the first row, and p is
@@ -49,13 +50,17 @@ WAYS: dict[str, tuple[str, ...]] = {
   "MBR, 32 draws, chrF": ("--sample", "--seed", "1", "--mbr", "chrf", "--candidates", "32"),
 }
 OTHERS = ("reverse", "right-to-left", "language-model")
+OWN = "reranked by its own features"
 RERANKED: dict[str, tuple[str, ...]] = {
-  "reranked by its own features": (),
+  OWN: (),
   **{f"reranked, {name}": (name,) for name in OTHERS},
   "reranked, all three": OTHERS,
 }
 FORCED = f"forced beginning of {WORDS} words"
 BACK = "back-translations"
+# What `base` does alone, and what needs the other models.
+ALONE = (*WAYS, OWN, FORCED)
+OTHERS_TOO = (*(way for way in RERANKED if way != OWN), BACK)
 
 
 class Study(NamedTuple):
@@ -83,8 +88,10 @@ def main() -> None:
   for folder in (study.runs, study.output):
     folder.mkdir(parents=True, exist_ok=True)
   for seed in args.seeds:
-    translate_all(study, seed)
-  rows = table(study, args.seeds)
+    translate_by_base(study, seed)
+    if not args.base_only:
+      translate_by_all(study, seed)
+  rows = table(study, args.seeds, ALONE if args.base_only else (*ALONE, *OTHERS_TOO))
   (study.output / "table.md").write_text(report.table(rows) + "\n")
   print(report.table(rows))
 
@@ -98,27 +105,32 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--seeds", type=int, nargs="+", default=[1, 2], metavar="N", help="(default 1 2)")
   add("--steps", type=int, default=3412, metavar="N", help="of the models of reranking (default 3412)")
   add("--output", default="docs/results/ways_to_translate", metavar="DIR", help="for the translations and the table")
+  add("--base-only", action="store_true", help="leave out the ways that need other models than base")
   args, rest = parser.parse_known_args()
   return args, multi30k.overrides(parser, rest)
 
 
-def translate_all(study: Study, seed: int) -> None:
-  """Makes the translations of a seed that OUTPUT does not have."""
+def translate_by_base(study: Study, seed: int) -> None:
+  """Makes the translations of a seed that need `base` alone and that OUTPUT does not have."""
   source = source_of(study, timed_runs.TEST)
   for way, flags in WAYS.items():
     once(path(study, way, seed), lambda flags=flags: translated(study, seed, source, flags))
   beginnings = study.runs / "beginnings"
   beginnings.write_text("".join(f"{beginning(line)}\n" for line in references(study)))
   once(path(study, FORCED, seed), lambda: translated(study, seed, source, ("--prefix", str(beginnings))))
+  once(path(study, OWN, seed), lambda: reranked(study, OWN, seed, ()))
+
+
+def translate_by_all(study: Study, seed: int) -> None:
+  """Makes the translations of a seed that need other models, and trains these, if OUTPUT does not have them."""
   models = {name: model(study, name, seed) for name in OTHERS}
   back = model(study, BACK, seed)
-  once(path(study, BACK, seed), lambda: command(["translate", "--workdir", str(back)], source))
-  lists = {split: n_best(study, seed, split) for split in SPLITS}
+  once(
+    path(study, BACK, seed), lambda: command(["translate", "--workdir", str(back)], source_of(study, timed_runs.TEST))
+  )
   for way, names in RERANKED.items():
     chosen = [flag for name in names for flag in (f"--{name}", str(models[name]))]
-    once(
-      path(study, way, seed), lambda way=way, chosen=chosen: reranked(study, f"{file_name(way)}-{seed}", lists, chosen)
-    )
+    once(path(study, way, seed), lambda way=way, chosen=chosen: reranked(study, way, seed, chosen))
 
 
 def path(study: Study, way: str, seed: int) -> Path:
@@ -150,9 +162,10 @@ def n_best(study: Study, seed: int, split: str) -> Path:
   return file
 
 
-def reranked(study: Study, name: str, lists: dict[str, Path], flags: Sequence[str]) -> bytes:
+def reranked(study: Study, way: str, seed: int, flags: Sequence[str]) -> bytes:
   """The translations of the test set with weights that are tuned on the validation set."""
-  weights = study.runs / f"{name}.json"
+  lists = {split: n_best(study, seed, split) for split in SPLITS}
+  weights = study.runs / f"{file_name(way)}-{seed}.json"
   texts = {split: multi30k.files(study.data, split) for split in SPLITS}
 
   def rerank(split: str, *more: str) -> bytes:
@@ -229,10 +242,9 @@ def command(arguments: Sequence[str], text: bytes) -> bytes:
   return subprocess.run(program, input=text, stdout=subprocess.PIPE, check=True).stdout
 
 
-def table(study: Study, seeds: Sequence[int]) -> list[dict[str, Any]]:
+def table(study: Study, seeds: Sequence[int], ways: Sequence[str]) -> list[dict[str, Any]]:
   """A row for each way."""
   reference = references(study)
-  ways = [*WAYS, *RERANKED, BACK, FORCED]
   lines = {way: [[*lines_of(epath.Path(path(study, way, seed)))] for seed in seeds] for way in ways}
   return [row(way, lines[way], lines[FIRST], reference) for way in ways]
 

@@ -35,20 +35,38 @@ def study(ways, tmp_path, monkeypatch):
   return made, commands
 
 
+def make_all(ways, study):
+  ways.translate_by_base(study, 1)
+  ways.translate_by_all(study, 1)
+
+
 def test_every_way_has_a_file_and_is_made_once(ways, study):
   made, commands = study
-  ways.translate_all(made, 1)
+  make_all(ways, made)
   files = {file.name for file in made.output.iterdir()}
   assert files == {ways.path(made, way, 1).name for way in (*ways.WAYS, *ways.RERANKED, ways.BACK, ways.FORCED)}
   assert len(files) == len(ways.WAYS) + len(ways.RERANKED) + 2
+  assert files == {ways.path(made, way, 1).name for way in (*ways.ALONE, *ways.OTHERS_TOO)}
   commands.clear()
-  ways.translate_all(made, 1)
+  make_all(ways, made)
   assert commands == []
+
+
+def test_base_alone_needs_no_other_model(ways, study):
+  made, commands = study
+  ways.translate_by_base(made, 1)
+  assert {ways.path(made, way, 1) for way in ways.ALONE} == set(made.output.iterdir())
+  assert {command[0] for command in commands} == {"translate", "rerank"}
+  assert {argument for command in commands for argument in command if "base-" in argument} == {
+    str(made.models / "base-1")
+  }
+  rows = ways.table(made, [1], ways.ALONE)
+  assert [row["way"] for row in rows] == list(ways.ALONE)
 
 
 def test_weights_are_tuned_on_the_validation_text_alone(ways, study):
   made, commands = study
-  ways.translate_all(made, 1)
+  make_all(ways, made)
   rerank = [command for command in commands if command[0] == "rerank"]
   tuned, used = rerank[0::2], rerank[1::2]
   assert len(tuned) == len(used) == len(ways.RERANKED)
@@ -62,7 +80,7 @@ def test_weights_are_tuned_on_the_validation_text_alone(ways, study):
 
 def test_the_other_models_learn_what_they_are_for(ways, study):
   made, commands = study
-  ways.translate_all(made, 1)
+  make_all(ways, made)
   flags = {command[1].rpartition("/")[2]: command[2:] for command in commands if command[0] == "train"}
   assert list(flags) == ["reverse-1", "right-to-left-1", "language-model-1", "back-translations-1"]
   assert {"--config.data.source_language=de", "--config.data.target_language=en"} <= set(flags["reverse-1"])

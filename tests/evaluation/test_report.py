@@ -205,6 +205,11 @@ class TestReport:
     ):
       assert told in text
 
+  def test_text_of_an_ensemble(self):
+    run = {"seed": [0, 1], "step": 7, "averaged_steps": [[5, 7], None]}
+    text = report.text(build_report(*DE, run=run))
+    assert "\nrun            seed 0 + 1, step 7, averaged_steps (5 + 7) + None\n" in text
+
   def test_text_of_what_is_not_known(self):
     text = report.text(build_report(Text(None, TRANSLATIONS), DE[1]))
     assert "not written" in text and "None" not in text and "Table 2" not in text

@@ -175,10 +175,18 @@ def _fact_lines(report: JsonObject) -> Iterator[str]:
     if found:
       yield f"{role:<14} {found['file'] or 'not written'}, sha256 {found['sha256']}"
   if report["run"]:
-    yield f"{'run':<14} {', '.join(f'{name} {value}' for name, value in report['run'].items() if value is not None)}"
+    run = (f"{name} {_together(value)}" for name, value in report["run"].items() if value is not None)
+    yield f"{'run':<14} {', '.join(run)}"
   yield f"{'versions':<14} {', '.join(f'{name} {version}' for name, version in report['versions'].items())}"
   if report["seconds"] is not None:
     yield f"{'translated in':<14} {report['seconds']:.1f} seconds"
+
+
+def _together(value: object) -> str:
+  """A value in words; of a list, such as an ensemble's seeds, all values joined by `+`."""
+  if not isinstance(value, list):
+    return str(value)
+  return " + ".join(f"({_together(each)})" if isinstance(each, list) else str(each) for each in value)
 
 
 def _comparison_lines(report: JsonObject) -> Iterator[str]:
