@@ -170,6 +170,8 @@ def test_no_key_takes_what_is_not_a_number(group, key, value):
     ({"train": {"batch_tokens": 127}}, ["train.batch_tokens", "data.row_length"]),
     ({"data": {"bpe_dropout": 0.1, "pieces": "unigram"}}, ["data.bpe_dropout", "data.pieces"]),
     ({"data": {"unigram_alpha": 0.1}}, ["data.unigram_alpha", "data.pieces"]),
+    ({"data": {"unigram_alpha": 0.1, "pieces": "unigram", "corpus": "grammar"}}, ["data.unigram_alpha"]),
+    ({"data": {"bpe_dropout": 0.1, "corpus": "trees"}}, ["data.bpe_dropout"]),
     ({"train": {"patience": 3}, "data": {"validation": ""}}, ["train.patience", "data.validation"]),
     ({"train": {"best_by": "bleu"}, "evaluate": {"sentences": 0}}, ["train.best_by", "evaluate.sentences"]),
     (

@@ -1,5 +1,6 @@
 """Many languages in one model: the pairs, their proportions, and the tags as pieces."""
 
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -8,7 +9,7 @@ from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import SOURCE
-from transformer_jax.data.tagged import TaggedPairs, divided, tags_of
+from transformer_jax.data.tagged import TaggedPairs, directions_of, divided, tags_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.long_lines import Long, parts
 from transformer_jax.runtime.errors import InputError
@@ -95,7 +96,9 @@ def test_the_fingerprint_names_the_directions(texts):
 def test_a_tag_is_one_piece_and_temperature_is_for_training_alone(texts, tmp_path):
   data = DataConfig(corpus=Corpus.TEXT, train=f"{texts}/big:en+de+fr;{texts}/small", tags=True, temperature=5.0)
   data.validation, data.cache_dir, data.row_length = f"{texts}/small:en+de;{texts}/big:en-de", str(tmp_path), 32
-  assert len([*open_corpus(data, data.validation)]) == 3 + 3 + 29
+  assert len(pipeline.read_pairs(data, data.validation)) == 3 + 3 + 29
+  same = dataclasses.replace(data, train=data.validation)  # one name for both
+  assert len(pipeline.read_pairs(same, same.validation)) == 3 + 3 + 29 < len([*open_corpus(same, same.train)])
   tokenizer = pipeline.learn_tokenizer(data, 300)
   [number] = {tokens[1] for tokens in tokenizer.encode_batch(["<2de> big", "<2de> x y", "<2de>"])}
   assert tokenizer.pieces([number]) == ["<2de>"] and tokenizer.decode(tokenizer.encode("a <2de> b")) == "a <2de> b"
@@ -157,5 +160,11 @@ def test_a_text_that_the_user_names_has_each_pair_once(texts):
   prefix = f"{texts}/big:en-fr;{texts}/small:en-de"
   data = DataConfig(corpus=Corpus.TEXT, train=prefix, tags=True, temperature=5.0)
   pairs = pipeline.read_text_pairs(data, prefix)
-  assert len(pairs) == len(set(pairs)) == 29 + 3 < len(pipeline.read_pairs(data, prefix))
+  assert len(pairs) == len(set(pairs)) == 29 + 3 < len([*open_corpus(data, prefix)])
   assert pipeline.read_text_pairs(data, prefix, 7) == pairs[:7]
+
+
+def test_the_directions_of_a_config():
+  data = DataConfig(corpus=Corpus.TEXT, train="x:fr-en;y;z:en+fr*2", target_language="cs", tags=True)
+  assert directions_of(data) == [("fr", "en"), ("en", "cs"), ("en", "fr")]
+  assert directions_of(DataConfig(train="x:fr-en")) == [("en", "de")]

@@ -95,13 +95,23 @@ def test_a_shard_may_be_empty_but_not_all(data, tmp_path):
 def test_what_is_known_before_it_is_packed(data, tmp_path):
   packed = pipeline.not_packed_yet(data, Letters())
   assert packed.rows.shape == (0, 4, 7) and packed.rows.dtype == np.uint16
-  assert packed.report.describe(7) == "23 pairs\n  5 shards, which are packed during the run"
+  assert packed.report.describe(7) == "23 pairs, before any is left out\n  5 shards, which are packed during the run"
   assert not (tmp_path / "cache").exists()
   others = [dataclasses.replace(data, shard_pairs=6), dataclasses.replace(data, max_length=5)]
   found = [pipeline.not_packed_yet(other, Letters()).fingerprint for other in others]
   write(tmp_path / "train", PAIRS[::-1])
   found.append(pipeline.not_packed_yet(data, Letters()).fingerprint)
   assert len({packed.fingerprint, *found}) == 4
+
+
+@pytest.mark.parametrize("weights", [("0.4", "2.5"), ("3", "1"), ("0.1", "1.7")])
+def test_the_pairs_of_an_epoch_are_counted_with_their_weights(data, tmp_path, weights):
+  write(tmp_path / "other", PAIRS[:7])
+  data.train = f"{data.train}*{weights[0]};{tmp_path}/other*{weights[1]}"
+  data.shard_pairs = 3
+  [pairs, shards] = pipeline.not_packed_yet(data, Letters()).report.found.values()
+  pack = pipeline.packing_ahead(data, Letters(), SEED)
+  assert shards == 8 + 3 and pairs == sum(len(shard) for shard in shards_in(pack, 0, shards))
 
 
 def test_files_that_cannot_be_read_in_shards(data, tmp_path):

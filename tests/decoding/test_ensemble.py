@@ -15,7 +15,7 @@ from tests.commands.lines import text
 from tests.example_commands import command_line
 from tests.recurrent.example import CONFIGS
 from transformer_jax import registry
-from transformer_jax.config import Config, DataConfig, LengthPenalty
+from transformer_jax.config import Config, Corpus, DataConfig, LengthPenalty
 from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding import batch
@@ -180,6 +180,14 @@ def test_all_translate_in_one_direction():
   require_one_vocabulary([back, back])
   with pytest.raises(InputError, match=r"^a translates from en to de and b from de to en, but the "):
     require_one_vocabulary([there, there, back])
+  tags = {"corpus": Corpus.TEXT, "tags": True}
+  some, same, other = (
+    opened(name, tokenizer, train=train, **tags)
+    for name, train in (("a", "x:en-de;y:de-fr"), ("b", "z:de-fr;x"), ("c", "x"))
+  )
+  require_one_vocabulary([some, same])
+  with pytest.raises(InputError, match=r"^a translates from de to fr, en to de and c from en to de, but the "):
+    require_one_vocabulary([some, other])
 
 
 def test_decoders_need_one_token_to_begin_with():

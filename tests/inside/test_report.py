@@ -144,6 +144,15 @@ def test_counts_of_the_text_are_shown(folder):
   assert "3 pairs skipped, with an empty side" in text
 
 
+def test_counts_of_a_text_in_shards_claim_nothing_of_its_rows(folder):
+  found = {"pairs, before any is left out": 271, "shards, which are packed during the run": 8}
+  packing = {"rows": 0, "tokens": 0, "sides": 2, "found": found, "left_out": {}}
+  (folder / "provenance.json").write_text(json.dumps([{"packing": packing}]))
+  text = page_of(folder).text
+  assert "271 pairs, before any is left out, 8 shards, which are packed during the run" in text
+  assert "0 rows of" not in text and "0.0 shards" not in text and "100.0%" not in text
+
+
 @pytest.mark.parametrize(
   "packing", [7, {}, {"rows": "x"}, {"rows": 1, "tokens": 2, "sides": 1, "found": {"a": "b"}, "left_out": {}}]
 )

@@ -162,7 +162,10 @@ def test_a_run_in_shards_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd):
   config.data.shard_pairs = 50
   config.evaluate.every = 0
   loop.train(config, tmp_path / "whole")
-  assert re.search(r"training on [\d,]+ pairs\n +\d+ shards, which are packed during the run", capfd.readouterr().err)
+  assert re.search(
+    r"training on [\d,]+ pairs, before any is left out\n +\d+ shards, which are packed during the run",
+    capfd.readouterr().err,
+  )
   loop.train(dataclasses.replace(config, train=dataclasses.replace(config.train, steps=14)), tmp_path / "parts")
   loop.train(config, tmp_path / "parts")
   assert_same_bits(state_of(tmp_path / "parts", config), state_of(tmp_path / "whole", config))
@@ -190,12 +193,14 @@ def test_a_run_stops_early_and_goes_on_with_more_patience(prefix, tmp_path, monk
     return made[-1]
 
   monkeypatch.setattr(TranslationValidation, "measure", measure)
-  config = tiny(prefix, steps=8, save_every=0, keep=1, patience=2, best_by=best_by)
+  config = tiny(prefix, steps=8, save_every=0, keep=1, patience=2, best_by=best_by, log_every=50)
   config.evaluate.every = 1
   loop.train(config, epath.Path(tmp_path / "run"))
   said = capfd.readouterr().err
-  assert len(made) == 4 and "stopped early after step 4, as the validation" in said and "of step 2 was" in said
-  assert f"{best_by} of step 2" in (tmp_path / "run" / "train.log").read_text()
+  why = f"stopped early after step 4, as 2 validations in a row had no better {best_by} than that of step 2"
+  assert len(made) == 4 and why in said and why in (tmp_path / "run" / "train.log").read_text()
+  [line] = [line for line in metrics_of(tmp_path / "run") if line["split"] == "train"]  # though log_every is larger
+  assert (line["step"], line["updates"]) == (4, 4)
   loop.train(config, epath.Path(tmp_path / "run"))
   assert len(made) == 4 and "the run is finished: it stopped early after step 4" in capfd.readouterr().err
   found = runs.open(tmp_path / "run").checkpoints
@@ -205,6 +210,57 @@ def test_a_run_stops_early_and_goes_on_with_more_patience(prefix, tmp_path, monk
   assert len(made) == 8 and "stopped early after step 8" in capfd.readouterr().err
   assert runs.open(tmp_path / "run").checkpoints.best == 5
   assert runs.open(tmp_path / "run").model(step="best").step == 5
+
+
+@pytest.mark.long
+def test_a_run_without_a_finite_validation_fails_when_it_stops_early(prefix, tmp_path, monkeypatch):
+  line = {"loss": float("nan"), "bleu": 0.0, **OF_VALIDATION}
+  monkeypatch.setattr(TranslationValidation, "measure", lambda self, params: line)
+  config = tiny(prefix, steps=8, patience=2)
+  config.evaluate.every = 1
+  why = (
+    r"stopped early after step 2, as none of 2 validations gave a finite loss, .*: use another --workdir with a lower"
+  )
+  for _ in range(2):
+    with pytest.raises(RunError, match=why):
+      loop.train(config, epath.Path(tmp_path / "run"))
+  diverging = tiny(prefix, steps=60, patience=5, log_every=50, warmup_steps=1, max_skipped=1)
+  diverging.evaluate.every, diverging.train.peak_learning_rate = 1, 1e38
+  with pytest.raises(RunError, match=r"not finite in the updates of steps 2 to 5, which changed nothing"):
+    loop.train(diverging, epath.Path(tmp_path / "diverging"))
+
+
+@pytest.mark.long
+def test_a_checkpoint_that_a_signal_asks_for_is_never_the_best(prefix, tmp_path, monkeypatch):
+  """An uninterrupted run has none there."""
+  config = tiny(prefix, steps=6, save_every=100, keep=1)
+  losses = {3: 1.0, 6: 2.0}
+  measure = TranslationValidation.measure
+  made = []
+
+  def interrupted(self, params):
+    if not made:
+      os.kill(os.getpid(), signal.SIGTERM)
+    made.append(1)
+    return measure(self, params) | {"loss": losses[3 * len(made)]}
+
+  monkeypatch.setattr(TranslationValidation, "measure", interrupted)
+  with pytest.raises(SystemExit, match="143"):
+    loop.train(config, epath.Path(tmp_path / "run"))
+  found = runs.open(tmp_path / "run").checkpoints
+  assert (found.best, found.last) == (None, 3)
+  loop.train(config, epath.Path(tmp_path / "run"))
+  assert len(made) == 2 and runs.open(tmp_path / "run").checkpoints.best == 6
+
+
+@pytest.mark.long
+def test_a_vocabulary_that_cannot_be_sampled_from_is_refused_before_the_text_is_packed(prefix, tmp_path, monkeypatch):
+  loop.train(tiny(prefix, steps=1), epath.Path(tmp_path / "run"))
+  config = tiny(prefix)
+  config.data.tokenizer, config.data.unigram_alpha = str(tmp_path / "run" / "tokenizer.model"), 0.2
+  monkeypatch.setattr(checks, "training_text", lambda *arguments: pytest.fail("the text was packed"))
+  with pytest.raises(InputError, match=r"config\.data\.unigram_alpha"):
+    loop.train(config, epath.Path(tmp_path / "other"))
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from transformer_jax.model.params import by_name
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.embeddings import tables, with_vectors
-from transformer_jax.training.optimizer import optimizer, updates_made
+from transformer_jax.training.optimizer import gradient_norm, optimizer, updates_made
 from transformer_jax.training.step import begin_with, init_state, train_step
 
 SEPARATE = dataclasses.replace(
@@ -58,6 +58,15 @@ def test_vectors_without_a_length_or_a_place_are_refused(begun):
   for params in ({"positions": {"table": np.ones((2, 3))}}, {"embedding": {"matrix": np.ones((2, 3))}}):
     with pytest.raises(InputError, match=r"this model has none"):
       tables(params)
+
+
+def test_the_norm_is_of_the_gradients_that_are_used(begun):
+  gradients = jax.tree.map(
+    lambda leaf: np.float32(np.random.default_rng(leaf.size).standard_normal(leaf.shape)), begun.params
+  )
+  expected = [np.sum(leaf**2) for name, leaf in by_name(gradients).items() if name not in FILLED]
+  assert float(gradient_norm(SEPARATE, gradients)) == pytest.approx(np.sqrt(np.sum(expected)), rel=1e-5)
+  assert gradient_norm(CONFIG, gradients) > gradient_norm(SEPARATE, gradients)
 
 
 @pytest.mark.long

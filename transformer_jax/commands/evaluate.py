@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+  from transformer_jax.data.tagged import directions_of
   from transformer_jax.runtime.progress import Progress, say
 
   score.check_scores(args)
@@ -61,8 +62,8 @@ def run(args: argparse.Namespace) -> None:
     if has_trees:
       translations = _print_f1(args, trees, translations, seconds)
     elif args.report or other:
-      data = translator.config.data
-      known = {"source": source, "other": other, "languages": (data.source_language, data.target_language)}
+      directions = directions_of(translator.config.data)
+      known = {"source": source, "other": other, "languages": directions[0] if len(directions) == 1 else None}
       known |= {"run": facts, "seconds": seconds}
       score.print_report(args, score.named(args.hypotheses, translations), reference, known)
     else:

@@ -467,6 +467,8 @@ class Config:
     off = "0" if data.bpe_dropout else "None"
     translates = self.model.translates or not data.samples_pieces
     require_key(data, sampled, translates, f"{off} for a model that does not translate")
+    plain = not data.has_trees or not data.samples_pieces
+    require_key(data, sampled, plain, f"{off} for trees, whose vocabulary has pieces of several words")
     if data.samples_pieces and not data.tokenizer and not self.train.init_from:  # their vocabulary is learned
       kind = PieceKind.BPE if data.bpe_dropout else PieceKind.UNIGRAM
       require_key(data, "data.pieces", data.pieces is kind, f"{kind.value} with config.{sampled}")

@@ -9,6 +9,7 @@ adds one for every command if its `pyproject.toml` has
 The config chooses it with `config.data.corpus=registered` and `config.data.dataset=my-corpus`.
 """
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -59,8 +60,13 @@ class SentencePairs(Protocol):
     ...
 
 
+def each_once(data: DataConfig) -> DataConfig:
+  """The config that reads each pair once, as validation and test do: temperature sampling is for training alone."""
+  return dataclasses.replace(data, temperature=1.0)
+
+
 def open_corpus(data: DataConfig, which: str) -> SentencePairs:
-  """The corpus that `data.train`, `data.validation` or `data.test` names.
+  """The corpus that `data.train`, `data.validation` or `data.test` names; for the last two `data` is `each_once(data)`.
 
   Args:
     data: the config of the data.
@@ -104,8 +110,7 @@ def _text_pairs(data: DataConfig, which: str) -> SentencePairs:
   if data.tags:
     from transformer_jax.data.tagged import TaggedPairs
 
-    # Validation and test are read as they are.
-    return TaggedPairs(which, *languages, data.temperature if which == data.train else 1.0)
+    return TaggedPairs(which, *languages, data.temperature)
   from transformer_jax.data.text import TextPairs
 
   return TextPairs(which, *languages)

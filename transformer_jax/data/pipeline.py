@@ -13,7 +13,7 @@ import numpy as np
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import fingerprint, packing, prepared, text_shards, tokenizers
-from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.corpus import each_once, open_corpus
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
@@ -209,10 +209,10 @@ def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:
 
 
 def read_pairs(data: DataConfig, which: str, most: int | None = None) -> list[tuple[str, str]]:
-  """The first `most` sentence pairs of a corpus as text."""
-  return list(itertools.islice(open_corpus(data, which), most))
+  """The first `most` sentence pairs of a corpus as text, each once."""
+  return list(itertools.islice(open_corpus(each_once(data), which), most))
 
 
 def read_text_pairs(data: DataConfig, prefix: str, most: int | None = None) -> list[tuple[str, str]]:
   """The first `most` sentence pairs of a text that the user names, each once, with the languages and tags of `data`."""
-  return read_pairs(dataclasses.replace(data, corpus=Corpus.TEXT, temperature=1.0), prefix, most)
+  return read_pairs(dataclasses.replace(data, corpus=Corpus.TEXT), prefix, most)

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from transformer_jax.config import DataConfig
 from transformer_jax.data import fingerprint
 from transformer_jax.data.text import TextPairs, repeated
 from transformer_jax.runtime.errors import InputError
@@ -32,6 +33,16 @@ def tags_of(which: str, source_language: str, target_language: str) -> list[str]
   """
   directions = _directions(which, (source_language, target_language))
   return [tag(language) for language in dict.fromkeys(target for _, (_, target) in directions)]
+
+
+def directions_of(data: DataConfig) -> list[tuple[str, str]]:
+  """The directions of the training text, each once, as pairs of a source and a target language.
+
+  Raises:
+    InputError: as `tags_of`.
+  """
+  default = data.source_language, data.target_language
+  return [*dict.fromkeys(direction for _, direction in _directions(data.train, default))] if data.tags else [default]
 
 
 def divided(text: str) -> tuple[str, str]:

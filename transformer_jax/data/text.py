@@ -153,6 +153,12 @@ def repeated(pairs: Iterable[tuple[str, str]], weight: float, first: int = 0) ->
       yield pair
 
 
+def count_repeated(count: int, weight: float, first: int = 0) -> int:
+  """The number of pairs that `repeated` makes of `count` pairs."""
+  times, share = int(weight), weight % 1
+  return count * times + (sum(_uniform(i) < share for i in range(first, first + count)) if share else 0)
+
+
 def _uniform(i: int) -> float:
   """A pseudo-random number in [0, 1)."""
   digest = hashlib.blake2b(i.to_bytes(8, "little"), digest_size=4).digest()

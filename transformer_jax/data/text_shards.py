@@ -14,7 +14,7 @@ from transformer_jax.data import fingerprint, packing
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows
-from transformer_jax.data.text import TextPairs
+from transformer_jax.data.text import TextPairs, count_repeated
 from transformer_jax.data.text_parts import TextPart, parts_of, read_part
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
@@ -27,7 +27,7 @@ _ORDER = 3  # the place in Philox' counter of the order of shards; others use 0 
 
 
 def not_packed_yet(data: DataConfig, tokenizer: Tokenizer, dtype: type) -> PackedRows:
-  """What is known of the training text before it is packed: no rows, the number of pairs, and a fingerprint.
+  """What is known of the training text before it is packed: no rows, the number of pairs to read, and a fingerprint.
 
   Raises:
     InputError: a file cannot be read, the two files of a corpus differ in their number of lines, or one is compressed.
@@ -36,8 +36,9 @@ def not_packed_yet(data: DataConfig, tokenizer: Tokenizer, dtype: type) -> Packe
   content = fingerprint.of_values(
     "shards", _FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest, data.shard_pairs
   )
-  lines = sum(shard.lines or 0 for shard in shards)
-  report = PackingReport(found={"pairs": lines, "shards, which are packed during the run": len(shards)}, sides=2)
+  pairs = sum(count_repeated(shard.lines or 0, shard.weight, shard.first) for shard in shards)
+  found = {"pairs, before any is left out": pairs, "shards, which are packed during the run": len(shards)}
+  report = PackingReport(found=found, sides=2)
   return PackedRows(np.zeros((0, PARTS, data.row_length), dtype), report, content)
 
 

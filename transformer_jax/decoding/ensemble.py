@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from transformer_jax import registry
 from transformer_jax.config import Config
+from transformer_jax.data.tagged import directions_of
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
@@ -92,7 +93,7 @@ def require_one_vocabulary(runs: "Sequence[Run]") -> None:
   """Raises InputError unless all runs have the languages and tokenizer of the first, and its decoder's first token."""
   first, *others = runs
   for run in others:
-    one, other = (f"{data.source_language} to {data.target_language}" for data in (first.config.data, run.config.data))
+    one, other = (", ".join(f"{a} to {b}" for a, b in sorted(directions_of(each.config.data))) for each in (first, run))
     if one != other:
       raise InputError(
         f"{first.path} translates from {one} and {run.path} from {other}, but the models of an ensemble need the same "

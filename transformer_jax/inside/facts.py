@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, serialization
 from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.tagged import directions_of
 from transformer_jax.inside.log import Log, number
 from transformer_jax.runs import Run
 from transformer_jax.runtime.errors import InputError, RunError, one_line
@@ -81,7 +82,7 @@ def _of_training(config: Config, log: Log) -> dict[str, str]:
   updates, skipped, seconds, tokens = (
     sum(number(line.get(name)) or 0 for line in lines) for name in ("updates", "skipped", "seconds", "target_tokens")
   )
-  reached = lines[-1]["step"] if lines else 0
+  reached = max((of_split[-1]["step"] for of_split in log.lines.values() if of_split), default=0)
   facts = {"updates": f"{reached:,} of {config.train.steps:,}"}
   if skipped:
     facts["updates"] += f", {skipped:,.0f} of {updates:,.0f} skipped"
@@ -102,7 +103,7 @@ def _of_data(config: Config, history: list[JsonObject]) -> dict[str, str]:
   corpus = "numbers in words" if data.corpus is Corpus.NUMBERS else f"{data.corpus.value} {data.dataset}".strip()
   facts = {"corpus": corpus}
   if config.model.translates:
-    facts["languages"] = f"{data.source_language} to {data.target_language}"
+    facts["languages"] = ", ".join(f"{source} to {target}" for source, target in directions_of(data))
   facts |= {
     "training text": data.train,
     "validation text": data.validation or "none",
@@ -120,6 +121,8 @@ def _of_data(config: Config, history: list[JsonObject]) -> dict[str, str]:
 
 def _of_packing(packing: PackingReport, config: Config) -> tuple[str, str, str, str]:
   found = ", ".join(counted(count, names) for names, count in packing.found.items())
+  if not packing.rows:  # packed during the run
+    return found, f"at most {config.data.longest} tokens on a side", _UNKNOWN, _UNKNOWN
   examples, *sides = packing.found.items() or [("", 0)]
   means = [f"{count / max(1, examples[1]):.1f} {names}" for names, count in sides]
   lengths = [f"on average {' and '.join(means)}"] if means else []

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from etils import epath
 
 from transformer_jax import registry
+from transformer_jax.data.tagged import directions_of
 from transformer_jax.inside import curves, log, page
 from transformer_jax.inside.facts import Key, config_of, facts_of
 from transformer_jax.inside.log import Log, Sample
@@ -192,8 +193,7 @@ def _commands(run: Run) -> list[tuple[str, str]]:
   where = short_path(run.path)
   commands = [("train on", f"{PROGRAM} train --workdir {where}"), ("use the model", next_command(run.config, run.path))]
   if registry.command_of(run.config.model) == "translate":
-    data = run.config.data
-    source, target = (shlex.quote(f"PREFIX.{language}") for language in (data.source_language, data.target_language))
+    source, target = (shlex.quote(f"PREFIX.{language}") for language in directions_of(run.config.data)[0])
     commands += [
       ("evaluate", f"{PROGRAM} evaluate --workdir {where} --source {source} --reference {target} --report"),
       ("average checkpoints", f"{PROGRAM} average --workdir {where} --last 5 --output DIR"),

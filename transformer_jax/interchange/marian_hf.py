@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from transformer_jax.config import Config
+from transformer_jax.data.tagged import directions_of
 from transformer_jax.interchange import expressible, hf_folder, model_card, sinusoids, vocabulary
 from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear, of_layers, renamed
 from transformer_jax.interchange.vocabulary import Numbered
@@ -211,10 +212,11 @@ def _special(config: ModelConfig, numbered: Numbered) -> dict[str, int | None]:
 
 def _tokenizer_config(config: Config, numbered: Numbered) -> JsonObject:
   unk, eos, pad = (numbered.pieces[numbered.order[token]] for token in (UNK, EOS, PAD))
+  source, target = directions_of(config.data)[0]
   return {
     "tokenizer_class": "MarianTokenizer",
-    "source_lang": config.data.source_language,
-    "target_lang": config.data.target_language,
+    "source_lang": source,
+    "target_lang": target,
     "unk_token": unk,
     "eos_token": eos,
     "pad_token": pad,

@@ -1,10 +1,12 @@
 """The page README.md of an exported model: how to use it, what it comes from, its scores."""
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 
 from transformer_jax import registry
 from transformer_jax.config import DecodeConfig, LengthPenalty, serialization
+from transformer_jax.data.tagged import directions_of
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.values import Json, JsonObject
@@ -25,8 +27,8 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], notes: 
   """
   groups = ["model"]
   if model.config.model.translates:
-    groups, data = ["model", "decode"], model.config.data
-    header = {"language": [data.source_language, data.target_language], **header}
+    groups, directions = ["model", "decode"], directions_of(model.config.data)
+    header = {"language": [*dict.fromkeys(itertools.chain.from_iterable(directions))], **header}
   parts = [
     "---",
     *(f"{key}: {json.dumps(value)}" for key, value in header.items()),
@@ -68,7 +70,8 @@ def _title(model: Model) -> str:
   name, data = registry.name_of(model.config.model), model.config.data
   if not model.config.model.translates:
     return name
-  return f"{name.capitalize()}, {_word(data.source_language)} to {_word(data.target_language)}"
+  directions = [f"{_word(source)} to {_word(target)}" for source, target in directions_of(data)]
+  return f"{name.capitalize()}, {', '.join(directions)}"
 
 
 def _origin(run: Run, model: Model) -> str:

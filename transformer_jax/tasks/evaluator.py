@@ -1,5 +1,6 @@
 """The loss on held-out text, for every task."""
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 
@@ -7,6 +8,7 @@ import jax
 
 from transformer_jax.config import Config
 from transformer_jax.data import pipeline
+from transformer_jax.data.corpus import each_once
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices, hosts
@@ -28,7 +30,7 @@ class Evaluator:
   def __init__(self, config: Config, task: Task, which: str, tokenizer: Tokenizer):
     from transformer_jax.training.step import eval_step  # imports optax, which translating does not need
 
-    packed = task.packed_rows(config, which, tokenizer)
+    packed = task.packed_rows(dataclasses.replace(config, data=each_once(config.data)), which, tokenizer)
     if missing := packed.report.missing():
       say("\n  ".join([f"the loss is that of {packed.report.examples} of", which, *missing]))
     rows = min(config.train.batch_tokens // config.data.row_length // config.train.accumulation, len(packed.rows))

@@ -1,11 +1,13 @@
 """Checks of the config, the machine and the texts before training."""
 
+import dataclasses
+
 import jax.numpy as jnp
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, serialization
 from transformer_jax.data import manifest, prepared, text_shards
-from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.corpus import each_once, open_corpus
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.pipeline import not_packed_yet, row_type
 from transformer_jax.data.row_cache import PackedRows
@@ -80,9 +82,9 @@ def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer, packed: P
   """The digests of the texts, which the hosts compare; of the training text it is that of its rows, `packed`."""
 
   def of_rows(which: str) -> str:
-    return task.packed_rows(config, which, tokenizer).fingerprint
+    return task.packed_rows(dataclasses.replace(config, data=data), which, tokenizer).fingerprint
 
-  data, found = config.data, {"train": packed.fingerprint}
+  data, found = each_once(config.data), {"train": packed.fingerprint}
   if data.validation:
     found["validation"] = of_rows(data.validation)
   if data.test:  # a text that is translated has no rows, for which its sentences may be too long

@@ -14,7 +14,7 @@ from etils import epath
 
 from transformer_jax.config import BestBy, Config
 from transformer_jax.data import tokenizers
-from transformer_jax.data.packed_ahead import BatchesPackedAhead
+from transformer_jax.data.packed_ahead import BatchesPackedAhead, PackPart
 from transformer_jax.data.pipeline import Batches, Share
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
@@ -64,6 +64,8 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
     tokenizer = tokenizer or tokenizers.from_bytes(content)
+    if config.data.samples_pieces:
+      _packing_ahead(config, task, tokenizer)  # refuses a vocabulary that cannot be sampled from
     with doing("packing the training text"):
       packed = checks.training_text(config, task, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
@@ -180,15 +182,20 @@ class Trainer:
       for step in range(first + 1, train.steps + 1) if not self._stopping.is_over else ():
         self._update(step)
         last = step == train.steps
-        if last or _due(step, train.log_every):
+        logs = last or _due(step, train.log_every)
+        if logs:
           progress.note(self._log(step))
         validated = self._evaluate(step, progress) if last or _due(step, self._config.evaluate.every) else None
         is_best = validated is not None and self._is_best(step, validated)
+        over = self._stopping.is_over
+        if over and not logs:
+          progress.note(self._log(step))
         # Read once: a signal that comes while the state is saved must not end the loop before the next save.
         number = numbers.highest(received[0] if received else 0)
-        over = self._stopping.is_over
-        if last or number or over or is_best or _due(step, train.save_every):
-          self._save(step, validated)
+        saves = last or over or is_best or _due(step, train.save_every)
+        if saves or number:
+          # An uninterrupted run has no checkpoint here that could be the best.
+          self._save(step, validated if saves else None)
         progress.update(1)
         if number or over:
           break
@@ -245,10 +252,15 @@ class Trainer:
     """Reports that early stopping has ended the run, now or before it was started at step `first`."""
     step, stopping = int(self._state.step), self._stopping
     done = "the run is finished: it stopped early" if step == first else "stopped early"
+    waited = counted(stopping.waited, "validations")
+    if not stopping.best_step:
+      raise RunError(
+        f"{done} after step {step}, as none of {waited} gave a finite loss, so no checkpoint is the best: use another "
+        "--workdir with a lower config.train.peak_learning_rate or more config.train.warmup_steps"
+      )
     text = (
-      f"{done} after step {step}, as the {self._config.train.best_by} of step {stopping.best_step} was the best of the "
-      f"last {counted(stopping.waited + 1, 'validations')}; --step best chooses its checkpoint, and a higher "
-      "config.train.patience goes on"
+      f"{done} after step {step}, as {waited} in a row had no better {self._config.train.best_by} than that of step "
+      f"{stopping.best_step}; --step best chooses the best checkpoint, and a higher config.train.patience goes on"
     )
     say(text)
     if step != first:
@@ -315,13 +327,18 @@ def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRow
   """The batches of the training text, for this host."""
   if not config.data.packs_ahead:
     return Batches(packed, seed=config.train.seed, **_size(config))
+  pack = _packing_ahead(config, task, tokenizer)
+  return BatchesPackedAhead(pack, cache_of(config.data), config.train.seed, _share(config, packed))
+
+
+def _packing_ahead(config: Config, task: Task, tokenizer: Tokenizer) -> PackPart:
+  """The function that packs a part of the training text during the run."""
   if task.packing_ahead is None:
     raise InputError(
       "this model's task packs its text before it begins: leave out config.data.bpe_dropout, unigram_alpha and "
       "shard_pairs"
     )
-  pack = task.packing_ahead(config, tokenizer)
-  return BatchesPackedAhead(pack, cache_of(config.data), config.train.seed, _share(config, packed))
+  return task.packing_ahead(config, tokenizer)
 
 
 def _share(config: Config, packed: PackedRows) -> Share:

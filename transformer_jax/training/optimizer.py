@@ -47,6 +47,14 @@ def optimizer(config: Config) -> optax.GradientTransformation:
   )
 
 
+def gradient_norm(config: Config, gradients: optax.Params) -> jax.Array:
+  """The norm n of all gradients together, as `clip_norm` bounds it: those of frozen tables count as 0."""
+  if config.train.freeze_embeddings:
+    frozen = embeddings.tables(gradients)
+    gradients = jax.tree.map(lambda each, is_frozen: jnp.zeros_like(each) if is_frozen else each, gradients, frozen)
+  return optax.tree.norm(gradients)
+
+
 def _decays(params: optax.Params) -> optax.Params:
   """The tree of `params` with True for each parameter that decays.
 

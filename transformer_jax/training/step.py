@@ -16,7 +16,7 @@ from transformer_jax.data.pipeline import Batch
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.training.initialization import abstract_params, init_params, random_key
-from transformer_jax.training.optimizer import learning_rate, moving_average, optimizer, updates_made
+from transformer_jax.training.optimizer import gradient_norm, learning_rate, moving_average, optimizer, updates_made
 from transformer_jax.training.sums import Sums, joint_loss
 from transformer_jax.training.task import Task
 
@@ -51,7 +51,7 @@ class Metrics(TypedDict):
   Attributes:
     sums: the sums over the batch; zeros if the update was skipped.
     skipped: whether the update changed nothing because its loss or gradients were not finite.
-    gradient_norm: the norm of the gradients of the mean loss.
+    gradient_norm: the norm of the gradients of the mean loss, before clipping; those of frozen tables count as 0.
     learning_rate: the learning rate of this update.
   """
 
@@ -108,7 +108,7 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
   gradients, sums = devices.sum_over_devices(_accumulate(of_micro_batch, batch, config.train.accumulation))
   gradients = jax.tree.map(lambda g: g / jnp.maximum(sums.tokens, 1), gradients)
   updates, optimizer_state = optimizer(config).update(gradients, state.optimizer, state.params)
-  norm = optax.tree.norm(gradients)
+  norm = gradient_norm(config, gradients)
   params, step, average = optax.apply_updates(state.params, updates), state.step + 1, state.average
   if average is not None:
     average = moving_average(config.train.ema_decay, average, params, step)
