@@ -9,6 +9,7 @@ from transformer_jax.config import Config, Corpus, serialization
 from transformer_jax.data import manifest, prepared, text_shards
 from transformer_jax.data.corpus import each_once, open_corpus
 from transformer_jax.data.documents import open_text
+from transformer_jax.data.packed_ahead import PackPart
 from transformer_jax.data.pipeline import not_packed_yet, row_type
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.text import TextPairs, is_pipe
@@ -96,7 +97,23 @@ def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> PackedRow
   """The training text: all its rows, or none of them yet if they are packed in shards during the run."""
   if config.data.shard_pairs:
     return not_packed_yet(config.data, tokenizer)
+  if config.data.samples_pieces:
+    packing_ahead(config, task, tokenizer)  # refuses a vocabulary that cannot be sampled from
   return task.packed_rows(config, config.data.train, tokenizer)
+
+
+def packing_ahead(config: Config, task: Task, tokenizer: Tokenizer) -> PackPart:
+  """The function that packs a part of the training text during the run.
+
+  Raises:
+    InputError: the task has none, or the vocabulary cannot be used.
+  """
+  if task.packing_ahead is None:
+    raise InputError(
+      "this model's task packs its text before it begins: leave out config.data.bpe_dropout, unigram_alpha and "
+      "shard_pairs"
+    )
+  return task.packing_ahead(config, tokenizer)
 
 
 def package_versions() -> dict[str, str]:

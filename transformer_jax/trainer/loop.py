@@ -14,7 +14,7 @@ from etils import epath
 
 from transformer_jax.config import BestBy, Config
 from transformer_jax.data import tokenizers
-from transformer_jax.data.packed_ahead import BatchesPackedAhead, PackPart
+from transformer_jax.data.packed_ahead import BatchesPackedAhead
 from transformer_jax.data.pipeline import Batches, Share
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
@@ -23,7 +23,7 @@ from transformer_jax.data.word_vectors import WordVectors, read_vectors
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS, SCORE, rank
 from transformer_jax.runtime import devices, hosts
-from transformer_jax.runtime.errors import InputError, RunError, writing
+from transformer_jax.runtime.errors import RunError, writing
 from transformer_jax.runtime.process import cores
 from transformer_jax.runtime.progress import Progress, doing, say
 from transformer_jax.runtime.values import JsonObject
@@ -64,8 +64,6 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   content = hosts.bytes_from_main(content)
   with hosts.collective_errors():
     tokenizer = tokenizer or tokenizers.from_bytes(content)
-    if config.data.samples_pieces:
-      _packing_ahead(config, task, tokenizer)  # refuses a vocabulary that cannot be sampled from
     with doing("packing the training text"):
       packed = checks.training_text(config, task, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
@@ -181,23 +179,14 @@ class Trainer:
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1) if not self._stopping.is_over else ():
         self._update(step)
-        last = step == train.steps
-        logs = last or _due(step, train.log_every)
-        if logs:
-          progress.note(self._log(step))
-        validated = self._evaluate(step, progress) if last or _due(step, self._config.evaluate.every) else None
-        is_best = validated is not None and self._is_best(step, validated)
-        over = self._stopping.is_over
-        if over and not logs:
-          progress.note(self._log(step))
+        validated, saves = self._measure(step, progress)
         # Read once: a signal that comes while the state is saved must not end the loop before the next save.
         number = numbers.highest(received[0] if received else 0)
-        saves = last or over or is_best or _due(step, train.save_every)
         if saves or number:
-          # An uninterrupted run has no checkpoint here that could be the best.
+          # Where only the signal asks for a checkpoint, an uninterrupted run has none that could be the best.
           self._save(step, validated if saves else None)
         progress.update(1)
-        if number or over:
+        if number or self._stopping.is_over:
           break
       self._close()
     number = number or numbers.highest(received[0] if received else 0, wait=True)
@@ -242,6 +231,20 @@ class Trainer:
     self._state, metrics = self._step(self._state, devices.shard(self._batches[step - 1]))
     self._metrics.add(metrics)
     self._metrics.wait(devices.steps_in_flight())
+
+  def _measure(self, step: int, progress: Progress) -> tuple[dict[str, float] | None, bool]:
+    """Logs and validates if it is due; returns the validation's numbers, and whether a checkpoint is due."""
+    train = self._config.train
+    last = step == train.steps
+    logs = last or _due(step, train.log_every)
+    if logs:
+      progress.note(self._log(step))
+    validated = self._evaluate(step, progress) if last or _due(step, self._config.evaluate.every) else None
+    is_best = validated is not None and self._is_best(step, validated)
+    over = self._stopping.is_over
+    if over and not logs:
+      progress.note(self._log(step))
+    return validated, last or over or is_best or _due(step, train.save_every)
 
   def _is_best(self, step: int, validated: Mapping[str, float]) -> bool:
     """Whether early stopping counts this validation and it is the best so far."""
@@ -327,18 +330,8 @@ def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRow
   """The batches of the training text, for this host."""
   if not config.data.packs_ahead:
     return Batches(packed, seed=config.train.seed, **_size(config))
-  pack = _packing_ahead(config, task, tokenizer)
+  pack = checks.packing_ahead(config, task, tokenizer)
   return BatchesPackedAhead(pack, cache_of(config.data), config.train.seed, _share(config, packed))
-
-
-def _packing_ahead(config: Config, task: Task, tokenizer: Tokenizer) -> PackPart:
-  """The function that packs a part of the training text during the run."""
-  if task.packing_ahead is None:
-    raise InputError(
-      "this model's task packs its text before it begins: leave out config.data.bpe_dropout, unigram_alpha and "
-      "shard_pairs"
-    )
-  return task.packing_ahead(config, tokenizer)
 
 
 def _share(config: Config, packed: PackedRows) -> Share:
