@@ -15,11 +15,13 @@ from transformer_jax.runtime import progress
 from transformer_jax.runtime.process import raise_gc_threshold
 
 # Most of the time of these small tests is XLA's compiler. It is twice as fast with its older code generator, in one
-# part. With TRANSFORMER_JAX_TEST_COMPILER=default it is as users have it; CI runs some of the tests so.
+# part, and faster without optimizations. With TRANSFORMER_JAX_TEST_COMPILER=default the programs that tests start are
+# compiled as users have them; CI runs some of the tests so.
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 if os.environ.get("TRANSFORMER_JAX_TEST_COMPILER") != "default":
   os.environ["XLA_FLAGS"] += " --xla_cpu_parallel_codegen_split_count=1"
+  os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # for the programs that tests start
   if jaxlib.version.__version_info__ < (0, 11):  # later ones have no other code generator
     os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false"
 

@@ -19,7 +19,9 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import corpus
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.inside.model_parts import model_parts
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.task import task_of
 
 ROOT = Path(__file__).parents[1]
@@ -116,6 +118,12 @@ def test_a_family(installed, capsys):
   run = runs.open("runs/my-model")
   assert type(run.config.model).__name__ == "MyConfig" and run.config.model.memory_scale == 0.7
   [text] = Translator.load("runs/my-model").translate(["forty-two"])
+  for to in ("marian-hf", "ctranslate2"):  # which would compute what the Transformer does
+    assert main(["export", "--workdir=runs/my-model", f"--to={to}", f"--output={to}"]) == 2
+    assert f"the format {to} has no my-model model: choose --to safetensors" in capsys.readouterr().err
+    assert not Path(to).exists()
+  with pytest.raises(InputError, match=r"config\.model\.family is my-model, a family of another package"):
+    model_parts(run.config.model)
   # In a process of its own: nothing there has registered the family.
   environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed.parent), str(ROOT)])}
   command = [sys.executable, "-m", "transformer_jax", *COMMANDS[2].split("| ")[1].split()[1:]]

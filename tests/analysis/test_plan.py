@@ -313,7 +313,9 @@ def test_sizes_of_memory(text, size):
   assert plan.in_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1..2GB", "16 bananas", "0", "0.5", "1e400", "1e999GB", "1e300 TB"])
+@pytest.mark.parametrize(
+  "text", ["", "GB", "-1GB", "16", "999K", "1..2GB", "16 bananas", "0", "0.5", "1e400", "1e999GB", "1e300 TB"]
+)
 def test_what_is_no_size_of_memory(text):
   with pytest.raises(InputError, match="is not a size of memory: write it as 16GB"):
     plan.in_bytes(text)

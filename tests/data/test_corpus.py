@@ -6,6 +6,7 @@ import lzma
 import re
 
 import pytest
+from etils import epath
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import corpus as corpora
@@ -134,6 +135,16 @@ def test_missing_ambiguous_and_unreadable_files(write, tmp_path):
   complaint(f"{prefix}.en,{tmp_path}", f"cannot read {tmp_path}")
   write(*sides(PAIRS), endings=(".gz", ""))
   complaint(prefix, f"{prefix}.en and {prefix}.en.gz both exist")
+
+
+def test_a_bucket_without_its_library(monkeypatch):
+  def missing(self):
+    raise ImportError("no gcsfs")
+
+  monkeypatch.setattr(type(epath.Path("gs://bucket/x.en")), "is_file", missing)
+  monkeypatch.setattr(type(epath.Path("gs://bucket/x.en")), "exists", missing)
+  with pytest.raises(InputError, match=r"cannot read gs://bucket/x\.en.*: for gs:// install etils\[epath-gcs\]"):
+    read("gs://bucket/x")
 
 
 @pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "two", ""])

@@ -73,6 +73,18 @@ def test_the_picture_of_the_learning_rate(d_model, warmups, last):
   assert len({(line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}) == len(warmups)
 
 
+@pytest.mark.parametrize(
+  ("warmups", "last"), [([100, 1000], 50), ([400, 1000], 500), ([100, 1000], 500), ([4000], 20_000)]
+)
+def test_no_line_goes_through_the_legend(warmups, last):
+  figure = schedule_picture.draw(512, warmups, last)
+  figure.canvas.draw()
+  [axis] = figure.axes
+  box = axis.get_legend().get_window_extent()
+  for line in axis.lines:
+    assert not any(box.contains(*point) for point in axis.transData.transform(line.get_xydata()))
+
+
 def test_masks_are_those_of_the_rules():
   """Two pairs of 4 and 3, and of 2 and 4 tokens, in a row of 8: each cell by the rule in words."""
   found = {mask.name: mask for mask in masks_picture.masks([(4, 3), (2, 4)], 8, 2)}

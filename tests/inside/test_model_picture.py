@@ -178,6 +178,14 @@ def test_every_family_is_drawn_with_all_its_parameters(name):
   assert {f"{total:,}", *parts.notes} <= {*shown}
 
 
+def test_the_titles_of_two_equal_stacks_use_the_whole_width():
+  picture = pytest.importorskip("transformer_jax.inside.model_picture")
+  parts = model_parts(FAMILIES["elmo"])
+  sizes = {text.get_text(): text.get_fontsize() for text in picture.draw(parts, "elmo").axes[0].texts}
+  names = [f"{stack.name}, with embeddings" for stack in parts.stacks if stack.inputs]
+  assert names and {sizes[text] for text in (*names, *parts.notes)} == {8}
+
+
 @pytest.mark.parametrize(("layers", "about"), [(1, "last state"), (3, "last state of its layer")])
 def test_each_layer_of_a_decoder_begins_with_the_encoders_state_of_its_own(layers, about):
   parts = model_parts(dataclasses.replace(FAMILIES["gru"], num_layers=layers))

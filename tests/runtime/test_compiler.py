@@ -99,7 +99,7 @@ def compare(config: Config) -> None:
 
 @pytest.mark.long
 def test_one_layer(tmp_path):
-  compare(changed(CONFIGS["transformer"], tmp_path, num_layers=1))
+  compare(changed(multi30k.get_config("plain"), tmp_path, num_layers=1))
 
 
 @pytest.mark.slow

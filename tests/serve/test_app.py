@@ -16,6 +16,7 @@ from transformer_jax.runtime.errors import RunError
 from transformer_jax.serve.app import application
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+PARTS = {"Content-Type": "multipart/form-data; boundary=x"}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_a_form_of_several_parts(client):
     f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
     for name, value in (("q", "a"), ("source", "en"), ("target", "de"))
   )
-  reply = client.request("POST", "/translate", f"{parts}--x--\r\n", {"Content-Type": "multipart/form-data; boundary=x"})
+  reply = client.request("POST", "/translate", f"{parts}--x--\r\n", PARTS)
   assert reply.json == {"translatedText": "A"}
 
 
@@ -85,9 +86,28 @@ def test_a_form_that_is_not_utf_8_is_refused(client):
   """Its parser would put U+FFFD, or a character of Latin-1, in the place of the byte."""
   form = b"q=%ff&source=en&target=de"
   parts = b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\na\xff\r\n--x--\r\n'
-  for body, headers in ((form, FORM), (parts, {"Content-Type": "multipart/form-data; boundary=x"})):
+  for body, headers in ((form, FORM), (parts, PARTS), (b'{"q": "\xff"}', {"Content-Type": "application/json"})):
     reply = client.request("POST", "/translate", body, headers)
-    assert (reply.status, reply.json) == (400, {"error": "the request's form is not UTF-8: encode its text so"})
+    assert (reply.status, reply.json) == (400, {"error": "the request's body is not UTF-8: encode its text so"})
+
+
+@pytest.mark.parametrize(
+  ("body", "headers", "words"),
+  [
+    ('{"q": "a", "source": "en", "target": "de"}', FORM, "urlencoded: set it to application/json if the body is JSON"),
+    ("q=a", {"Content-Type": "text/plain"}, "Content-Type is text/plain: set it to application/json"),
+    (b"", {}, "Content-Type is missing: set it to application/json"),
+    ("q=a", {"Content-Type": "multipart/form-data"}, "form cannot be read (Missing boundary in multipart): send text"),
+    (
+      '--x\r\nContent-Disposition: form-data; name="q"; filename="q.txt"\r\n\r\na\r\n--x--\r\n',
+      PARTS,
+      "send text in its fields, no files, or send JSON",
+    ),
+  ],
+)
+def test_a_body_of_another_type_is_told(client, body, headers, words):
+  reply = client.request("POST", "/translate", body, headers)
+  assert reply.status == 400 and words in reply.json["error"]
 
 
 def test_languages_and_health(client):
@@ -127,7 +147,7 @@ def test_bad_input_is_400_with_a_sentence(client, fields, words):
   assert reply.status == 400 and words in reply.json["error"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"q": NaNN}'])
+@pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b'{"q": NaNN}'])
 def test_what_is_no_json(client, body):
   reply = client.request("POST", "/translate", body, {"Content-Type": "application/json"})
   assert reply.status == 400 and "is not JSON" in reply.json["error"]

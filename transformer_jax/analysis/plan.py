@@ -343,7 +343,7 @@ def in_bytes(text: str) -> int:
   """The bytes of `16GB`, `16GiB`, `512MB` or a plain number.
 
   Raises:
-    InputError: the text is none of these.
+    InputError: the text is none of these, or less than a megabyte, as a number without its unit is.
   """
   match = re.fullmatch(r"([\d.]+(?:e\d+)?)\s*(?:([KMGT])(i?)B?)?", text.strip())
   try:
@@ -351,7 +351,7 @@ def in_bytes(text: str) -> int:
   except ValueError:
     number = 0.0
   size = number * (1024 if match[3] else 1000) ** (" KMGT".index(match[2] or " ")) if match else 0.0
-  if not 1 <= size < 2**63:
+  if not 10**6 <= size < 2**63:
     raise InputError(f"{text!r} is not a size of memory: write it as 16GB or 16GiB")
   return int(size)
 

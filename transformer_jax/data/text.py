@@ -243,6 +243,10 @@ def readable(path: epath.Path) -> Iterator[None]:
   """Turns what goes wrong when a file is read in the body into an InputError that names it."""
   try:
     yield
-  except (OSError, EOFError, zlib.error, lzma.LZMAError, ImportError) as error:  # a gs:// path may need a library
+  except ImportError as error:
+    raise InputError(
+      f"cannot read {path}: for gs:// install etils[epath-gcs] and log in, or use a local path"
+    ) from error
+  except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     raise InputError(f"cannot read {path}: {reason}; check that the file is whole and may be read") from error

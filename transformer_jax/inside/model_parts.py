@@ -8,6 +8,7 @@ from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.model.config import AnyModelConfig, ModelConfig
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, SequenceToSequenceConfig
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.trace_cache import is_own
 
 
 def model_parts(model: AnyModelConfig) -> ModelParts:
@@ -16,6 +17,11 @@ def model_parts(model: AnyModelConfig) -> ModelParts:
   Raises:
     InputError: the model is of a family of another package.
   """
+  if not is_own(model):
+    raise InputError(
+      f"config.model.family is {registry.name_of(model)}, a family of another package, which cannot be drawn: take a "
+      "config of this package"
+    )
   match model:
     case ModelConfig():
       return transformer(model)
@@ -29,7 +35,4 @@ def model_parts(model: AnyModelConfig) -> ModelParts:
       return recurrent_parts.stacks(model)
     case BahdanauConfig():
       return recurrent_parts.bahdanau(model)
-  raise InputError(
-    f"config.model.family is {registry.name_of(model)}, a family of another package, which cannot be drawn: take a "
-    "config of this package"
-  )
+  raise NotImplementedError(f"boxes of the family {registry.name_of(model)}")

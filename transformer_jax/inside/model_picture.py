@@ -48,7 +48,8 @@ def draw(parts: ModelParts, title: str) -> Figure:
       _connect(page, left, right)
     else:
       _branch(page, left, right)
-  _describe(page, parts, title, height - _MARGIN)
+  is_free = all(_height(stack) + above <= height for stack in others)  # the room above the other stacks
+  _describe(page, parts, title, height - _MARGIN, page.width - 2 * _MARGIN if is_free else _COLUMN)
   return page.figure
 
 
@@ -196,15 +197,15 @@ def _branch(page: Page, left: _Column, right: _Column) -> None:
   right.draw_outputs(left.branch)
 
 
-def _describe(page: Page, parts: ModelParts, title: str, top: float) -> None:
-  left, width, y = _MARGIN, _COLUMN, top - 0.12
+def _describe(page: Page, parts: ModelParts, title: str, top: float, width: float) -> None:
+  left, y = _MARGIN, top - 0.12
   page.write(left, y, title, width, ha="left", weight="bold", size=12)
   several = len(parts.stacks) > 1
   names = [f"{stack.name}, with embeddings" if stack.inputs else stack.name for stack in parts.stacks]
   numbers = list(zip(names, (stack.parameters for stack in parts.stacks), strict=True)) if several else []
   for name, number in (*numbers, ("together" if numbers else "all", parts.parameters)):
     y -= 0.19
-    page.write(left, y, name, 1.55, ha="left")
+    page.write(left, y, name, 1.72, ha="left")
     page.write(left + 2.4, y, f"{number:,}", 0.8, ha="right")
     page.write(left + 2.46, y, "parameters", 0.8, ha="left")
   y -= 0.06

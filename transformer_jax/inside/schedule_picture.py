@@ -66,7 +66,7 @@ def draw(d_model: int, warmups: Sequence[int], last: int, peak: float | None = N
   axis.xaxis.set_major_formatter("{x:,.0f}")
   axis.ticklabel_format(axis="y", scilimits=(0, 0))
   axis.yaxis.get_offset_text().set_fontsize(charts.SIZE)
-  charts.legend(axis, loc="upper right")
+  charts.legend(axis, loc="best")  # where no line is
   _formula(axis, d_model, peak)
   return figure
 

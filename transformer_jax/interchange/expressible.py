@@ -8,6 +8,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.model.config import AnyModelConfig, ModelConfig
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.trace_cache import is_own
 
 Kind = TypeVar("Kind", bound=AnyModelConfig)
 
@@ -43,7 +44,7 @@ def of_kind(config: Config, kind: type[Kind], to: str, only: Mapping[str, object
     InputError: the model is of another family, or has another value.
   """
   model = config.model
-  if not isinstance(model, kind):
+  if not isinstance(model, kind) or not is_own(model):  # a family of another package may compute something else
     refuse(config, to)
   for name, value in only.items():
     found = getattr(model, name)

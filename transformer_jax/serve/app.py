@@ -28,6 +28,7 @@ from transformer_jax.serve.search import Options, Search, Translate
 
 # Each pair of them is a program of its own, which is compiled when it is first used.
 MOST_BEAMS = 16
+_URLENCODED = "application/x-www-form-urlencoded"
 _PENALTIES = [tenth / 10 for tenth in range(21)]
 _PAGE = {
   "/": ("index.html", "text/html"),
@@ -202,21 +203,36 @@ async def _fields(request: Request) -> dict[str, object]:
 
 async def _fields_of_body(request: Request) -> dict[str, object]:
   kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-  if kind.endswith(("/json", "+json")):
-    try:
-      fields = json.loads(await request.body())
-    except (ValueError, RecursionError) as error:
-      raise InputError('the request\'s body is not JSON: send an object such as {"q": "text"}') from error
-    if not isinstance(fields, dict):
-      raise InputError('the request\'s body must be a JSON object, such as {"q": "text"}')
-    return fields
   content = await request.body()
   try:
-    (unquote_to_bytes(content) if kind.endswith("urlencoded") else content).decode()
+    (unquote_to_bytes(content) if kind == _URLENCODED else content).decode()
   except UnicodeDecodeError as error:  # a parser of forms would put other characters there
-    raise InputError("the request's form is not UTF-8: encode its text so") from error
-  async with request.form(max_files=0) as form:
-    return {name: _value(form, name) for name in form}
+    raise InputError("the request's body is not UTF-8: encode its text so") from error
+  if kind.endswith(("/json", "+json")):
+    return _object(content)
+  if kind not in (_URLENCODED, "multipart/form-data") or content.lstrip().startswith(b"{"):
+    raise InputError(
+      f"the request's Content-Type is {kind or 'missing'}: set it to application/json if the body is JSON, or send a "
+      "form"
+    )
+  try:
+    async with request.form(max_files=0) as form:
+      return {name: _value(form, name) for name in form}
+  except HTTPException as error:
+    raise InputError(
+      f"the request's form cannot be read ({error.detail.rstrip('.')}): send text in its fields, no files, or send JSON"
+    ) from error
+
+
+def _object(content: bytes) -> dict[str, object]:
+  """The fields of a JSON object."""
+  try:
+    fields = json.loads(content)
+  except (ValueError, RecursionError) as error:
+    raise InputError('the request\'s body is not JSON: send an object such as {"q": "text"}') from error
+  if not isinstance(fields, dict):
+    raise InputError('the request\'s body must be a JSON object, such as {"q": "text"}')
+  return fields
 
 
 def _value(form: FormData, name: str) -> object:
