@@ -262,8 +262,9 @@ class Trainer:
         "--workdir with a lower config.train.peak_learning_rate or more config.train.warmup_steps"
       )
     text = (
-      f"{done} after step {step}, as {waited} in a row had no better {self._config.train.best_by} than that of step "
-      f"{stopping.best_step}; --step best chooses the best checkpoint, and a higher config.train.patience goes on"
+      f"{done} after step {step}, as {waited} after step {stopping.best_step} had no better "
+      f"{self._config.train.best_by}; --step best chooses the best checkpoint, and a higher config.train.patience "
+      "goes on"
     )
     say(text)
     if step != first:
