@@ -252,7 +252,7 @@ def table(study: Study, seeds: Sequence[int], ways: Sequence[str]) -> list[dict[
 def row(way: str, found: list[list[str]], first: list[list[str]], reference: list[str]) -> dict[str, Any]:
   """A row of the table: BLEU of each seed, and the comparison with the first way."""
   bleu = [[bleu_of(lines, reference) for lines in each] for each in (found, first)]
-  difference = statistics.mean(bleu[0]) - statistics.mean(bleu[1])
+  difference = round(statistics.mean(bleu[0]) - statistics.mean(bleu[1]), 2) + 0.0  # no -0.00
   result = {"way": way, "BLEU of each seed": ", ".join(f"{value:.2f}" for value in bleu[0])}
   result |= {"mean BLEU": f"{statistics.mean(bleu[0]):.2f}"}
   if way == FIRST:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import SOURCE
@@ -13,6 +13,8 @@ from transformer_jax.data.tagged import TaggedPairs, directions_of, divided, tag
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.long_lines import Long, parts
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks.evaluator import Evaluator
+from transformer_jax.tasks.translation import TASK
 
 LANGUAGES = ("en", "de", "fr", "cs")
 
@@ -162,6 +164,16 @@ def test_a_text_that_the_user_names_has_each_pair_once(texts):
   pairs = pipeline.read_text_pairs(data, prefix)
   assert len(pairs) == len(set(pairs)) == 29 + 3 < len([*open_corpus(data, prefix)])
   assert pipeline.read_text_pairs(data, prefix, 7) == pairs[:7]
+
+
+def test_the_loss_of_validation_is_of_each_pair_once(texts):
+  """Also where validation has the name of the training text."""
+  data = DataConfig(corpus=Corpus.TEXT, train=f"{texts}/big", validation=f"{texts}/big", tags=True, temperature=5.0)
+  read = []
+  task = dataclasses.replace(TASK, packed_rows=lambda config, which, _: read.append((config.data.temperature, which)))
+  with pytest.raises(AttributeError):  # there are no rows
+    Evaluator(Config(data=data), task, data.validation, Tokenizer.learn(["abc de"], 273))
+  assert read == [(1.0, data.validation)]
 
 
 def test_the_directions_of_a_config():
