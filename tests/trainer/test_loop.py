@@ -446,6 +446,44 @@ def test_a_finished_run_stays_as_it_is(prefix, tmp_path, capfd, schedule, fewer,
   assert metrics_of(tmp_path / "run") == before
 
 
+LAZY_IMPORTS = """
+import contextlib, json, sys
+from etils import epath, epy
+lazy_imports, compiling, found = epy.lazy_imports, [], []
+@contextlib.contextmanager
+def recorded(**options):
+  found.append(bool(compiling))
+  with lazy_imports(**options):
+    yield
+epy.lazy_imports = recorded
+from tests.trainer.test_loop import tiny
+from transformer_jax.runtime import devices
+from transformer_jax.trainer import loop
+compile_async = devices.compile_async
+@contextlib.contextmanager
+def watched(*arguments):
+  with compile_async(*arguments):
+    compiling.append(True)
+    yield
+    compiling.clear()
+devices.compile_async = watched
+loop.train(tiny(sys.argv[1], steps=1), epath.Path(sys.argv[2]))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.long
+def test_no_lazy_import_while_the_update_is_compiled(prefix, tmp_path):
+  """Within `epy.lazy_imports` an import of any thread gives a module whose attributes are missing."""
+  done = subprocess.run(
+    [sys.executable, "-c", LAZY_IMPORTS, prefix, str(tmp_path / "run")], capture_output=True, text=True
+  )
+  assert done.returncode == 0, done.stderr
+  found = json.loads(done.stdout)
+  assert len(found) > 0  # that of grain
+  assert not any(found)
+
+
 @pytest.mark.slow
 def test_faults_at_any_moment_lose_nothing(tmp_path):
   """In processes of their own, which are really killed; the long form is the program's own default."""

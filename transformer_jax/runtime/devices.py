@@ -102,7 +102,8 @@ def compile_async(function: Any, state: PyTree, batch: PyTree) -> Iterator[None]
   """Compiles a function of `over_devices`, or reads it from the cache, in a thread while the body runs.
 
   The first call then finds it compiled. Two cases are left to that call: a function of `op_by_op`, which is not
-  compiled, and several hosts, where `pmap` needs arrays instead of shapes.
+  compiled, and several hosts, where `pmap` needs arrays instead of shapes. The body must not import a package that
+  calls `etils.epy.lazy_imports`, as grain does: meanwhile no thread of the process can import anything else.
 
   Args:
     function: the function of state and batch.

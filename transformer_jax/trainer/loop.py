@@ -122,12 +122,14 @@ class Trainer:
     # The state is placed when it is made: if it moved later, the step would be compiled twice.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
     batch = devices.shard(_share(config, packed).empty())
+    with hosts.collective_errors():
+      # It imports grain, so it comes before the compiling: the import of grain replaces that of all threads.
+      self._batches = _batches(config, task, tokenizer, packed)
     with doing("compiling the update"), devices.compile_async(self._step, abstract, batch):
       with hosts.collective_errors():
         self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
         with doing("packing the validation and test text"):
           self._validation = task.validation(config, task, tokenizer)
-        self._batches = _batches(config, task, tokenizer, packed)
       with doing("restoring the last checkpoint"):
         restored = self._checkpoints.restore(abstract)
       self._state, interval = (
