@@ -112,7 +112,10 @@ def test_an_integer_is_a_float():
     *[("train", {name: -1}) for name in ("save_every", "seed")],
     *[("evaluate", {name: -1}) for name in ("every", "sentences")],
     *[("train", {name: 1.0}) for name in ("beta1", "beta2", "label_smoothing", "ema_decay")],
-    ("train", {"epsilon": 0.0}),
+    *[("train", {name: 0.99999999}) for name in ("beta1", "beta2", "ema_decay")],  # 1 in float32
+    *[("train", {"epsilon": value}) for value in (0.0, 1e-50, 1e-39, 1e39)],  # no normal number in float32
+    ("train", {"warmup_steps": 1 << 31, "schedule": "constant"}),
+    ("train", {"steps": 1 << 31, "schedule": "linear"}),
     ("train", {"peak_learning_rate": 0.0}),
     ("train", {"scheduled_sampling": "linear"}),  # the Transformer reads no tokens of its own
     ("train", {"sampling_k": 0.5}),
@@ -135,7 +138,7 @@ def test_an_integer_is_a_float():
 )
 def test_a_value_out_of_range_is_named(group, values):
   key, value = next(iter(values.items()))
-  with pytest.raises(InputError, match=rf"^config\.{group}\.{key} is {value!r}, but must be [^\n]+$"):
+  with pytest.raises(InputError, match=rf"^config\.{group}\.{key} is {re.escape(repr(value))}, but must be [^\n]+$"):
     serialization.from_dict({group: values})
 
 
@@ -272,6 +275,11 @@ def test_a_description_is_that_of_the_nearest_class():
 def test_what_the_command_line_says_becomes_a_value(key, text, value):
   found = serialization.from_text(text, key)
   assert found == value and type(found) is type(value)
+
+
+def test_a_number_that_is_too_long_is_named():
+  with pytest.raises(InputError, match=r"^config\.train\.steps is 9+\.*9+, but must have at most 19 digits$"):
+    serialization.from_text("9" * 20, "train.steps")
 
 
 def test_changed_keys_are_checked_together():

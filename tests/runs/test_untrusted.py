@@ -84,6 +84,7 @@ def _reads_that_are_left_behind(_frozen):
     ('{"a": [-Infinity]}', "-Infinity is no finite number"),
     ('{"a": 1e999}', "1e999 is no finite number"),
     ("1" * 5000, "a number of 5000 digits"),
+    ("{" + "".join(f'"{n}":1,' for n in range(300_000)) + '"7":1}', "the key '7' is there twice"),  # in little time
     ("[" * 100_000, "groups in groups without end"),
     ('{"a":' * 100_000, "groups in groups without end"),
     ('{"a": "\ud800"}', "cannot be read"),
@@ -231,6 +232,16 @@ def test_a_description_that_is_too_long_to_be_one(workdir, capfd):
     file.truncate(1 << 40)  # which the disk does not hold
   refused(workdir, RunError, "every checkpoint in .* is damaged")
   assert "_METADATA has more than" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+  ("name", "error"), [("checkpoints/0/_CHECKPOINT_METADATA", RunError), ("metrics.jsonl", InputError)]
+)
+def test_text_that_is_too_long_to_be_read(workdir, name, error):
+  with open(workdir / name, "ab") as file:
+    file.truncate(1 << 40)
+  with pytest.raises(error, match=f"{name} .*has more than [0-9,]+ bytes"):
+    _ = runs.open(workdir).model(), runs.open(workdir).metrics
 
 
 # Files

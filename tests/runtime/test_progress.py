@@ -148,6 +148,11 @@ def test_a_long_text_is_cut_to_its_columns():
   assert shortened("two\nlines", 80) == "two lines"
 
 
+def test_no_control_character_of_a_name_reaches_the_terminal(capsys):
+  say("before \x1b]0;owned\x07\x9b2J\n\tnow \x7f\r")
+  assert capsys.readouterr().err == "before  ]0;owned  2J\n\tnow   \n"
+
+
 def test_a_terminal_gets_long_lines_wrapped_unless_they_are_to_be_copied(capsys, monkeypatch):
   command = "  transformer-jax translate --workdir " + "a-folder/" * 9 + "run < FILE"
   path = "/" + "a-folder/" * 9 + "run"

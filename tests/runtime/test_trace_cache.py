@@ -102,6 +102,24 @@ def test_changed_code_has_other_entries(start, monkeypatch, tmp_path):
   trace_cache._code.cache_clear()
 
 
+def test_files_that_come_and_go_stop_nothing(start, monkeypatch, tmp_path):
+  package = tmp_path / "package"
+  package.mkdir()
+  (package / ".#model.py").symlink_to("user@machine.1234:567")  # as Emacs locks a file
+  for name in ("model.py", "gone.py"):
+    (package / name).write_text("x = 1")
+    os.utime(package / name, (0, 0))
+  monkeypatch.setattr(trace_cache, "_PACKAGE", package)
+  trace_cache._files.cache_clear()
+  trace_cache._code.cache_clear()
+  assert [start.begin(), start.begin()] == [1, 0]
+  (package / "gone.py").unlink()  # as an upgrade may do while a server runs
+  assert start.begin() == 1
+  monkeypatch.undo()
+  trace_cache._files.cache_clear()
+  trace_cache._code.cache_clear()
+
+
 def test_the_entries_that_were_not_used_for_the_longest_time_go(start, monkeypatch):
   monkeypatch.setattr(trace_cache, "_MOST", 2)
   for day, key in enumerate("ab"):

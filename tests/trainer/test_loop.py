@@ -46,7 +46,7 @@ from transformer_jax.tasks.translation import TASK
 from transformer_jax.tasks.translation_validation import TranslationValidation
 from transformer_jax.trainer import checks, loop
 from transformer_jax.training.initialization import init_params
-from transformer_jax.training.step import abstract_state
+from transformer_jax.training.step import TrainState, abstract_state
 
 
 def tiny(prefix: str, **train) -> Config:
@@ -174,6 +174,25 @@ def test_a_run_in_shards_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd):
   other = dataclasses.replace(config, data=dataclasses.replace(config.data, shard_pairs=60))
   with pytest.raises(InputError, match=r"config\.data\.shard_pairs is 60, but the run in .* was begun with 50"):
     loop.train(other, tmp_path / "parts")
+
+
+@pytest.mark.parametrize(
+  "log",
+  [
+    {"updates": 1.0},
+    {"sums": {"loss": 1.0}, "updates": float("nan")},
+    {"sums": {"others": {"x": 1.0}}},
+    {"sums": 1.0},
+    {"sums": {}, "stopping": {"best": 1.0}},
+  ],
+)
+def test_a_checkpoint_with_other_numbers_for_the_log_is_named(tmp_path, monkeypatch, log):
+  monkeypatch.setattr(loop.Trainer, "_where", lambda *_: "")
+  trainer = object.__new__(loop.Trainer)
+  trainer._stopping, trainer._batches = loop.EarlyStopping(1), {}
+  restored = checkpoint.Restored(TrainState(np.int32(7), {}, {}, None), log)
+  with pytest.raises(RunError, match=r"checkpoints/7/log does not have the numbers that a run writes: delete it"):
+    trainer._resumed(restored, epath.Path(tmp_path))
 
 
 LOSSES = {1: 5.0, 2: 3.0, 3: float("nan"), 4: 3.5, 5: 2.0, 6: 2.5, 7: 2.2, 8: 9.0}

@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> None:
   from etils import epath
 
   from transformer_jax import runs
+  from transformer_jax.runs.run_folder import REPORT
   from transformer_jax.runtime.progress import doing
 
   if len(args.workdir) > 1 and not args.output:
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
 
   if args.output and not args.output.endswith(".html"):  # so that no file of a run or a text is replaced
     raise InputError(f"--output is {args.output!r}, but the page's name must end with .html")
-  output = epath.Path(args.output).expanduser() if args.output else opened[0].path / report.FILE
+  output = epath.Path(args.output).expanduser() if args.output else opened[0].path / REPORT
   output_file.check_writable("--output", str(output), ())
   bootstrap.require_seed()
   translations, notes = _translations(opened, args.data)

@@ -54,13 +54,18 @@ def run(args: argparse.Namespace) -> None:
   config = None if args.workdir and not args.config else read_config(args)
   workdir = args.workdir or os.path.join("runs", flags.run_name(args.config))
   if kept := keep_beside(workdir):
-    say(f"there is no home folder: what later starts can use is kept in {kept}")
+    say(f"there is no home folder: packed rows are kept in {kept}, and compiled programs are not kept")
   with ended_at_once_by_ctrl_c():
-    _train(args, config, keys, workdir, cluster)
+    _train(args, config, keys, workdir, cluster, keeps_programs=not kept)
 
 
 def _train(
-  args: argparse.Namespace, config: Config | None, keys: Mapping[str, Json], workdir: str, cluster: Cluster
+  args: argparse.Namespace,
+  config: Config | None,
+  keys: Mapping[str, Json],
+  workdir: str,
+  cluster: Cluster,
+  keeps_programs: bool,
 ) -> None:
   with doing("loading JAX"):
     from absl import logging
@@ -68,7 +73,8 @@ def _train(
     from transformer_jax.runtime.compilation_cache import use_compilation_cache
 
     logging.set_verbosity(logging.FATAL)  # the libraries log much, and also log the errors that they raise
-    use_compilation_cache()
+    if keeps_programs:  # beside the run folder there could be a stranger's
+      use_compilation_cache()
     from transformer_jax.runtime import devices, hosts
   with doing("waiting for the other hosts"):
     hosts.join(*cluster)
@@ -99,10 +105,11 @@ def _report(folder: "epath.Path") -> None:
     with doing("writing the report of the run"):
       from transformer_jax import runs
       from transformer_jax.inside import report
+      from transformer_jax.runs.run_folder import REPORT
       from transformer_jax.trainer.summary import short_path
 
-      report.write([runs.open(folder)], folder / report.FILE)
-    say(f"a report of the run is in\n  {short_path(folder / report.FILE)}")
+      report.write([runs.open(folder)], folder / REPORT)
+    say(f"a report of the run is in\n  {short_path(folder / REPORT)}")
   except Exception as error:
     say(f"the report of the run could not be written: {first_line(error)}")
 

@@ -92,6 +92,8 @@ MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
 MOST_EXTRA = 1 << 10
 # A length penalty with a larger alpha overflows float32; the values in the literature are at most 2.
 MOST_ALPHA = 5
+# The least and the largest normal number of float32, in which the update is computed, and the first that is 1 in it.
+_FLOAT32, _FLOAT32_ONE = (1.2e-38, 3.4e38), 1 - 2**-25
 
 
 @dataclass
@@ -319,8 +321,9 @@ class TrainConfig:
     for name in ("save_every", "max_skipped", "patience"):
       require_key(self, f"train.{name}", getattr(self, name) >= 0, "0 or more")
     for name in ("beta1", "beta2", "label_smoothing", "sampling_least", "ema_decay"):
-      require_key(self, f"train.{name}", 0 <= getattr(self, name) < 1, "at least 0 and below 1")
-    require_key(self, "train.epsilon", 0 < self.epsilon < math.inf, "positive")
+      require_key(self, f"train.{name}", 0 <= getattr(self, name) < _FLOAT32_ONE, "at least 0 and below 1 in float32")
+    least, most = _FLOAT32
+    require_key(self, "train.epsilon", least <= self.epsilon <= most, f"from {least} to {most}")
     require_key(self, "train.sampling_k", 1 <= self.sampling_k < math.inf, "at least 1")
     require_key(self, "train.seed", self.seed >= 0, "0 or more")
     self._check_optimizer()
@@ -340,6 +343,10 @@ class TrainConfig:
     fits = not self.ends_at_last_step or self.warmup_steps <= self.steps
     expected = f"at most config.train.steps = {self.steps} with config.train.schedule={self.schedule.value}"
     require_key(self, "train.warmup_steps", fits, expected)
+    if self.schedule is not Schedule.INVERSE_SQUARE_ROOT:
+      for name in ("steps", "warmup_steps"):
+        expected = f"below 2^31 with config.train.schedule={self.schedule.value}"
+        require_key(self, f"train.{name}", getattr(self, name) < 1 << 31, expected)
 
   @property
   def passes(self) -> int:

@@ -57,8 +57,12 @@ def from_text(text: str, key: str) -> Any:
   if str not in _kinds(hint):
     words: JsonObject = {"true": True, "false": False, "none": None, "null": None}
     for read in (lambda text: words[text.lower()], int, float):
-      with suppress(KeyError, ValueError):
-        return _convert(hint, read(text), f"config.{key}")
+      try:
+        value = read(text)
+      except (KeyError, ValueError):
+        continue
+      if type(value) in _kinds(hint) or (type(value) is int and float in _kinds(hint)):
+        return _convert(hint, value, f"config.{key}")
   return _convert(hint, text, f"config.{key}")
 
 

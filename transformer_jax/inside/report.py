@@ -20,8 +20,6 @@ from transformer_jax.runtime.values import Json
 from transformer_jax.runtime.versions import own_version
 from transformer_jax.trainer.summary import next_command, short_path
 
-FILE = "report.html"
-
 _MOST_HISTORIES, _MOST_CHANGES = 8, 8  # sample sentences, and rows of each
 _SCORES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
 

@@ -113,9 +113,11 @@ def _items(state: TrainState) -> dict[str, PyTree]:
 
 
 def _delete_cut_short(workdir: epath.Path) -> None:
-  for cut_short in (workdir / CHECKPOINTS).glob("*.orbax-checkpoint-tmp"):
-    say(f"{cut_short} was cut short while it was written, and is deleted")
-    cut_short.rmtree()
+  folder = workdir / CHECKPOINTS
+  for path in folder.iterdir() if folder.exists() else ():
+    if path.name.endswith(".orbax-checkpoint-tmp"):
+      say(f"{path} was cut short while it was written, and is deleted")
+      path.rmtree()
 
 
 def _set_aside_damaged_losses(workdir: epath.Path) -> None:

@@ -35,6 +35,7 @@ from transformer_jax.runtime.values import Json, PyTree
 PARAMS, OPTIMIZER, AVERAGE = "params", "optimizer", "average"
 SUMS, PREVIOUS, LOG, METRICS = "sums", "previous", "log", "metrics"
 _MOST_LOGGED = 1000  # numbers
+_DESCRIPTION = "_CHECKPOINT_METADATA"
 LOSS, SCORE = "validation_loss", "score"
 
 
@@ -58,6 +59,8 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
   before = checkpoint_names(workdir)
   if not before:
     return {}
+  for name in before:
+    _require_small(folder_of(workdir, int(name)) / _DESCRIPTION)
   try:
     with _quiet():
       found = sorted(ocp.path.step.standard_name_format().find_all(workdir / CHECKPOINTS), key=lambda each: each.step)
@@ -66,8 +69,18 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
     if checkpoint_names(workdir) != before:  # training deleted one meanwhile
       return finished(workdir)
     step = next((name for name in sorted(before, key=int) if not _is_described(workdir, int(name))), "*")
-    file = workdir / CHECKPOINTS / step / "_CHECKPOINT_METADATA"
+    file = workdir / CHECKPOINTS / step / _DESCRIPTION
     raise RunError(f"{file} is damaged, delete it: {first_line(error)}") from error
+
+
+def _require_small(description: epath.Path) -> None:
+  """Raises RunError for a description that orbax would read whole, whatever its size."""
+  try:
+    size = description.stat().length
+  except OSError:  # training deletes the checkpoint, or it has none
+    return
+  if size > untrusted.LARGEST_JSON:
+    raise RunError(f"{description} is damaged, delete it: it has more than {untrusted.LARGEST_JSON:,} bytes")
 
 
 def _is_described(workdir: epath.Path, step: int) -> bool:

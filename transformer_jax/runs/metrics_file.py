@@ -4,20 +4,22 @@ import json
 
 from etils import epath
 
+from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject
 
 FILE = "metrics.jsonl"
 _LAST_STEP = 1 << 53
+_LARGEST = 1 << 28  # bytes; a line of training has some hundred
 
 
 def read_lines(path: epath.Path) -> list[tuple[bytes, JsonObject]]:
   """Each line as bytes, and its values; a last line that was cut short by a kill is left out.
 
   Raises:
-    InputError: a line is malformed.
+    InputError: a line is malformed, or the file is too large.
   """
-  lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+  lines = untrusted.read_bytes(path, _LARGEST).split(b"\n")[:-1] if path.exists() else []
   found = []
   for number, line in enumerate(lines, 1):
     if (entry := parsed(line)) is None:

@@ -32,6 +32,7 @@ from transformer_jax.runtime.values import Json, JsonObject
 
 CONFIG, PROVENANCE = "config.json", "provenance.json"
 CHECKPOINTS = "checkpoints"
+REPORT = "report.html"
 _TRIES = 100
 
 
@@ -107,11 +108,13 @@ def require_no_other_files(workdir: epath.Path, config: Config) -> None:
   if not (workdir / digests.FILE).exists() and _is_of_a_run(workdir):
     return  # of an older version, which wrote no digests
   own = digests.listed(workdir)
+  if CONFIG in own:
+    own |= {metrics_file.FILE, REPORT}
   names, paths = (tokenizer_files.FILE,), [config.data.tokenizer]
   if len(config.model.vocab_sizes) > 1:
     names, paths = (tokenizer_pair.SOURCE, tokenizer_pair.TARGET), config.data.tokenizer.split(",")
   chosen = {name: os.path.expanduser(path) for name, path in zip(names, paths, strict=False)}
-  for name in (CONFIG, PROVENANCE, *FILES):
+  for name in (CONFIG, PROVENANCE, metrics_file.FILE, REPORT, *FILES):
     path = workdir / name
     is_chosen = name in chosen and same_file(path, chosen[name])
     if path.exists() and name not in own and not is_chosen:
@@ -142,11 +145,12 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
   path = os.path.abspath(os.path.expanduser(workdir))
   if not is_text(path):
     raise InputError(f"the run folder {path!a} has a name that is not UTF-8, as checkpoints ask for: choose another")
-  # Parts of a checkpoint are looked for by a pattern, and the library of its arrays reads a backslash as a slash.
-  if found := re.search(r"\\|\[.+\]", path):
+  # Parts of a checkpoint are looked for by a pattern, which could also match files of another run. The library of its
+  # arrays reads a backslash as a slash.
+  if found := re.search(r"[\\*?]|\[.+\]", path):
     raise InputError(
-      f"the run folder {path} has {found[0]} in its path, where checkpoints would not be found again: "
-      "choose a path without backslashes and square brackets"
+      f"the run folder {path} has {found[0]} in its path, which would hide its checkpoints or mix them up "
+      "with those of other runs: choose a path without backslashes, square brackets, * and ?"
     )
   return epath.Path(path)
 

@@ -1,6 +1,7 @@
 """Progress on stderr: a bar on a terminal, otherwise a plain line every ten seconds."""
 
 import logging
+import re
 import sys
 import textwrap
 import threading
@@ -19,6 +20,7 @@ _SECONDS_OF_SILENCE = 2.0
 _SECONDS_FOR_A_RATE = 1.0
 _SECONDS_FOR_TIME_LEFT = 10.0
 _WITHOUT_TIME_LEFT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but the line feed and the tab
 COLUMNS = 80  # the width of a line on stderr
 _muted = False
 
@@ -33,10 +35,12 @@ def mute() -> None:
 def say(text: str) -> None:
   """Writes text to stderr, above the progress bar if there is one.
 
-  A terminal gets it `wrapped`. In a file each message stays on one line, so that `grep` finds it.
+  A terminal gets it `wrapped`. In a file each message stays on one line, so that `grep` finds it. Control characters,
+  which a stranger's run folder may have put into the text, become spaces.
   """
   if _muted:
     return
+  text = _CONTROL.sub(" ", text)
   tqdm.write(wrapped(text) if sys.stderr.isatty() else text, file=sys.stderr)
   sys.stderr.flush()
 

@@ -170,9 +170,14 @@ def _write(key: str, content: bytes) -> None:
 
 def _path(key: str) -> Path | None:
   """The file of an entry; None if nothing is kept."""
-  if _folder is None or any(file.stat().st_mtime > _UNCHANGED_SINCE for file in _files()):
+  if _folder is None:
     return None
-  return _folder / hashlib.sha256(f"{_surroundings()} {key}".encode()).hexdigest()
+  try:
+    if any(file.stat().st_mtime > _UNCHANGED_SINCE for file in _files()):
+      return None
+    return _folder / hashlib.sha256(f"{_surroundings()} {key}".encode()).hexdigest()
+  except OSError:  # the package is being replaced
+    return None
 
 
 def _surroundings() -> str:
@@ -185,7 +190,8 @@ def _surroundings() -> str:
 
 @functools.cache
 def _files() -> list[Path]:
-  return sorted(_PACKAGE.rglob("*.py"))
+  """The package's modules; a name with a dot in front is an editor's own file."""
+  return sorted(file for file in _PACKAGE.rglob("*.py") if not file.name.startswith("."))
 
 
 @functools.cache

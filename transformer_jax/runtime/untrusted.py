@@ -69,10 +69,11 @@ def read_bytes(path: epath.Path, most: int) -> bytes:
 
 
 def _different(pairs: list[tuple[str, Json]]) -> JsonObject:
-  values = dict(pairs)
-  if len(values) < len(pairs):
-    names = [name for name, _ in pairs]
-    raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!a} is there twice")
+  values: JsonObject = {}
+  for name, value in pairs:
+    if name in values:
+      raise ValueError(f"the key {name!a} is there twice")
+    values[name] = value
   return values
 
 

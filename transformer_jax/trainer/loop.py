@@ -20,7 +20,7 @@ from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import WordVectors, read_vectors
-from transformer_jax.runs import checkpoint, init_from, resume, run_folder
+from transformer_jax.runs import checkpoint, checkpoint_files, init_from, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS, SCORE, rank
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import RunError, writing
@@ -133,21 +133,28 @@ class Trainer:
       with doing("restoring the last checkpoint"):
         restored = self._checkpoints.restore(abstract)
       self._state, interval = (
-        self._resumed(restored) if restored else (self._begun(init(), vectors), MetricsAccumulator())
+        self._resumed(restored, workdir) if restored else (self._begun(init(), vectors), MetricsAccumulator())
       )
     with hosts.collective_errors():
       self._metrics = MetricsLog(workdir, int(self._state.step), interval)
     self._workdir, self._updates, self._seconds = workdir, 0, 0.0
     self._validated = ""  # the results of the last validation, in words
 
-  def _resumed(self, restored: checkpoint.Restored) -> tuple[TrainState, MetricsAccumulator]:
-    say(self._where(int(restored.state.step)))
-    if stopping := (restored.log or {}).get("stopping"):
-      self._stopping.restore(stopping)
-    if isinstance(self._batches, BatchesPackedAhead):
-      # Without a place the parts are counted from the first one.
-      self._batches.begin_at((restored.log or {}).get("place") or {"part": 0, "first_row": 0})
-    return restored.state, MetricsAccumulator.from_dict(restored.log) if restored.log else MetricsAccumulator()
+  def _resumed(self, restored: checkpoint.Restored, workdir: epath.Path) -> tuple[TrainState, MetricsAccumulator]:
+    step, log = int(restored.state.step), restored.log or {}
+    say(self._where(step))
+    try:
+      if stopping := log.get("stopping"):
+        self._stopping.restore(stopping)
+      if isinstance(self._batches, BatchesPackedAhead):
+        # Without a place the parts are counted from the first one.
+        self._batches.begin_at(log.get("place") or {"part": 0, "first_row": 0})
+      return restored.state, MetricsAccumulator.from_dict(log) if log else MetricsAccumulator()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+      numbers = checkpoint_files.folder_of(workdir, step) / checkpoint_files.LOG
+      raise RunError(
+        f"{numbers} does not have the numbers that a run writes: delete it, and the run goes on"
+      ) from error
 
   def _where(self, step: int) -> str:
     """Where a run that was begun before goes on, or that it does not."""
