@@ -26,6 +26,13 @@ def corpus_of(folder):
   return [(folder / f"out.{language}").read_bytes() for language in ("de", "en")]
 
 
+@pytest.mark.parametrize("language", ["a/b", "json"])
+def test_a_language_that_is_no_name_of_a_file_is_refused(tmp_path, language):
+  args = SimpleNamespace(output=str(tmp_path / "out"), input=str(tmp_path / "mono.txt"))
+  with pytest.raises(InputError, match=f"the run's language '{language}' cannot end the name of a file"):
+    backtranslate._prefix(args, ("en", language))
+
+
 @pytest.mark.long
 def test_a_tagged_corpus_that_is_resumed_exactly_after_any_stop(run, flags, translator, tmp_path):
   flags += ["--tag", "<BT>", "--seed", 3, "--top-k", 40]

@@ -68,6 +68,7 @@ def test_languages_are_told_apart():
     ({"min_length": 0}, "--min-length is 0, but must be at least 1"),
     ({"min_length": 3, "max_length": 2}, "--max-length is 2, but must be at least --min-length, 3"),
     ({"max_ratio": 1.0}, "--max-ratio is 1.0"),
+    ({"max_ratio": float("inf")}, "--max-ratio is inf"),
     ({"script_share": 0.0}, "--script-share is 0.0"),
     ({"scripts": ("Latin", "Lation")}, "Unicode has no script 'Lation'"),
     ({"scripts": ("Latin", "a}|.*")}, "Unicode has no script"),

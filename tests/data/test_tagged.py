@@ -1,6 +1,7 @@
 """Many languages in one model: the pairs, their proportions, and the tags as pieces."""
 
 import dataclasses
+import resource
 from collections import Counter
 
 import pytest
@@ -66,6 +67,19 @@ def test_directions_are_read_in_the_proportions_of_the_temperature(texts, temper
   big, small = found["<2fr>", "big", "en", "fr"], found["<2de>", "small", "en", "de"]
   assert big == 29 and len({pair for pair in pairs if "small" in pair[1]}) == 3  # nothing is lost
   assert small / big == pytest.approx((3 / 29) ** (1 / temperature), abs=2 / 29)
+
+
+def test_more_directions_than_a_process_may_have_open_files(tmp_path):
+  names = [f"l{n}" for n in range(12)]  # 132 directions, of two files each
+  for name in names:
+    (tmp_path / f"text.{name}").write_text(f"{name}\n")
+  limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+  resource.setrlimit(resource.RLIMIT_NOFILE, (200, limits[1]))
+  try:
+    pairs = [*TaggedPairs(f"{tmp_path}/text:{'+'.join(names)}", "l0", "l1")]
+  finally:
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+  assert len(pairs) == len(set(pairs)) == 132
 
 
 def test_a_direction_in_several_corpora_has_one_temperature(texts):

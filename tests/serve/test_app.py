@@ -73,6 +73,17 @@ def test_a_form(client, several):
   )
 
 
+def test_a_form_may_have_its_text_as_it_is(client):
+  """As curl sends it with -d."""
+  reply = client.request("POST", "/translate", "q=ä+é ü&source=en&target=de&empty=".encode(), FORM)
+  assert reply.json == {"translatedText": "Ä É Ü"}
+
+
+def test_a_form_of_too_many_fields_is_refused(client):
+  reply = client.request("POST", "/translate", "&".join(f"{n}=" for n in range(1001)), FORM)
+  assert (reply.status, "more than 1,000 fields: send a list q as JSON" in reply.json["error"]) == (400, True)
+
+
 def test_a_form_of_several_parts(client):
   parts = "".join(
     f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'

@@ -175,6 +175,9 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   if "://" in args.output:
     raise InputError(f"--output {args.output} is in a bucket, where a file cannot grow: give a local path")
   prefix = expanded(args.output)
+  for language in languages:  # as the config of a stranger's run may have it
+    if "/" in language or language == "json":
+      raise InputError(f"the run's language {language!r} cannot end the name of a file beside {prefix}.json")
   if not is_prefix(args.output) or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
     raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
   for ending in (*languages, "json"):

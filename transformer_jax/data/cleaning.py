@@ -4,6 +4,7 @@ Each rule is a function (source, target) -> whether the pair is left out. Each l
 which a pair is compared with all others, are in `data/duplicates.py`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -57,7 +58,7 @@ class Rules:
     least, most, ratio = self.min_length, self.max_length, self.max_ratio
     require_option("--min-length", least, least >= 1, "at least 1")
     require_option("--max-length", most, most is None or most >= least, f"at least --min-length, {least}")
-    require_option("--max-ratio", ratio, ratio is None or ratio > 1, "more than 1")
+    require_option("--max-ratio", ratio, ratio is None or 1 < ratio < math.inf, "more than 1, and finite")
     require_option("--script-share", self.script_share, 0 < self.script_share <= 1, "more than 0 and at most 1")
 
 

@@ -15,6 +15,7 @@ from transformer_jax.config import DataConfig
 from transformer_jax.data import fingerprint
 from transformer_jax.data.text import TextPairs, repeated
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.process import allow_open_files
 
 _LANGUAGES = re.compile(r"(.*):(\w+-\w+|\w+(?:\+\w+)+)((?:\*[^*]*)?)")
 _TAG = re.compile(r"<2[^<>\s]+> ")
@@ -92,6 +93,7 @@ class TaggedPairs:
       _tagged(repeated(corpus, weight), tag(target))
       for (corpus, (_, target)), weight in zip(self._corpora, self.weights(), strict=True)
     ]
+    allow_open_files(2 * len(corpora))  # both sides of each direction are open at the same time
     for pairs in itertools.zip_longest(*corpora):
       yield from (pair for pair in pairs if pair is not None)
 

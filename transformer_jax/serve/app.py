@@ -2,15 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 import numpy as np
 from babel import Locale, UnknownLocaleError
 from starlette.applications import Starlette
-from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -29,6 +28,7 @@ from transformer_jax.serve.search import Options, Search, Translate
 # Each pair of them is a program of its own, which is compiled when it is first used.
 MOST_BEAMS = 16
 _URLENCODED = "application/x-www-form-urlencoded"
+_MOST_FIELDS = 1000
 _PENALTIES = [tenth / 10 for tenth in range(21)]
 _PAGE = {
   "/": ("index.html", "text/html"),
@@ -215,9 +215,11 @@ async def _fields_of_body(request: Request) -> dict[str, object]:
       f"the request's Content-Type is {kind or 'missing'}: set it to application/json if the body is JSON, or send a "
       "form"
     )
+  if kind == _URLENCODED:
+    return _fields_by_name(_pairs(content.decode()))
   try:
     async with request.form(max_files=0) as form:
-      return {name: _value(form, name) for name in form}
+      return _fields_by_name(form.multi_items())
   except HTTPException as error:
     raise InputError(
       f"the request's form cannot be read ({error.detail.rstrip('.')}): send text in its fields, no files, or send JSON"
@@ -235,9 +237,19 @@ def _object(content: bytes) -> dict[str, object]:
   return fields
 
 
-def _value(form: FormData, name: str) -> object:
-  values = form.getlist(name)
-  return values if len(values) > 1 else values[0]
+def _pairs(form: str) -> list[tuple[str, str]]:
+  """The names and values of an urlencoded form; Starlette's own parser reads bytes that are not encoded as Latin-1."""
+  try:
+    return parse_qsl(form, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+  except ValueError as error:
+    raise InputError(f"the request's form has more than {_MOST_FIELDS:,} fields: send a list q as JSON") from error
+
+
+def _fields_by_name(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+  fields: dict[str, list[object]] = {}
+  for name, value in pairs:
+    fields.setdefault(name, []).append(value)
+  return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
 
 
 def _file(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
