@@ -123,7 +123,7 @@ class Trainer:
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
     batch = devices.shard(_share(config, packed).empty())
     with hosts.collective_errors():
-      # It imports grain, so it comes before the compiling: the import of grain replaces that of all threads.
+      # Before the compiling, as this imports grain: meanwhile grain replaces Python's import for all threads.
       self._batches = _batches(config, task, tokenizer, packed)
     with doing("compiling the update"), devices.compile_async(self._step, abstract, batch):
       with hosts.collective_errors():
