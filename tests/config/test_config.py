@@ -115,7 +115,7 @@ def test_an_integer_is_a_float():
     *[("train", {name: 0.99999999}) for name in ("beta1", "beta2", "ema_decay")],  # 1 in float32
     *[("train", {"epsilon": value}) for value in (0.0, 1e-50, 1e-39, 1e39)],  # no normal number in float32
     ("train", {"warmup_steps": 1 << 31, "schedule": "constant"}),
-    ("train", {"steps": 1 << 31, "schedule": "linear"}),
+    *[("train", {"steps": 1 << 31, "schedule": schedule}) for schedule in ("linear", "cosine")],
     ("train", {"peak_learning_rate": 0.0}),
     ("train", {"scheduled_sampling": "linear"}),  # the Transformer reads no tokens of its own
     ("train", {"sampling_k": 0.5}),

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from transformer_jax.config import Config
+from transformer_jax.config import Config, Schedule, TrainConfig
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training import step
@@ -69,6 +69,14 @@ def test_a_cached_update_gives_the_bits_of_a_traced_one(tmp_path, family):
   assert without[1] > 0
   assert start(tmp_path / "cache", 3, "once") == without
   assert start(tmp_path / "cache", 5, "never") == without  # a run that goes on for longer
+
+
+@pytest.mark.parametrize("schedule", Schedule)
+def test_more_steps_take_the_same_update_unless_the_rate_depends_on_them(monkeypatch, schedule):
+  monkeypatch.setattr(trace_cache, "kept", lambda _, key, *__, **___: key)
+  configs = [Config(train=TrainConfig(steps=steps, warmup_steps=3, schedule=schedule)) for steps in (5, 7)]
+  first, second = (step.update_on_devices(config, TASK) for config in configs)
+  assert (first == second) is (schedule in (Schedule.INVERSE_SQUARE_ROOT, Schedule.CONSTANT))
 
 
 def test_a_loss_from_elsewhere_is_not_kept(monkeypatch):

@@ -343,10 +343,10 @@ class TrainConfig:
     fits = not self.ends_at_last_step or self.warmup_steps <= self.steps
     expected = f"at most config.train.steps = {self.steps} with config.train.schedule={self.schedule.value}"
     require_key(self, "train.warmup_steps", fits, expected)
-    if self.schedule is not Schedule.INVERSE_SQUARE_ROOT:
-      for name in ("steps", "warmup_steps"):
-        expected = f"below 2^31 with config.train.schedule={self.schedule.value}"
-        require_key(self, f"train.{name}", getattr(self, name) < 1 << 31, expected)
+    of_schedule = [] if self.schedule is Schedule.INVERSE_SQUARE_ROOT else ["warmup_steps"]
+    for name in of_schedule + ["steps"] * self.ends_at_last_step:  # optax's schedules compute with them as int32
+      expected = f"below 2^31 with config.train.schedule={self.schedule.value}"
+      require_key(self, f"train.{name}", getattr(self, name) < 1 << 31, expected)
 
   @property
   def passes(self) -> int:
