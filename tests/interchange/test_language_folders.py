@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import shutil
 
 import jax
@@ -256,3 +257,42 @@ def cached_shapes(config):
 def test_an_added_token_that_is_no_text(content):
   with pytest.raises(InputError, match="vocab has no vocabulary of different tokens with different numbers"):
     hf_vocabulary._numbers("vocab", {"a": 0}, [{"content": content, "id": 1}])
+
+
+def with_json(folder, name, change):
+  path = folder / name
+  content = json.loads(path.read_text()) if path.exists() else {}
+  change(content)
+  path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+  ("name", "setting", "value", "expected"),
+  [
+    ("bert", "do_lower_case", False, "do_lower_case is False, but must be True"),
+    ("bert", "strip_accents", False, "strip_accents is False, but must be True"),
+    ("bert", "tokenize_chinese_chars", False, "tokenize_chinese_chars is False, but must be True"),
+    ("gpt2", "add_prefix_space", True, "add_prefix_space is True, but must be False"),
+  ],
+)
+def test_two_files_that_contradict_each_other_are_refused(folders, tmp_path, name, setting, value, expected):
+  """transformers follows tokenizer_config.json."""
+  shutil.copytree(folders / name, tmp_path / "folder")
+  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update({setting: value}))
+  with pytest.raises(InputError, match=r"tokenizer_config\.json: " + expected):
+    import_model(tmp_path / "folder", tmp_path / "run", name)
+  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update({setting: not value}))
+  import_model(tmp_path / "folder", tmp_path / "run", name)
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_added_words_are_refused(folders, tmp_path, name):
+  """The library would find them in a text before all pieces."""
+  shutil.copytree(folders / name, tmp_path / "folder")
+  flags = dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized", "special"], False)
+  vocabulary = json.loads((tmp_path / "folder" / "tokenizer.json").read_text())["model"]["vocab"]
+  word = max((piece for piece in vocabulary if piece.isalpha()), key=vocabulary.__getitem__)
+  token = {"id": vocabulary[word], "content": word, **flags}
+  with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["added_tokens"].append(token))
+  with pytest.raises(InputError, match=re.escape(f"adds the word {word!a} to those of its model")):
+    import_model(tmp_path / "folder", tmp_path / "run", name)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import threading
 import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from libretranslatepy import LibreTranslateAPI
 
 from tests.serve.fake import Gate, fake, look, served, serving
 from transformer_jax.runtime.errors import RunError
-from transformer_jax.serve.app import application
+from transformer_jax.serve.app import MOST_ATTENTIONS, application
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PARTS = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -61,6 +62,8 @@ def test_a_source_that_the_client_leaves_open(client):
 def test_a_warning_comes_with_the_answer(client):
   assert client.translate("a\n" + "b" * 101).json["warnings"] == ["line 2 is too long"]
   assert client.translate(["a", "b", "c\n" + "d" * 101]).json["warnings"] == ["text 3, line 2 is too long"]
+  several = [*["d" * 101 + "\na"] * 2, "", "d" * 101]
+  assert client.translate(several).json["warnings"] == [f"text {text}, line 1 is too long" for text in (1, 2, 4)]
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -91,6 +94,13 @@ def test_a_form_of_several_parts(client):
   )
   reply = client.request("POST", "/translate", f"{parts}--x--\r\n", PARTS)
   assert reply.json == {"translatedText": "A"}
+
+
+def test_a_form_of_another_charset_is_refused(client):
+  headers = {"Content-Type": "multipart/form-data; boundary=x; charset=latin-1"}
+  parts = '--x\r\nContent-Disposition: form-data; name="q"\r\n\r\nü\r\n--x--\r\n'.encode()
+  reply = client.request("POST", "/translate", parts, headers)
+  assert (reply.status, reply.json["error"][:36]) == (400, "the request's charset is 'latin-1', ")
 
 
 def test_a_form_that_is_not_utf_8_is_refused(client):
@@ -279,6 +289,28 @@ def test_each_field_of_the_page_has_a_label(client):
   page = client.get("/").body.decode()
   fields = re.findall(r"<(?:textarea|select|input|output)[^>]* id=\"(\w+)\"", page)
   assert len(fields) == 7 and set(fields) == set(re.findall(r'<label for="(\w+)"', page))
+
+
+def test_more_requests_for_attention_than_fit_are_503():
+  """Its answers are large."""
+  opened = threading.Event()
+
+  def slow(source, target):
+    assert opened.wait(60)
+    return look(source, target)
+
+  model = dataclasses.replace(fake(), attention=slow)
+  with served(application(model)) as client, ThreadPoolExecutor(MOST_ATTENTIONS + 3) as executor:
+    asked = [
+      executor.submit(client.post, "/attention", {"source": "a", "target": "b"}) for _ in range(MOST_ATTENTIONS + 3)
+    ]
+    while sum(future.done() for future in asked) < 3:
+      time.sleep(0.01)
+    opened.set()
+    statuses = sorted(future.result().status for future in asked)
+    assert statuses == [200] * MOST_ATTENTIONS + [503] * 3
+    assert client.post("/attention", {"source": "a", "target": "b"}).status == 200  # there is room again
+  model.decoder.close()
 
 
 def test_attention_that_is_no_number_is_an_error():

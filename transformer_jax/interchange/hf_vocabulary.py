@@ -1,7 +1,7 @@
 """The tokenizer of a folder of Hugging Face transformers: `vocab.txt` of BERT, `vocab.json` and `merges.txt` of GPT-2,
 or `tokenizer.json`, if it says nothing else than these; or the SentencePiece model of an exported run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary, is_texts
 from transformer_jax.data.tokenizer import LARGEST, Tokenizer
@@ -39,9 +39,11 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
     InputError: there is none, it is damaged, or is of another kind.
   """
   config = folder.settings(_CONFIG, optional=True)
+  special = tuple(_content(config, name, default) for name, default in _SPECIAL.items())
   if folder.has(BOTH):
-    normalizer, unknown, numbers = _wordpiece_of_json(folder.settings(BOTH))
+    normalizer, unknown, numbers = _wordpiece_of_json(folder.settings(BOTH), special)
     lower, apart = "lowercase", "handle_chinese_chars"
+    _require_same(config, normalizer)
   else:
     normalizer, unknown = config, _content(config, "unk_token", "[UNK]")
     numbers = {word: number for number, word in enumerate(_lines(folder, _WORDS)) if word}
@@ -51,7 +53,7 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
     lambda: Vocabulary(
       Kind.WORDPIECE,
       _filled(folder, numbers, size),
-      special=tuple(_content(config, name, default) for name, default in _SPECIAL.items()),
+      special=special,
       unknown=unknown,
       lowercase=normalizer.truth(lower, True),
       strip_accents=normalizer.truth("strip_accents") if "strip_accents" in normalizer else None,
@@ -61,7 +63,19 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
   )
 
 
-def _wordpiece_of_json(file: Settings) -> tuple[Settings, str, dict[str, int]]:
+def _require_same(config: Settings, normalizer: Settings) -> None:
+  """Refuses a tokenizer_config.json that contradicts tokenizer.json, as the library follows the former."""
+  lower = normalizer.truth("lowercase", True)
+  found = {
+    "do_lower_case": lower,
+    "strip_accents": normalizer.truth("strip_accents", lower),
+    "tokenize_chinese_chars": normalizer.truth("handle_chinese_chars", True),
+  }
+  for name, value in found.items():
+    config.require(name, [value], f"{BOTH} says so, and the model was trained with one of the two")
+
+
+def _wordpiece_of_json(file: Settings, special: Sequence[str]) -> tuple[Settings, str, dict[str, int]]:
   """The settings of the normalisation, the piece of unknown words, and the numbers of the pieces."""
   model, normalizer = _part(file, "model"), _part(file, "normalizer")
   model.require("type", ["WordPiece"])
@@ -69,8 +83,19 @@ def _wordpiece_of_json(file: Settings) -> tuple[Settings, str, dict[str, int]]:
   model.require("max_input_chars_per_word", [100])
   normalizer.require("type", ["BertNormalizer"])
   _part(file, "pre_tokenizer").require("type", ["BertPreTokenizer"])
-  numbers = _numbers(file.path, model.value("vocab"), file.value("added_tokens", []))
-  return normalizer, model.text("unk_token", "[UNK]"), numbers
+  unknown = model.text("unk_token", "[UNK]")
+  added = file.value("added_tokens", [])
+  numbers = _numbers(file.path, model.value("vocab"), added)
+  _require_special(file.path, added, [*special, unknown])
+  return normalizer, unknown, numbers
+
+
+def _require_special(path: str, added: Sequence[JsonObject], known: Sequence[str]) -> None:
+  """Refuses added words: the library finds them in a text before all pieces, and the tokenizer here does not."""
+  for token in added:
+    if token.get("special") is not True and token["content"] not in known:
+      word = f"{token['content']!a:.80}"
+      raise InputError(f"{path} adds the word {word} to those of its model, and the tokenizer here has no such words")
 
 
 def byte_level(folder: ForeignFolder, size: int, signs: tuple[int, ...]) -> SubwordTokenizer:
@@ -84,10 +109,10 @@ def byte_level(folder: ForeignFolder, size: int, signs: tuple[int, ...]) -> Subw
   Raises:
     InputError: there is none, it is damaged, or is of another kind.
   """
+  folder.settings(_CONFIG, optional=True).require("add_prefix_space", [False])
   if folder.has(BOTH):
-    numbers, merges, added = _byte_level_of_json(folder.settings(BOTH))
+    numbers, merges, added = _byte_level_of_json(folder.settings(BOTH), signs)
   else:
-    folder.settings(_CONFIG, optional=True).require("add_prefix_space", [False])
     numbers = _numbers(str(folder.path / _PIECES), folder.settings(_PIECES).all(), [])
     lines = [line for line in _lines(folder, _MERGES) if line and not line.startswith("#version")]
     merges, added = _pairs(str(folder.path / _MERGES), lines), []
@@ -104,7 +129,9 @@ def _tokenizer(folder: ForeignFolder, made: Callable[[], Vocabulary]) -> Subword
     raise InputError(f"{folder.path}: {error}") from error
 
 
-def _byte_level_of_json(file: Settings) -> tuple[dict[str, int], list[tuple[str, str]], list[JsonObject]]:
+def _byte_level_of_json(
+  file: Settings, signs: Sequence[int]
+) -> tuple[dict[str, int], list[tuple[str, str]], list[JsonObject]]:
   """The numbers of the pieces, the merges, and the tokens that were added."""
   model, spaces = _part(file, "model"), _part(file, "pre_tokenizer")
   for name, of in (("normalizer", file), ("dropout", model)):
@@ -120,6 +147,7 @@ def _byte_level_of_json(file: Settings) -> tuple[dict[str, int], list[tuple[str,
     model.require(name, [False])
   added = file.value("added_tokens", [])
   numbers = _numbers(file.path, model.value("vocab"), added)
+  _require_special(file.path, added, [piece for piece, number in numbers.items() if number in signs])
   return numbers, _pairs(file.path, model.value("merges", [])), added
 
 

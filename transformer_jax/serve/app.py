@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from email.message import Message
 from importlib import resources
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -11,6 +12,7 @@ import numpy as np
 from babel import Locale, UnknownLocaleError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -20,6 +22,7 @@ from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.buckets import NOT_FINITE
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.serve import libretranslate
+from transformer_jax.serve.at_once import AtOnce
 from transformer_jax.serve.decoder import Answer, AnswerBatch, Busy, Decoder
 from transformer_jax.serve.guard import Guard
 from transformer_jax.serve.libretranslate import Languages, TooLarge
@@ -27,6 +30,7 @@ from transformer_jax.serve.search import Options, Search, Translate
 
 # Each pair of them is a program of its own, which is compiled when it is first used.
 MOST_BEAMS = 16
+MOST_ATTENTIONS = 8  # at once, as the weights of long sentences take some 60 MB
 _URLENCODED = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
 _PENALTIES = [tenth / 10 for tenth in range(21)]
@@ -77,7 +81,7 @@ def application(served: Served, hosts: Collection[str] = ()) -> ASGIApp:
       Route("/model", endpoints.model),
       Route("/translate", endpoints.translate, methods=["POST"]),
       Route("/hypotheses", endpoints.hypotheses, methods=["POST"]),
-      Route("/attention", endpoints.attention, methods=["POST"]),
+      Route("/attention", endpoints.attention, methods=["POST"], middleware=[Middleware(AtOnce, MOST_ATTENTIONS)]),
     ],
     exception_handlers=_HANDLERS,
   )
@@ -217,6 +221,7 @@ async def _fields_of_body(request: Request) -> dict[str, object]:
     )
   if kind == _URLENCODED:
     return _fields_by_name(_pairs(content.decode()))
+  _require_utf8(request.headers.get("content-type", ""))
   try:
     async with request.form(max_files=0) as form:
       return _fields_by_name(form.multi_items())
@@ -224,6 +229,15 @@ async def _fields_of_body(request: Request) -> dict[str, object]:
     raise InputError(
       f"the request's form cannot be read ({error.detail.rstrip('.')}): send text in its fields, no files, or send JSON"
     ) from error
+
+
+def _require_utf8(content_type: str) -> None:
+  """Refuses another charset, as Starlette would decode the fields by it."""
+  header = Message()
+  header["Content-Type"] = content_type
+  charset = header.get_content_charset("utf-8")
+  if charset not in ("utf-8", "utf8", "us-ascii"):
+    raise InputError(f"the request's charset is {charset!a:.40}, but its text must be UTF-8: send it without a charset")
 
 
 def _object(content: bytes) -> dict[str, object]:

@@ -3,7 +3,9 @@
 Source: the server's own description of `POST /translate`, https://docs.libretranslate.com/api/operations/translate.
 """
 
+import bisect
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from transformer_jax.decoding.long_lines import Translation
@@ -89,15 +91,9 @@ def require_size(texts: Sequence[Sequence[str]]) -> None:
 
 
 def answer(request: Request, found: Found, languages: Languages) -> dict[str, object]:
-  """The answer to a request; `warnings` is there only if a line was too long and translated in parts."""
-  lines, first = iter(found.lines), 0
-  translations, warnings = [], []
-  for number, text in enumerate(request.texts, 1):
-    translations.append(joined([next(lines) for _ in text]))
-    prefix = f"text {number}, " if request.several else ""
-    end = first + len(text)
-    warnings += [f"{prefix}line {w.line - first} {w.what}" for w in found.warnings if first < w.line <= end]
-    first = end
+  """The answer to a request; `warnings` is there only if there are any, for example about a line that is too long."""
+  lines = iter(found.lines)
+  translations = [joined([next(lines) for _ in text]) for text in request.texts]
   fields: dict[str, object] = {"translatedText": [texts[0] for texts in translations]}
   if request.auto:
     # The model has one source language. Nothing was detected, which the confidence says.
@@ -106,7 +102,18 @@ def answer(request: Request, found: Found, languages: Languages) -> dict[str, ob
     fields["alternatives"] = [texts[1 : request.alternatives + 1] for texts in translations]
   if not request.several:
     fields = {name: values[0] for name, values in fields.items() if isinstance(values, list)}
-  return fields | ({"warnings": warnings} if warnings else {})
+  return fields | ({"warnings": _warnings(request, found)} if found.warnings else {})
+
+
+def _warnings(request: Request, found: Found) -> list[str]:
+  """The warnings, with the number of each line in its text."""
+  ends = [0, *accumulate(map(len, request.texts))]
+  said = []
+  for warning in found.warnings:
+    text = bisect.bisect_left(ends, warning.line)
+    prefix = f"text {text}, " if request.several else ""
+    said.append(f"{prefix}line {warning.line - ends[text - 1]} {warning.what}")
+  return said
 
 
 def joined(lines: Sequence[Sequence[Translation]]) -> list[str]:

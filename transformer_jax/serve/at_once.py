@@ -1,0 +1,32 @@
+"""At most so many requests at once in a part of the application: an ASGI middleware."""
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from transformer_jax.serve.decoder import Busy
+
+
+class AtOnce:
+  """Refuses requests while others fill the application behind it.
+
+  A request counts until its client has read the answer, so that large answers do not fill the memory.
+
+  Args:
+    app: the application behind it.
+    most: the most requests at once.
+
+  Raises:
+    Busy: so many requests are there already.
+  """
+
+  def __init__(self, app: ASGIApp, most: int):
+    self._app, self._most = app, most
+    self._inside = 0
+
+  async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    if self._inside >= self._most:
+      raise Busy
+    self._inside += 1
+    try:
+      await self._app(scope, receive, send)
+    finally:
+      self._inside -= 1
