@@ -18,19 +18,47 @@ def test_half_a_character_is_no_piece():
     assert not listed_tokenizer._is_piece(value) and not subwords.is_texts(["ä", value])
 
 
+def listed(**more):
+  """The tokenizer of a small list, with the codes of two languages."""
+  written = io.BytesIO()
+  options = {"model_writer": written, "vocab_size": 15, "model_type": "unigram", "minloglevel": 3, **more}
+  sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(["a small house .", "houses ."] * 5), **options)  # pyright: ignore[reportAttributeAccessIssue]
+  processor = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())  # pyright: ignore[reportCallIssue]
+  learned = [processor.id_to_piece(i) for i in range(3, processor.vocab_size())]
+  pieces = ["</s>", "<unk>", ">>fr<<", ">>de<<", *learned, "<pad>"]
+  return ListedTokenizer(written.getvalue(), PieceList(tuple(pieces), "<pad>", "<unk>", "</s>"))
+
+
 @pytest.mark.parametrize(("line", "expected"), [(">>fr<< ", ">>fr<<"), ("", None), (">>it<< ", None)])
 def test_each_part_of_a_long_line_has_the_code_of_its_language(line, expected):
   """A code that is no piece means nothing to the model, and is text."""
-  written = io.BytesIO()
-  options = {"model_writer": written, "vocab_size": 15, "model_type": "unigram", "minloglevel": 3}
-  sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(["a small house .", "houses ."] * 5), **options)  # pyright: ignore[reportAttributeAccessIssue]
-  processor = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())  # pyright: ignore[reportCallIssue]
-  pieces = ["</s>", "<unk>", ">>fr<<", ">>de<<", *(processor.id_to_piece(i) for i in range(3, 15)), "<pad>"]
-  tokenizer = ListedTokenizer(written.getvalue(), PieceList(tuple(pieces), "<pad>", "<unk>", "</s>"))
+  tokenizer = listed()
   [found], error = parts([line + "a small house . " * 5], tokenizer, 20, Long.SPLIT, 1, str)
   first = [tokenizer.pieces(tokens)[0] for tokens in found]
   assert error is None and len(found) > 1 and max(map(len, found)) <= 20
   assert [piece == ">>fr<<" for piece in first] == [expected is not None] * len(found)
+
+
+@pytest.mark.parametrize("bytes_", [False, True])
+@pytest.mark.parametrize(
+  ("text", "expected"),
+  [
+    ("a house", {0, 1}),
+    (" small  XYZ house", {0, 1, 2}),  # XYZ is no piece
+    ("a\u00a0house .", {0, 1}),  # the normalisation makes a space of a space that does not break
+    ("a\u3000small\u00a0house", {0}),
+    (">>fr<< a 한국 \N{VULGAR FRACTION ONE HALF} e\N{COMBINING ACUTE ACCENT}", {0, 1, 2, 3, 4}),
+    (">>fr<<a", {0}),
+    ("", set()),
+  ],
+)
+def test_the_words_of_a_text_are_its_own(text, expected, bytes_):
+  tokenizer = listed(byte_fallback=bytes_, vocab_size=271 if bytes_ else 15)
+  words = tokenizer.words(text)
+  assert len(words) == len(tokenizer.encode(text))
+  known = [word for word in words if word is not None]
+  assert known == sorted(known) and set(known) == expected
+  assert len(expected) == len([word for word in text.split(" ") if word])
 
 
 @pytest.mark.parametrize("which", ["a,b,c", "a,", ",b", "a;b,c,d"])

@@ -96,14 +96,17 @@ def found_by(model, beam_size, source):
   return jax.device_get(jax.jit(search)(model[1], source))
 
 
-def test_log_probabilities_are_the_mean_over_the_models(different):
+@pytest.mark.parametrize("without", [(), (PAD, BOS)])
+def test_log_probabilities_are_the_mean_over_the_models(different, without):
   models, (model, params) = different
   generator, expected = np.random.default_rng(0), []
   hidden = tuple(generator.standard_normal((3, each.config.d_model)).astype(np.float32) for each, _ in models)
   for own, (_, tables), name in zip(hidden, models, ("target_embedding", "embedding"), strict=True):
     scores = np.exp(own @ np.asarray(tables[name]["table"]).T)
-    expected.append(np.log(scores / scores.sum(axis=1, keepdims=True)))
-  found = model.apply({"params": params}, hidden, method="log_probs")
+    scores[:, without] = 0
+    with np.errstate(divide="ignore"):
+      expected.append(np.log(scores / scores.sum(axis=1, keepdims=True)))
+  found = batch._log_probs(model, {"params": params}, hidden, without)
   np.testing.assert_allclose(found, np.mean(expected, axis=0), rtol=1e-5)
 
 

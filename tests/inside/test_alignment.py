@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tests.example_commands import read_with_tags
+from transformer_jax.data import words
+from transformer_jax.data.words import words_of
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import alignment
-from transformer_jax.inside.alignment import Gold, error_rate, links, parse_gold, pharaoh, words_of
+from transformer_jax.inside.alignment import Gold, error_rate, parse_gold, pharaoh
 from transformer_jax.runtime.errors import InputError
 
 COMMAND = ("align",)
@@ -29,8 +31,14 @@ def looking(*best):
   return Attention(SOURCE, ("<s>", *TARGET[:-1]), TARGET, {"cross": weights})
 
 
+def links(attention, layer, first=0):
+  """The links if the tokens are those of a tokenizer that keeps spaces."""
+  source, target = (words_of(side[:-1]) for side in (attention.source, attention.target))
+  return alignment.links(attention, layer, source, target, first)
+
+
 def test_words():
-  assert doctest.testmod(alignment).attempted and not doctest.testmod(alignment).failed
+  assert doctest.testmod(words).attempted and not doctest.testmod(words).failed
   assert words_of(SOURCE[:-1]) == [0, 0, None, 1, 2] and words_of(TARGET[:-1]) == [0, 1, 1, None]
   assert words_of((" a b", "  ", "c")) == [1, None, 2] and words_of(()) == []
 

@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> None:
     layers = len(attention.weights[CROSS])
     require_option("--layer", args.layer, args.layer is None or 1 <= args.layer <= layers, f"from 1 to {layers}")
     tag = int(data.tags and bool(divided(source)[0]))  # it is no word of the sentence
-    found.append(alignment.links(attention, (args.layer or max(1, layers - 1)) - 1, first=tag))
+    words = opened.tokenizer.source.words(source), opened.tokenizer.target.words(target)
+    found.append(alignment.links(attention, (args.layer or max(1, layers - 1)) - 1, *words, first=tag))
     print(alignment.pharaoh(found[-1]))
   if gold is not None:
     rate = alignment.error_rate(found, gold)

@@ -9,6 +9,7 @@ import numpy as np
 import sentencepiece
 
 from transformer_jax.data.tokenizer import SPACE, Tokenizer
+from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text
@@ -121,6 +122,20 @@ class ListedTokenizer(Tokenizer):
     """The text of the pieces, without spaces at its ends; UNK is U+FFFD, and the other special pieces are no text."""
     names = ["\ufffd" if i == UNK else self._names[i] for i in ids if i not in self._silent]
     return str(self._processor.decode(names)).replace(SPACE, " ").strip() if names else ""
+
+  def words(self, text: str) -> list[int | None]:
+    """The number of each piece's word, as of `Tokenizer.words`; a space that only the normalised text has is none."""
+    code, rest = _code_first(text)
+    of_characters, before = words_of(text), len(text) - len(rest)
+    normal, places = self._processor.normalize(rest, with_offsets=True)
+    pieces = self._processor.encode(rest, out_type=str)
+    words, end = [of_characters[0] for _ in code], 0
+    for piece, byte in zip(pieces, map(self._processor.is_byte, map(self._processor.piece_to_id, pieces)), strict=True):
+      # A piece has its characters of the normalised text, or a byte of one.
+      end += not 0x80 <= int(piece[1:-1], 16) < 0xC0 if byte else len(piece)
+      own = [i for i in range(end - (1 if byte else len(piece)), end) if normal[i] != SPACE]
+      words.append(of_characters[before + places[own[-1]]] if own else None)
+    return words
 
   def _name(self, i: int) -> str:
     return self._names[i]

@@ -16,6 +16,7 @@ from typing import Any
 import sentencepiece
 from etils import epath
 
+from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically
@@ -233,6 +234,10 @@ class Tokenizer:
     names = [self._name(i) for i in ids]
     bytes_ = map(self._processor.is_byte, map(self._processor.piece_to_id, names))
     return [_character(name) if byte else name.replace(SPACE, " ") for name, byte in zip(names, bytes_, strict=True)]
+
+  def words(self, text: str) -> list[int | None]:
+    """The number of the word that each piece of a text belongs to, from 0; None for a piece of spaces alone."""
+    return words_of(self.pieces(self.encode(text)))
 
   def _name(self, i: int) -> str:
     """The name of a piece in the SentencePiece model."""

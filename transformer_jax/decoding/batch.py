@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from transformer_jax.analysis import operations
 from transformer_jax.data.tokenizer import BOS, PAD
 from transformer_jax.decoding import continuous_batching
-from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search
+from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search, log_softmax_without
 from transformer_jax.decoding.choices import Choices, restriction
 from transformer_jax.model import masking
 from transformer_jax.model.config import AnyModelConfig
@@ -209,8 +209,8 @@ def score(
 
   def log_prob(pair: tuple[PyTree, jax.Array]) -> jax.Array:
     hidden, target = pair
-    log_probs = _log_probs(model, variables, hidden, without)  # [target, vocab]
-    chosen = jnp.take_along_axis(log_probs, target[:, None], axis=1)[:, 0]
+    found = _log_probs(model, variables, hidden, without)  # [target, vocab]
+    chosen = jnp.take_along_axis(found, target[:, None], axis=1)[:, 0]
     return jnp.sum(jnp.where(target == PAD, 0, chosen))
 
   # One sentence at a time: log-probabilities `[target, vocab]` of all sentences would take much memory.
@@ -229,11 +229,9 @@ def _log_probs(model: "nn.Module", variables: PyTree, hidden: PyTree, without: t
   from transformer_jax.decoding.ensemble import Ensemble
 
   if isinstance(model, Ensemble):
-    log_probs = jnp.asarray(model.apply(variables, hidden, method="log_probs"))
-  else:
-    logits: PyTree = model.apply(variables, hidden, method="logits")
-    log_probs = jax.nn.log_softmax(logits)
-  return jax.nn.log_softmax(log_probs.at[..., jnp.array(without)].set(-jnp.inf)) if without else log_probs
+    return jnp.asarray(model.apply(variables, hidden, without, method="log_probs"))
+  logits: PyTree = model.apply(variables, hidden, method="logits")
+  return log_softmax_without(logits, without)
 
 
 def start_token(model: "nn.Module") -> int:

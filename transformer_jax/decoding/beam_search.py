@@ -71,6 +71,12 @@ class SearchOptions:
     return self.never if self.renormalize else ()
 
 
+def log_softmax_without(logits: jax.Array, without: tuple[int, ...]) -> jax.Array:
+  """The logits `[..., vocab]` -> log P(next token), float32 `[..., vocab]`; that of the tokens `without` is -inf."""
+  found = jax.nn.log_softmax(logits)
+  return jax.nn.log_softmax(found.at[..., jnp.array(without)].set(-jnp.inf)) if without else found
+
+
 class Hypotheses(NamedTuple):
   """Finished hypotheses of one sentence, best first.
 

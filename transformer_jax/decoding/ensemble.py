@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.tagged import directions_of
+from transformer_jax.decoding.beam_search import log_softmax_without
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
@@ -78,9 +79,12 @@ class Ensemble(nn.Module):
     steps = [model.decode_step(own, position, parents, tokens) for model, own in zip(self.models, caches, strict=True)]
     return tuple(hidden for hidden, _ in steps), _joined([own for _, own in steps])
 
-  def log_probs(self, hidden: tuple[jax.Array, ...]) -> jax.Array:
-    """The mean log-probability of each next token: `[..., model]` of each model -> float32 `[..., vocab]`."""
-    found = [jax.nn.log_softmax(model.logits(own)) for model, own in zip(self.models, hidden, strict=True)]
+  def log_probs(self, hidden: tuple[jax.Array, ...], without: tuple[int, ...] = ()) -> jax.Array:
+    """The mean log-probability of each next token: `[..., model]` of each model -> float32 `[..., vocab]`.
+
+    The tokens `without` have no probability in any of the models.
+    """
+    found = [log_softmax_without(model.logits(own), without) for model, own in zip(self.models, hidden, strict=True)]
     return jnp.mean(jnp.stack(found), axis=0)
 
 

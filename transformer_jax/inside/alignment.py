@@ -12,6 +12,9 @@ from transformer_jax.runtime.wording import counted
 
 Link = tuple[int, int]  # the numbers of a source word and of a target word, from 0
 
+# The number of the word that each token belongs to, None for none.
+Words = Sequence[int | None]
+
 _LINK = re.compile(r"(\d{1,9})([-p?])(\d{1,9})")
 _RESAMPLES = 1000
 
@@ -45,28 +48,7 @@ class ErrorRate(NamedTuple):
   recall: float
 
 
-def words_of(tokens: Sequence[str]) -> list[int | None]:
-  """The number of the word that each token belongs to; None for a token of spaces alone.
-
-  Words are what spaces separate, as in the text's `split(" ")` without empty parts.
-
-  >>> words_of((" th", "ree", " ", "se", "ven", "</s>")[:-1])
-  [0, 0, None, 1, 1]
-  """
-  words: list[int | None] = []
-  number, between = -1, True
-  for token in tokens:
-    own = None
-    for character in token:
-      if character != " ":
-        number += between
-        own = number
-      between = character == " "
-    words.append(own)
-  return words
-
-
-def links(attention: Attention, layer: int, first: int = 0) -> list[Link]:
+def links(attention: Attention, layer: int, source: Words, target: Words, first: int = 0) -> list[Link]:
   """The links of a sentence pair in the order of the target.
 
   Each target token is linked to the source token with the largest mean weight over the heads of the layer, the end of
@@ -75,10 +57,10 @@ def links(attention: Attention, layer: int, first: int = 0) -> list[Link]:
   Args:
     attention: the model's attention over the pair.
     layer: the layer, from 0.
+    source, target: the words of the tokens, without the end of the sentence, as of `Tokenizer.words`.
     first: the source's first word, to which links count as 0; what is before it, such as a tag, is left out.
   """
   weights = attention.weights[CROSS][layer].mean(axis=0)[:-1, :-1]  # [target, source] without EOS
-  source, target = words_of(attention.source[:-1]), words_of(attention.target[:-1])
   real = np.array([word is not None and word >= first for word in source], bool)
   found: set[Link] = set()
   for row, word in zip(np.where(real, weights, -1), target, strict=True):

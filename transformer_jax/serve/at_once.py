@@ -1,4 +1,4 @@
-"""At most so many requests at once in a part of the application: an ASGI middleware."""
+"""A middleware that lets at most so many requests at once into a part of the application, by ASGI."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
