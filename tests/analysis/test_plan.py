@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import os
 import re
 from pathlib import Path
 
@@ -381,6 +382,17 @@ def test_the_command_packs_the_text(capsys, tmp_path):
   assert data["steps_per_epoch"] == data["rows"] / 10
   assert data["epochs"] == 400 / data["rows"]
   assert data["padding"] == pytest.approx(1 - data["tokens"] / (2 * 32 * data["rows"]))
+
+
+@pytest.mark.parametrize("flags", [[], ["--config=gpt"]])
+def test_a_pipe_is_not_read(capsys, tmp_path, flags):
+  for name in ("t.en", "t.de", "t"):
+    os.mkfifo(tmp_path / name)
+  flags = [*(flags or [f"--config={CONFIGS}/multi30k.py"]), f"--config.data.train={tmp_path}/t"]
+  flags += ["--config.model.num_layers=1", "--config.model.d_model=16", "--config.model.d_ff=16"]
+  assert main(["plan", *flags, "--data", "--json"]) == 0
+  said = json.loads(capsys.readouterr().out)["data"]["not_measured"]
+  assert "is a pipe, whose text can be read only once: write it to a file" in said
 
 
 def test_text_that_is_not_there_is_said(capsys):

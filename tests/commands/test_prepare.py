@@ -1,5 +1,6 @@
 """`prepare` before its pipeline begins; tests/beam has the rest."""
 
+import os
 import sys
 
 import pytest
@@ -39,6 +40,14 @@ def test_without_beam_it_says_what_to_install(command, tmp_path, monkeypatch, ca
 def test_mistakes_are_one_sentence(command, tmp_path, capfd, flags, message):
   assert main([*command, *flags]) == 2
   assert f"transformer-jax: error: {message}" in capfd.readouterr().err
+  assert not (tmp_path / "rows").exists()
+
+
+def test_a_pipe_is_refused_as_it_is_read_twice(command, tmp_path, capfd):
+  os.mkfifo(tmp_path / "pipe.en")
+  os.mkfifo(tmp_path / "pipe.de")
+  assert main([*command, f"--config.data.train={tmp_path / 'pipe'}"]) == 2
+  assert "pipe.en is a pipe, whose text can be read only once: write it to a file" in capfd.readouterr().err
   assert not (tmp_path / "rows").exists()
 
 

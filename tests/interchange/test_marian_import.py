@@ -117,12 +117,22 @@ def test_each_option_of_which_the_model_has_one_value(folder, name):
   refused(folder, f"config.json: {name} is {not only}, but must be {only}: the model here has nothing else")
 
 
+def with_search_in_config_json(folder):
+  edit(folder / "config.json", **json.loads((folder / "generation_config.json").read_text()))
+  (folder / "generation_config.json").unlink()
+
+
 @pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
 @pytest.mark.parametrize("name", [*marian_hf_import._SEARCH_ONLY, *marian_hf_import._NEVER])
 def test_each_setting_of_which_the_search_has_one_value(folder, file, name):
   """In the file of newer folders, and in that of older ones."""
   only = marian_hf_import._SEARCH_ONLY.get(name, ())
   value = True if only == (False,) else 7
+  if file == "config.json":
+    before = marian_hf_import.described(ForeignFolder(folder))
+    edit(folder / file, **{name: value})
+    assert marian_hf_import.described(ForeignFolder(folder)) == before  # which transformers does not read
+    with_search_in_config_json(folder)
   edit(folder / file, **{name: value})
   must = " or ".join(map(repr, only)) or "left out"
   refused(folder, f"{file}: {name} is {value}, but must be {must}: the search here has nothing else")
@@ -145,8 +155,7 @@ def test_the_values_that_are_known_change_nothing(folder):
 def test_an_older_folder_has_its_search_in_config_json(folder):
   config, pieces, notes = marian_hf_import.described(ForeignFolder(folder))
   assert config.decode.beam_size == 3 and config.decode.length_penalty == 0.7
-  edit(folder / "config.json", **json.loads((folder / "generation_config.json").read_text()))
-  (folder / "generation_config.json").unlink()
+  with_search_in_config_json(folder)
   assert marian_hf_import.described(ForeignFolder(folder)) == (config, pieces, notes)
 
 

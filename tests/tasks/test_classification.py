@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 import random
 
 import jax
@@ -19,6 +20,7 @@ from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks import classification
 from transformer_jax.tasks.classifier import Classifier
 from transformer_jax.training.step import init_state, train_step
@@ -53,6 +55,12 @@ def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):
     assert row[TOKENS].tolist() == whole + padding
     assert row[TOKEN_TYPES].tolist() == [1] * len(whole) + padding
   assert list(found.report.left_out.values()) == [1]
+
+
+def test_a_pipe_is_refused_as_it_can_be_read_only_once(tokenizer, tmp_path):
+  os.mkfifo(tmp_path / "pipe")
+  with pytest.raises(InputError, match="pipe is a pipe, whose text can be read only once: write it to a file"):
+    classification.packed_rows(CONFIG, str(tmp_path / "pipe"), tokenizer)
 
 
 def test_logits_are_those_of_numpy(tokenizer):

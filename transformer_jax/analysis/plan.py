@@ -16,8 +16,10 @@ import numpy as np
 
 from transformer_jax.analysis import operations
 from transformer_jax.analysis.activations import kept_bytes
-from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.data import pipeline
+from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.text import TextPairs
 from transformer_jax.model.config import AnyModelConfig, ModelConfig, Remat
 from transformer_jax.model.params import Params
 from transformer_jax.runs import init_from
@@ -266,6 +268,10 @@ def _flags(config: Config) -> dict[str, int | str]:
 
 def data(config: Config) -> JsonObject:
   """The result of packing the training text, with the vocabulary that a run would begin with."""
+  if config.model.translates and config.data.corpus is Corpus.TEXT:
+    corpus = open_corpus(config.data, config.data.train)
+    if isinstance(corpus, TextPairs):
+      corpus.require_no_pipe()
   tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config))
   report = task_of(config.model).packed_rows(config, config.data.train, tokenizer).report
   rows = config.train.batch_tokens // config.data.row_length

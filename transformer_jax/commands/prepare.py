@@ -49,6 +49,7 @@ def run(args: argparse.Namespace) -> None:
   data = config.data
   languages = data.source_language, data.target_language
   text, rules = TextPairs(data.train, *languages), rules_of(args, languages)
+  text.require_no_pipe()
   weighted = any(files.weight > 1 for files in text.files)
   require_option(
     "--duplicates", args.duplicates, not (args.duplicates and weighted), "left out with weights in config.data.train"

@@ -12,7 +12,7 @@ import numpy as np
 from transformer_jax.config import Corpus, DataConfig, Document
 from transformer_jax.data import fingerprint
 from transformer_jax.data.packing import AT_ONCE, gathered
-from transformer_jax.data.text import digest, existing, is_pipe, lines_of
+from transformer_jax.data.text import digest, existing, lines_of, require_no_pipe
 from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.runtime.errors import InputError
 
@@ -35,8 +35,7 @@ class PlainText:
     self.name = which
     self._document = document
     self._files = [existing(part.strip()) for part in which.split(";") if part.strip()]
-    for path in filter(is_pipe, self._files):
-      raise InputError(f"{path} is a pipe, whose text can be read only once: write it to a file")
+    require_no_pipe(self._files)
     if not self._files:
       raise InputError("the text to read has an empty name: set config.data.train to a file")
 

@@ -76,6 +76,10 @@ class TextPairs:
       pairs = zip_lines(lines_of(files.source), lines_of(files.target), str(files.source), str(files.target))
       yield from repeated(pairs, files.weight)
 
+  def require_no_pipe(self) -> None:
+    """Raises InputError if a file is a pipe, for a program that reads the pairs more than once."""
+    require_no_pipe(path for files in self.files for path in (files.source, files.target))
+
   def fingerprint(self) -> str:
     """A digest of the files' bytes on disk and of the weights."""
     return fingerprint.of_values([(digest(files.source), digest(files.target), files.weight) for files in self.files])
@@ -212,6 +216,12 @@ def existing(name: str | os.PathLike) -> epath.Path:
 def is_pipe(path: epath.Path) -> bool:
   """Whether a path is a pipe, whose text can be read only once."""
   return "://" not in os.fspath(path) and stat.S_ISFIFO(os.stat(path).st_mode)
+
+
+def require_no_pipe(paths: Iterable[epath.Path]) -> None:
+  """Raises InputError if one of the files is a pipe, for a program that reads them more than once."""
+  for path in filter(is_pipe, paths):
+    raise InputError(f"{path} is a pipe, whose text can be read only once: write it to a file")
 
 
 def lines_of(name: str | os.PathLike, first: int = 1, start: int = 0) -> Iterator[str]:

@@ -41,6 +41,7 @@ _SEARCH_ONLY: dict[str, tuple[Json, ...]] = {
   "num_return_sequences": (1,),
 }
 _NEVER = ("forced_bos_token_id", "begin_suppress_tokens", "sequence_bias", "exponential_decay_length_penalty")
+_SEARCH, _START = "generation_config.json", "decoder_start_token_id"
 _SOURCE_LENGTH = 256  # the longest input that is translated as a whole
 
 _ROUNDING = {"F32": 2**-23, "F16": 2**-10, "BF16": 2**-7}  # the spacing of numbers at 1
@@ -70,14 +71,14 @@ def described(folder: ForeignFolder) -> tuple[Config, _Lists, tuple[str, ...]]:
   Raises:
     InputError: as in `read`.
   """
-  config, generation = folder.settings("config.json"), folder.settings("generation_config.json", optional=True)
+  config, generation = folder.settings("config.json"), folder.settings(_SEARCH, optional=True)
   texts = folder.settings("tokenizer_config.json", optional=True)
   if config.text("model_type", "") != "marian":
     raise config.wrong("model_type", "'marian', as of MarianMTModel")
-  search = Search(generation, config)
-  pieces = _pieces(folder, config, search, texts)
+  pieces = _pieces(folder, config, generation if _START in generation else config, texts)
   model = _model(config, pieces)
-  decode, notes = search.decode(config, pieces[1])
+  search = generation if folder.has(_SEARCH) else config  # that of a folder of an older version
+  decode, notes = _decode(search, config, pieces[1])
   source, target = _languages(texts)
   data = DataConfig(corpus=Corpus.TEXT, source_language=source, target_language=target)
   return Config(data=data, model=model, decode=decode), pieces, notes
@@ -135,14 +136,14 @@ def _rate(config: Settings, name: str, default: float) -> float:
   return rate
 
 
-def _pieces(folder: ForeignFolder, config: Settings, search: "Search", texts: Settings) -> _Lists:
+def _pieces(folder: ForeignFolder, config: Settings, begins: Settings, texts: Settings) -> _Lists:
   """The vocabulary of each side, and which of its pieces are special."""
   texts.require("sp_model_kwargs", [{}])
   separate = texts.truth("separate_vocabs", False)
   pieces = _names(folder, marian_hf.VOCABULARIES[separate])
   last = len(pieces) - 1
   pad, eos = (pieces[config.integer(f"{name}_token_id", most=last)] for name in ("pad", "eos"))
-  start = pieces[search.settings("decoder_start_token_id").integer("decoder_start_token_id", most=last)]
+  start = pieces[begins.integer(_START, most=last)]
   unk = texts.value("unk_token", "<unk>")
   unk = unk.get("content") if isinstance(unk, dict) else unk
   texts.require("eos_token", [eos, _added(eos, texts.value("eos_token"))])
@@ -183,62 +184,49 @@ def _languages(texts: Settings) -> tuple[str, str]:
   return (found[0], found[1]) if good and found[0] != found[1] else ("source", "target")
 
 
-class Search:
-  """The settings of the search, which older folders have in `config.json`."""
+def _decode(search: Settings, config: Settings, pieces: PieceList) -> tuple[DecodeConfig, tuple[str, ...]]:
+  """The search here of the one there, and sentences about what differs."""
+  for name, only in {**_SEARCH_ONLY, **dict.fromkeys(_NEVER, ())}.items():
+    search.require(name, only, "the search here has nothing else")
+  eos = pieces.pieces.index(pieces.eos)
+  search.require("forced_eos_token_id", [eos], "the search here ends with EOS")
+  _require_suppressed(search, pieces)
+  beam = search.integer("num_beams", 1, least=1, most=MOST_BEAMS)
+  alpha = search.number("length_penalty", 1.0)
+  if not 0 <= alpha <= MOST_ALPHA:
+    raise search.wrong("length_penalty", f"from 0 to {MOST_ALPHA}")
+  early = search.value("early_stopping", False)
+  positions = config.integer("max_position_embeddings", 1024, least=4)
+  longest = search.integer("max_length", positions, least=4) - 1  # it counts the first token
+  source = min(_SOURCE_LENGTH, longest // 2 + 1)
+  decode = DecodeConfig(
+    beam_size=beam,
+    length_penalty=alpha,
+    penalty=LengthPenalty.FAIRSEQ,
+    patience=0.0 if early == "never" else 1.0,
+    renormalize=search.truth("renormalize_logits", False),
+    extra_length=min(max(1, longest - source), MOST_EXTRA),
+    max_source_length=source,
+  )
+  notes = (
+    "early_stopping is false, which is not known here: a search ends as with true, when as many hypotheses have "
+    "ended as there are beams (config.decode.patience=1)",
+  )
+  return decode, notes if beam > 1 and early is False else ()
 
-  def __init__(self, generation: Settings, config: Settings):
-    self._files = generation, config
 
-  def settings(self, name: str) -> Settings:
-    """The file that has a setting; the newer one, if none has."""
-    return next((file for file in self._files if name in file), self._files[0])
-
-  def decode(self, config: Settings, pieces: PieceList) -> tuple[DecodeConfig, tuple[str, ...]]:
-    """The search here, and sentences about what differs."""
-    for name, only in {**_SEARCH_ONLY, **dict.fromkeys(_NEVER, ())}.items():
-      self.settings(name).require(name, only, "the search here has nothing else")
-    eos = pieces.pieces.index(pieces.eos)
-    for file in self._files:
-      file.require("forced_eos_token_id", [eos], "the search here ends with EOS")
-    self._require_suppressed(pieces)
-    beam = self.settings("num_beams").integer("num_beams", 1, least=1, most=MOST_BEAMS)
-    alpha = self.settings("length_penalty").number("length_penalty", 1.0)
-    if not 0 <= alpha <= MOST_ALPHA:
-      raise self.settings("length_penalty").wrong("length_penalty", f"from 0 to {MOST_ALPHA}")
-    early = self.settings("early_stopping").value("early_stopping", False)
-    positions = config.integer("max_position_embeddings", 1024, least=4)
-    longest = self.settings("max_length").integer("max_length", positions, least=4) - 1  # it counts the first token
-    source = min(_SOURCE_LENGTH, longest // 2 + 1)
-    decode = DecodeConfig(
-      beam_size=beam,
-      length_penalty=alpha,
-      penalty=LengthPenalty.FAIRSEQ,
-      patience=0.0 if early == "never" else 1.0,
-      renormalize=self.settings("renormalize_logits").truth("renormalize_logits", False),
-      extra_length=min(max(1, longest - source), MOST_EXTRA),
-      max_source_length=source,
-    )
-    notes = (
-      "early_stopping is false, which is not known here: a search ends as with true, when as many hypotheses have "
-      "ended as there are beams (config.decode.patience=1)",
-    )
-    return decode, notes if beam > 1 and early is False else ()
-
-  def _require_suppressed(self, pieces: PieceList) -> None:
-    """Only tokens that are never emitted here may be forbidden, and the one that begins must be."""
-    forbidden, never = set(), {pieces.pieces.index(piece) for piece in (pieces.pad, pieces.bos) if piece is not None}
-    for name in ("bad_words_ids", "suppress_tokens"):
-      file = self.settings(name)
-      found = file.value(name, []) or []
-      listed = found if isinstance(found, list) else [found]
-      flat = [word[0] if isinstance(word, list) and len(word) == 1 else word for word in listed]
-      if listed is not found or not all(isinstance(word, int) and word in never for word in flat):
-        raise file.wrong(name, f"of {sorted(never)}: no other token can be forbidden here")
-      forbidden.update(flat)
-    if pieces.bos is not None and pieces.pieces.index(pieces.bos) not in forbidden:
-      raise self.settings("bad_words_ids").wrong(
-        "bad_words_ids", "a list with decoder_start_token_id, which is never emitted here"
-      )
+def _require_suppressed(search: Settings, pieces: PieceList) -> None:
+  """Only tokens that are never emitted here may be forbidden, and the one that begins must be."""
+  forbidden, never = set(), {pieces.pieces.index(piece) for piece in (pieces.pad, pieces.bos) if piece is not None}
+  for name in ("bad_words_ids", "suppress_tokens"):
+    found = search.value(name, []) or []
+    listed = found if isinstance(found, list) else [found]
+    flat = [word[0] if isinstance(word, list) and len(word) == 1 else word for word in listed]
+    if listed is not found or not all(isinstance(word, int) and word in never for word in flat):
+      raise search.wrong(name, f"of {sorted(never)}: no other token can be forbidden here")
+    forbidden.update(flat)
+  if pieces.bos is not None and pieces.pieces.index(pieces.bos) not in forbidden:
+    raise search.wrong("bad_words_ids", "a list with decoder_start_token_id, which is never emitted here")
 
 
 def _arrays(config: Config, pieces: _Lists, weights: Weights) -> dict[str, np.ndarray]:

@@ -20,7 +20,7 @@ from transformer_jax.data.next_sentence import LABEL, PARTS, TOKEN_TYPES, TOKENS
 from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
-from transformer_jax.data.text import digest, lines_of
+from transformer_jax.data.text import digest, existing, lines_of, require_no_pipe
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model import masking
@@ -128,6 +128,7 @@ def _file(config: Config, which: str) -> str:
     raise InputError("the sentences to read have an empty name: set config.data.train to a file")
   if ";" in which:
     raise InputError(f"the sentences to read are {which!r}, but a classifier reads one file: write them to one")
+  require_no_pipe([existing(which.strip())])
   return which.strip()
 
 

@@ -12,7 +12,7 @@ from transformer_jax.data.documents import open_text
 from transformer_jax.data.packed_ahead import PackPart
 from transformer_jax.data.pipeline import not_packed_yet, row_type
 from transformer_jax.data.row_cache import PackedRows
-from transformer_jax.data.text import TextPairs, is_pipe
+from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.evaluation.scores import check_tokenization
 from transformer_jax.runtime import devices, hosts
@@ -42,8 +42,7 @@ def require_text(config: Config) -> None:
   for which in texts:
     corpus = (open_corpus if config.model.translates else open_text)(data, which)
     if isinstance(corpus, TextPairs):
-      for path in (path for files in corpus.files for path in (files.source, files.target) if is_pipe(path)):
-        raise InputError(f"{path} is a pipe, whose text can be read only once: write it to a file")
+      corpus.require_no_pipe()
   if data.shard_pairs:
     text_shards.require_plain(data)
 
