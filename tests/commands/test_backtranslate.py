@@ -193,6 +193,11 @@ def test_two_processes_do_not_write_one_corpus(tmp_path):
     corpus.append("a", "b")
     with pytest.raises(InputError, match="another process writes"), GrowingCorpus(tmp_path / "out", ("de", "en"), made):
       pass
+    (tmp_path / "out.json").unlink()
+    with pytest.raises(InputError, match="another process writes"), GrowingCorpus(tmp_path / "out", ("de", "en"), {}):
+      pass
+    assert not (tmp_path / "out.json").exists()  # not that of the process without the lock
+    (tmp_path / "out.json").write_text(json.dumps(made))
   assert json.loads((tmp_path / "out.json").read_text()) == made
   assert corpus_of(tmp_path) == [b"a\n", b"b\n"]
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,20 @@ def test_safetensors_need_no_orbax_and_translating_needs_no_optax(original):
   )
   done = subprocess.run([sys.executable, "-c", program, original], capture_output=True, text=True, check=False)
   assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
+
+
+def test_an_empty_folder_may_be_a_link_but_no_mounted_disk(workdir, original, tmp_path, monkeypatch):
+  from transformer_jax.interchange.export import export
+
+  (tmp_path / "folder").mkdir()
+  (tmp_path / "link").symlink_to(tmp_path / "folder")
+  export(workdir, tmp_path / "link", "safetensors")
+  assert (tmp_path / "link").is_symlink()
+  assert {path.name for path in (tmp_path / "folder").iterdir()} == {path.name for path in original.iterdir()}
+  (tmp_path / "disk").mkdir()
+  monkeypatch.setattr(os.path, "ismount", lambda path: path == str(tmp_path / "disk"))
+  with pytest.raises(InputError, match="disk is where a disk is mounted: choose a new folder in it as --output"):
+    export(workdir, tmp_path / "disk", "safetensors")
 
 
 @pytest.mark.parametrize(

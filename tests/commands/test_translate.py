@@ -69,6 +69,8 @@ def test_minimum_bayes_risk_chooses_from_the_candidates(run, translator, workdir
   ("flags", "message"),
   [
     (["--candidates", 3], "--candidates is 3, but must be left out without --mbr"),
+    (["--mbr", "chrf", "--beam-size", -1], "--beam-size is -1, but must be from 1 to 1024"),
+    (["--mbr", "chrf", "--beam-size", 0], "--beam-size is 0, but must be from 1 to 1024"),
     (["--mbr", "chrf", "--sample", "--candidates", 5000], "--candidates is 5000, but must be from 1 to 1024"),
     (["--mbr", "bleu", "--n-best", 3], "--n-best is 3, but must be from 1 to --candidates, which is 2"),
     (["--mbr", "bleu", "--candidates", 3], "--candidates is 3, but must be from 1 to the beam size, which is 2"),

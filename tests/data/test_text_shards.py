@@ -92,6 +92,12 @@ def test_a_shard_may_be_empty_but_not_all(data, tmp_path):
     [*pack(2)]
 
 
+def test_files_without_lines_are_refused_before_training(data, tmp_path):
+  write(tmp_path / "train", [])
+  with pytest.raises(InputError, match=r"train.en and .*train.de are empty: expected one sentence per line"):
+    pipeline.not_packed_yet(data, Letters())
+
+
 def test_what_is_known_before_it_is_packed(data, tmp_path):
   packed = pipeline.not_packed_yet(data, Letters())
   assert packed.rows.shape == (0, 4, 7) and packed.rows.dtype == np.uint16

@@ -1,5 +1,6 @@
 """Folders of BERT and GPT-2 without the library that writes them: exported, imported again, and damaged."""
 
+import dataclasses
 import functools
 import json
 import re
@@ -18,7 +19,7 @@ from transformer_jax import runs
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import blocks, tokenizers
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.interchange import bert, gpt2, hf_tokenizer, hf_vocabulary
+from transformer_jax.interchange import bert, gpt2, hf_folder, hf_tokenizer, hf_vocabulary
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
@@ -170,6 +171,13 @@ def test_training_goes_on_from_an_imported_model(folders, tmp_path, name, model)
       np.asarray(by_path(each, trunk)) for each in (runs.open(tmp_path / "run").model().params, tuned.params)
     )
     assert 0 < np.max(np.abs(after - before)) < 0.1
+
+
+def test_long_texts_fit_into_a_batch():
+  model = dataclasses.replace(model_of("gpt2")[0], max_positions=30_000)
+  config = hf_folder.config(model)
+  assert (config.data.row_length, config.train.batch_tokens) == (30_000, 30_000)
+  assert hf_folder.config(model_of("gpt2")[0]).train.batch_tokens == 25_000
 
 
 def by_path(params, names):

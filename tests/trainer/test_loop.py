@@ -184,12 +184,14 @@ def test_a_run_in_shards_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd):
     {"sums": {"others": {"x": 1.0}}},
     {"sums": 1.0},
     {"sums": {}, "stopping": {"best": 1.0}},
+    {"sums": {"others": {"x": {"loss": 1.0}}}, "updates": 3.0},
+    {"sums": {}, "updates": 3.0},
   ],
 )
 def test_a_checkpoint_with_other_numbers_for_the_log_is_named(tmp_path, monkeypatch, log):
   monkeypatch.setattr(loop.Trainer, "_where", lambda *_: "")
   trainer = object.__new__(loop.Trainer)
-  trainer._stopping, trainer._batches = loop.EarlyStopping(1), {}
+  trainer._stopping, trainer._batches, trainer._losses = loop.EarlyStopping(1), {}, ["next"]
   restored = checkpoint.Restored(TrainState(np.int32(7), {}, {}, None), log)
   with pytest.raises(RunError, match=r"checkpoints/7/log does not have the numbers that a run writes: delete it"):
     trainer._resumed(restored, epath.Path(tmp_path))

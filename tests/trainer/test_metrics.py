@@ -110,7 +110,7 @@ def test_so_does_one_with_several_losses():
 
   part = MetricsAccumulator()
   part.add(with_another(1.0))
-  part = MetricsAccumulator.from_dict(jax.tree.map(np.float64, part.to_dict()))
+  part = MetricsAccumulator.from_dict(jax.tree.map(np.float64, part.to_dict()), ["next"])
   part.add(with_another(3.0))
   part.seconds = 1.0
   line = part.line()

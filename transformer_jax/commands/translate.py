@@ -110,12 +110,13 @@ def _candidates(args: argparse.Namespace, beam_size: int) -> int:
   if not args.mbr:
     require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
     return args.n_best
-  default = _DRAWS if args.sample else args.beam_size or beam_size
+  default = _DRAWS if args.sample else beam_size if args.beam_size is None else args.beam_size
   candidates = default if args.candidates is None else args.candidates
   if args.sample:
     require_option("--candidates", candidates, 0 < candidates <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
   else:
-    most = args.beam_size or beam_size
+    most = beam_size if args.beam_size is None else args.beam_size
+    require_option("--beam-size", most, 0 < most <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
     require_option("--candidates", candidates, 0 < candidates <= most, f"from 1 to the beam size, which is {most}")
   require_option(
     "--n-best", args.n_best, 0 < args.n_best <= candidates, f"from 1 to --candidates, which is {candidates}"

@@ -46,8 +46,6 @@ class GrowingCorpus:
   def __enter__(self) -> "GrowingCorpus":
     with self._stack:
       self._require_same()
-      if not self._settings.exists():
-        write_atomically(self._settings, (json.dumps(self._made, indent=2) + "\n").encode())
       for path in self._paths:
         with writing(path):
           file = open(path, "a+b")
@@ -57,6 +55,9 @@ class GrowingCorpus:
           lock(file, wait=False)
         except BlockingIOError as error:
           raise InputError(f"another process writes {path}: wait for its end, or give another --output") from error
+      self._require_same()  # another process may have written them since
+      if not self._settings.exists():
+        write_atomically(self._settings, (json.dumps(self._made, indent=2) + "\n").encode())
       self._stack = self._stack.pop_all()
     return self
 
@@ -116,7 +117,7 @@ class GrowingCorpus:
     """Raises InputError if there are files that this corpus may not continue."""
     if not self._settings.exists():
       for path in self._paths:
-        if path.exists():
+        if path.exists() and path.stat().st_size:
           raise InputError(f"{path} exists, but was not begun by this command: give another --output")
       return
     earlier = untrusted.json_of(epath.Path(self._settings), self._settings.read_bytes)

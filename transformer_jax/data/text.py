@@ -134,7 +134,12 @@ def zip_lines(
     count += 1
     yield source, target
   if not count:
-    raise InputError(f"{source_name} and {target_name} are empty: expected one sentence per line")
+    raise without_lines(source_name, target_name)
+
+
+def without_lines(source_name: str, target_name: str) -> InputError:
+  """The error for two texts without lines."""
+  return InputError(f"{source_name} and {target_name} are empty: expected one sentence per line")
 
 
 def unequal(sources: int, targets: int, source_name: str, target_name: str) -> InputError:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from etils import epath
 
-from transformer_jax.data.text import TextFiles, lines_of, readable, repeated, unequal, zip_lines
+from transformer_jax.data.text import TextFiles, lines_of, readable, repeated, unequal, without_lines, zip_lines
 
 _BLOCK = 1 << 22  # bytes that are searched for line ends at once
 _LINE_FEED = 10
@@ -39,7 +39,7 @@ def parts_of(corpus: int, files: TextFiles, most: int) -> Iterator[TextPart]:
   """The parts of a corpus, of `most` lines each; compressed files are one part, as reading cannot begin inside them.
 
   Raises:
-    InputError: the two files differ in their number of lines, or cannot be read.
+    InputError: the two files differ in their number of lines or have none, or cannot be read.
   """
   names = str(files.source), str(files.target)
   if files.compressed:
@@ -48,6 +48,8 @@ def parts_of(corpus: int, files: TextFiles, most: int) -> Iterator[TextPart]:
   sources, targets = (_line_starts(path, most) for path in (files.source, files.target))
   if sources[-1][0] != targets[-1][0]:
     raise unequal(sources[-1][0], targets[-1][0], *names)
+  if not sources[-1][0]:
+    raise without_lines(*names)
   for number, ((first, source), (_, target)) in enumerate(zip(sources[:-1], targets[:-1], strict=True)):
     lines = sources[number + 1][0] - first
     yield TextPart(corpus, number, *names, files.weight, first, lines, (source, target))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transformer_jax.config import Config, Corpus, DataConfig
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import BlocksConfig
@@ -84,7 +84,8 @@ def sizes_there(model: BlocksConfig, names: Mapping[str, tuple[str, int | None]]
 def config(model: BlocksConfig) -> Config:
   """The config of a run with an imported model; its text is yet to be named."""
   data = DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=model.max_positions)
-  return Config(data=data, model=model)
+  batch = max(TrainConfig.batch_tokens, model.max_positions)  # a row at least
+  return Config(data=data, model=model, train=TrainConfig(batch_tokens=batch))
 
 
 @contextmanager

@@ -23,7 +23,9 @@ def new(path: str | os.PathLike, flag: str) -> Path:
     raise InputError(f"{target} holds files already: choose another {flag}")
   if os.path.lexists(target) and not target.is_dir():
     raise InputError(f"{target} is a file: choose another {flag}")
-  return target
+  if os.path.ismount(os.path.realpath(target)):
+    raise InputError(f"{target} is where a disk is mounted: choose a new folder in it as {flag}")
+  return Path(os.path.realpath(target))  # a folder can take the place of an empty one, but not of a link to it
 
 
 @contextmanager

@@ -33,7 +33,14 @@ from transformer_jax.trainer.early_stopping import EarlyStopping
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
 from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
 from transformer_jax.training.embeddings import with_vectors
-from transformer_jax.training.step import TrainState, abstract_state, begin_with, init_state, update_on_devices
+from transformer_jax.training.step import (
+  TrainState,
+  abstract_state,
+  begin_with,
+  further_losses,
+  init_state,
+  update_on_devices,
+)
 from transformer_jax.training.task import Task, task_of
 
 
@@ -118,6 +125,7 @@ class Trainer:
     self._config, self._task, self._accept_edits = config, task, accept_edits
     self._stopping = EarlyStopping(config.train.patience)
     self._step = update_on_devices(config, task)
+    self._losses = further_losses(config, task)
     abstract = abstract_state(config, task)
     # The state is placed when it is made: if it moved later, the step would be compiled twice.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
@@ -149,7 +157,7 @@ class Trainer:
       if isinstance(self._batches, BatchesPackedAhead):
         # Without a place the parts are counted from the first one.
         self._batches.begin_at(log.get("place") or {"part": 0, "first_row": 0})
-      return restored.state, MetricsAccumulator.from_dict(log) if log else MetricsAccumulator()
+      return restored.state, MetricsAccumulator.from_dict(log, self._losses) if log else MetricsAccumulator()
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
       numbers = checkpoint_files.folder_of(workdir, step) / checkpoint_files.LOG
       raise RunError(

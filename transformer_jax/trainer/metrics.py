@@ -4,7 +4,7 @@ import json
 import operator
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 
@@ -83,10 +83,21 @@ class MetricsAccumulator:
     return asdict(self)
 
   @classmethod
-  def from_dict(cls, values: Mapping[str, Json]) -> "MetricsAccumulator":
-    """The inverse of `to_dict`; the numbers may be of any type."""
+  def from_dict(cls, values: Mapping[str, Json], losses: Collection[str] = ()) -> "MetricsAccumulator":
+    """The inverse of `to_dict`; the numbers may be of any type.
+
+    Args:
+      values: the values.
+      losses: the names of the run's losses besides the first.
+
+    Raises:
+      ValueError: the values are those of other losses.
+    """
     numbers: JsonObject = {f.name: type(f.default)(values.get(f.name, 0)) for f in fields(cls) if f.name != "sums"}
-    return cls(sums=_sums(values["sums"]), **numbers)
+    found = cls(sums=_sums(values["sums"]), **numbers)
+    if found.updates and set(found.sums.others) != set(losses):
+      raise ValueError(f"the sums are of {sorted(found.sums.others)}, but the run has {sorted(losses)}")
+    return found
 
 
 def _sums(values: Mapping[str, Json]) -> PyTree:

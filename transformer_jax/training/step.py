@@ -143,11 +143,16 @@ def update_on_devices(config: Config, task: Task) -> Callable[[TrainState, Batch
   return trace_cache.kept(function, key, functools.partial(_structure, config, task), donate_state=True)
 
 
+def further_losses(config: Config, task: Task) -> list[str]:
+  """The names of the task's losses besides the first."""
+  rows = jax.ShapeDtypeStruct((1, task.parts, config.data.row_length), jnp.uint16)
+  return [name for name in jax.eval_shape(lambda rows: task.counts(config, rows), rows) if name != "tokens"]
+
+
 def _structure(config: Config, task: Task, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
   """A tree with the structure of `train_step`'s result, whose leaves mean nothing."""
-  names = jax.eval_shape(lambda rows: task.counts(config, rows[0]), batch.rows)
   zero = jnp.zeros(())
-  others = {name: Sums(zero, zero, zero, zero) for name in names if name != "tokens"}
+  others = {name: Sums(zero, zero, zero, zero) for name in further_losses(config, task)}
   sums = Sums(zero, zero, zero, zero, others)
   return state, {"sums": sums, "skipped": zero, "gradient_norm": zero, "learning_rate": zero}
 
