@@ -100,6 +100,12 @@ def test_a_direction_within_one_language_is_refused(texts, which):
     TaggedPairs(f"{texts}/{which}", "en", "de")
 
 
+def test_two_files_are_one_direction(texts):
+  assert len([*TaggedPairs(f"{texts}/big.en,{texts}/big.de:en-de", "en", "de")]) == 29
+  with pytest.raises(InputError, match=r"has two files, which are one direction: write SOURCE,TARGET:en-de"):
+    TaggedPairs(f"{texts}/big.en,{texts}/big.de:en+de", "en", "de")
+
+
 def test_the_fingerprint_names_the_directions(texts):
   names = ["big:en-de", "big:de-en", "big:en+de", "big:en-de;small:en-de"]
   found = {

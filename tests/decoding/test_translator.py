@@ -329,8 +329,13 @@ def test_help_describes_each_option(name):
 
 
 def test_other_bad_input(translator):
-  with pytest.raises(InputError, match=r"translate\(\[sentence\]\)"):
-    translator.translate("a sentence")
+  for call, name in (
+    (lambda: translator.translate("a sentence"), "sentences"),
+    (lambda: translator.translate_lines("a line"), "lines"),
+    (lambda: translator.translate(["a", "b"], prefixes="ab"), "prefixes"),
+  ):
+    with pytest.raises(InputError, match=rf"{name} is one str, but must be several: write \[{name}\]"):
+      call()
   with pytest.raises(InputError, match=r"pair 2 has a sentence of .* tokens, but at most 29 can be scored"):
     translator.score([("a", "b"), ("a", "abcdefghij" * 20)])
   for pairs in (("a source", "its target"), [("a", "b", "c")], [["a"]]):

@@ -1,5 +1,6 @@
 """The next token: its probabilities against those of whole translations and texts, the picture, and the command."""
 
+import dataclasses
 import itertools
 import math
 
@@ -10,10 +11,11 @@ import pytest
 
 from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data.documents import encode_text
-from transformer_jax.data.tokenizer import BOS, EOS
+from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import next_token
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.next_token import NextToken
+from transformer_jax.decoding.translator import Translator
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.language.gpt import GPT
 from transformer_jax.runtime.errors import InputError
@@ -39,6 +41,16 @@ def test_the_probabilities_of_all_steps_multiply_to_that_of_the_translation(tran
   np.testing.assert_array_equal(translator.next_token(source, target).probabilities.shape, (277,))
   with pytest.raises(InputError, match="the sentence is empty"):
     translator.next_token(" ")
+
+
+def test_tokens_that_no_output_has_get_no_probability_if_the_config_says_so(translator):
+  before = translator.next_token("abc de", "c").probabilities.copy()
+  config = dataclasses.replace(
+    translator.config, decode=dataclasses.replace(translator.config.decode, renormalize=True)
+  )
+  found = Translator(config, translator.params, translator._tokenizer).next_token("abc de", "c").probabilities
+  before[[PAD, BOS]] = 0
+  np.testing.assert_allclose(found, before / before.sum(), rtol=1e-5)
 
 
 def test_a_language_model_by_hand(translator):

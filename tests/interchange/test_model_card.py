@@ -12,21 +12,40 @@ from transformer_jax.interchange.export import export
 
 LOG = [
   {"split": "train", "step": 7, "loss": 2.25, "perplexity": 9.5},
-  {"split": "validation", "step": 5, "loss": 4.5, "perplexity": 90.0},
-  {"split": "validation", "step": 7, "loss": 3.125, "perplexity": 22.5, "bleu": 13.75, "samples": [["a", "b", "c"]]},
+  {"split": "validation", "step": 3, "loss": 4.5, "perplexity": 90.0},
+  {"split": "validation", "step": 5, "loss": 3.125, "perplexity": 22.5, "bleu": 13.75, "samples": [["a", "b", "c"]]},
+  {"split": "validation", "step": 7, "loss": 4.25, "perplexity": 70.0, "bleu": 2.5},
 ]
 
 
-def test_the_last_validation_is_in_the_page(tmp_path):
-  """The numbers of its line, and those of no other."""
+def test_the_validation_of_the_checkpoint_is_in_the_page(tmp_path):
+  """That of step 5: the numbers of its line, and those of no other."""
   config = exported.config(layer_norm_epsilon=1e-5)
   first = exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
-  assert "## Scores\n\nThe run has no validation.\n" in (first / "README.md").read_text()
+  assert "## Scores\n\nThe run has no validation of this checkpoint.\n" in (first / "README.md").read_text()
   (tmp_path / "run" / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LOG))
   export(tmp_path / "run", tmp_path / "second", "marian-hf")
   page = (tmp_path / "second" / "README.md").read_text()
   scores = json.loads(page.split("## Scores\n\n```json\n")[1].split("```")[0])
-  assert scores == {"validation": {"step": 7, "loss": 3.125, "perplexity": 22.5, "bleu": 13.75}}
+  assert scores == {"validation": {"step": 5, "loss": 3.125, "perplexity": 22.5, "bleu": 13.75}}
+
+
+@pytest.mark.parametrize(
+  ("steps", "shown", "told"),
+  [((3, 5, 7), 5, False), ((3, 7), 3, True), ((7,), None, False)],
+)
+def test_the_scores_are_of_the_checkpoint_or_of_one_before_it(tmp_path, steps, shown, told):
+  """Here that of step 5, as `--step best` chooses one; the training went on."""
+  config = exported.config(layer_norm_epsilon=1e-5)
+  exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
+  lines = [{"split": "validation", "step": step, "loss": float(step)} for step in steps]
+  (tmp_path / "run" / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+  export(tmp_path / "run", tmp_path / "second", "marian-hf")
+  page = (tmp_path / "second" / "README.md").read_text().split("## Scores\n\n")[1].split("## Config")[0]
+  assert page.startswith("Some are of the run's last validation before this checkpoint.") == told
+  assert ("The run has no validation of this checkpoint." in page) == (shown is None)
+  if shown is not None:
+    assert json.loads(page.split("```json\n")[1].split("```")[0]) == {"validation": {"step": shown, "loss": shown}}
 
 
 @pytest.mark.parametrize(("epsilon", "told"), [(1e-5, False), (1e-6, True)])

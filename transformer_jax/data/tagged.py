@@ -135,4 +135,6 @@ def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[t
   directions = [one] if len(one) == 2 else list(itertools.permutations(languages.split("+"), 2))
   if any(source == target for source, target in directions):
     raise InputError(f"{part!r} in {which!r} has one language twice: write PREFIX:en-de or PREFIX:en+de+fr")
+  if len(one) != 2 and "," in corpus:
+    raise InputError(f"{part!r} in {which!r} has two files, which are one direction: write SOURCE,TARGET:en-de")
   return corpus + weight, directions

@@ -17,6 +17,7 @@ from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
 from transformer_jax.decoding.text_score import score
+from transformer_jax.decoding.windows import several
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
 
@@ -98,7 +99,7 @@ class Generator(Predictor):
       RunError: the model's probabilities are not finite.
     """
     require_option("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
-    tokens = [[*self._encode(text), self.config.model.end_token] for text in texts]
+    tokens = [[*self._encode(text), self.config.model.end_token] for text in several(texts, "texts")]
     lengths, most = [len(ids) for ids in tokens], self.config.model.most_positions
     for number, length in enumerate(lengths, 1):
       if most is not None and length > most:

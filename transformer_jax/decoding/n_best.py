@@ -49,7 +49,7 @@ def read(lines: Iterable[str], name: str) -> list[list[Candidate]]:
   names: list[str] | None = None
   for place, line in enumerate(lines, 1):
     number, candidate = _parsed(line, f"{name}, line {place}")
-    names = names or list(candidate.features)
+    names = list(candidate.features) if names is None else names
     if list(candidate.features) != names:
       raise InputError(f"{name}, line {place} has the features {list(candidate.features)}, but line 1 has {names}")
     if number not in (len(found), len(found) - 1) or number < 0:

@@ -13,6 +13,7 @@ from transformer_jax.data.tokenizer import BOS, PAD, Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import padded
 from transformer_jax.decoding.batch import start_token
+from transformer_jax.decoding.beam_search import log_softmax_without
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import RunError
@@ -40,7 +41,12 @@ class NextToken(NamedTuple):
 
 
 def after_pair(
-  model: nn.Module, params: Params, tokenizer: Tokenizer, source: Sequence[int], written: Sequence[int]
+  model: nn.Module,
+  params: Params,
+  tokenizer: Tokenizer,
+  source: Sequence[int],
+  written: Sequence[int],
+  without: tuple[int, ...] = (),
 ) -> NextToken:
   """The probability of each next token of a translation.
 
@@ -50,13 +56,14 @@ def after_pair(
     tokenizer: its tokenizer.
     source: the tokens of the source, with EOS.
     written: the first tokens of the translation, without BOS.
+    without: tokens that get no probability, as in `SearchOptions.without`.
 
   Raises:
     RunError: the probabilities are not finite.
   """
   read = [start_token(model), *written]
   rows = buckets.pad([source, read], 2, padded(max(len(source), len(read))), PAD)
-  found = _after_pair(model, params, rows, np.int32(len(read) - 1))
+  found = _after_pair(model, params, rows, np.int32(len(read) - 1), without)
   return _next_token(tokenizer, source, read, found)
 
 
@@ -80,9 +87,11 @@ def after_text(
   return _next_token(tokenizer, [], read, _after_text(model, params, row, np.int32(len(read) - 1)))
 
 
-@functools.partial(jax.jit, static_argnames="model")
-def _after_pair(model: nn.Module, params: Params, rows: jax.Array, position: jax.Array) -> jax.Array:
-  return _probabilities(model, params, model.apply({"params": params}, rows[0], rows[1]), position)
+@functools.partial(jax.jit, static_argnames=("model", "without"))
+def _after_pair(
+  model: nn.Module, params: Params, rows: jax.Array, position: jax.Array, without: tuple[int, ...]
+) -> jax.Array:
+  return _probabilities(model, params, model.apply({"params": params}, rows[0], rows[1]), position, without)
 
 
 @functools.partial(jax.jit, static_argnames="model")
@@ -92,9 +101,11 @@ def _after_text(model: nn.Module, params: Params, row: jax.Array, position: jax.
   return _probabilities(model, params, hidden, position)
 
 
-def _probabilities(model: nn.Module, params: Params, hidden: object, position: jax.Array) -> jax.Array:
+def _probabilities(
+  model: nn.Module, params: Params, hidden: object, position: jax.Array, without: tuple[int, ...] = ()
+) -> jax.Array:
   logits = model.apply({"params": params}, jnp.asarray(hidden)[position], method="logits")
-  return jax.nn.softmax(jnp.asarray(logits))
+  return jnp.exp(log_softmax_without(jnp.asarray(logits), without))
 
 
 def _next_token(tokenizer: Tokenizer, source: Sequence[int], read: Sequence[int], found: jax.Array) -> NextToken:

@@ -24,7 +24,7 @@ from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.line_search import WINDOW, LineSearch, Wanted, require_batch_size
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
 from transformer_jax.decoding.sampling import SamplingOptions
-from transformer_jax.decoding.windows import require_text
+from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
@@ -167,10 +167,8 @@ class Translator:
       A `str` for each sentence; with `return_scores` a `Translation`; with
       `n_best` above 1 a list of them, best first, or in the order in which they are drawn.
     """
-    if isinstance(sentences, str):
-      raise InputError("translate takes a list of sentences: write translate([sentence])")
     found = self.translate_lines(
-      sentences,
+      several(sentences, "sentences"),
       beam_size=beam_size,
       length_penalty=length_penalty,
       patience=patience,
@@ -221,9 +219,9 @@ class Translator:
       RunError: the model's probabilities are not finite.
     """
     options = self._options(beam_size, length_penalty, patience, n_best, sampling)
-    forced = None if prefixes is None else iter(prefixes)
+    forced = None if prefixes is None else iter(several(prefixes, "prefixes"))
     wanted = Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
-    return self._lines.translate(self._params, lines, wanted)
+    return self._lines.translate(self._params, several(lines, "lines"), wanted)
 
   def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[Probability]:
     """The log-probability of each target sentence given its source.
@@ -305,8 +303,8 @@ class Translator:
     if not source.strip():
       raise InputError("the sentence is empty, so there is nothing to translate: give another one")
     self._require_length("the sentence pair", max(len(sources), len(written)))
-    params = devices.on_first_device(self._params)
-    return after_pair(self._model, params, self._tokenizer, sources, written[:-1])
+    params, without = devices.on_first_device(self._params), self._options(None, None, None, 1).without
+    return after_pair(self._model, params, self._tokenizer, sources, written[:-1], without)
 
   def search_tree(
     self,

@@ -60,6 +60,13 @@ def require_text(text: object, name: str) -> None:
     )
 
 
+def several(texts: Iterable[str], name: str) -> Iterable[str]:
+  """The texts; raises InputError for a single one in their place, whose letters would be taken for texts."""
+  if isinstance(texts, str):
+    raise InputError(f"{name} is one str, but must be several: write [{name}]")
+  return texts
+
+
 def _texts(lines: Iterable[str], first: int) -> Iterator[str]:
   for number, line in enumerate(lines, first):
     require_text(line, f"line {number}")

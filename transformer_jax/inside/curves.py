@@ -44,7 +44,7 @@ QUANTITIES = (
   Quantity("accuracy", "Accuracy", "share of tokens predicted right", _BOTH, from_zero=True),
   Quantity("learning_rate", "Learning rate", "", _TRAIN, from_zero=True),
   Quantity("gradient_norm", "Gradient norm", "of the last update", _TRAIN, logarithmic=True),
-  Quantity("tokens_per_second", "Speed", "target tokens per second", _TRAIN, from_zero=True),
+  Quantity("tokens_per_second", "Speed", "units of the loss per second, such as target tokens", _TRAIN, from_zero=True),
 )
 
 

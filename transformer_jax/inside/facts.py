@@ -13,6 +13,7 @@ from transformer_jax.runs import Run
 from transformer_jax.runtime.errors import InputError, RunError, one_line
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
+from transformer_jax.training.task import task_of
 
 Known = TypeVar("Known")
 
@@ -88,7 +89,7 @@ def _of_training(config: Config, log: Log) -> dict[str, str]:
     facts["updates"] += f", {skipped:,.0f} of {updates:,.0f} skipped"
   if tokens:
     facts["time"] = f"{duration(seconds)} of updates"
-    facts["tokens seen"] = f"{tokens:,.0f} target tokens"
+    facts["seen"] = f"{tokens:,.0f} {task_of(config.model).unit}"
   return facts
 
 

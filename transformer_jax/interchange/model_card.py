@@ -43,7 +43,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], notes: 
     usage,
     *(f"\n{note}" for note in notes),
     "\n## Scores\n",
-    _json(_scores(run)) if _scores(run) else "The run has no validation.",
+    _scores(run, model.step),
     "\n## Config\n",
     _json({group: serialization.to_dict(getattr(model.config, group)) for group in groups}),
     "\n## Provenance\n",
@@ -82,17 +82,21 @@ def _origin(run: Run, model: Model) -> str:
   return f"Trained by transformer_jax; the checkpoint of step {model.step:,}."
 
 
-def _scores(run: Run) -> JsonObject:
-  """The last scores on each text that is not trained on."""
+def _scores(run: Run, step: int) -> str:
+  """The checkpoint's scores on each text that is not trained on, or the last ones before it, in Markdown."""
   try:
     lines = run.metrics
   except InputError:
-    return {}
-  return {
+    lines = []
+  found: JsonObject = {
     str(line["split"]): {key: value for key, value in line.items() if isinstance(value, int | float)}
     for line in lines
-    if line.get("split") in ("validation", "test")
+    if line.get("split") in ("validation", "test") and line["step"] <= step
   }
+  if not found:
+    return "The run has no validation of this checkpoint."
+  own = all(scores["step"] == step for scores in found.values())
+  return _json(found) if own else f"Some are of the run's last validation before this checkpoint.\n\n{_json(found)}"
 
 
 def _json(values: Json) -> str:

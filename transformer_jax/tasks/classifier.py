@@ -12,7 +12,7 @@ from transformer_jax.data.next_sentence import PARTS
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.predictor import Predictor
-from transformer_jax.decoding.windows import windows
+from transformer_jax.decoding.windows import several, windows
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.params import Params
 from transformer_jax.tasks.classification import logits, sentence_rows
@@ -61,7 +61,7 @@ class Classifier(Predictor):
     Raises:
       InputError: a sentence is no text; the classes of all earlier ones were yielded.
     """
-    for some, error in windows(sentences, _ROWS, more):
+    for some, error in windows(several(sentences, "sentences"), _ROWS, more):
       if some:
         yield from self._classes(some)
       if error is not None:
