@@ -1,4 +1,6 @@
-"""Multi30k (Elliott et al. 2016), English to German, with the sizes of Transformer-Tiny (Wu et al. 2021).
+"""Multi30k (Elliott et al. 2016), English to German, with the sizes of Transformer-Tiny.
+
+The sizes are those of Wu et al. 2021, *Good for Misconceived Reasons*.
 
     transformer-jax train --config=multi30k --workdir=runs/m30k \
       --config.data.train=PREFIX --config.data.validation=PREFIX

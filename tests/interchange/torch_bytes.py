@@ -1,4 +1,4 @@
-"""Files like those of `torch.save`, written without torch; `tests/parity/test_torch_file.py` compares with torch's."""
+"""Files like those of `torch.save`, written without torch; `tests/parity/test_marian_import.py` reads torch's own."""
 
 import io
 import struct

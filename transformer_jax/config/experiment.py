@@ -252,7 +252,7 @@ class TrainConfig:
     beta2: Adam's decay of the mean of their squares.
     epsilon: the number that Adam adds to the denominator.
     label_smoothing: the probability epsilon_ls that is spread over all tokens (§5.4).
-    r_drop: alpha of R-Drop (Wu et al. 2021): each update makes two passes with
+    r_drop: alpha of R-Drop (Liang et al. 2021): each update makes two passes with
       other dropout, and their distributions must agree. 0 is one pass.
     scheduled_sampling: the decay of the probability that the decoder reads a
       token of the reference and not one of its own (Bengio et al. 2015):

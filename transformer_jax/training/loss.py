@@ -95,7 +95,7 @@ def r_drop_sums(logits: Pair, targets: jax.Array, valid: jax.Array, label_smooth
 
     1/2 (CE(p) + CE(q)) + alpha/4 (KL(p || q) + KL(q || p))
 
-  This is half of the loss of Wu et al. 2021, R-Drop, eq. 4, so that without `alpha` it is that of one pass. The
+  This is half of the loss of R-Drop (Liang et al. 2021, eq. 4), so that without `alpha` it is that of one pass. The
   gradient of KL(p || q) + KL(q || p) with respect to the logits of p is p (log p - log q - KL(p || q)) + p - q.
 
   Args:
