@@ -147,6 +147,13 @@ def test_sigterm_removes_the_temporary_folders(corpus, tmp_path, terminated_insi
   assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de"}
 
 
+def test_a_long_name_is_no_hindrance_but_one_that_is_too_long(corpus, tmp_path, capfd):
+  *rest, _ = corpus
+  assert main([*rest, str(tmp_path / ("x" * 245))]) == 0
+  assert main([*rest, str(tmp_path / ("y" * 255))]) == 2
+  assert "File name too long; choose another name" in capfd.readouterr().err
+
+
 def test_an_ignored_sigterm_is_none(corpus, tmp_path, terminated_inside):
   signal.signal(signal.SIGTERM, signal.SIG_IGN)
   assert main(corpus) == 0 and len(written(tmp_path)) == 6

@@ -107,6 +107,12 @@ def test_input_that_does_not_fit(run, files, workdir, tmp_path):
   assert "--lowercase is True, but must be left out without --reference" in error("--lowercase")
   assert "cannot read --weights" in error()
   (tmp_path / "weights").write_text('{"score": 1}')
+  for booleans in ('{"score": true, "logp": 1, "length": 1}', '{"score": null, "logp": 1, "length": 1}'):
+    (tmp_path / "weights").write_text(booleans)
+    assert "is not an object of numbers: tune them with --reference" in error()
+  (tmp_path / "weights").write_text('{"score": 1e308, "logp": -1e308, "length": 1e308}')
+  assert "a sum of the weighted features is too large for a number: give smaller weights" in error()
+  (tmp_path / "weights").write_text('{"score": 1}')
   assert "has weights of score, but the features are score, logp, length" in error()
   assert "--reverse needs the lines that were translated: give --source" in error("--reverse", workdir)
   (tmp_path / "reference").write_text("a\n")

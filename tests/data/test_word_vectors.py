@@ -80,6 +80,7 @@ def test_a_whole_word_is_a_piece_behind_a_space(tokenizer):
     (b"the 1  3", "line 1: '' is not a finite number"),
     (b"the 1 2 3\nhou\xffse 1 2 3", "line 2: byte 4 of the line is not valid UTF-8"),
     (b"The 1 2 3\nunheard 1 2 3", "has no vector of a token of the vocabulary"),
+    (b"3 3\nthe 1 2 3\nhouse 1 2 3", "has 2 vectors, but its first line says 3: copy it again"),
     (b"", "has no vector of a token of the vocabulary"),
   ],
 )

@@ -77,6 +77,11 @@ def test_without_a_file_there_is_a_note(tmp_path):
   assert found.notes == ["The run has no metrics.jsonl, so there are no curves."] and found.last("train") == {}
 
 
+def test_a_folder_in_its_place_is_a_note(tmp_path):
+  (tmp_path / log.FILE).mkdir()
+  assert log.read(epath.Path(tmp_path)).notes == ["metrics.jsonl of the run is a folder, so there are no curves."]
+
+
 @pytest.mark.parametrize("samples", [7, "x", [3], [{}], [{"source": 1, "translation": "a", "reference": "b"}], [[]]])
 def test_samples_of_another_form_are_none(tmp_path, samples):
   assert read(tmp_path, {"step": 1, "split": "validation", "samples": samples}).samples() == []

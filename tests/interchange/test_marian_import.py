@@ -96,7 +96,9 @@ def refused(folder, message):
     ("vocab_size", 284, "vocab_size is 284, but must be 283, the tokens in vocab.json"),
     ("decoder_vocab_size", 284, "decoder_vocab_size is 284, but must be 283, the tokens in vocab.json"),
     ("d_model", 23, "d_model is 23, but must be even"),
-    ("d_model", 1 << 30, r"has shape .*, but in a model of these sizes \(.*1073741824"),
+    ("d_model", 1 << 24, r"has shape .*, but in a model of these sizes \(.*16777216"),
+    ("d_model", (1 << 31) - 2, "d_model is 2147483646, but must be at most 16,777,216"),
+    ("d_model", 1 << 31, "d_model is 2147483648, but must be a whole number from 2 to 2147483647"),
     ("d_model", "22", "d_model is '22', but must be a whole number"),
     ("dropout", 1.0, "dropout is 1.0, but must be at least 0 and below 1"),
     ("decoder_start_token_id", 3, "are not different tokens of vocab.json"),
@@ -233,7 +235,7 @@ def test_a_table_of_positions_must_be_that_of_the_formula(tmp_path, dtype, error
 
 
 def test_more_layers_than_arrays(folder):
-  edit(folder / "config.json", encoder_layers=10**9, decoder_layers=10**9)
+  edit(folder / "config.json", encoder_layers=1000, decoder_layers=1000)
   refused(folder, "has fewer arrays than the model has layers")
 
 

@@ -3,8 +3,10 @@
 import dataclasses
 import datetime
 import json
+import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import weakref
@@ -316,6 +318,17 @@ def test_after_a_ctrl_c_the_folder_is_empty(folder, tmp_path, monkeypatch):
   monkeypatch.setattr(run_folder, "begin_run", interrupted)
   assert main(["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "output")]) == 130
   assert not [*(tmp_path / "output").iterdir()]
+
+
+def test_after_a_sigterm_the_folder_is_empty(folder, tmp_path, monkeypatch):
+  def terminated(workdir, *_):
+    assert (workdir / "checkpoints").exists() and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    os.kill(os.getpid(), signal.SIGTERM)
+
+  monkeypatch.setattr(run_folder, "begin_run", terminated)
+  with pytest.raises(SystemExit) as ended:
+    main(["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "output")])
+  assert ended.value.code == 143 and not [*(tmp_path / "output").iterdir()]
 
 
 def test_how_many_must_be_said(folder, tmp_path, capfd):

@@ -78,10 +78,25 @@ def test_a_line_of_the_log_that_is_none_is_named(folder):
     _ = runs.open(folder).metrics
 
 
-@pytest.mark.parametrize("damage", ["", "[1]", '{"validation_loss": "x"}', '{"validation_loss": NaN}'])
+@pytest.mark.parametrize(
+  "damage",
+  ["", '{"validation_loss": 1' + "0" * 400 + "}", "[1]", '{"validation_loss": "x"}', '{"validation_loss": NaN}'],
+)
 def test_a_loss_that_is_damaged_or_no_number_makes_no_best(folder, damage):
   (folder / "checkpoints" / "5" / "metrics" / "metrics").write_text(damage)
   assert runs.open(folder).checkpoints.best == 3
+
+
+def test_what_is_called_by_no_number_is_no_checkpoint(folder):
+  (folder / "checkpoints" / "²").mkdir()
+  assert runs.open(folder).checkpoints.last == 11
+
+
+def test_a_file_in_the_place_of_the_checkpoints_is_named(folder):
+  shutil.rmtree(folder / "checkpoints")
+  (folder / "checkpoints").write_text("")
+  with pytest.raises(InputError, match="checkpoints is a file, but must be the folder of the checkpoints"):
+    runs.open(folder).model()
 
 
 def test_a_run_before_its_first_checkpoint_has_none(folder):

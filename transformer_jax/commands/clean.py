@@ -6,16 +6,12 @@ read line by line, so it may be larger than memory.
 import argparse
 import os
 import re
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.output_file import is_prefix
 from transformer_jax.commands.rules import add_rule_arguments, rules_of
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.process import sigterm_raises
 
 if TYPE_CHECKING:
   from pathlib import Path
@@ -45,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
   require_option("--languages", "empty", all(args.languages), "two endings of files, such as en de")
   outputs = _new_files(args)
   pairs = _pairs(args)
-  with _sigterm_raises():
+  with sigterm_raises():
     report = clean_files.clean(pairs, rules, args.duplicates, outputs[0], outputs[1], outputs[2])
   say(report.describe())
 
@@ -61,28 +57,6 @@ def _pairs(args: argparse.Namespace) -> "TextPairs":
         f"{error}; {found[0]!r} in --data is no direction here: leave it out, and give two languages to --languages"
       ) from error
     raise
-
-
-@contextmanager
-def _sigterm_raises() -> Iterator[None]:
-  """Lets the first SIGTERM end the body by an exception, so that it removes its temporary files; status 143.
-
-  An ignored SIGTERM is none, and a second one ends the process as usual.
-  """
-  before = signal.getsignal(signal.SIGTERM)
-  if before is signal.SIG_IGN:
-    yield
-    return
-
-  def receive(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, before)
-    sys.exit(128 + number)
-
-  signal.signal(signal.SIGTERM, receive)
-  try:
-    yield
-  finally:
-    signal.signal(signal.SIGTERM, before)
 
 
 def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":

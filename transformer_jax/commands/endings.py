@@ -2,7 +2,7 @@
 
 import signal
 
-from transformer_jax.runtime.errors import InputError, OptionError, RunError, is_out_of_memory
+from transformer_jax.runtime.errors import OF_NAMES, InputError, OptionError, RunError, is_out_of_memory
 
 # The advice if memory is exhausted, by command.
 _LESS_MEMORY = {
@@ -34,6 +34,8 @@ def ending(error: BaseException, command: str) -> tuple[int, str] | None:
       return 0, ""
     case BrokenPipeError():  # the reader is gone, as with `| head`: the status of a program that SIGPIPE ends
       return 128 + signal.SIGPIPE, ""
+    case OSError() if error.errno in OF_NAMES and error.filename:
+      return InputError.exit_status, f"{error.filename}: {error.strerror}; choose another name"
     case OSError():
       where = "" if error.filename else "standard output, or a temporary file: "
       return RunError.exit_status, f"{where}{error}; what was saved before is untouched"

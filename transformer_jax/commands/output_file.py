@@ -12,6 +12,10 @@ if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
 
 
+# Of file systems in use, less what `write_atomically` adds to it for a moment.
+_LONGEST_NAME = 255 - 40
+
+
 def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: Iterable[str] = ()) -> None:
   """Refuses a file that cannot be written, before the work that would be lost.
 
@@ -40,7 +44,8 @@ def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: I
     return
   # Nothing is opened here: when a pipe is closed again, its reader takes that for the end.
   written = path if _is_stream(path) else path.parent
-  if path.is_dir() or not path.parent.is_dir() or not os.access(written, os.W_OK):
+  too_long = len(os.fsencode(path.name)) > _LONGEST_NAME
+  if too_long or path.is_dir() or not path.parent.is_dir() or not os.access(written, os.W_OK):
     raise InputError(f"{flag} {path} cannot be written: give a file in a folder that can be")
 
 
@@ -65,5 +70,5 @@ def _is_stream(path: "epath.Path") -> bool:
   """Whether a path is a pipe or a device: it has no content to keep, and a file must not replace it."""
   try:
     return not stat.S_ISREG(os.stat(path).st_mode)
-  except FileNotFoundError:
+  except OSError:  # there is none, or there can be none
     return False

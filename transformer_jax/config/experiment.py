@@ -13,7 +13,7 @@ import enum
 import math
 from dataclasses import dataclass, field
 
-from transformer_jax.model.config import AnyModelConfig, ModelConfig
+from transformer_jax.model.config import FLOAT32, AnyModelConfig, ModelConfig
 from transformer_jax.runtime.errors import InputError, require, require_key
 
 
@@ -92,8 +92,7 @@ MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
 MOST_EXTRA = 1 << 10
 # A length penalty with a larger alpha overflows float32; the values in the literature are at most 2.
 MOST_ALPHA = 5
-# The least and the largest normal number of float32, in which the update is computed, and the first that is 1 in it.
-_FLOAT32, _FLOAT32_ONE = (1.2e-38, 3.4e38), 1 - 2**-25
+_FLOAT32_ONE = 1 - 2**-25  # the first number that is 1 in float32, in which the update is computed
 
 
 @dataclass
@@ -322,7 +321,7 @@ class TrainConfig:
       require_key(self, f"train.{name}", getattr(self, name) >= 0, "0 or more")
     for name in ("beta1", "beta2", "label_smoothing", "sampling_least", "ema_decay"):
       require_key(self, f"train.{name}", 0 <= getattr(self, name) < _FLOAT32_ONE, "at least 0 and below 1 in float32")
-    least, most = _FLOAT32
+    least, most = FLOAT32
     require_key(self, "train.epsilon", least <= self.epsilon <= most, f"from {least} to {most}")
     require_key(self, "train.sampling_k", 1 <= self.sampling_k < math.inf, "at least 1")
     require_key(self, "train.seed", self.seed >= 0, "0 or more")

@@ -111,7 +111,7 @@ def passing(
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
   """A temporary folder on the disk where a file will be."""
-  with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as name:
+  with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as name:
     yield Path(name)
 
 

@@ -67,7 +67,7 @@ def whole_words(tokenizer: Tokenizer) -> Mapping[str, int]:
 def _vector_lines(path: epath.Path, d_model: int) -> Iterator[tuple[int, str]]:
   """The numbered lines that have a vector, without the spaces at their ends, which word2vec's program writes."""
   lines = ((number, line.rstrip(" ")) for number, line in enumerate(lines_of(path), 1))
-  first = True
+  first, promised, count = True, None, 0
   for number, line in lines:
     if not line:
       continue
@@ -83,8 +83,12 @@ def _vector_lines(path: epath.Path, d_model: int) -> Iterator[tuple[int, str]]:
           f"choose vectors of {d_model} numbers, or set config.model.d_model={dimension}"
         )
       if header:
+        promised = int(fields[0])
         continue
+    count += 1
     yield number, line
+  if promised not in (None, count):
+    raise InputError(f"{path} has {count:,} vectors, but its first line says {promised:,}: copy it again")
 
 
 def _require_word_with_spaces(fields: Sequence[str], d_model: int, place: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from transformer_jax.evaluation.bleu_statistics import bleu
+from transformer_jax.runtime.errors import InputError
 
 _PASSES = 20  # over all weights, at most
 
@@ -21,8 +22,15 @@ def best(features: Sequence[np.ndarray], weights: np.ndarray) -> list[int]:
   Args:
     features: `[candidates, features]` of each sentence, each with one candidate at least.
     weights: `[features]`.
+
+  Raises:
+    InputError: a weighted sum is no finite number.
   """
-  return [int(np.argmax(each @ weights)) for each in features]
+  with np.errstate(over="ignore", invalid="ignore"):
+    sums = [each @ weights for each in features]
+  if not all(np.isfinite(each).all() for each in sums):
+    raise InputError("a sum of the weighted features is too large for a number: give smaller weights")
+  return [int(np.argmax(each)) for each in sums]
 
 
 def tuned(features: Sequence[np.ndarray], statistics: Sequence[np.ndarray]) -> tuple[np.ndarray, float]:

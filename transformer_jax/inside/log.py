@@ -74,6 +74,8 @@ def read(workdir: epath.Path) -> Log:
   path = workdir / FILE
   if not path.exists():
     return Log({split: [] for split in found}, [f"The run has no {FILE}, so there are no curves."])
+  if path.is_dir():
+    return Log({split: [] for split in found}, [f"{FILE} of the run is a folder, so there are no curves."])
   for n, line in enumerate(_lines(path), 1):
     entry = parsed(line)
     if entry is None:

@@ -26,7 +26,7 @@ class Settings:
     """All values by their names."""
     return self._values
 
-  def integer(self, name: str, default: int | None = None, least: int = 0, most: int = 1 << 31) -> int:
+  def integer(self, name: str, default: int | None = None, least: int = 0, most: int = (1 << 31) - 1) -> int:
     """A whole number; a missing one is the default, if there is one."""
     value = self.value(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:

@@ -40,6 +40,7 @@ class BlocksConfig(AnyModelConfig):
   translates = False
 
   def __post_init__(self):
+    super().__post_init__()
     require_key(self, "model.max_positions", self.max_positions > 0, "positive")
     _ = self.blocks  # its checks raise errors that name the keys
 
@@ -140,6 +141,7 @@ class ELMoConfig(AnyModelConfig):
   translates = False
 
   def __post_init__(self):
+    super().__post_init__()
     for name in ("vocab_size", "num_layers", "d_model"):
       require_key(self, f"model.{name}", getattr(self, name) > 0, "positive")
     require_key(self, "model.dropout", 0 <= self.dropout < 1, "at least 0 and below 1")

@@ -1,13 +1,15 @@
 """Sizes and options of a model."""
 
 import enum
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime.errors import InputError, require, require_key
 
+# Larger ones are mistakes: to trace so many layers takes minutes, and XLA does not count so far.
+MOST_LAYERS, MOST_SIZE = 1000, 1 << 24
+FLOAT32 = 1.2e-38, 3.4e38  # its least and its largest normal number
 _WIDEST_FUSED_HEAD = 128  # every GPU that has the kernel supports it
 
 
@@ -72,6 +74,13 @@ class AnyModelConfig:
   dtype: Dtype
   translates: ClassVar[bool] = True
   chooses_inputs: ClassVar[bool] = False
+
+  def __post_init__(self):
+    for field in fields(self):  # pyright: ignore[reportArgumentType]  every model's is a dataclass
+      value = getattr(self, field.name)
+      if type(value) is int and not field.name.endswith("vocab_size"):
+        most = MOST_LAYERS if field.name.endswith("layers") else MOST_SIZE
+        require_key(self, f"model.{field.name}", value <= most, f"at most {most:,}")
 
   @property
   def vocab_sizes(self) -> tuple[int, ...]:
@@ -172,6 +181,7 @@ class ModelConfig(AnyModelConfig):
   fused_attention: bool = False
 
   def __post_init__(self):
+    super().__post_init__()
     for name in ("vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_positions"):
       require_key(self, f"model.{name}", getattr(self, name) > 0, "positive")
     for name in ("source_vocab_size", "encoder_layers", "decoder_layers", "d_k", "d_v", "attention_window"):
@@ -190,7 +200,8 @@ class ModelConfig(AnyModelConfig):
       )
     for name in ("dropout", "attention_dropout"):
       require_key(self, f"model.{name}", 0 <= getattr(self, name) < 1, "at least 0 and below 1")
-    require_key(self, "model.layer_norm_epsilon", 0 < self.layer_norm_epsilon < math.inf, "positive")
+    least, most = FLOAT32
+    require_key(self, "model.layer_norm_epsilon", least <= self.layer_norm_epsilon <= most, f"from {least} to {most}")
     require_key(self, "model.d_model", self.d_model % 2 == 0, "even, as positions are pairs of sine and cosine")
     if self.fused_attention:
       self._check_fused_attention()

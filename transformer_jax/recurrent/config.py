@@ -52,6 +52,7 @@ class RecurrentConfig(AnyModelConfig):
   dtype: Dtype = Dtype.FLOAT32
 
   def __post_init__(self):
+    super().__post_init__()
     for name in ("vocab_size", "d_model", "hidden_size", "num_layers", "attention_size"):
       if hasattr(self, name):  # not every model has all
         require_key(self, f"model.{name}", getattr(self, name) > 0, "positive")

@@ -70,7 +70,7 @@ def rank(workdir: epath.Path, step: int) -> float | None:
     return files.rank({key: float(value) for key, value in values.items()})
   except FileNotFoundError:
     return None
-  except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+  except (OSError, ValueError, ArithmeticError, TypeError, LookupError, AttributeError, RecursionError) as error:
     raise ValueError(f"{path} has no {files.LOSS}") from error
 
 

@@ -67,7 +67,12 @@ def is_part(workdir: epath.Path, path: epath.Path) -> bool:
 def checkpoint_names(workdir: epath.Path) -> set[str]:
   """The names of the folders that look like finished checkpoints, of which none is opened."""
   folder = workdir / CHECKPOINTS
-  return {path.name for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
+  try:
+    return {path.name for path in folder.iterdir() if path.name.isascii() and path.name.isdigit()}
+  except FileNotFoundError:
+    return set()
+  except NotADirectoryError as error:
+    raise InputError(f"{folder} is a file, but must be the folder of the checkpoints: copy the run again") from error
 
 
 def now() -> str:

@@ -1,11 +1,14 @@
 """The two kinds of errors that end a program of this project with one sentence."""
 
+import errno
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 PROGRAM = "transformer-jax"  # the name of the command line in messages
+# Errors of the file system that the name of a file makes, whatever is on the disk.
+OF_NAMES = {errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 
 
 class InputError(ValueError):
@@ -64,12 +67,14 @@ def require_option(name: str, value: object, condition: bool, expected: str) -> 
 
 @contextmanager
 def writing(path: str | os.PathLike) -> Iterator[None]:
-  """Turns an error of the file system in the body into a RunError that names `path`."""
+  """Turns an error of the file system in the body into a RunError that names `path`, or InputError for a bad name."""
   try:
     yield
   except BrokenPipeError:  # not the disk's fault: a pipe's reader has closed it
     raise
   except OSError as error:
+    if error.errno in OF_NAMES:
+      raise InputError(f"cannot write {os.fspath(path)}: {error.strerror}; choose another name") from error
     raise RunError(
       f"cannot write {os.fspath(path)}: {error.strerror or error}; what was saved before is untouched: "
       "make room, and give the same command again"

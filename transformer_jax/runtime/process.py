@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 
 _TUNABLES, _HUGE_PAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
 _XLA, _TRITON = "XLA_FLAGS", "xla_gpu_enable_triton_gemm"
@@ -113,3 +114,25 @@ def ended_at_once_by_ctrl_c() -> Iterator[None]:
     yield
   finally:
     signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def sigterm_raises() -> Iterator[None]:
+  """Lets the first SIGTERM end the body by an exception, so that it removes its temporary files; status 143.
+
+  An ignored SIGTERM is none, and a second one ends the process as usual.
+  """
+  before = signal.getsignal(signal.SIGTERM)
+  if before is signal.SIG_IGN:
+    yield
+    return
+
+  def receive(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, before)
+    sys.exit(128 + number)
+
+  signal.signal(signal.SIGTERM, receive)
+  try:
+    yield
+  finally:
+    signal.signal(signal.SIGTERM, before)
