@@ -35,7 +35,7 @@ class Family(NamedTuple):
 
   Attributes:
     config: the dataclass of the model's sizes, an `AnyModelConfig`.
-    module: the Flax module; the dataclass is its only argument.
+    module: the Flax module; the dataclass is its only argument, and its field `config`.
     task: the model's `training.task.Task`.
     command: the command that uses a run of the model, or what to use if there is none.
   """

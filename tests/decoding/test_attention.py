@@ -115,7 +115,7 @@ def test_the_weights_of_gpt(translator, monkeypatch):
   params = random_params(Config(model=language.GPT, data=DataConfig(row_length=16)), causal.TASK)
   text = SOURCE[:-1]
   program = attention_program(GPT(language.GPT))
-  found = attention_of_text(program, params, translator._tokenizer, text, language.GPT.max_positions)
+  found = attention_of_text(program, params, translator._tokenizer, text, language.GPT.max_positions, (BOS, EOS))
   rows = iter(
     rows_of(formulas, monkeypatch, lambda: language.gpt(language.GPT, float64(params), np.array([BOS, *text])))
   )
@@ -126,7 +126,7 @@ def test_the_weights_of_gpt(translator, monkeypatch):
   for head in range(2):
     np.testing.assert_allclose(found.weights["decoder"][0, head], stacked(rows, size, size), atol=3e-6)
   with pytest.raises(InputError, match="19 tokens, but the model can read at most 18: shorten it"):
-    attention_of_text(program, params, translator._tokenizer, [5] * 19, language.GPT.max_positions)
+    attention_of_text(program, params, translator._tokenizer, [5] * 19, language.GPT.max_positions, (BOS, EOS))
 
 
 @pytest.mark.long
@@ -154,7 +154,12 @@ def test_a_model_without_attention(translator):
   model, params = recurrent.example("plain")
   with pytest.raises(InputError, match="has no attention, so there is nothing to see: take a run of another model"):
     attention_of_text(
-      lambda *_: attention_program(model)(params, row(SOURCE), row(TARGET)), params, translator._tokenizer, [4], None
+      lambda *_: attention_program(model)(params, row(SOURCE), row(TARGET)),
+      params,
+      translator._tokenizer,
+      [4],
+      None,
+      (BOS, EOS),
     )
 
 

@@ -211,7 +211,7 @@ def test_a_text_longer_than_any_of_the_training_is_warned_of(gpt_run):
     (["--top-p", 0], "--top-p is 0.0, but must be above 0"),
     (["--max-tokens", 0], "--max-tokens is 0, but must be positive"),
     (["--max-tokens", 99], "config.model.max_positions = 16"),
-    (["--prompt", "ein\udcff"], "the prompt is not text"),
+    (["--prompt", "ein\udcff"], "the prompt has half of a surrogate pair"),
   ],
 )
 def test_what_cannot_be_generated(gpt_run, command, arguments, message):

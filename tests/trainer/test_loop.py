@@ -698,4 +698,4 @@ def test_a_pipe_is_refused_as_it_can_be_read_only_once(tmp_path, language):
   os.mkfifo(tmp_path / f"text.{language}")
   config = Config(data=DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), validation="", test=""))
   with pytest.raises(InputError, match=f"text.{language} is a pipe, whose text can be read only once: write it to a"):
-    checks.require_text(config)
+    checks.require_texts_exist(config)

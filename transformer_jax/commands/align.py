@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.progress import say
 
   gold = _read_gold(args.gold) if args.gold else None
-  opened = run_to_restore(args, "translate")
+  opened = run_to_restore(args.workdir, args, "translate")
   data = opened.config.data
   pairs = read_text_pairs(data, args.data)
   if gold is not None and len(gold) != len(pairs):

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     raise InputError(f"--tag is {args.tag!r}, but must be one line without spaces at its ends")
   options = _options(args) | search.search_options(args)
   text = existing(args.input)
-  runs = runs_to_restore(args, "translate")
+  runs = runs_to_restore(args.workdir, args, "translate")
   data = runs[0].config.data
   if data.tags:
     raise InputError(
@@ -199,8 +199,7 @@ def _made(args: argparse.Namespace, runs: "list[Run]", translator: "Translator")
   if _is_sampled(args):
     chosen = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
   else:
-    given = search.beam_options(args)
-    chosen = {name: getattr(decode, name) if value is None else value for name, value in given.items()}
+    chosen = search.chosen_beam(args, decode)
   return {
     "configs": [fingerprint.of_values(serialization.to_dict(run.config)) for run in runs],
     "params": fingerprint.of_values(checksums(by_name(jax.device_get(translator.params)))),

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> None:
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   use_compilation_cache()
-  classifier = Classifier.load(run_to_restore(args, "classify"), step=args.step)
+  classifier = Classifier.load(run_to_restore(args.workdir, args, "classify"), step=args.step)
   lines = read_lines(source.readline, "standard input")
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for number, found in enumerate(classifier.classify(lines, source.more), 1):

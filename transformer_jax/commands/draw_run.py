@@ -30,7 +30,7 @@ def draw_search(args: argparse.Namespace) -> "Figure":
   """
   from transformer_jax.inside import search_picture
 
-  translator = load([run_to_restore(args, "translate")], args)
+  translator = load([run_to_restore(args.workdir, args, "translate")], args)
   tree = translator.search_tree(args.sentence, n_best=args.n_best, **beam_options(args))
   return search_picture.draw(tree, args.sentence)
 
@@ -63,8 +63,8 @@ def _next_token(args: argparse.Namespace) -> "NextToken":
       raise InputError("--sentence is for a model that translates: give the beginning of the text with --prefix")
     from transformer_jax.decoding.generator import Generator
 
-    return Generator.load(run_to_restore(args, "generate"), step=args.step).next_token(args.prefix)
-  run = run_to_restore(args, "translate")
+    return Generator.load(run_to_restore(args.workdir, args, "generate"), step=args.step).next_token(args.prefix)
+  run = run_to_restore(args.workdir, args, "translate")
   if args.sentence is None:
     raise InputError("--sentence is missing: it is what the model translates")
   return load([run], args).next_token(args.sentence, args.prefix)
@@ -93,6 +93,6 @@ def draw_self_attention(args: argparse.Namespace) -> "Figure":
   if args.workdir is None:
     steps = head_steps.toy()
   else:
-    found = run_to_restore(args, "translate").model(step=args.step)
+    found = run_to_restore(args.workdir, args, "translate").model(step=args.step)
     steps = head_steps.of_model(found, args.sentence, args.layer, 1 if args.head is None else args.head)
   return head_picture.draw(steps, args.word)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands import output_file, score
-from transformer_jax.commands.search import add_search_arguments, load, search_options
+from transformer_jax.commands.search import add_search_arguments, chosen_beam, load, search_options
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
     output_file.check_writable("--hypotheses", args.hypotheses, read, args.workdir)
   source, reference = score.read_texts(args.source, args.reference)
   other = score.read_as_many(args.compare, args.reference, reference)
-  runs = runs_to_restore(args, "translate")
+  runs = runs_to_restore(args.workdir, args, "translate")
   has_trees = runs[0].config.data.has_trees
   trees = _read_trees(args, source.lines, reference.lines) if has_trees else []
   if not has_trees:
@@ -141,9 +141,8 @@ def _run_facts(args: argparse.Namespace, runs: "Sequence[Run]", translator: "Tra
   ]
   of_models = {"seed": [run.config.train.seed for run in runs], "step": list(translator.steps)}
   of_models["averaged_steps"] = averaged if any(averaged) else [None]
-  chosen = {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience")}
   return {
     **{name: values if len(values) > 1 else values[0] for name, values in of_models.items()},
     "penalty": decode.penalty.value,
-    **{name: getattr(decode, name) if value is None else value for name, value in chosen.items()},
+    **chosen_beam(args, decode),
   }

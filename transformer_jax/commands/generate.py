@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> None:
 
   prompt = _standard_input() if args.prompt is None else args.prompt
   use_compilation_cache()
-  samples = Generator.load(run_to_restore(args, "generate"), step=args.step).generate(
+  samples = Generator.load(run_to_restore(args.workdir, args, "generate"), step=args.step).generate(
     prompt,
     max_tokens=args.max_tokens,
     samples=args.samples,

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
 
   require_option("--sentences", args.sentences, args.sentences > 0, "positive")
   output = _folder(args.output) if args.output else None  # a wrong one is known before the long work
-  opened = run_to_restore(args, "translate")
+  opened = run_to_restore(args.workdir, args, "translate")
   pairs = read_text_pairs(opened.config.data, args.data, args.sentences)
   translator, found = load([opened], args), []
   total = heads.lines_to_translate(translator, pairs)

@@ -146,7 +146,7 @@ def _log_probabilities(
   from transformer_jax.data.tagged import divided
   from transformer_jax.runtime.progress import doing
 
-  translator = load(runs_to_restore(argparse.Namespace(**vars(args) | {"workdir": [workdir]}), "translate"), args)
+  translator = load(runs_to_restore([workdir], args, "translate"), args)
   if kind == "reverse" and translator.config.data.tags:
     raise InputError(
       f"the run in {workdir} translates into several languages, so its sources need a tag, which --reverse does not "
@@ -189,7 +189,7 @@ def _log_probabilities_of_texts(workdir: str, lists: "list[list[Candidate]]", ar
   from transformer_jax.runtime.progress import doing
 
   use_compilation_cache()
-  run = run_to_restore(argparse.Namespace(**vars(args) | {"workdir": workdir}), "generate")
+  run = run_to_restore(workdir, args, "generate")
   generator = Generator.load(run, step=args.step)
   texts = [[each.text for each in candidates] for candidates in lists]
   lines = list(range(len(lists)))

@@ -9,6 +9,7 @@ from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
+  from transformer_jax.config import DecodeConfig
   from transformer_jax.decoding.sampling import SamplingOptions
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.runs.run import Run
@@ -27,6 +28,11 @@ def load(runs: "Sequence[Run]", args: argparse.Namespace) -> "Translator":
 
 def beam_options(args: argparse.Namespace) -> dict[str, Any]:
   return {name: getattr(args, name) for name in ("beam_size", "length_penalty", "patience")}
+
+
+def chosen_beam(args: argparse.Namespace, decode: "DecodeConfig") -> dict[str, Any]:
+  """`beam_options` with the run's value in place of a flag that is not given."""
+  return {name: getattr(decode, name) if value is None else value for name, value in beam_options(args).items()}
 
 
 def search_options(args: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transformer_jax.commands.search import add_search_arguments, load
+from transformer_jax.commands.search import add_search_arguments, chosen_beam, load
 from transformer_jax.commands.workdir import run_to_restore
 from transformer_jax.runtime.errors import InputError
 
@@ -70,16 +70,16 @@ def _served(args: argparse.Namespace) -> "Served":
   from transformer_jax.serve.decoder import Decoder
   from transformer_jax.serve.libretranslate import Languages
 
-  run = run_to_restore(args, "translate")
+  run = run_to_restore(args.workdir, args, "translate")
   translator = load([run], args)
   data, decode = run.config.data, run.config.decode
   languages = Languages(args.source_language or data.source_language, args.target_language or data.target_language)
   if languages.source.lower() == languages.target.lower():
     raise InputError(f"--source-language and --target-language are both {languages.source}: they must differ")
-  beam_size = decode.beam_size if args.beam_size is None else args.beam_size
-  length_penalty = decode.length_penalty if args.length_penalty is None else args.length_penalty
+  beam = chosen_beam(args, decode)
+  beam_size, length_penalty = beam["beam_size"], beam["length_penalty"]
   batch_size = BATCH_SIZE_ON_CPU if args.batch_size is None and devices.on_cpu() else args.batch_size
-  rest = {"patience": args.patience, "batch_size": batch_size}
+  rest = {"patience": beam["patience"], "batch_size": batch_size}
   translator.translate([], beam_size=beam_size, length_penalty=length_penalty, **rest)  # checks the flags
   translate = functools.partial(translate_batch, translator, rest)
   name = Path(str(run.path)).name

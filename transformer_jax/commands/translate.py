@@ -82,8 +82,8 @@ def run(args: argparse.Namespace) -> None:
   prefixes = lines_of(existing(args.prefix)) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
-  runs = runs_to_restore(args, "translate")
-  candidates = _candidates(args, runs[0].config.decode.beam_size)
+  runs = runs_to_restore(args.workdir, args, "translate")
+  candidates = _candidates(args, search.chosen_beam(args, runs[0].config.decode)["beam_size"])
   translator = search.load(runs, args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     found = translator.translate_lines(
@@ -110,14 +110,15 @@ def _candidates(args: argparse.Namespace, beam_size: int) -> int:
   if not args.mbr:
     require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
     return args.n_best
-  default = _DRAWS if args.sample else beam_size if args.beam_size is None else args.beam_size
+  default = _DRAWS if args.sample else beam_size
   candidates = default if args.candidates is None else args.candidates
   if args.sample:
     require_option("--candidates", candidates, 0 < candidates <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
   else:
-    most = beam_size if args.beam_size is None else args.beam_size
-    require_option("--beam-size", most, 0 < most <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
-    require_option("--candidates", candidates, 0 < candidates <= most, f"from 1 to the beam size, which is {most}")
+    require_option("--beam-size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
+    require_option(
+      "--candidates", candidates, 0 < candidates <= beam_size, f"from 1 to the beam size, which is {beam_size}"
+    )
   require_option(
     "--n-best", args.n_best, 0 < args.n_best <= candidates, f"from 1 to --candidates, which is {candidates}"
   )

@@ -1,6 +1,7 @@
 """The flags and functions of commands that read a run folder."""
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # orbax takes seconds to import
@@ -54,14 +55,14 @@ def open_run(args: argparse.Namespace) -> "Run":
   return runs.open(args.workdir, accept_edits=args.accept_edits)
 
 
-def run_to_restore(args: argparse.Namespace, command: str) -> "Run":
-  """The run in --workdir, whose model must be one for this command; prints which checkpoint is restored."""
-  [run] = runs_to_restore(argparse.Namespace(**vars(args) | {"workdir": [args.workdir]}), command)
+def run_to_restore(workdir: str, args: argparse.Namespace, command: str) -> "Run":
+  """The run in a folder, whose model must be one for this command; prints which checkpoint --step restores."""
+  [run] = runs_to_restore([workdir], args, command)
   return run
 
 
-def runs_to_restore(args: argparse.Namespace, command: str) -> "list[Run]":
-  """The run in each --workdir, as `run_to_restore` opens one."""
+def runs_to_restore(workdirs: Sequence[str], args: argparse.Namespace, command: str) -> "list[Run]":
+  """The run in each folder, as `run_to_restore` opens one."""
   from transformer_jax.runtime.progress import doing, say
 
   with doing("loading JAX"):
@@ -69,7 +70,7 @@ def runs_to_restore(args: argparse.Namespace, command: str) -> "list[Run]":
     from transformer_jax.runtime import devices
 
     devices.require_devices()
-  opened = [runs.open(workdir, accept_edits=args.accept_edits) for workdir in args.workdir]
+  opened = [runs.open(workdir, accept_edits=args.accept_edits) for workdir in workdirs]
   for run in opened:
     which = {"last": ", the last", "best": f", the best by {run.config.train.best_by}"}.get(args.step, "")
     registry.require_command(run.config.model, command, run.path)

@@ -66,11 +66,11 @@ def open_text(data: DataConfig, which: str) -> PlainText:
   Raises:
     InputError: a file is missing, or `data.corpus` says that it is no text file.
   """
-  require_text(data)
+  require_text_files(data)
   return PlainText(which, data.document)
 
 
-def require_text(data: DataConfig) -> None:
+def require_text_files(data: DataConfig) -> None:
   """Checks that the corpus is text files: a language model reads nothing else.
 
   Raises:

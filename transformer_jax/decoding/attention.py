@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax.traverse_util import flatten_dict
 
-from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
+from transformer_jax.data.tokenizer import PAD, Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.model import masking
 from transformer_jax.model.attention import WEIGHTS
@@ -95,7 +95,7 @@ def attention_of_pair(
   tokenizer: Tokenizer,
   source: Sequence[int],
   target: Sequence[int],
-  start: int = BOS,
+  start: int,
 ) -> Attention:
   """The attention of a model that translates, in one pass over a sentence pair.
 
@@ -123,7 +123,7 @@ def attention_of_text(
   tokenizer: Tokenizer,
   tokens: Sequence[int],
   most: int | None,
-  signs: tuple[int, int] = (BOS, EOS),
+  signs: tuple[int, int],
 ) -> Attention:
   """The attention of a language model that predicts each token of a text from those before it.
 

@@ -9,12 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.analysis import operations
-from transformer_jax.data.tokenizer import BOS, PAD
+from transformer_jax.data.tokenizer import PAD
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search, log_softmax_without
 from transformer_jax.decoding.choices import Choices, restriction
 from transformer_jax.model import masking
-from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
@@ -201,7 +200,7 @@ def score(
   def decode(source: jax.Array, target: jax.Array) -> PyTree:
     memory = _encode(model, variables, source)
     length = len(target)
-    shifted = jnp.roll(target, 1).at[0].set(start_token(model))
+    shifted = jnp.roll(target, 1).at[0].set(model.config.start_token)
     cross_mask = masking.padding_mask(target != PAD, source != PAD)
     return model.apply(
       variables, shifted, jnp.arange(length), memory, masking.causal_mask(length), cross_mask, method="decode"
@@ -232,13 +231,3 @@ def _log_probs(model: "nn.Module", variables: PyTree, hidden: PyTree, without: t
     return jnp.asarray(model.apply(variables, hidden, without, method="log_probs"))
   logits: PyTree = model.apply(variables, hidden, method="logits")
   return log_softmax_without(logits, without)
-
-
-def start_token(model: "nn.Module") -> int:
-  """The token that the model's decoder reads first."""
-  from transformer_jax.decoding.ensemble import Ensemble
-
-  if isinstance(model, Ensemble):
-    return start_token(model.models[0])
-  config = getattr(model, "config", None)  # a model of another package may have another name for it
-  return config.start_token if isinstance(config, AnyModelConfig) else BOS

@@ -227,7 +227,7 @@ def penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> jax
 
 
 def extend(
-  beam: jax.Array, log_probs: jax.Array, only_eos: jax.Array, start: int = BOS
+  beam: jax.Array, log_probs: jax.Array, only_eos: jax.Array, start: int
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
   """Extends every hypothesis of the beam by every token, and chooses.
 

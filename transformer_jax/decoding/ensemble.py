@@ -47,6 +47,11 @@ class Ensemble(nn.Module):
 
   models: tuple[Any, ...]  # encoder-decoders of the registry
 
+  @property
+  def config(self) -> AnyModelConfig:
+    """The config of the first model; `require_one_vocabulary` compares what decoding reads of it."""
+    return self.models[0].config
+
   def encode(self, source: jax.Array, positions: jax.Array, mask: jax.Array) -> tuple[PyTree, ...]:
     return tuple(model.encode(source, positions, mask) for model in self.models)
 

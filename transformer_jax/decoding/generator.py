@@ -17,7 +17,7 @@ from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
 from transformer_jax.decoding.text_score import score
-from transformer_jax.decoding.windows import several
+from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
 
@@ -73,7 +73,7 @@ class Generator(Predictor):
     """
     require_option("samples", samples, samples > 0, "positive")
     require_seed(seed)
-    options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt)
+    options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt, "the prompt")
     whole, most = self._total_length(len(tokens), max_tokens, warn), self.config.model.most_positions
     length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
     [padded], size = buckets.pad([tokens], 1, length, PAD), (np.int32(len(tokens)), np.int32(whole))
@@ -83,7 +83,7 @@ class Generator(Predictor):
       found, count = jax.device_get(sample(jax.random.fold_in(jax.random.key(seed), number)))
       written = found[:count].tolist()
       text = decode_text(self._tokenizer, written)[len(prompt) :]
-      return Sample(text, int(count) - len(tokens), written[-1] == options.end)
+      return Sample(text, int(count) - len(tokens), written[-1] == self.config.model.end_token)
 
     return list(devices.at_once(write, range(samples)))
 
@@ -99,7 +99,10 @@ class Generator(Predictor):
       RunError: the model's probabilities are not finite.
     """
     require_option("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
-    tokens = [[*self._encode(text), self.config.model.end_token] for text in several(texts, "texts")]
+    tokens = [
+      [*self._encode(text, f"text {number}"), self.config.model.end_token]
+      for number, text in enumerate(several(texts, "texts"), 1)
+    ]
     lengths, most = [len(ids) for ids in tokens], self.config.model.most_positions
     for number, length in enumerate(lengths, 1):
       if most is not None and length > most:
@@ -144,24 +147,18 @@ class Generator(Predictor):
     model, tokens = self.config.model, self._encode(text)
     if (most := model.most_positions) is not None and len(tokens) >= most:
       raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
-    return after_text(self._model, self._params, self._tokenizer, tokens, most, model.start_token)
+    return after_text(self._model, self._params, self._tokenizer, tokens, most)
 
   @functools.cached_property
   def _attention(self) -> Program:
     return attention_program(self._model)
 
   def _options(self, temperature: float, top_k: int, top_p: float) -> SamplingOptions:
-    model = self.config.model
-    return SamplingOptions(
-      temperature, top_k, top_p, start=model.start_token, end=model.end_token, silent=self._tokenizer.silent
-    )
+    return SamplingOptions(temperature, top_k, top_p, silent=self._tokenizer.silent)
 
-  def _encode(self, prompt: str) -> list[int]:
-    try:
-      prompt.encode()
-    except UnicodeEncodeError as error:
-      raise InputError(f"the prompt is not text: character {error.start + 1} is half of one") from error
-    return encode_text(self._tokenizer, prompt)
+  def _encode(self, text: str, name: str = "the text") -> list[int]:
+    require_text(text, name)
+    return encode_text(self._tokenizer, text)
 
   def _total_length(self, prompt: int, wanted: int | None, warn: Callable[[str], object]) -> int:
     """The most tokens that a prompt of `prompt` tokens and its continuation have."""

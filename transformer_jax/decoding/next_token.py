@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.data.tokenizer import BOS, PAD, Tokenizer
+from transformer_jax.data.tokenizer import PAD, Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import padded
-from transformer_jax.decoding.batch import start_token
 from transformer_jax.decoding.beam_search import log_softmax_without
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
@@ -61,14 +60,14 @@ def after_pair(
   Raises:
     RunError: the probabilities are not finite.
   """
-  read = [start_token(model), *written]
+  read = [model.config.start_token, *written]
   rows = buckets.pad([source, read], 2, padded(max(len(source), len(read))), PAD)
   found = _after_pair(model, params, rows, np.int32(len(read) - 1), without)
   return _next_token(tokenizer, source, read, found)
 
 
 def after_text(
-  model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None, start: int = BOS
+  model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None
 ) -> NextToken:
   """The probability of each next token of a text, by a language model.
 
@@ -77,12 +76,11 @@ def after_text(
     params, tokenizer: as in `after_pair`.
     tokens: the tokens of the text alone.
     most: the most positions of the model, more than there are tokens; None is no limit.
-    start: the token in front of a text.
 
   Raises:
     RunError: the probabilities are not finite.
   """
-  read = [start, *tokens]
+  read = [model.config.start_token, *tokens]
   [row] = buckets.pad([read], 1, min(padded(len(read)), most or padded(len(read))), PAD)
   return _next_token(tokenizer, [], read, _after_text(model, params, row, np.int32(len(read) - 1)))
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK
+from transformer_jax.data.tokenizer import BOS, PAD, UNK
 from transformer_jax.model.params import Params
 from transformer_jax.ops.top_k import top_k
 from transformer_jax.runtime.errors import require_option
@@ -25,7 +25,6 @@ class SamplingOptions:
     temperature: divides the logits; 0 always takes the most probable token.
     top_k: sample from this many most probable tokens; 0 is all.
     top_p: sample from the fewest most probable tokens whose total probability reaches this; 1 is all.
-    start, end: the tokens in front of a text and behind it.
     silent: tokens that are never chosen.
 
   Raises:
@@ -35,8 +34,6 @@ class SamplingOptions:
   temperature: float = 1.0
   top_k: int = 0
   top_p: float = 1.0
-  start: int = BOS
-  end: int = EOS
   silent: tuple[int, ...] = (PAD, UNK, BOS)
 
   def __post_init__(self) -> None:
@@ -54,9 +51,9 @@ def require_seed(seed: int) -> None:
 def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   """The logits to sample from: divided by the temperature, and -inf where a token may not be chosen.
 
-  PAD, UNK and BOS (`silent`) may never be chosen. The `top_k` largest logits are kept, and of
-  these the fewest that reach `top_p` (Holtzman et al. 2020). One is always kept. Of
-  equal logits the first counts as the larger.
+  The tokens `options.silent` may never be chosen. Of the others the `top_k` with the largest logits are kept, and of
+  these the fewest that reach `top_p` (Holtzman et al. 2020). One is always kept. Of equal logits the first counts as
+  the larger.
 
   Args:
     logits: `[vocab]` float32.
@@ -124,7 +121,7 @@ def sample(
   """Samples one text that begins with a prompt.
 
   Args:
-    model: a language model with `init_cache`, `decode_step` and `logits`.
+    model: a language model with `config`, `init_cache`, `decode_step` and `logits`.
     options: the options of sampling.
     length: the length of the result, which has room for the prompt, too.
     params: the model's parameters.
@@ -140,7 +137,7 @@ def sample(
 
   def unfinished(state: PyTree) -> jax.Array:
     _, tokens, position, _ = state
-    ended = (position > prompt_size) & (tokens[position - 1] == options.end)
+    ended = (position > prompt_size) & (tokens[position - 1] == model.config.end_token)
     return (position < most) & ~ended
 
   def advance(state: PyTree) -> PyTree:
@@ -152,6 +149,6 @@ def sample(
     return cache, tokens.at[position].set(token), position + 1, token[None]
 
   cache = model.apply(variables, length, 1, method="init_cache")
-  start = cache, jnp.full(length, PAD, jnp.int32), jnp.int32(0), jnp.full(1, options.start, jnp.int32)
+  start = cache, jnp.full(length, PAD, jnp.int32), jnp.int32(0), jnp.full(1, model.config.start_token, jnp.int32)
   _, tokens, count, _ = jax.lax.while_loop(unfinished, advance, start)
   return tokens, count

@@ -6,7 +6,6 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.decoding.batch import start_token
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 
@@ -27,7 +26,7 @@ def score(model: nn.Module, params: Params, rows: jax.Array, lengths: jax.Array)
 
   def log_prob(row: jax.Array, length: jax.Array) -> jax.Array:
     positions = jnp.arange(len(row))
-    read = jnp.roll(row, 1).at[0].set(start_token(model))
+    read = jnp.roll(row, 1).at[0].set(model.config.start_token)
     # Causal alone: padding is behind the positions that count.
     hidden = model.apply({"params": params}, read, positions, masking.causal_mask(len(row)))
     log_probs = jax.nn.log_softmax(jnp.asarray(model.apply({"params": params}, hidden, method="logits")))

@@ -384,7 +384,7 @@ class Translator:
     if sampling is None:
       return options
     silent = tuple(sorted({*options.never, UNK}))
-    return dataclasses.replace(options, sampling=dataclasses.replace(sampling, start=start, silent=silent))
+    return dataclasses.replace(options, sampling=dataclasses.replace(sampling, silent=silent))
 
   def _encode_pairs(self, pairs: Iterable[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]]]:
     """The tokens of all sources and of all targets."""

@@ -8,7 +8,6 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS, learn_tokenizer, packed_rows
 from transformer_jax.data.segments import decoder_input, segment_positions
-from transformer_jax.decoding.batch import start_token
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.tasks.evaluator import LossValidation
@@ -27,7 +26,7 @@ def output(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | No
   tokens, segments = row.astype(jnp.int32)
   positions = segment_positions(segments)
   (mask,) = masking.stored(masking.combine(masking.causal_mask(len(tokens)), masking.segment_mask(segments, segments)))
-  return apply(model, params, key, decoder_input(tokens, positions, start_token(model)), positions, mask)
+  return apply(model, params, key, decoder_input(tokens, positions, model.config.start_token), positions, mask)
 
 
 def predict(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> Prediction:

@@ -15,7 +15,7 @@ import numpy as np
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, pipeline, tokenizers
-from transformer_jax.data.documents import require_text
+from transformer_jax.data.documents import require_text_files
 from transformer_jax.data.next_sentence import LABEL, PARTS, TOKEN_TYPES, TOKENS
 from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.packing_report import PackingReport
@@ -123,7 +123,7 @@ def _classes(config: Config) -> list[str]:
 
 
 def _file(config: Config, which: str) -> str:
-  require_text(config.data)
+  require_text_files(config.data)
   if not which.strip():
     raise InputError("the sentences to read have an empty name: set config.data.train to a file")
   if ";" in which:

@@ -15,7 +15,6 @@ from transformer_jax.config import Config, Decay
 from transformer_jax.data import pipeline
 from transformer_jax.data.packing import INPUTS, PARTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.segments import decoder_input, segment_positions
-from transformer_jax.decoding.batch import start_token
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.tasks.token_prediction import Prediction, apply, batch_sums_by
@@ -55,7 +54,7 @@ def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Ar
     params,
     key,
     source,
-    decoder_input(target, target_positions, start_token(model)) if forced else row[INPUTS].astype(jnp.int32),
+    decoder_input(target, target_positions, model.config.start_token) if forced else row[INPUTS].astype(jnp.int32),
     source_positions,
     target_positions,
     *masking.stored(

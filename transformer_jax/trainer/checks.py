@@ -33,7 +33,7 @@ def require_trainable(config: Config, task: Task) -> None:
     _require_tokenization(config)
 
 
-def require_text(config: Config) -> None:
+def require_texts_exist(config: Config) -> None:
   """Raises InputError if a text does not exist or cannot be read, before a vocabulary is learned."""
   data = config.data
   texts = [data.train, *filter(None, (data.validation, data.test))]

@@ -63,7 +63,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   with hosts.collective_errors():
     checks.require_trainable(config, task)
     workdir = run_folder.folder_of(workdir)
-    checks.require_text(config)
+    checks.require_texts_exist(config)
     if devices.is_main_host():
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
       tokenizer, vectors = (begun.tokenizer, None) if begun else _new_vocabulary(config, accept_edits)
