@@ -8,6 +8,8 @@ import urllib.error
 import pytest
 import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest
 
 from transformer_jax.config import EvaluateConfig
 from transformer_jax.evaluation import bootstrap, report, scores
@@ -117,7 +119,20 @@ def test_case_counts_in_a_bootstrap_unless_it_is_told_not_to():
   first, second = bootstrap.resampled(systems, references, resamples=3)["bleu"]
   assert first.score < 99 < second.score
   first, second = bootstrap.resampled(systems, references, lowercase=True, resamples=3)["bleu"]
-  assert first.score == second.score > 99
+  assert first.score == second.score > 99 and second.p_value == 1
+
+
+def test_equal_scores_of_different_translations_have_the_p_value_of_sacrebleu():
+  """As many wrong words, but in other lines."""
+  references = ["a b c d e f g h", "one two three four five six"] * 20
+  systems = [
+    [lines[0], lines[1]] * 20
+    for lines in (("a b c d e f g x", references[1]), (references[0], "one two three four five y"))
+  ]
+  first, second = bootstrap.resampled(systems, references)["ter"]
+  named = [("first", systems[0]), ("second", systems[1])]
+  _, found = PairedTest(named, {"TER": TER()}, [references], test_type="bs", n_samples=1000)()
+  assert first.score == second.score and second.p_value == found["TER"][1].p_value < 0.5
 
 
 @pytest.mark.parametrize("seed", ["abc", "", "-5"])

@@ -442,11 +442,14 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
   values = serialization.to_dict(CONFIG)
   values["train"]["steps"] = 7
   values["decode"]["beam_size"] = 2
+  values["data"]["validation"] = "elsewhere"
   assert resume.run_to_go_on_with(workdir, serialization.from_dict(values))
   steps, beams = CONFIG.train.steps, CONFIG.decode.beam_size
-  assert capfd.readouterr().err.splitlines() == [
-    f"config.train.steps is now 7, before {steps}",
+  assert sorted(capfd.readouterr().err.splitlines()) == [
+    f"config.data.validation is now 'elsewhere', before {CONFIG.data.validation!r}",
     f"config.decode.beam_size is now 2, before {beams}",
+    f"config.train.steps is now 7, before {steps}",
+    "if this is another text, --step best and early stopping compare losses of two texts, and may choose wrongly",
   ]
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):

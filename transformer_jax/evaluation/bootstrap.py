@@ -85,7 +85,9 @@ def _of(results: Sequence[Any], signature: str) -> list[Resampled]:
   first, *_ = results
 
   def p_value(found: Any) -> float | None:
-    # sacreBLEU counts only draws that differ by more than the texts do, which gives 1 / 1001 for two equal texts.
-    return None if found is first else 1.0 if found.score == first.score else float(found.p_value)
+    # sacreBLEU counts only draws that differ by more than the texts do. That gives 1 / 1001 for two systems with the
+    # same counts in each line, which also have the same mean and interval.
+    same = (found.score, found.mean, found.ci) == (first.score, first.mean, first.ci)
+    return None if found is first else 1.0 if same else float(found.p_value)
 
   return [Resampled(found.score, float(found.mean), float(found.ci), p_value(found), signature) for found in results]
