@@ -17,7 +17,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config
-from transformer_jax.data.pipeline import Batch, row_type
+from transformer_jax.data.packing import row_type
+from transformer_jax.data.pipeline import Batch
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import prefer_cublas
 from transformer_jax.training.step import abstract_state, train_step
@@ -51,7 +52,7 @@ def lowered_update(config: Config, chips: list[Any], share: int) -> Any:
 
   state = jax.tree.map(lambda x: placed(x.shape, x.dtype, whole), abstract_state(config, task))
   packed = (len(chips), rows, task.parts, config.data.row_length)
-  batch = Batch(placed(packed, row_type(*config.model.vocab_sizes), split), placed(packed[:2], jnp.int32, split))
+  batch = Batch(placed(packed, row_type(config.model.vocab_sizes), split), placed(packed[:2], jnp.int32, split))
   # `devices.over_devices` for chips that this process does not have.
   step = jax.pmap(
     functools.partial(train_step, config, task),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.data.letters import Letters
 from transformer_jax.config import Corpus, DataConfig
-from transformer_jax.data import pipeline
+from transformer_jax.data import pipeline, text_shards
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.runtime.errors import InputError
 
@@ -95,18 +95,18 @@ def test_a_shard_may_be_empty_but_not_all(data, tmp_path):
 def test_files_without_lines_are_refused_before_training(data, tmp_path):
   write(tmp_path / "train", [])
   with pytest.raises(InputError, match=r"train.en and .*train.de are empty: expected one sentence per line"):
-    pipeline.not_packed_yet(data, Letters())
+    text_shards.not_packed_yet(data, Letters())
 
 
 def test_what_is_known_before_it_is_packed(data, tmp_path):
-  packed = pipeline.not_packed_yet(data, Letters())
+  packed = text_shards.not_packed_yet(data, Letters())
   assert packed.rows.shape == (0, 4, 7) and packed.rows.dtype == np.uint16
   assert packed.report.describe(7) == "23 pairs, before any is left out\n  5 shards, which are packed during the run"
   assert not (tmp_path / "cache").exists()
   others = [dataclasses.replace(data, shard_pairs=6), dataclasses.replace(data, max_length=5)]
-  found = [pipeline.not_packed_yet(other, Letters()).fingerprint for other in others]
+  found = [text_shards.not_packed_yet(other, Letters()).fingerprint for other in others]
   write(tmp_path / "train", PAIRS[::-1])
-  found.append(pipeline.not_packed_yet(data, Letters()).fingerprint)
+  found.append(text_shards.not_packed_yet(data, Letters()).fingerprint)
   assert len({packed.fingerprint, *found}) == 4
 
 
@@ -115,7 +115,7 @@ def test_the_pairs_of_an_epoch_are_counted_with_their_weights(data, tmp_path, we
   write(tmp_path / "other", PAIRS[:7])
   data.train = f"{data.train}*{weights[0]};{tmp_path}/other*{weights[1]}"
   data.shard_pairs = 3
-  [pairs, shards] = pipeline.not_packed_yet(data, Letters()).report.found.values()
+  [pairs, shards] = text_shards.not_packed_yet(data, Letters()).report.found.values()
   pack = pipeline.packing_ahead(data, Letters(), SEED)
   assert shards == 8 + 3 and pairs == sum(len(shard) for shard in shards_in(pack, 0, shards))
 
@@ -124,8 +124,8 @@ def test_files_that_cannot_be_read_in_shards(data, tmp_path):
   source = tmp_path / "train.en"
   source.write_text("a\n")
   with pytest.raises(InputError, match=r"train\.en has 1 lines but .*train\.de has 23"):
-    pipeline.not_packed_yet(data, Letters())
+    text_shards.not_packed_yet(data, Letters())
   (tmp_path / "train.en.gz").write_bytes(gzip.compress(source.read_bytes()))
   source.unlink()
   with pytest.raises(InputError, match=r"shard_pairs needs plain text, .*: unpack .*train\.en\.gz and .*train\.de, or"):
-    pipeline.not_packed_yet(data, Letters())
+    text_shards.not_packed_yet(data, Letters())

@@ -17,8 +17,8 @@ import numpy as np
 from transformer_jax.analysis import operations
 from transformer_jax.analysis.activations import kept_bytes
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, TrainConfig
-from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.packing import row_type
 from transformer_jax.data.text import TextPairs
 from transformer_jax.model.config import AnyModelConfig, ModelConfig, Remat
 from transformer_jax.model.params import Params
@@ -178,7 +178,7 @@ def _weights_of_a_row(model: AnyModelConfig, row_length: int) -> int:
 def _kept(config: Config, rows: int, cpu: bool) -> int:
   """The bytes that the backward pass of the loss needs for this number of rows, without the parameters."""
   task = task_of(config.model)
-  batch = jax.ShapeDtypeStruct((rows, task.parts, config.data.row_length), pipeline.row_type(*config.model.vocab_sizes))
+  batch = jax.ShapeDtypeStruct((rows, task.parts, config.data.row_length), row_type(config.model.vocab_sizes))
   keys = jax.eval_shape(lambda: jax.random.split(random_key(config), rows))
 
   def backward_of(params: Params, rows: jax.Array, keys: jax.Array) -> PyTree:
@@ -203,7 +203,7 @@ def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   config = _for_shapes(model, row_length)
   rows = ON_ACCELERATORS  # as in `_kept_for_backward`
   task = task_of(model)
-  batch = jax.ShapeDtypeStruct((rows, task.parts, row_length), pipeline.row_type(*model.vocab_sizes))
+  batch = jax.ShapeDtypeStruct((rows, task.parts, row_length), row_type(model.vocab_sizes))
 
   def loss(params: Params, rows: jax.Array) -> jax.Array:
     return joint_loss(task.batch_sums(config, params, rows, None), task.counts(config, rows))

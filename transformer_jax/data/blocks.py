@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from transformer_jax.config import Config
-from transformer_jax.data import fingerprint, pipeline, tokenizers
+from transformer_jax.data import fingerprint, tokenizers
 from transformer_jax.data.documents import Chunk, encode_documents, open_text
+from transformer_jax.data.packing import row_type
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import EOS, Tokenizer
@@ -42,7 +43,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   end = config.model.end_token
   values = (_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
   content = fingerprint.of_values(*values, *([] if end == EOS else [end]))  # old caches stay valid
-  report, dtype = PackingReport(), pipeline.row_type(tokenizer.vocab_size)
+  report, dtype = PackingReport(), row_type(tokenizer.vocab_sizes)
 
   def pack() -> Iterator[np.ndarray]:
     yield from pack_blocks(encode_documents(text, tokenizer, end), data.row_length, report, dtype)

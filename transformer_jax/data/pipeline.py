@@ -78,7 +78,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
     InputError: no pair is left, or the cache cannot be written; or a prepared folder cannot be used.
   """
   if data.corpus is Corpus.PREPARED and which == data.train:
-    return prepared.packed_rows(data, which, tokenizer, row_type(*tokenizer.vocab_sizes))
+    return prepared.packed_rows(data, which, tokenizer)
   corpus = open_corpus(data, which)
   content = fingerprint.of_values(_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest)
   report = PackingReport()
@@ -86,7 +86,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   def pack() -> Iterator[np.ndarray]:
     with Workers() as workers:
       pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report, workers.map)
-      for rows in packing.pack(pairs, data.row_length, row_type(*tokenizer.vocab_sizes), workers.map):
+      for rows in packing.pack(pairs, data.row_length, packing.row_type(tokenizer.vocab_sizes), workers.map):
         report.rows += len(rows)
         yield rows
     if not report.rows:
@@ -95,12 +95,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
         "check that both files have text, or raise config.data.max_length and config.data.row_length"
       )
 
-  return cached_rows(data, content, pack, report, (PARTS, data.row_length), row_type(*tokenizer.vocab_sizes))
-
-
-def not_packed_yet(data: DataConfig, tokenizer: Tokenizer) -> PackedRows:
-  """What is known of a training text in shards before it is packed, see `text_shards.not_packed_yet`."""
-  return text_shards.not_packed_yet(data, tokenizer, row_type(*tokenizer.vocab_sizes))
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), packing.row_type(tokenizer.vocab_sizes))
 
 
 def packing_ahead(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:
@@ -110,7 +105,7 @@ def packing_ahead(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable
     InputError: as `text_shards.packing_of_shards` and `packing_of_epochs`.
   """
   if data.shard_pairs:
-    return text_shards.packing_of_shards(data, tokenizer, seed, row_type(*tokenizer.vocab_sizes))
+    return text_shards.packing_of_shards(data, tokenizer, seed)
   return packing_of_epochs(data, tokenizer, seed)
 
 
@@ -123,7 +118,7 @@ def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
   source = PieceSampler(tokenizer.source, data, seed)
   both = tokenizer.source is tokenizer.target
   samplers = source, source if both else PieceSampler(tokenizer.target, data, seed)
-  dtype = row_type(*tokenizer.vocab_sizes)
+  dtype = packing.row_type(tokenizer.vocab_sizes)
 
   def pack(epoch: int) -> Iterator[np.ndarray]:
     def sample(text: str, pair: int, side: int) -> list[int]:
@@ -138,11 +133,6 @@ def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
       raise RunError(f"no sentence pair is left in epoch {epoch + 1}: was the text changed during the run?")
 
   return pack
-
-
-def row_type(*vocab_sizes: int) -> type:
-  """The type of the tokens in packed rows."""
-  return np.uint16 if max(vocab_sizes) <= 1 << 16 else np.uint32
 
 
 class Batches:

@@ -17,7 +17,6 @@ from etils import epath
 from transformer_jax.data import (
   manifest,
   packing,
-  pipeline,
   tokenizers,
 )
 from transformer_jax.data.clean_files import KEYS, REPEATED, CleaningReport, passing
@@ -159,7 +158,7 @@ def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ())
   pairs = _different(passing(read_part(part), rules, cleaning), settings.duplicates, frozenset(repeated), cleaning)
   found = _tokenizer(settings.folder, settings.values["tokenizer"])
   encoded = packing.encode_pairs(pairs, found, settings.values["max_length"], report, left_out=left_out)
-  rows = packing.pack(encoded, settings.values["row_length"], pipeline.row_type(*found.vocab_sizes))
+  rows = packing.pack(encoded, settings.values["row_length"], packing.row_type(found.vocab_sizes))
   shard = write_shard(epath.Path(settings.folder), f"{part.corpus:05}-{part.number:05}.array_record", rows)
   numbers = (*report.found.values(), left_out.too_long, left_out.empty, left_out.longest)
   counts = dict(zip(manifest.COUNTS, numbers, strict=True))

@@ -17,7 +17,7 @@ from etils import epath
 from transformer_jax.config import DataConfig
 from transformer_jax.data import manifest, tokenizers
 from transformer_jax.data.manifest import Shard
-from transformer_jax.data.packing import PARTS, SOURCE, TARGET
+from transformer_jax.data.packing import PARTS, SOURCE, TARGET, row_type
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import untrusted
@@ -33,21 +33,18 @@ class PreparedRows:
     shards: its files.
     row_length: the tokens of each side of a row.
     vocab_sizes: those of the tokenizer.
-    dtype: the type of the rows.
 
   Attributes:
     shape: `(rows, 4, row_length)`.
     dtype: the type of the rows.
   """
 
-  def __init__(
-    self, folder: epath.Path, shards: Sequence[Shard], row_length: int, vocab_sizes: Sequence[int], dtype: type
-  ):
+  def __init__(self, folder: epath.Path, shards: Sequence[Shard], row_length: int, vocab_sizes: Sequence[int]):
     import grain  # takes a third of a second with orbax
 
     allow_open_files(len(shards))
     self.shape = sum(shard.rows for shard in shards), PARTS, row_length
-    self.dtype = np.dtype(dtype).newbyteorder("<")
+    self.dtype = np.dtype(row_type(vocab_sizes)).newbyteorder("<")
     self._folder, self._vocab_sizes = folder, (vocab_sizes[0], vocab_sizes[-1])
     files: Any = [_Instruction(str(folder / shard.name), 0, shard.rows, shard.rows) for shard in shards]
     self._source: Any = grain.sources.ArrayRecordDataSource(files)
@@ -122,14 +119,13 @@ def tokenizer_of(which: str, *vocab_sizes: int) -> Tokenizer:
   return found
 
 
-def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer, dtype: type) -> PackedRows:
+def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:
   """The rows of a prepared folder.
 
   Args:
     data: the config of the data, which must be that with which the folder was made.
     which: the folder.
     tokenizer: the run's tokenizer, which must be that of the folder.
-    dtype: the type of the rows.
 
   Raises:
     InputError: the folder is not whole, or was made with another config or vocabulary.
@@ -153,5 +149,5 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer, dtype: type)
     if size != shard.size:
       has = "is not there" if size is None else f"has {size:,} bytes in place of {shard.size:,}"
       raise InputError(f"{folder / shard.name} {has}: copy the folder again, or prepare the text anew")
-  rows = PreparedRows(folder, found.shards, data.row_length, tokenizer.vocab_sizes, dtype)
+  rows = PreparedRows(folder, found.shards, data.row_length, tokenizer.vocab_sizes)
   return PackedRows(rows, found.report(), found.fingerprint)

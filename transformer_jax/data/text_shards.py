@@ -26,7 +26,7 @@ _FORMAT = 1  # the version of the rows and their order; it changes when their me
 _ORDER = 3  # the place in Philox' counter of the order of shards; others use 0 to 2
 
 
-def not_packed_yet(data: DataConfig, tokenizer: Tokenizer, dtype: type) -> PackedRows:
+def not_packed_yet(data: DataConfig, tokenizer: Tokenizer) -> PackedRows:
   """What is known of the training text before it is packed: no rows, the number of pairs to read, and a fingerprint.
 
   Raises:
@@ -39,12 +39,10 @@ def not_packed_yet(data: DataConfig, tokenizer: Tokenizer, dtype: type) -> Packe
   pairs = sum(count_repeated(shard.lines or 0, shard.weight, shard.first) for shard in shards)
   found = {"pairs, before any is left out": pairs, "shards, which are packed during the run": len(shards)}
   report = PackingReport(found=found, sides=2)
-  return PackedRows(np.zeros((0, PARTS, data.row_length), dtype), report, content)
+  return PackedRows(np.zeros((0, PARTS, data.row_length), packing.row_type(tokenizer.vocab_sizes)), report, content)
 
 
-def packing_of_shards(
-  data: DataConfig, tokenizer: Tokenizer, seed: int, dtype: type
-) -> Callable[[int], Iterator[np.ndarray]]:
+def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:
   """A function that packs the rows of a shard; number n is shard n mod N of epoch n div N, where N is their number.
 
   What it leaves out in the first epoch is reported. A shard may have no rows.
@@ -62,7 +60,7 @@ def packing_of_shards(
     report = PackingReport()
     with Workers() as workers:
       pairs = packing.encode_pairs(read_part(shard), tokenizer, data.longest, report, workers.map)
-      for rows in packing.pack(pairs, data.row_length, dtype, workers.map):
+      for rows in packing.pack(pairs, data.row_length, packing.row_type(tokenizer.vocab_sizes), workers.map):
         report.rows += len(rows)
         yield rows
     if not epoch and report.left_out:

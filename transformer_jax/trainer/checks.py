@@ -10,7 +10,7 @@ from transformer_jax.data import manifest, prepared, text_shards
 from transformer_jax.data.corpus import each_once, open_corpus
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.packed_ahead import PackPart
-from transformer_jax.data.pipeline import not_packed_yet, row_type
+from transformer_jax.data.packing import row_type
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer import Tokenizer
@@ -58,7 +58,7 @@ def _require_tokenization(config: Config) -> None:
 def _require_memory(config: Config, task: Task) -> None:
   """Raises InputError if a batch exceeds the memory; otherwise it would take minutes until memory runs out."""
   rows = plan.rows_at_a_time(config, devices.device_count())
-  tokens = config.train.accumulation * task.parts * row_type(*config.model.vocab_sizes)().itemsize
+  tokens = config.train.accumulation * task.parts * row_type(config.model.vocab_sizes)().itemsize
   embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
   size = rows * config.data.row_length * (tokens + embedded) * (devices.local_device_count() if devices.on_cpu() else 1)
   memory = devices.memory()
@@ -95,7 +95,7 @@ def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer, packed: P
 def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> PackedRows:
   """The training text: all its rows, or none of them yet if they are packed in shards during the run."""
   if config.data.shard_pairs:
-    return not_packed_yet(config.data, tokenizer)
+    return text_shards.not_packed_yet(config.data, tokenizer)
   if config.data.samples_pieces:
     packing_ahead(config, task, tokenizer)  # refuses a vocabulary that cannot be sampled from
   return task.packed_rows(config, config.data.train, tokenizer)
