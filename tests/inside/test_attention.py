@@ -42,6 +42,7 @@ def test_the_page_is_one_file_and_no_token_is_code(found):
   page = inside.to_page(found, "a <run>", ["</script>", "</title><b>"]).decode()
   assert not re.search(r"https?:|src=|href=|url\(|@import|//[a-z]", page)
   assert page.count("</script>") == 2 and "alert(1)" in page and "<script>alert" not in page
+  assert "script-src &#39;sha256-" in page and "unsafe-inline" not in page
   assert "<title>Attention: &lt;/script&gt;</title>" in page
   data = embedded(page)
   assert (data["run"], data["texts"]) == ("a <run>", ["</script>", "</title><b>"])

@@ -1,9 +1,7 @@
 """The attention of any run, and its forms as files: JSON, NPZ and a page for a browser."""
 
-import html
 import io
 import json
-from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +10,7 @@ from transformer_jax import registry
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.inside import page
 from transformer_jax.language.config import BERTConfig
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.steps import Step
@@ -98,13 +97,8 @@ def to_page(attention: Attention, run: str, texts: list[str]) -> bytes:
     texts: the sentences, to be shown above.
   """
   kinds = [_kind_for_page(attention, kind) for kind in attention.weights]
-  data = json.dumps({"run": run, "texts": texts, "kinds": kinds}, ensure_ascii=False, separators=(",", ":"))
-  # In JSON `<` occurs in strings alone. So no token can end the script element that holds the data.
-  data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-  title = html.escape(f"Attention: {texts[0] if texts else run}")
-  page = resources.files("transformer_jax.inside").joinpath("attention.html").read_text(encoding="utf-8")
-  before, after = page.replace("<title>Attention</title>", f"<title>{title}</title>", 1).rsplit("@DATA@", 1)
-  return f"{before}{data}{after}".encode()
+  data = {"run": run, "texts": texts, "kinds": kinds}
+  return page.render("attention", title=texts[0] if texts else run, data=data)
 
 
 def _kind_for_page(attention: Attention, kind: str) -> JsonObject:

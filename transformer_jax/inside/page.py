@@ -26,6 +26,8 @@ def render(name: str, **values: object) -> bytes:
     trim_blocks=True,
     lstrip_blocks=True,
   )
+  # The page of attention is mostly numbers, so a space after each comma would count.
+  environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
   style, script = ((_FOLDER / f"{name}.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
   policy = f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; base-uri 'none'"
   template = environment.get_template(f"{name}.html")
