@@ -164,7 +164,7 @@ def test_hosts_with_other_numbers_of_devices_are_refused():
 
 @pytest.mark.slow
 def test_a_host_that_dies_when_all_have_met_is_a_sentence_of_the_others():
-  body = "hosts.wait = (lambda: os._exit(9)) if HOST else hosts.wait; join()"
+  body = "hosts.barrier = (lambda: os._exit(9)) if HOST else hosts.barrier; join()"
   program = REPORTED.format(body=body.replace("join()", f"hosts.join('localhost:{free_port()}', 2, HOST)"))
   (status, out, _), _ = joined(program, [{"HOST": "0"}, {"HOST": "1"}])
   assert status == 1 and out.splitlines()[-1].startswith("host 0 cannot go on")

@@ -96,7 +96,7 @@ def _train(
       train(config, folder, accept_edits=args.accept_edits)
       if devices.is_main_host():
         _report(folder)
-      hosts.wait()  # a host that ends while another one works would soon give it up
+      hosts.barrier()  # a host that ends while another one works would soon give it up
 
 
 def _report(folder: "epath.Path") -> None:

@@ -34,13 +34,13 @@ _QUEUE_ON_CPU = 16
 _QUEUE = 8
 
 
-class Output(NamedTuple):
-  """An output to search for.
+class Request(NamedTuple):
+  """A request for an output.
 
   Attributes:
     source: the tokens of its sentence, at most `max_source_length`, with EOS.
-    prefix: the tokens with which it begins; None if no output has a prefix.
-    numbers: the seed and the numbers that tell it apart from all other outputs; None if nothing is drawn.
+    prefix: the tokens with which the output begins; None if no output has a prefix.
+    numbers: the seed and the numbers that tell this request apart from all others; None if nothing is drawn.
   """
 
   source: list[int]
@@ -64,28 +64,28 @@ class BucketedSearch:
     self._lock = threading.Lock()  # batches are searched side by side
 
   def search(
-    self, params: Params, outputs: Sequence[Output], options: SearchOptions, batch_size: int | None
+    self, params: Params, requests: Sequence[Request], options: SearchOptions, batch_size: int | None
   ) -> Iterator[tuple[int, Hypotheses]]:
-    """Yields the index of each output with its best hypotheses, in the order in which they are found.
+    """Yields the index of each request with its best hypotheses, in the order in which they are found.
 
     Args:
       params: the model's parameters, on every local device.
-      outputs: the outputs to search for; their order changes no result.
+      requests: the outputs to search for; their order changes no result.
       options: the options of the search.
       batch_size: sentences computed side by side on a device; None suits the machine.
 
     Raises:
       RunError: the model's probabilities are not finite.
     """
-    row_lengths = {i: len(output.source) for i, output in enumerate(outputs)}  # of those that are still to be found
+    row_lengths = {i: len(request.source) for i, request in enumerate(requests)}  # of those that are still to be found
     while row_lengths:
       truncated = []
-      for i, hypotheses in self._search_once(params, outputs, row_lengths, options, batch_size):
+      for i, hypotheses in self._search_once(params, requests, row_lengths, options, batch_size):
         if hypotheses.lengths[0] == TRUNCATED:
           truncated.append(i)
         else:
           yield i, hypotheses
-      row_lengths = {i: buckets.large_enough(len(outputs[i].source), self._longest, self._extra) for i in truncated}
+      row_lengths = {i: buckets.large_enough(len(requests[i].source), self._longest, self._extra) for i in truncated}
 
   def slots(self, options: SearchOptions, length: int, batch_size: int | None = None) -> int:
     """The number of sentences of a bucket that a device decodes side by side."""
@@ -94,18 +94,18 @@ class BucketedSearch:
   def _search_once(
     self,
     params: Params,
-    outputs: Sequence[Output],
+    requests: Sequence[Request],
     row_lengths: dict[int, int],
     options: SearchOptions,
     batch_size: int | None,
   ) -> Iterator[tuple[int, Hypotheses]]:
-    """Yields the index of each output in `row_lengths` with its best hypotheses, which may be truncated."""
+    """Yields the index of each request in `row_lengths` with its best hypotheses, which may be truncated."""
     count, indices = devices.local_device_count(), list(row_lengths)
 
     def search(batch: buckets.Batch) -> list[tuple[int, Hypotheses]]:
       members = [indices[member] for member in batch.members]
       slots = self.slots(options, batch.length, batch_size)
-      found = self._search_batch(params, [outputs[i] for i in members], batch, options, slots)
+      found = self._search_batch(params, [requests[i] for i in members], batch, options, slots)
       return list(zip(members, found, strict=True))
 
     batches = buckets.batches(
@@ -119,21 +119,21 @@ class BucketedSearch:
       yield from found
 
   def _search_batch(
-    self, params: Params, outputs: Sequence[Output], batch: buckets.Batch, options: SearchOptions, slots: int
+    self, params: Params, requests: Sequence[Request], batch: buckets.Batch, options: SearchOptions, slots: int
   ) -> list[Hypotheses]:
-    """The best hypotheses of each output of a batch."""
+    """The best hypotheses of each request of a batch."""
     count, headroom = devices.local_device_count(), self._headroom(options, batch.length)
 
     def deal(x: np.ndarray) -> np.ndarray:
       """Sentences are dealt out like cards, so that every device has as many of them."""
       return x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
 
-    source = buckets.pad([output.source for output in outputs], batch.rows, batch.length, PAD)
-    choices = _choices(outputs, batch.rows, batch.length + headroom)
+    source = buckets.pad([request.source for request in requests], batch.rows, batch.length, PAD)
+    choices = _choices(requests, batch.rows, batch.length + headroom)
     function = self._function(options, slots, headroom)
     by_device = jax.device_get(function(params, devices.shard(jax.tree.map(deal, (source, choices)))))
     together = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
-    found = [Hypotheses(*(x[row] for x in together)) for row in range(len(outputs))]
+    found = [Hypotheses(*(x[row] for x in together)) for row in range(len(requests))]
     if any(each.lengths[0] != TRUNCATED and not math.isfinite(each.scores[0]) for each in found):
       raise RunError(buckets.NOT_FINITE)
     return found
@@ -170,10 +170,10 @@ class BucketedSearch:
     )
 
 
-def _choices(outputs: Sequence[Output], rows: int, length: int) -> Choices:
-  """What is chosen for these outputs, in rows of `length` tokens; an output with a longer prefix is truncated."""
-  forced = [output.prefix[:length] for output in outputs if output.prefix is not None]
-  numbers = [output.numbers for output in outputs if output.numbers is not None]
+def _choices(requests: Sequence[Request], rows: int, length: int) -> Choices:
+  """What is chosen for these requests, in rows of `length` tokens; an output with a longer prefix is truncated."""
+  forced = [request.prefix[:length] for request in requests if request.prefix is not None]
+  numbers = [request.numbers for request in requests if request.numbers is not None]
   return Choices(
     buckets.pad(forced, rows, length, PAD) if forced else None,
     np.array(numbers + [(0,) * len(numbers[0])] * (rows - len(numbers)), np.uint32) if numbers else None,

@@ -8,7 +8,7 @@ from transformer_jax.config import DecodeConfig
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import long_lines, prefixes
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
-from transformer_jax.decoding.bucketed_search import BucketedSearch, Output
+from transformer_jax.decoding.bucketed_search import BucketedSearch, Request
 from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
 from transformer_jax.decoding.sampling import require_seed
@@ -94,8 +94,8 @@ class LineSearch:
     sampling, progress = wanted.options.sampling, wanted.progress or (lambda count: None)
     samples = wanted.n_best if sampling else 1
     lines = [i for i, sentence in enumerate(parts) for _ in range(samples * len(sentence))]  # of each output
-    outputs = [
-      Output(
+    requests = [
+      Request(
         tokens,
         None if forced is None else forced[i],
         (wanted.seed, (first + i) % 2**32, part, sample) if sampling else None,
@@ -104,10 +104,10 @@ class LineSearch:
       for sample in range(samples)
       for part, tokens in enumerate(sentence)
     ]
-    found: list[list[Translation]] = [[]] * len(outputs)
+    found: list[list[Translation]] = [[]] * len(requests)
     missing = Counter(lines)
     progress(len(parts) - len(missing))
-    for i, hypotheses in self._bucketed.search(params, outputs, wanted.options, wanted.batch_size):
+    for i, hypotheses in self._bucketed.search(params, requests, wanted.options, wanted.batch_size):
       found[i] = self._translations(hypotheses)
       missing[lines[i]] -= 1
       progress(int(missing[lines[i]] == 0))

@@ -78,7 +78,7 @@ def combine(*masks: jax.Array) -> jax.Array:
   return functools.reduce(jnp.logical_and, masks)
 
 
-def stored(*masks: jax.Array) -> tuple[jax.Array, ...]:
+def materialized(*masks: jax.Array) -> tuple[jax.Array, ...]:
   """The masks as arrays in memory.
 
   Without this XLA's compiler for GPUs takes seconds to weigh whether each softmax should compute its mask itself.

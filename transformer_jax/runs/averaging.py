@@ -108,7 +108,7 @@ def _mean_of_last(run: Run, last: int, minutes: float | None, step: reading.Step
     except RunError as error:
       return error
 
-  found = reading.patiently(run.path, look, lambda found: isinstance(found, RunError))
+  found = reading.retried(run.path, look, lambda found: isinstance(found, RunError))
   if isinstance(found, RunError):
     raise found
   return found

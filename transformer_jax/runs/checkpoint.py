@@ -69,11 +69,11 @@ class Checkpoints:
     """
     with hosts.collective_errors():
       found = self._read(self._writer, abstract) if self._writer else None
-    heard = json.loads(hosts.bytes_from_main(json.dumps(found and {"log": found.log}).encode()))
+    heard = json.loads(hosts.broadcast_bytes(json.dumps(found and {"log": found.log}).encode()))
     if heard is None:
       return None
     state = found.state if found else jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), abstract)
-    return Restored(devices.replicate(hosts.from_main(state)), heard["log"])
+    return Restored(devices.replicate(hosts.broadcast(state)), heard["log"])
 
   def _read(self, writer: files.Writer, abstract: TrainState) -> Restored | None:
     expected = _items(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), abstract))  # to NumPy arrays

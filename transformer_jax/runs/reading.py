@@ -86,7 +86,7 @@ def newest_intact(workdir: epath.Path, read: Callable[[int], Item], step: Step =
     InputError: there is no such step.
     RunError: there are checkpoints, and none of those that are asked for can be read.
   """
-  seen = patiently(workdir, lambda: look(workdir, step, read), lambda seen: bool(seen.damaged))
+  seen = retried(workdir, lambda: look(workdir, step, read), lambda seen: bool(seen.damaged))
   found = intact(workdir, seen)
   if found and seen.damaged:
     say(f"the checkpoint of step {found[0]} is used in its place")
@@ -165,7 +165,7 @@ def require_step(step: object) -> None:
   require_option("step", step, number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
 
 
-def patiently(workdir: epath.Path, look: Callable[[], Item], failed: Callable[[Item], bool]) -> Item:
+def retried(workdir: epath.Path, look: Callable[[], Item], failed: Callable[[Item], bool]) -> Item:
   """What `look` finds; it looks again where it failed while training replaced checkpoints.
 
   Raises:

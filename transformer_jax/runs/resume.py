@@ -103,7 +103,7 @@ def config_from_main(find: Callable[[], Run | None]) -> Config | None:
   with hosts.collective_errors():
     if devices.is_main_host() and (run := find()):
       content = serialization.to_json(run.config).encode()
-  content = hosts.bytes_from_main(content)
+  content = hosts.broadcast_bytes(content)
   return serialization.from_dict(json.loads(content)) if content else None
 
 

@@ -79,7 +79,7 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
   with explain_peer_failure():
     # A group is connected at its first exchange, for which some libraries wait only briefly. Now all hosts are here;
     # later one may compile its first update for minutes. There are two groups: the hosts, and all their devices.
-    wait()
+    barrier()
     MaximumOverHosts().highest(0, wait=True)
 
 
@@ -192,7 +192,7 @@ def require_equal(values: Mapping[str, object], advice: str) -> None:
         raise InputError(f"{name} is {first.get(name)!r} on host 0, but {its.get(name)!r} on host {host}: {advice}")
 
 
-def from_main(tree: PyTree) -> PyTree:
+def broadcast(tree: PyTree) -> PyTree:
   """The main host's arrays, bit for bit, as NumPy arrays; the other hosts pass arrays of the same shapes and types."""
   if jax.process_count() == 1:
     return tree
@@ -205,10 +205,10 @@ def from_main(tree: PyTree) -> PyTree:
   return jax.tree.map(received, tree)
 
 
-def bytes_from_main(content: bytes) -> bytes:
+def broadcast_bytes(content: bytes) -> bytes:
   """The main host's `content`; that of the other hosts is ignored."""
-  [length] = from_main(np.array([len(content)]))
-  return from_main(np.frombuffer(content[:length].ljust(length, b"\0"), np.uint8)).tobytes()
+  [length] = broadcast(np.array([len(content)]))
+  return broadcast(np.frombuffer(content[:length].ljust(length, b"\0"), np.uint8)).tobytes()
 
 
 def share(items: Sequence[Item]) -> Sequence[Item]:
@@ -222,7 +222,7 @@ def concatenated(texts: list[str]) -> list[str]:
   return [text for said in gather(json.dumps(texts)) for text in json.loads(said)]
 
 
-def wait() -> None:
+def barrier() -> None:
   """Waits until every host makes this call."""
   gather("")
 

@@ -19,7 +19,7 @@ from transformer_jax.tasks.token_prediction import Prediction, apply, batch_sums
 def layers(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:
   """The layers of one packed row `[2, row_length]` -> `[layers + 1, 2, row_length, model]`."""
   tokens, segments = row.astype(jnp.int32)
-  (mask,) = masking.stored(masking.segment_mask(segments, segments))
+  (mask,) = masking.materialized(masking.segment_mask(segments, segments))
   return apply(model, params, key, tokens, segment_positions(segments), mask)
 
 

@@ -25,7 +25,9 @@ def output(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | No
   """The model's output before the output layer, for one packed row: `[2, row_length]` -> `[row_length, model]`."""
   tokens, segments = row.astype(jnp.int32)
   positions = segment_positions(segments)
-  (mask,) = masking.stored(masking.combine(masking.causal_mask(len(tokens)), masking.segment_mask(segments, segments)))
+  (mask,) = masking.materialized(
+    masking.combine(masking.causal_mask(len(tokens)), masking.segment_mask(segments, segments))
+  )
   return apply(model, params, key, decoder_input(tokens, positions, model.config.start_token), positions, mask)
 
 

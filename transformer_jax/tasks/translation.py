@@ -57,7 +57,7 @@ def decoder_output(model: nn.Module, params: Params, row: jax.Array, key: jax.Ar
     decoder_input(target, target_positions, model.config.start_token) if forced else row[INPUTS].astype(jnp.int32),
     source_positions,
     target_positions,
-    *masking.stored(
+    *masking.materialized(
       masking.segment_mask(source_segments, source_segments),
       masking.combine(masking.causal_mask(len(target)), masking.segment_mask(target_segments, target_segments)),
       masking.segment_mask(target_segments, source_segments),

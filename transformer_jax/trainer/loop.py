@@ -68,7 +68,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
       begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
       tokenizer, vectors = (begun.tokenizer, None) if begun else _new_vocabulary(config, accept_edits)
       content = tokenizers.to_bytes(tokenizer)
-  content = hosts.bytes_from_main(content)
+  content = hosts.broadcast_bytes(content)
   with hosts.collective_errors():
     tokenizer = tokenizer or tokenizers.from_bytes(content)
     with doing("packing the training text"):
@@ -186,7 +186,7 @@ class Trainer:
         other = init_from.open_other(self._config, accept_edits=self._accept_edits)
         params = init_from.params_from(other, self._config, params) if other else params
         params = with_vectors(params, vectors) if vectors else params
-    return begin_with(state, devices.replicate(hosts.from_main(params)))
+    return begin_with(state, devices.replicate(hosts.broadcast(params)))
 
   def run(self) -> None:
     """Trains until the last step, or until a signal."""
@@ -341,7 +341,7 @@ class Trainer:
       self._checkpoints.wait()
     self._checkpoints.close()
     self._metrics.close()
-    hosts.wait()  # the main host may still write
+    hosts.barrier()  # the main host may still write
 
 
 def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> Batches | BatchesPackedAhead:
