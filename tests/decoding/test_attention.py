@@ -13,7 +13,7 @@ from tests.recurrent import example as recurrent
 from tests.recurrent import reference
 from transformer_jax.config import Config, DataConfig
 from transformer_jax.data.tokenizer import BOS, EOS, PAD
-from transformer_jax.decoding.attention import attention_of_text, attention_program, padded
+from transformer_jax.decoding.attention import attention_of_text, attention_program
 from transformer_jax.language.gpt import GPT
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
@@ -178,7 +178,3 @@ def test_of_a_sentence(translator, lines):
   assert empty.source == empty.target == ("</s>",) and np.all(empty.weights["cross"] == 1)
   with pytest.raises(InputError, match="the sentence pair has a sentence of"):
     translator.attention(source, "a " * 99)
-
-
-def test_few_lengths_are_compiled():
-  assert [padded(length) for length in (1, 32, 33, 100)] == [32, 32, 64, 128]

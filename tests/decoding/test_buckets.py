@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_jax.decoding.buckets import batches, buckets, headroom, large_enough, pad
+from transformer_jax.decoding.buckets import batches, buckets, headroom, large_enough, pad, padded
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,8 @@ def test_pad():
   found = pad([[5, 6], [7]], rows=3, length=3, padding=0)
   assert found.dtype == expected.dtype
   np.testing.assert_array_equal(found, expected)
+
+
+def test_few_lengths_are_compiled():
+  assert [padded(length, 32) for length in (1, 32, 33, 100)] == [32, 32, 64, 128]
+  assert [padded(length, 32, 100) for length in (1, 33, 96, 97, 100)] == [32, 64, 96, 100, 100]

@@ -18,7 +18,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import PyTree
 
 ENCODER, DECODER, CROSS = KINDS = ("encoder", "decoder", "cross")
-_GRAIN = 32  # programs are compiled for multiples of this length
+GRAIN = 32  # programs are compiled for multiples of this length
 # From parameters and a model's inputs to its weights by kind.
 Program = Callable[..., dict[str, jax.Array]]
 
@@ -84,11 +84,6 @@ def _layer(path: tuple[str, ...]) -> int:
   return next((int(name.removeprefix("layers_")) for name in path if name.startswith("layers_")), 0)
 
 
-def padded(length: int) -> int:
-  """The length rounded up, so that few lengths are compiled."""
-  return -(-length // _GRAIN) * _GRAIN
-
-
 def attention_of_pair(
   program: Program,
   params: Params,
@@ -110,7 +105,7 @@ def attention_of_pair(
   Raises:
     InputError: the model has no attention.
   """
-  read, length = [start, *target[:-1]], padded(max(len(source), len(target)))
+  read, length = [start, *target[:-1]], buckets.padded(max(len(source), len(target)), GRAIN)
   weights = program(params, *buckets.pad([source, read], 2, length, PAD))
   sides = (tokenizer.source, source), (tokenizer.target, read), (tokenizer.target, target)
   texts = [tuple(side.pieces(ids)) for side, ids in sides]
@@ -139,7 +134,7 @@ def attention_of_text(
   read = [signs[0], *tokens]
   if most is not None and len(read) > most:
     raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
-  length = padded(len(read)) if most is None else min(padded(len(read)), most)
+  length = buckets.padded(len(read), GRAIN, most)
   [row] = buckets.pad([read], 1, length, PAD)
   valid = jnp.arange(length) < len(read)
   mask = masking.combine(masking.causal_mask(length), masking.padding_mask(valid, valid))

@@ -122,6 +122,12 @@ def scores(
   return found
 
 
+def padded(length: int, grain: int, most: int | None = None) -> int:
+  """The length rounded up to a multiple of `grain`, so that few lengths are compiled, but at most `most`."""
+  multiple = -(-length // grain) * grain
+  return multiple if most is None else min(multiple, most)
+
+
 def pad(sequences: Sequence[Sequence[int]], rows: int, length: int, padding: int) -> np.ndarray:
   """The sequences as an int32 array `[rows, length]`, filled up with padding."""
   array = np.full((rows, length), padding, np.int32)

@@ -75,9 +75,9 @@ class Generator(Predictor):
     require_seed(seed)
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt, "the prompt")
     whole, most = self._total_length(len(tokens), max_tokens, warn), self.config.model.most_positions
-    length = min(-(-whole // _GRAIN) * _GRAIN, most or whole + _GRAIN)
-    [padded], size = buckets.pad([tokens], 1, length, PAD), (np.int32(len(tokens)), np.int32(whole))
-    sample = functools.partial(_sample, self._model, options, length, self._params, padded, size)
+    length = buckets.padded(whole, _GRAIN, most)
+    [row], size = buckets.pad([tokens], 1, length, PAD), (np.int32(len(tokens)), np.int32(whole))
+    sample = functools.partial(_sample, self._model, options, length, self._params, row, size)
 
     def write(number: int) -> Sample:
       found, count = jax.device_get(sample(jax.random.fold_in(jax.random.key(seed), number)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from transformer_jax.data.tokenizer import PAD, Tokenizer
 from transformer_jax.decoding import buckets
-from transformer_jax.decoding.attention import padded
+from transformer_jax.decoding.attention import GRAIN
 from transformer_jax.decoding.beam_search import log_softmax_without
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
@@ -61,7 +61,7 @@ def after_pair(
     RunError: the probabilities are not finite.
   """
   read = [model.config.start_token, *written]
-  rows = buckets.pad([source, read], 2, padded(max(len(source), len(read))), PAD)
+  rows = buckets.pad([source, read], 2, buckets.padded(max(len(source), len(read)), GRAIN), PAD)
   found = _after_pair(model, params, rows, np.int32(len(read) - 1), without)
   return _next_token(tokenizer, source, read, found)
 
@@ -81,7 +81,7 @@ def after_text(
     RunError: the probabilities are not finite.
   """
   read = [model.config.start_token, *tokens]
-  [row] = buckets.pad([read], 1, min(padded(len(read)), most or padded(len(read))), PAD)
+  [row] = buckets.pad([read], 1, buckets.padded(len(read), GRAIN, most), PAD)
   return _next_token(tokenizer, [], read, _after_text(model, params, row, np.int32(len(read) - 1)))
 
 

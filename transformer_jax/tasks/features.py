@@ -10,6 +10,7 @@ from transformer_jax.config import Config
 from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS
 from transformer_jax.data.documents import encode_text
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding import buckets
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.language.elmo import mix
 from transformer_jax.model.params import Params
@@ -30,7 +31,7 @@ class Features(Predictor):
   def layers(self, text: str) -> np.ndarray:
     """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`."""
     tokens = encode_text(self._tokenizer, text)
-    row = np.zeros((PARTS, max(1, -(-len(tokens) // _GRAIN)) * _GRAIN), np.int32)
+    row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _GRAIN)), np.int32)
     row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
     found = np.asarray(self._function(self._params, row))[:, :, : len(tokens)]
     return np.concatenate([found[:, 0], found[:, 1]], axis=-1)
