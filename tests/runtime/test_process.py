@@ -1,15 +1,17 @@
-"""Collections of garbage are rare, and still are made; as many files may be open as are needed; XLA's flags on GPUs."""
+"""Collections of garbage are rare, and still are made; as many files may be open as are needed; XLA's flags on GPUs;
+signals."""
 
 import gc
 import os
 import resource
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from transformer_jax.runtime import process
-from transformer_jax.runtime.process import allow_open_files, prefer_cublas, raise_gc_threshold
+from transformer_jax.runtime.process import allow_open_files, handled, prefer_cublas, raise_gc_threshold
 
 
 @pytest.mark.long
@@ -122,3 +124,23 @@ def test_programs_compute_in_32_bits():
     environment = os.environ | {"JAX_ENABLE_X64": value}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == ["False float32"], done.stderr
+
+
+def test_of_two_signals_the_first_is_handled_and_a_later_one_does_what_it_did_before():
+  received = []
+  numbers = signal.SIGUSR1, signal.SIGUSR2
+  before = [signal.signal(number, lambda number, _: received.append(("before", number))) for number in numbers]
+  outer = [signal.getsignal(number) for number in numbers]
+  try:
+    with handled(lambda number: received.append(("handled", number)), *numbers):
+      signal.raise_signal(signal.SIGUSR2)
+      signal.raise_signal(signal.SIGUSR1)
+      signal.raise_signal(signal.SIGUSR2)
+    assert [signal.getsignal(number) for number in numbers] == outer
+    with handled(signal.SIG_DFL, *numbers):
+      assert [signal.getsignal(number) for number in numbers] == [signal.SIG_DFL] * 2
+    assert [signal.getsignal(number) for number in numbers] == outer
+  finally:
+    for number, handler in zip(numbers, before, strict=True):
+      signal.signal(number, handler)
+  assert received == [("handled", signal.SIGUSR2), ("before", signal.SIGUSR1), ("before", signal.SIGUSR2)]

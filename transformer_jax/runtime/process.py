@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
 
 _TUNABLES, _HUGE_PAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
@@ -103,36 +103,37 @@ def cores() -> int:
 
 
 @contextmanager
-def ended_at_once_by_ctrl_c() -> Iterator[None]:
-  """Lets Ctrl-C end the program without a traceback in the body; a shell may have it ignored, as in the background."""
-  before = signal.getsignal(signal.SIGINT)
-  if before is signal.SIG_IGN:
-    yield
-    return
-  signal.signal(signal.SIGINT, signal.SIG_DFL)
-  try:
-    yield
-  finally:
-    signal.signal(signal.SIGINT, before)
+def handled(handler: Callable[[int], object] | signal.Handlers, *numbers: signal.Signals) -> Iterator[None]:
+  """Gives the first of these signals in the body to `handler`; later ones do what they did before, as after the body.
 
-
-@contextmanager
-def sigterm_raises() -> Iterator[None]:
-  """Lets the first SIGTERM end the body by an exception, so that it removes its temporary files; status 143.
-
-  An ignored SIGTERM is none, and a second one ends the process as usual.
+  A shell may have a signal ignored, as Ctrl-C of a program in the background; it stays ignored. `SIG_DFL` as a handler
+  ends the process even while it computes outside of Python, where no function would be called.
   """
-  before = signal.getsignal(signal.SIGTERM)
-  if before is signal.SIG_IGN:
-    yield
-    return
+  handlers = {number: signal.getsignal(number) for number in numbers}
+  before = {number: its for number, its in handlers.items() if its is not signal.SIG_IGN}
+
+  def restore() -> None:
+    for number, its in before.items():
+      signal.signal(number, its)
 
   def receive(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, before)
-    sys.exit(128 + number)
+    restore()
+    if callable(handler):
+      handler(number)
 
-  signal.signal(signal.SIGTERM, receive)
+  for number in before:
+    signal.signal(number, receive if callable(handler) else handler)
   try:
     yield
   finally:
-    signal.signal(signal.SIGTERM, before)
+    restore()
+
+
+def ended_at_once_by_ctrl_c() -> AbstractContextManager[None]:
+  """Lets Ctrl-C end the program without a traceback in the body."""
+  return handled(signal.SIG_DFL, signal.SIGINT)
+
+
+def sigterm_raises() -> AbstractContextManager[None]:
+  """Lets the first SIGTERM end the body by an exception, so that it removes its temporary files; status 143."""
+  return handled(lambda number: sys.exit(128 + number), signal.SIGTERM)

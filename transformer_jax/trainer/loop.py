@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from types import FrameType
 
 import jax
 from etils import epath
@@ -24,7 +23,7 @@ from transformer_jax.runs import checkpoint, checkpoint_files, init_from, resume
 from transformer_jax.runs.checkpoint_files import LOSS, SCORE, rank
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import RunError, writing
-from transformer_jax.runtime.process import cores
+from transformer_jax.runtime.process import cores, handled
 from transformer_jax.runtime.progress import Progress, doing, say
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
@@ -372,23 +371,8 @@ def _due(step: int, every: int) -> bool:
 def _signals() -> Iterator[list[signal.Signals]]:
   """Collects the first SIGTERM or Ctrl-C in a list; a second one ends the process as usual. An ignored one is none."""
   received: list[signal.Signals] = []
-  handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-  before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
-
-  def restore() -> None:
-    for number, handler in before.items():
-      signal.signal(number, handler)
-
-  def receive(number: int, frame: FrameType | None) -> None:
-    received.append(signal.Signals(number))
-    restore()
-
-  for number in before:
-    signal.signal(number, receive)
-  try:
+  with handled(lambda number: received.append(signal.Signals(number)), signal.SIGTERM, signal.SIGINT):
     yield received
-  finally:
-    restore()
 
 
 def _provenance(packed: PackedRows) -> JsonObject:
