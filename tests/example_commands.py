@@ -1,5 +1,6 @@
-"""A run folder for commands to read, and a command that runs in this process."""
+"""A run folder for commands to read, a command that runs in this process, and the environment of one of its own."""
 
+import os
 import random
 import sys
 from collections.abc import Callable, Iterable
@@ -47,6 +48,14 @@ def translator(workdir):
   return Translator.load(workdir)
 
 
+@pytest.fixture(autouse=True)
+def one_translator(monkeypatch, request):
+  """Lets a command restore and compile nothing again in a test with `translator`: only the folder is looked at."""
+  if "translator" in request.fixturenames:
+    translator = request.getfixturevalue("translator")
+    monkeypatch.setattr(Translator, "load", lambda run, *, step: translator)
+
+
 def save_run(folder: Path, config: Config, tokenizer: Tokenizer, steps: Iterable[int]) -> None:
   """Writes a run folder with checkpoints of these steps, of random weights."""
   run_folder.make_folder(epath.Path(folder), "--workdir")
@@ -76,6 +85,12 @@ def command_line(
     return status, out.decode(), [line for line in lines if every_line or not line.startswith(RESTORING)]
 
   return run
+
+
+def plain_environment(cache: Path) -> dict[str, str]:
+  """The environment of a process as users have it: one device, and what it compiles only in the folder `cache`."""
+  own = {"TRANSFORMER_JAX_CACHE": str(cache), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "", "JAX_COMPILATION_CACHE_DIR": ""}
+  return {key: value for key, value in {**os.environ, **own}.items() if value}
 
 
 def read_with_tags(monkeypatch):

@@ -3,16 +3,7 @@
 import pytest
 
 from tests.commands.lines import LINES, text
-from tests.example_commands import command_line, translator, workdir  # noqa: F401
-from transformer_jax.decoding.translator import Translator
-
-
-@pytest.fixture(autouse=True)
-def _one_translator(monkeypatch, request):
-  """Restores and compiles once: only the folder is looked at again."""
-  if "translator" in request.fixturenames:
-    translator = request.getfixturevalue("translator")
-    monkeypatch.setattr(Translator, "load", lambda run, *, step: translator)
+from tests.example_commands import command_line, one_translator, translator, workdir  # noqa: F401
 
 
 @pytest.fixture

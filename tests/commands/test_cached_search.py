@@ -1,11 +1,12 @@
 """A search that an earlier process has traced, against one that is traced."""
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
+
+from tests.example_commands import plain_environment
 
 TRANSLATE = """
 import json, sys
@@ -25,15 +26,12 @@ print(json.dumps([imported, [(translation.text, translation.score) for translati
 @pytest.mark.long
 def test_a_cached_search_gives_the_bits_of_a_traced_one(tmp_path, workdir):
   def start(cache):
-    own = {
-      "TRANSFORMER_JAX_CACHE": str(cache),
-      "JAX_PLATFORMS": "cpu",
-      "XLA_FLAGS": "",
-      "JAX_COMPILATION_CACHE_DIR": "",
-    }
-    environment = {key: value for key, value in {**os.environ, **own}.items() if value}
     done = subprocess.run(
-      [sys.executable, "-c", TRANSLATE, str(workdir)], env=environment, capture_output=True, text=True, check=True
+      [sys.executable, "-c", TRANSLATE, str(workdir)],
+      env=plain_environment(cache),
+      capture_output=True,
+      text=True,
+      check=True,
     )
     return json.loads(done.stdout)
 

@@ -39,11 +39,7 @@ def translator(lines):
 @pytest.fixture(scope="session")
 def params_of_short_outputs(translator):
   """With an EOS so probable that some hypotheses end at once: at the start of training none ends before its limit."""
-  return with_short_outputs(translator.params)
-
-
-def with_short_outputs(params):
-  params = jax.tree.map(np.array, params)
+  params = jax.tree.map(np.array, translator.params)
   direction = params["target_embedding"]["table"][EOS]
   last = params["decoder"][max(params["decoder"])]["feed_forward_sublayer"]
   last["norm"]["bias"] += 3.5 * direction / np.dot(direction, direction)

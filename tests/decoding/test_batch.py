@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.decoding.conftest import VOCAB, with_short_outputs
+from tests.decoding.conftest import VOCAB
 from tests.model.example import random_params
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.tokenizer import EOS, PAD
@@ -137,25 +137,3 @@ def test_forced_and_drawn_tokens_on_eight_devices_equal_those_on_one_to_the_last
   for i, order in enumerate(orders):
     for a, b in zip(result, one, strict=True):
       np.testing.assert_array_equal(a[i], b[order])
-
-
-@pytest.mark.long
-def test_patience_gives_complete_translations_that_are_not_better(model, params, source, slots):
-  @functools.partial(jax.jit, static_argnums=0)
-  def run(patience, params, source):
-    options = dataclasses.replace(OPTIONS, length_penalty=2.0, patience=patience)
-    return search(model, options, params, source, slots=slots)
-
-  patient, hasty, hastier = (jax.device_get(run(p, with_short_outputs(params), source)) for p in (0.0, 1.0, 0.3))
-  for found in (hasty, hastier):
-    lengths, tokens = found.lengths[:7, 0], found.tokens[:7, 0]
-    assert (lengths > 0).all()
-    assert (np.take_along_axis(tokens, lengths[:, None] - 1, axis=1) == EOS).all()
-    assert ((tokens == EOS).sum(axis=1) == 1).all()
-  assert (hastier.scores[:7, 0] <= hasty.scores[:7, 0]).all()
-  assert (hasty.scores[:7, 0] <= patient.scores[:7, 0]).all()
-  assert (hastier.scores[:7, 0] < patient.scores[:7, 0]).any()
-
-
-def test_bytes_of_arrays():
-  assert batch._bytes({"a": np.zeros((3, 5), np.float32), "b": np.zeros(7, np.int8)}) == 3 * 5 * 4 + 7

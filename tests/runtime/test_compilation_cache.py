@@ -1,12 +1,12 @@
 """The compilation cache: used on a second start, and rid of what a kill has cut short."""
 
-import os
 import subprocess
 import sys
 import zlib
 
 import pytest
 
+from tests.example_commands import plain_environment
 from transformer_jax.runtime.compilation_cache import delete_damaged
 
 PROGRAM = """
@@ -19,10 +19,9 @@ print(jax.jit(lambda x: jnp.sin(x) @ x)(jnp.eye(3)).sum())
 
 
 def start(cache, **environment):
-  own = {"TRANSFORMER_JAX_CACHE": str(cache), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "", "JAX_COMPILATION_CACHE_DIR": ""}
   result = subprocess.run(
     [sys.executable, "-W", "error", "-c", PROGRAM],
-    env={key: value for key, value in {**os.environ, **own, **environment}.items() if value},
+    env=plain_environment(cache) | environment,
     capture_output=True,
     text=True,
     check=True,

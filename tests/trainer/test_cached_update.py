@@ -2,12 +2,12 @@
 
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
+from tests.example_commands import plain_environment
 from transformer_jax.config import Config, Schedule, TrainConfig
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.tasks.translation import TASK
@@ -53,15 +53,8 @@ print(json.dumps([digest.hexdigest(), float(metrics["sums"].loss), sorted(metric
 )
 def test_a_cached_update_gives_the_bits_of_a_traced_one(tmp_path, family):
   def start(cache, steps, traces):
-    own = {
-      "TRANSFORMER_JAX_CACHE": str(cache),
-      "JAX_PLATFORMS": "cpu",
-      "XLA_FLAGS": "",
-      "JAX_COMPILATION_CACHE_DIR": "",
-    }
-    environment = {key: value for key, value in {**os.environ, **own}.items() if value}
     command = [sys.executable, "-c", UPDATES, family, str(steps), traces]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=plain_environment(cache), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
