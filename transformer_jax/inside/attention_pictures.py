@@ -10,15 +10,15 @@ from matplotlib.patches import Rectangle
 
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside.attention import Choice, visible
-from transformer_jax.inside.charts import MAP
+from transformer_jax.inside.charts import COLOURS, MAP
 
 _LARGEST = 40.0  # inches of a picture of many tokens, which is then drawn smaller
 _FAINTEST = 0.005  # a line with a smaller weight could not be seen
 # The axes of each kind.
 _QUERIES = {"encoder": "source", "decoder": "read so far", "cross": "written"}
 _KEYS = {"encoder": "source", "decoder": "read so far", "cross": "source"}
-# Colours that differ in lightness too (Okabe and Ito 2008).
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
+# Black, which letters have too, is left to the seventh head.
+_COLOURS = (*COLOURS[:3], *COLOURS[4:7], COLOURS[3], *COLOURS[7:])
 _DASHES = ("-", "--", ":")  # of the first eight heads, the next eight, and so on
 
 
