@@ -120,7 +120,7 @@ def test_blocks_have_every_token_once_and_tell_documents_apart(documents, row_le
     for i in range(0, len(document), part)
   ]
   report = PackingReport()
-  rows = np.concatenate(list(pack_blocks(chunks, row_length, report)))
+  rows = np.concatenate(list(pack_blocks(chunks, row_length, report, np.int32)))
   tokens = [token for document in documents for token in document]
   whose = [number for number, document in enumerate(documents) for _ in document]
   assert report == PackingReport(len(rows), len(tokens), found={"documents": len(documents), "tokens": len(tokens)})

@@ -33,7 +33,7 @@ def listed(**more):
 def test_each_part_of_a_long_line_has_the_code_of_its_language(line, expected):
   """A code that is no piece means nothing to the model, and is text."""
   tokenizer = listed()
-  [found], error = parts([line + "a small house . " * 5], tokenizer, 20, Long.SPLIT, 1, str)
+  [found], error = parts([line + "a small house . " * 5], tokenizer, 20, Long.SPLIT, 1, str, [])
   first = [tokenizer.pieces(tokens)[0] for tokens in found]
   assert error is None and len(found) > 1 and max(map(len, found)) <= 20
   assert [piece == ">>fr<<" for piece in first] == [expected is not None] * len(found)

@@ -85,7 +85,7 @@ def test_cleaning_is_that_of_clean(tmp_path, duplicates):
   rules = Rules(copies=False, min_length=2)
   new = [tmp_path / f"cleaned.{language}" for language in ("en", "de")]
   pairs = TextPairs(str(tmp_path / "text"), "en", "de")
-  expected = clean_files.clean(pairs, rules_by_reason(rules), duplicates, *new)
+  expected = clean_files.clean(pairs, rules_by_reason(rules), duplicates, *new, None)
   folder = tmp_path / "prepared"
   with_rows = prepare(text(str(tmp_path / "text"), row_length=64), folder, rules=rules, duplicates=duplicates)
   report = preparation.cleaning_report(epath.Path(folder))

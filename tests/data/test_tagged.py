@@ -156,7 +156,7 @@ def test_each_part_of_a_long_line_has_the_tag(tag):
   assert error is None and len(found) > 2 and len(warnings) == 1 and max(map(len, found)) <= 12
   assert all(part.startswith(f"{tag} ") for part in decoded)
   assert " ".join(divided(part)[1] for part in decoded).split() == divided(text)[1].split()
-  [plain], _ = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append)
+  [plain], _ = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, [])
   assert not all(tokenizer.decode(tokens).startswith(f"{tag} ") for tokens in plain)
 
 
@@ -166,7 +166,7 @@ def test_a_tag_alone_is_an_empty_line():
   lines = ["<2de> ", "<2de>", "<2de>   ", "", "<2de> a"]
   found, error = parts(lines, tokenizer, 40, Long.SPLIT, 1, warnings.append, ["<2de>"])
   assert error is None and [len(line) for line in found] == [0, 0, 0, 0, 1] and not warnings
-  found, _ = parts(lines, tokenizer, 40, Long.SPLIT, 1, warnings.append)  # a model without tags reads it as text
+  found, _ = parts(lines, tokenizer, 40, Long.SPLIT, 1, warnings.append, [])  # a model without tags reads it as text
   assert [len(line) for line in found] == [1, 1, 1, 0, 1]
 
 

@@ -83,8 +83,12 @@ def page_of(*folders, **options) -> Page:
   return Page(report.render([runs.open(folder) for folder in folders], **options))
 
 
-def made(lines, pairs):
-  return Translations(Text("a text", pairs), lines, 7, "13a", False)
+def without_attention(source, target):
+  raise InputError("this model has none")
+
+
+def made(lines, pairs, attend=without_attention):
+  return Translations(Text("a text", pairs), lines, 7, "13a", False, attend)
 
 
 def attend(source, target):
@@ -171,7 +175,7 @@ def test_what_a_run_folder_or_a_model_writes_is_escaped(folder):
   pairs = [(ATTACK, ATTACK), ("one", "two"), ("three", "four")]
   for page in (
     page_of(folder),
-    page_of(folder, scored=scored([made([ATTACK, ATTACK, "vier"], pairs)._replace(attend=attend)]), notes=[ATTACK]),
+    page_of(folder, scored=scored([made([ATTACK, ATTACK, "vier"], pairs, attend)]), notes=[ATTACK]),
   ):
     assert_harmless(page)
     assert page.text.count("<img src=x onerror=alert(2)>") > 3  # as text

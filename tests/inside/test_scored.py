@@ -6,6 +6,7 @@ import pytest
 import sacrebleu
 
 from transformer_jax.inside.scored import Text, Translations, by_length, extremes, lengths_of, scored
+from transformer_jax.runtime.errors import InputError
 
 WORDS = ["ein", "Hund", "und", "drei", "Katzen", "schlafen", "im", "Haus", "am", "See"]
 
@@ -29,8 +30,12 @@ def noisy(share, seed):
 GOOD, BAD = noisy(0.1, seed=2), noisy(0.4, seed=3)
 
 
+def without_attention(source, target):
+  raise InputError("this model has none")
+
+
 def translations(lines, text=TEXT):
-  return Translations(text, lines, 7, "13a", False)
+  return Translations(text, lines, 7, "13a", False, without_attention)
 
 
 def test_bleu_of_each_length_is_sacrebleus_of_these_sentences():

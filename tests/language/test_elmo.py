@@ -43,7 +43,7 @@ def layers_of(params):
 def row_of(texts):
   """A row `[2, 13]`, whose last two places are padding."""
   chunks = [(np.array(text), True) for text in texts]
-  (row,) = next(iter(pack_blocks(chunks, ROW_LENGTH, PackingReport())))
+  (row,) = next(iter(pack_blocks(chunks, ROW_LENGTH, PackingReport(), np.int32)))
   return row
 
 

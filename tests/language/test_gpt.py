@@ -33,7 +33,8 @@ def gpt(request):
 
 
 def row_of(texts):
-  (row,) = next(iter(pack_blocks([(np.array(text), True) for text in texts], ROW_LENGTH, PackingReport())))
+  chunks = [(np.array(text), True) for text in texts]
+  (row,) = next(iter(pack_blocks(chunks, ROW_LENGTH, PackingReport(), np.int32)))
   return row
 
 

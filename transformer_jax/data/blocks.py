@@ -53,10 +53,8 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
 
 
-def pack_blocks(
-  chunks: Iterable[Chunk], row_length: int, report: PackingReport, dtype: type = np.int32
-) -> Iterator[np.ndarray]:
-  """Rows `[rows, 2, row_length]` of the documents' tokens, with an EOS after each; `report` gets the counts."""
+def pack_blocks(chunks: Iterable[Chunk], row_length: int, report: PackingReport, dtype: type) -> Iterator[np.ndarray]:
+  """Rows `[rows, 2, row_length]` of the documents' tokens, each with its `end` among them; `report` gets the counts."""
   report.found = {"documents": 0, "tokens": 0}
   tokens, documents = np.zeros(0, np.int64), np.zeros(0, np.int64)
   for chunk, ends in chunks:

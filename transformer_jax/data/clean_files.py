@@ -55,7 +55,7 @@ def clean(
   duplicates: str | None,
   source: Path,
   target: Path,
-  left_out: Path | None = None,
+  left_out: Path | None,
 ) -> CleaningReport:
   """Writes the pairs that pass all rules; a file appears only when it is complete.
 
@@ -65,7 +65,7 @@ def clean(
     duplicates: which of `pairs`, `sources` and `targets` may occur only once; None is none.
     source, target: the new files.
     left_out: the new file of what is left out: the number of the pair from 1, the reason, source and target, with tabs
-      between them; a tab in the text becomes a space.
+      between them; a tab in the text becomes a space. None is no such file.
 
   Raises:
     InputError: the corpus cannot be read.

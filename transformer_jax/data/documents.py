@@ -111,7 +111,7 @@ def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer, end: int = EOS) -> Iterator[Chunk]:
-  """The tokens of documents with an EOS after each; at most some millions of characters are encoded at once."""
+  """The tokens of documents with `end` after each; at most some millions of characters are encoded at once."""
   separator = line_feed(tokenizer)
   numbered = ((number, line) for document in documents for number, line in enumerate(document))
   begun = False  # whether a document has no end yet

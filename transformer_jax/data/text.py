@@ -162,8 +162,8 @@ def repeated(pairs: Iterable[tuple[str, str]], weight: float, first: int = 0) ->
       yield pair
 
 
-def count_repeated(count: int, weight: float, first: int = 0) -> int:
-  """The number of pairs that `repeated` makes of `count` pairs."""
+def count_repeated(count: int, weight: float, first: int) -> int:
+  """The number of pairs that `repeated` makes of `count` pairs from number `first`."""
   times, share = int(weight), weight % 1
   return count * times + (sum(_uniform(i) < share for i in range(first, first + count)) if share else 0)
 

@@ -59,7 +59,7 @@ def parts(
   long: Long,
   first: int,
   warn: Callable[[LineWarning], object],
-  tags: Sequence[str] = (),
+  tags: Sequence[str],
 ) -> tuple[list[list[list[int]]], InputError | None]:
   """Encodes lines and splits those that are too long.
 

@@ -46,7 +46,7 @@ class HeadSteps(NamedTuple):
   scores: np.ndarray
   weights: np.ndarray
   z: np.ndarray
-  biased: bool = False
+  biased: bool
 
 
 def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 1) -> HeadSteps:

@@ -127,7 +127,7 @@ class Translations(NamedTuple):
   step: int | None
   tokenize: str
   lowercase: bool
-  attend: Callable[[str, str], Attention] | None = None
+  attend: Callable[[str, str], Attention]
 
   @property
   def options(self) -> dict[str, Any]:
@@ -163,9 +163,7 @@ def _scored(translations: Translations, scores: dict[str, Resampled]) -> Scored:
 
 
 def _attended(sentence: Sentence, translations: Translations) -> Sentence:
-  """The sentence with the attention of its translation."""
-  if translations.attend is None:
-    return sentence
+  """The sentence with the attention of its translation, if there is any."""
   try:
     found = matrix_of(translations.attend(sentence.source, sentence.translation))
   except InputError:

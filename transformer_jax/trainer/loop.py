@@ -118,8 +118,8 @@ class Trainer:
     workdir: epath.Path,
     tokenizer: Tokenizer,
     packed: PackedRows,
-    vectors: WordVectors | None = None,
-    accept_edits: bool = False,
+    vectors: WordVectors | None,
+    accept_edits: bool,
   ):
     self._config, self._task, self._accept_edits = config, task, accept_edits
     self._stopping = EarlyStopping(config.train.patience)
