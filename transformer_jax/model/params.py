@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+from jax.tree_util import keystr
 
 from transformer_jax.runtime.values import PyTree
 
@@ -11,10 +12,7 @@ Params = PyTree
 
 def by_name(tree: PyTree) -> dict[str, PyTree]:
   """The leaves, such as `decoder/layers_0/norm/scale`, for trees of dicts as for those of classes."""
-  return {
-    "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path): leaf
-    for path, leaf in jax.tree.leaves_with_path(tree)
-  }
+  return {keystr(path, simple=True, separator="/"): leaf for path, leaf in jax.tree.leaves_with_path(tree)}
 
 
 def numpy_by_name(params: Params) -> dict[str, np.ndarray]:
