@@ -23,12 +23,12 @@ from transformer_jax.interchange import bert, gpt2, hf_folder, hf_tokenizer, hf_
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
-from transformer_jax.interchange.imported import shapes_of
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
 from transformer_jax.model.config import Activation, Dtype
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import loop
+from transformer_jax.training.initialization import shapes_of
 from transformer_jax.training.task import task_of
 
 pytest.importorskip("tokenizers", reason="tokenizers is missing: pip install -e '.[huggingface]'")

@@ -16,7 +16,7 @@ from tests.parity import exported
 from transformer_jax import runs
 from transformer_jax.config import Config
 from transformer_jax.data import tokenizers
-from transformer_jax.interchange import imported, marian_hf, marian_hf_import
+from transformer_jax.interchange import marian_hf, marian_hf_import
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
 from transformer_jax.model.config import ModelConfig
@@ -24,6 +24,7 @@ from transformer_jax.model.params import by_name
 from transformer_jax.runs import averaging, init_from, params_file
 from transformer_jax.runtime import tensor_file
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.training.initialization import shapes_of
 
 
 @pytest.fixture(scope="module")
@@ -330,7 +331,7 @@ def test_damaged_arrays(folder, record_property, count):
 
 @functools.cache
 def cached_shapes_of_model(model):
-  return imported.shapes_of(Config(model=model))
+  return shapes_of(Config(model=model))
 
 
 def cached_shapes(config):

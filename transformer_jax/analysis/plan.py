@@ -27,7 +27,7 @@ from transformer_jax.runtime.devices import on_cpu, platform
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject, PyTree
 from transformer_jax.training.chunked_loss import ON_ACCELERATORS, largest_chunk
-from transformer_jax.training.initialization import init_params, random_key
+from transformer_jax.training.initialization import abstract_params, random_key
 from transformer_jax.training.optimizer import optimizer
 from transformer_jax.training.sums import joint_loss
 from transformer_jax.training.task import task_of
@@ -366,10 +366,9 @@ def gigabytes(size: float) -> str:
   return f"{size / 1e9:,.2f} GB"
 
 
-@functools.cache
 def parameter_shapes(model: AnyModelConfig) -> Params:
-  """The tree of a model's parameters, with shapes and types in the place of arrays."""
-  return jax.eval_shape(lambda: init_params(_for_shapes(model), task_of(model)))
+  """The tree of a model's parameters, with shapes and types in the place of arrays; do not change it."""
+  return abstract_params(_for_shapes(model))
 
 
 def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:

@@ -13,7 +13,7 @@ from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, layout, model_card
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
-from transformer_jax.interchange.imported import Imported, shapes_of
+from transformer_jax.interchange.imported import Imported
 from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import GPTConfig
@@ -22,6 +22,7 @@ from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.values import JsonObject
+from transformer_jax.training.initialization import shapes_of
 
 _ACTIVATIONS = hf_folder.ACTIVATIONS | {Activation.GELU_TANH: "gelu_new"}
 _SIZES = {

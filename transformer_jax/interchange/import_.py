@@ -10,11 +10,11 @@ from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.formats import IMPORTS
 from transformer_jax.interchange.imported import Imported
 from transformer_jax.model.config import Dtype
-from transformer_jax.model.params import Params, by_name
+from transformer_jax.model.params import Params
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.progress import say
-from transformer_jax.training.initialization import abstract_params
+from transformer_jax.training.initialization import abstract_params, shapes_of
 
 
 def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: str) -> None:
@@ -44,7 +44,6 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
 
 
 def _tree(found: Imported) -> Params:
-  abstract = abstract_params(found.config)
-  expected = {name: leaf.shape for name, leaf in by_name(abstract).items()}
+  expected, abstract = shapes_of(found.config), abstract_params(found.config)
   assert {name: array.shape for name, array in found.arrays.items()} == expected
   return jax.tree.unflatten(jax.tree.structure(abstract), [found.arrays[name] for name in expected])

@@ -7,8 +7,6 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.model.params import by_name
-from transformer_jax.training.initialization import abstract_params
 
 
 class Imported(NamedTuple):
@@ -25,8 +23,3 @@ class Imported(NamedTuple):
   arrays: Mapping[str, np.ndarray]
   tokenizer: Tokenizer
   notes: tuple[str, ...] = ()
-
-
-def shapes_of(config: Config) -> dict[str, tuple[int, ...]]:
-  """The shape of each parameter by its name; nothing of their size is made."""
-  return {name: leaf.shape for name, leaf in by_name(abstract_params(config)).items()}

@@ -13,12 +13,13 @@ from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList, nu
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.interchange import hf_folder, marian_hf, sinusoids
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
-from transformer_jax.interchange.imported import Imported, shapes_of
+from transformer_jax.interchange.imported import Imported
 from transformer_jax.interchange.layout import renamed_back, shapes_there
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.model.config import ModelConfig, Start
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import Json, JsonObject
+from transformer_jax.training.initialization import shapes_of
 
 # What the model here has no other value of. A setting that is missing or null has the first one.
 _ONLY: dict[str, tuple[Json, ...]] = {

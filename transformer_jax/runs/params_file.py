@@ -14,11 +14,11 @@ from etils import epath
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.model.config import Dtype
-from transformer_jax.model.params import Params, by_name, numpy_by_name
+from transformer_jax.model.params import Params, numpy_by_name
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runtime import devices, tensor_file, untrusted
 from transformer_jax.runtime.errors import InputError, RunError, one_line
-from transformer_jax.training.initialization import abstract_params
+from transformer_jax.training.initialization import abstract_params, shapes_of
 
 FILE = "model.safetensors"
 _STEP, _SUMS = "step", "checksums"
@@ -75,15 +75,15 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
       raise InputError(f"{path} has no parameters but those of step {step}: leave --step={wanted} out")
     try:
       untrusted.require_layers(serialization.to_dict(config.model), len(file.shapes))
-      abstract = abstract_params(config)
-      _require_arrays(file, {name: leaf.shape for name, leaf in by_name(abstract).items()})
-      arrays = {name: file.array(name) for name in by_name(abstract)}
+      expected = shapes_of(config)
+      _require_arrays(file, expected)
+      arrays = {name: file.array(name) for name in expected}
       _require_sums(file, arrays)
     except ValueError as error:
       raise RunError(f"{path} cannot be used: {one_line(error)}; copy it again") from error
     # Each is copied, as its memory is the file's.
     leaves = [np.array(array, np.float32) for array in arrays.values()]
-  return step, devices.replicate(jax.tree.unflatten(jax.tree.structure(abstract), leaves))
+  return step, devices.replicate(jax.tree.unflatten(jax.tree.structure(abstract_params(config)), leaves))
 
 
 def _step(file: tensor_file.TensorFile, workdir: epath.Path) -> int:

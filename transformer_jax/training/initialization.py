@@ -6,7 +6,7 @@ import jax
 
 from transformer_jax import registry
 from transformer_jax.config import Config, serialization
-from transformer_jax.model.params import Params
+from transformer_jax.model.params import Params, by_name
 from transformer_jax.runtime import trace_cache
 
 if TYPE_CHECKING:  # a task imports Flax, which takes a fifth of a second
@@ -41,6 +41,11 @@ def abstract_params(config: Config, task: "Task | None" = None) -> Params:
   if key not in _SHAPES:
     _SHAPES[key] = _traced_shapes(config, task, text)
   return _SHAPES[key]
+
+
+def shapes_of(config: Config) -> dict[str, tuple[int, ...]]:
+  """The shape of each parameter by its name; nothing of their size is made."""
+  return {name: leaf.shape for name, leaf in by_name(abstract_params(config)).items()}
 
 
 def _traced_shapes(config: Config, task: "Task | None", text: str) -> Params:
