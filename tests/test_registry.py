@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 
+import flax.linen as nn
 import pytest
 
 from transformer_jax import registry
@@ -24,6 +25,12 @@ class OwnConfig(ModelConfig):
 
 class OwnModel(Transformer):
   """The same under another name."""
+
+
+class Renamed(nn.Module):
+  """Its config has another name, so that nothing would find the first token of its decoder."""
+
+  sizes: OwnConfig
 
 
 OWN = Family(f"{__name__}:OwnConfig", f"{__name__}:OwnModel")
@@ -68,6 +75,12 @@ def test_a_registered_family_is_written_and_read_by_its_name():
   assert serialization.from_dict(values) == config
   assert type(registry.module(config.model)) is OwnModel and task_of(config.model) is translation.TASK
   assert serialization.type_of("model.depth") is int
+
+
+def test_a_module_whose_config_has_another_name_is_refused():
+  registry.register("own", OWN._replace(module=f"{__name__}:Renamed"))
+  with pytest.raises(InputError, match=r"'tests\.test_registry:Renamed' does not have its config as the field config"):
+    registry.module(OwnConfig())
 
 
 def test_a_name_is_given_once():

@@ -156,11 +156,18 @@ def family_of(model: AnyModelConfig) -> Family:
 
 
 def module(model: AnyModelConfig) -> "nn.Module":
-  """The Flax module for a model's config."""
+  """The Flax module for a model's config.
+
+  Raises:
+    InputError: the family's module does not have the config as its field `config`.
+  """
   import flax.linen as nn
 
-  made = _named(family_of(model).module, type)(model)
+  place = family_of(model).module
+  made = _named(place, type)(model)
   assert isinstance(made, nn.Module)
+  if getattr(made, "config", None) != model:
+    raise InputError(f"the model family's {place!r} does not have its config as the field config: rename the field")
   return made
 
 

@@ -449,7 +449,7 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
     f"config.data.validation is now 'elsewhere', before {CONFIG.data.validation!r}",
     f"config.decode.beam_size is now 2, before {beams}",
     f"config.train.steps is now 7, before {steps}",
-    "if this is another text, --step best and early stopping compare losses of two texts, and may choose wrongly",
+    "if config.data.validation is another text now, --step best and early stopping compare two texts, maybe wrongly",
   ]
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):

@@ -48,9 +48,8 @@ print(json.dumps([digest.hexdigest(), float(metrics["sums"].loss), sorted(metric
 """
 
 
-@pytest.mark.parametrize(
-  "family", [pytest.param("transformer", marks=pytest.mark.slow), pytest.param("bert", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("family", ["transformer", "bert"])
 def test_a_cached_update_gives_the_bits_of_a_traced_one(tmp_path, family):
   def start(cache, steps, traces):
     command = [sys.executable, "-c", UPDATES, family, str(steps), traces]

@@ -161,4 +161,6 @@ def _require_same(run: Run, config: Config) -> None:
   for key, value in changed.items():
     say(f"config.{key} is now {value!r}, before {before[key]!r}")
   if "data.validation" in changed:
-    say("if this is another text, --step best and early stopping compare losses of two texts, and may choose wrongly")
+    say(
+      "if config.data.validation is another text now, --step best and early stopping compare two texts, maybe wrongly"
+    )
