@@ -55,8 +55,9 @@ from side import Side, checkouts
 
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.text import lines_of
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.special_tokens import EOS
 
 OURS = "transformer_jax"
 HERE = Path(__file__).resolve().parent.parent

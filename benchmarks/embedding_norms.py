@@ -20,9 +20,10 @@ import report
 from transformer_jax import registry, runs
 from transformer_jax.config import Config
 from transformer_jax.data import corpus
-from transformer_jax.data.tokenizer import BOS, EOS, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.initialization import init_params

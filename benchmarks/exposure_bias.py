@@ -28,9 +28,9 @@ from line_styles import STYLES
 
 from transformer_jax import registry, runs
 from transformer_jax.data import corpus
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import report
 import wmt_size
 
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 
 HERE = Path(__file__).resolve().parent.parent
 FIRST = re.compile(r"step 1: loss")
@@ -31,7 +31,8 @@ def main() -> None:
   with tempfile.TemporaryDirectory(dir=args.scratch) as name:
     folder = Path(name)
     news = wmt_size.pairs_of_news(args.news)
-    Tokenizer.learn((side for pair in news for side in pair), args.vocab_size).save(folder / "tokenizer.model")
+    tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
+    tokenizer.save(folder / "tokenizer.model")
     wmt_size.write(news, args.pairs, args.seed, folder / "text")
     report.progress(f"{args.pairs:,} pairs are written")
     sides = {shard: functools.partial(seconds_to_first, folder, args, shard) for shard in (0, args.shard_pairs)}

@@ -28,11 +28,11 @@ from etils import epath
 from transformer_jax import registry, runs
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.text import lines_of
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import scores
 from transformer_jax.interchange.export import export
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime import devices
 
 TIE = 1e-4

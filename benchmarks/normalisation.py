@@ -20,8 +20,8 @@ import numpy as np
 import report
 
 from transformer_jax.data.segments import segment_positions
-from transformer_jax.data.tokenizer import PAD
 from transformer_jax.model.positional_encoding import sinusoids
+from transformer_jax.model.special_tokens import PAD
 
 D_MODEL, LENGTH, VOCABULARY, SEED = 8, 12, 50, 1
 SENTENCE = [7, 12, 31, 9, 3]  # the one that is looked at; it is the first of the first row

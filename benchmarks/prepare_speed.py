@@ -31,7 +31,7 @@ from tabulate import tabulate
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.pipeline import Batches
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 
 FEW = 1000  # the pairs of the text that tells the time of the start
 BATCH = 98  # rows: the paper's 25,000 tokens
@@ -44,7 +44,7 @@ def main() -> None:
   with tempfile.TemporaryDirectory(dir=args.scratch) as name:
     folder = Path(name)
     news = wmt_size.pairs_of_news(args.news)
-    tokenizer = Tokenizer.learn((side for pair in news for side in pair), args.vocab_size)
+    tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
     tokenizer.save(folder / "tokenizer.model")
     wmt_size.write(news, args.pairs, args.seed, folder / "text")
     wmt_size.write(news, FEW, args.seed, folder / "few")
@@ -119,7 +119,7 @@ def prepare(workers: int, folder: Path, text: str, args: argparse.Namespace) -> 
 def read(folder: Path, args: argparse.Namespace, most: float = 5.0) -> float:
   """The positions of both sides that are read a second, in the order of training."""
   data = DataConfig(corpus=Corpus.PREPARED, train=str(folder / "prepared"), validation="", row_length=args.row_length)
-  packed = pipeline.packed_rows(data, data.train, Tokenizer.load(folder / "tokenizer.model"))
+  packed = pipeline.packed_rows(data, data.train, SentencePieceTokenizer.load(folder / "tokenizer.model"))
   batches = Batches(packed, BATCH, seed=0)
   assert batches[0].rows.any()
   begin, step = time.perf_counter(), 0

@@ -20,7 +20,7 @@ from etils import epath
 
 from transformer_jax import runs
 from transformer_jax.config import Config
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.inside import report as page
 from transformer_jax.runs import run_folder
 
@@ -70,7 +70,7 @@ def make_run(folder: Path, steps: int) -> Path:
   """A run folder whose log has a line for each step and fifty validations."""
   folder.mkdir()
   config = Config()
-  tokenizer = Tokenizer.learn(["abc"] * 10, 264)
+  tokenizer = SentencePieceTokenizer.learn(["abc"] * 10, 264)
   run_folder.begin_run(epath.Path(folder), config, tokenizer, [])
   draw = random.Random(0)
   with open(folder / "metrics.jsonl", "w") as log:

@@ -37,11 +37,11 @@ import report
 
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.data.tokenizer import EOS
 from transformer_jax.decoding.batch import SearchOptions, search
 from transformer_jax.model.attention import scaled_dot_product_attention
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.masking import causal_mask
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import use_huge_pages

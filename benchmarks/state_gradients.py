@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import Encoder
+from transformer_jax.model.special_tokens import BOS
 from transformer_jax.recurrent import stack
 from transformer_jax.recurrent.bahdanau import Bahdanau
 from transformer_jax.recurrent.config import Cell, SequenceToSequenceConfig

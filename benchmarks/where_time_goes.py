@@ -108,8 +108,8 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
 
   from transformer_jax import runs
   from transformer_jax.data.text import lines_of
-  from transformer_jax.data.tokenizer import EOS, PAD
   from transformer_jax.decoding import batch, buckets
+  from transformer_jax.model.special_tokens import EOS, PAD
   from transformer_jax.model.transformer import Transformer
   from transformer_jax.runtime import devices
 

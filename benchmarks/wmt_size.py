@@ -30,8 +30,8 @@ import report
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.text import TextPairs
-from transformer_jax.data.tokenizer import Tokenizer
 
 LANGUAGES = "en", "de"
 PAGE = resource.getpagesize()
@@ -45,7 +45,8 @@ def main() -> None:
   answers: dict[int, list[dict[str, Any]]] = {cores: [] for cores in args.cores}
   with tempfile.TemporaryDirectory(dir=args.scratch) as folder:
     news = pairs_of_news(args.news)
-    Tokenizer.learn((side for pair in news for side in pair), args.vocab_size).save(Path(folder) / "tokenizer.model")
+    tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
+    tokenizer.save(Path(folder) / "tokenizer.model")
     write(news, args.pairs, args.seed, Path(folder) / "text")
     report.progress(f"{args.pairs:,} pairs are written")
     sides = {str(cores): functools.partial(run, cores, folder, found) for cores, found in answers.items()}
@@ -142,7 +143,7 @@ def resident(process: int) -> int:
 def measure(args: argparse.Namespace) -> dict[str, Any]:
   """The figures of one process."""
   folder = Path(args.folder)
-  tokenizer = Tokenizer.load(folder / "tokenizer.model")
+  tokenizer = SentencePieceTokenizer.load(folder / "tokenizer.model")
   with tempfile.TemporaryDirectory(dir=folder) as cache:
     data = DataConfig(
       corpus=Corpus.TEXT,

@@ -15,6 +15,7 @@ from tests.model.example import random_state
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
@@ -32,7 +33,7 @@ def make_run(folder: Path) -> Path:
     decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
   )
   generator = random.Random(0)
-  tokenizer = Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
+  tokenizer = SentencePieceTokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
   save_run(folder, config, tokenizer, steps=[0])
   return folder
 

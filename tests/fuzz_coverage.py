@@ -17,13 +17,13 @@ from etils import epath
 
 with atheris.instrument_imports(include=["transformer_jax"]):
   from transformer_jax.config import serialization
+  from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
   from transformer_jax.data.text import read_lines
-  from transformer_jax.data.tokenizer import Tokenizer
   from transformer_jax.decoding import splitting
   from transformer_jax.runtime import untrusted
   from transformer_jax.runtime.errors import InputError, one_line
 
-TOKENIZER = Tokenizer.learn(["a horse and a dog", "ein Pferd und ein Hund"] * 3, 290)
+TOKENIZER = SentencePieceTokenizer.learn(["a horse and a dog", "ein Pferd und ein Hund"] * 3, 290)
 FILE = epath.Path(tempfile.mkdtemp()) / "config.json"
 
 

@@ -13,7 +13,7 @@ import protocol
 
 from transformer_jax.config import serialization
 from transformer_jax.data import pipeline
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.model.config import Dtype
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
@@ -26,7 +26,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   use_compilation_cache()
   config = serialization.from_dict(job["config"])
   config.data.row_length, config.model.dtype = int(sys.argv[2]), Dtype(sys.argv[3])
-  packed = pipeline.packed_rows(config.data, config.data.train, Tokenizer.load(folder / "tokenizer.model"))
+  packed = pipeline.packed_rows(config.data, config.data.train, SentencePieceTokenizer.load(folder / "tokenizer.model"))
   rows = config.train.batch_tokens // config.data.row_length
   batches = pipeline.Batches(packed, rows, config.train.seed, multiple=devices.device_count())
   state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()

@@ -6,7 +6,7 @@ import pytest
 from tests.model.example import float64
 from tests.recurrent import reference
 from tests.recurrent.example import example
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.paper.formulas import softmax
 
 SOURCES = [[5, 9, 30, EOS], [8, EOS]]

@@ -13,7 +13,7 @@ from tests.recurrent.example import CONFIGS, SIZES, example
 from tests.recurrent.reference import embedded, rnn_step, shifted
 from transformer_jax import registry
 from transformer_jax.config import Config, flags
-from transformer_jax.data.tokenizer import BOS
+from transformer_jax.model.special_tokens import BOS
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.recurrent.config import Cell, SequenceToSequenceConfig
 from transformer_jax.tasks.translation import TASK

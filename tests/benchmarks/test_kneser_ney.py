@@ -7,7 +7,7 @@ from tests.language import example
 from tests.marks import long
 from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig
-from transformer_jax.data.tokenizer import BOS
+from transformer_jax.model.special_tokens import BOS
 from transformer_jax.tasks.causal import TASK
 
 LENGTH, HALF = 10, 5

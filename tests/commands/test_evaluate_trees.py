@@ -8,7 +8,7 @@ from tests.commands.lines import text
 from tests.example_commands import save_run
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig
 from transformer_jax.data import grammar
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.trees import linearise, read_trees, symbols
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.translator import Translator
@@ -29,7 +29,7 @@ def workdir(tmp_path_factory):
     model=ModelConfig(vocab_size=312, num_layers=1, d_model=8, d_ff=13, num_heads=2),
     decode=DecodeConfig(beam_size=2, extra_length=3, max_source_length=16),
   )
-  tokenizer = Tokenizer.learn([*SENTENCES, *targets], 312, symbols=symbols(targets))
+  tokenizer = SentencePieceTokenizer.learn([*SENTENCES, *targets], 312, symbols=symbols(targets))
   folder = tmp_path_factory.mktemp("run")
   save_run(folder, config, tokenizer, steps=[0])
   return folder

@@ -21,7 +21,8 @@ from transformer_jax.data.documents import (
 )
 from transformer_jax.data.next_sentence import Lines
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 TEXT = "To be, or\nnot to be:\n\nthat is\n\n\nthe question.\n"
@@ -29,7 +30,7 @@ TEXT = "To be, or\nnot to be:\n\nthat is\n\n\nthe question.\n"
 
 @pytest.fixture(scope="module")
 def tokenizer():
-  return Tokenizer.learn(["to be or not to be that is the question"] * 3, 275)
+  return SentencePieceTokenizer.learn(["to be or not to be that is the question"] * 3, 275)
 
 
 @settings(deadline=None, max_examples=50)
@@ -89,13 +90,13 @@ def test_tokens_of_documents(tokenizer):
 
 
 def test_lines_are_encoded_and_paragraphs_read_a_few_at_a_time(tokenizer, monkeypatch):
-  encoded, encode = [], Tokenizer.encode_batch
+  encoded, encode = [], SentencePieceTokenizer.encode_batch
 
   def noted(self, texts):
     encoded.append(sum(map(len, texts)))
     return encode(self, [text[:9] for text in texts])
 
-  monkeypatch.setattr(Tokenizer, "encode_batch", noted)
+  monkeypatch.setattr(SentencePieceTokenizer, "encode_batch", noted)
   line, count = "to be" * 50_000, 200
   assert sum(ends for _, ends in encode_documents([[line] * count, [line]], tokenizer)) == 2
   assert len(Lines([line] * count, tokenizer, np.int32)) == count

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from tests.nasty import LINES
 from transformer_jax.data import encoding
-from transformer_jax.data import tokenizer as tokenizer_module
+from transformer_jax.data import sentencepiece_tokenizer as tokenizer_module
 from transformer_jax.data.encoding import TOKEN, Encoder
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.runtime.errors import InputError
 
 TEXT = ["riding a horse", "he  rides a grey horse", "aaa aaaa aa", "über über Übermut", "a.b! c horses"] * 3
 
 
 def learned(**options):
-  return Tokenizer.learn(TEXT, **{"vocab_size": 300} | options)
+  return SentencePieceTokenizer.learn(TEXT, **{"vocab_size": 300} | options)
 
 
 TOKENIZERS = {

@@ -17,9 +17,10 @@ from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import packing
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.text import existing, read_lines
-from transformer_jax.data.tokenizer import EOS, Tokenizer
 from transformer_jax.decoding.splitting import split
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 BOM = "\ufeff".encode()
@@ -27,7 +28,7 @@ BOM = "\ufeff".encode()
 
 @pytest.fixture(scope="module")
 def tokenizer():
-  return Tokenizer.learn(["a horse and a dog", "ein Pferd und ein Hund"] * 3, 290)
+  return SentencePieceTokenizer.learn(["a horse and a dog", "ein Pferd und ein Hund"] * 3, 290)
 
 
 def lines_of(content: bytes):
@@ -136,7 +137,7 @@ def test_any_command_line_ends_in_one_sentence(argv):
 
 
 def test_a_lone_surrogate_is_one_sentence(tokenizer):
-  for action in (lambda: tokenizer.encode("a\ud800"), lambda: Tokenizer.learn(["a b c", "\udfff"], 270)):
+  for action in (lambda: tokenizer.encode("a\ud800"), lambda: SentencePieceTokenizer.learn(["a b c", "\udfff"], 270)):
     with pytest.raises(InputError, match="half of a surrogate pair") as caught:
       action()
     assert "\n" not in str(caught.value)

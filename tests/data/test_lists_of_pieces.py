@@ -1,6 +1,7 @@
 """What is no piece of a vocabulary, and no corpus."""
 
 import io
+import json
 
 import pytest
 import sentencepiece
@@ -37,6 +38,13 @@ def test_each_part_of_a_long_line_has_the_code_of_its_language(line, expected):
   first = [tokenizer.pieces(tokens)[0] for tokens in found]
   assert error is None and len(found) > 1 and max(map(len, found)) <= 20
   assert [piece == ">>fr<<" for piece in first] == [expected is not None] * len(found)
+
+
+def test_the_files_hold_the_model_and_the_list():
+  tokenizer = listed()
+  files = tokenizer.files()
+  again = PieceList.from_json(json.loads(files["pieces.json"]), "pieces.json")
+  assert ListedTokenizer(files["tokenizer.model"], again).fingerprint() == tokenizer.fingerprint()
 
 
 @pytest.mark.parametrize("bytes_", [False, True])

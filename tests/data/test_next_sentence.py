@@ -5,7 +5,7 @@ import pytest
 
 from transformer_jax.data import next_sentence
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.model.special_tokens import CLS, SEP
 
 SEPARATOR, ROW_LENGTH = 4, 29
@@ -88,7 +88,7 @@ def test_every_token_is_in_a_row_where_there_is_room():
 
 def test_a_document_in_one_array_is_its_lines(monkeypatch):
   monkeypatch.setattr(next_sentence, "AT_ONCE", 3 * 1024)
-  tokenizer = Tokenizer.learn(["ab abc b"] * 5, 267)
+  tokenizer = SentencePieceTokenizer.learn(["ab abc b"] * 5, 267)
   texts = ["ab abc", "", "b", "  ", "ab", "abc ab", "\N{SNOWMAN}", "\t "]
   lines = next_sentence.Lines(texts, tokenizer, np.uint16)
   expected = [tokenizer.encode(text) for text in texts if text.strip()]

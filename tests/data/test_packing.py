@@ -7,7 +7,7 @@ from tests.data.letters import Letters
 from transformer_jax.data import packing
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.tokenizer import EOS
+from transformer_jax.model.special_tokens import EOS
 
 ROW_LENGTH = 17
 

@@ -16,8 +16,9 @@ from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime import workers
 from transformer_jax.runtime.errors import InputError, RunError
 
@@ -217,7 +218,7 @@ def test_a_corpus_of_which_nothing_is_left(data):
 
 
 def test_a_tokenizer_of_another_size_is_refused(data, tmp_path):
-  Tokenizer.learn(["abc abd", "bcd abe"] * 7, 270).save(tmp_path / "model")
+  SentencePieceTokenizer.learn(["abc abd", "bcd abe"] * 7, 270).save(tmp_path / "model")
   data.tokenizer = str(tmp_path / "model")
   assert pipeline.learn_tokenizer(data, 270).vocab_size == 270
   with pytest.raises(InputError, match=r"vocab_size is 271.* has 270 tokens: set config\.model\.vocab_size=270"):
@@ -312,7 +313,8 @@ def many(data, tmp_path):
   generator = np.random.default_rng(0)
   pairs = [[" ".join(generator.choice(WORDS, size)) for size in generator.integers(0, 14, 2)] for _ in range(700)]
   write(tmp_path / "train", pairs)
-  return dataclasses.replace(data, row_length=47), Tokenizer.learn((side for pair in pairs for side in pair), 300)
+  tokenizer = SentencePieceTokenizer.learn((side for pair in pairs for side in pair), 300)
+  return dataclasses.replace(data, row_length=47), tokenizer
 
 
 def rows_by(data, tokenizer, cores, at_once, monkeypatch, tmp_path):
@@ -331,7 +333,7 @@ def test_rows_are_those_of_one_process_and_of_each_sentence_alone(many, monkeypa
   data, tokenizer = many
   expected = rows_by(data, Alone(tokenizer), 1, 10**9, monkeypatch, tmp_path)
   assert all(expected[1].left_out.values()) and expected[1].rows > 100
-  tokenizer = TokenizerPair(tokenizer, Tokenizer(tokenizer.to_bytes())) if pair else tokenizer
+  tokenizer = TokenizerPair(tokenizer, SentencePieceTokenizer(tokenizer.to_bytes())) if pair else tokenizer
   for cores, at_once in ((1, 1), (1, 1 << 17), (2, 1 << 16), (3, 1 << 18)):
     assert rows_by(data, tokenizer, cores, at_once, monkeypatch, tmp_path) == expected
 
@@ -365,7 +367,7 @@ def test_a_registered_corpus_is_packed_by_several_processes_too(data, monkeypatc
   pairs = [(f"horse {i}", f"Pferd {i}") for i in range(300)]
   monkeypatch.setitem(corpus._REGISTERED, "horses", lambda data, which: iter(pairs))
   data = dataclasses.replace(data, corpus=Corpus.REGISTERED, dataset="horses", row_length=47)
-  tokenizer = Tokenizer.learn((side for pair in pairs for side in pair), 280)
+  tokenizer = SentencePieceTokenizer.learn((side for pair in pairs for side in pair), 280)
   _, report = rows_by(data, tokenizer, cores, 1 << 15, monkeypatch, tmp_path)
   assert report.found["pairs"] == 300
   pairs[200] = ("half \ud800", "a")

@@ -17,8 +17,8 @@ from transformer_jax.data import clean_files, pipeline, preparation, shards
 from transformer_jax.data.cleaning import Rules, rules_by_reason
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.pipeline import Batches
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.text import TextPairs
-from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError, RunError
 
 
@@ -94,7 +94,7 @@ def test_cleaning_is_that_of_clean(tmp_path, duplicates):
   assert pairs_in(packed(with_rows).rows[:], tokenizer) == Counter(TextPairs(str(tmp_path / "cleaned"), "en", "de"))
   assert (
     tokenizer.fingerprint()
-    == Tokenizer.learn((side for pair in pairs_of(tmp_path) for side in pair), 290).fingerprint()
+    == SentencePieceTokenizer.learn((side for pair in pairs_of(tmp_path) for side in pair), 290).fingerprint()
   )
 
 
@@ -314,7 +314,7 @@ def test_a_text_of_which_nothing_is_left_is_an_error(tmp_path):
 
 def test_a_vocabulary_of_the_user_is_not_deleted(tmp_path):
   """Only files that this text's own preparation would write, or has written with rows, are left by a killed one."""
-  made = Tokenizer.learn(["abc ab"] * 5, 265)
+  made = SentencePieceTokenizer.learn(["abc ab"] * 5, 265)
   preparation.begin(epath.Path(tmp_path), made)
   preparation.begin(epath.Path(tmp_path), made)
   (tmp_path / "tokenizer.model").write_bytes(b"mine")

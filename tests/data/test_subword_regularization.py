@@ -13,8 +13,10 @@ from transformer_jax.config import DataConfig
 from transformer_jax.data import numbers, packing
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.piece_list import Algorithm, Pieces, pieces_of
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subword_regularization import PieceSampler
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 WORDS = [
@@ -39,12 +41,12 @@ TEXT = [side for pair in numbers.NumberPairs("validation", "en", "de") for side 
 
 @pytest.fixture(scope="module")
 def bpe():
-  return Tokenizer.learn([*SENTENCES, *TEXT], 353)
+  return SentencePieceTokenizer.learn([*SENTENCES, *TEXT], 353)
 
 
 @pytest.fixture(scope="module")
 def unigram():
-  return Tokenizer.learn([*SENTENCES, *TEXT], 420, kind="unigram")
+  return SentencePieceTokenizer.learn([*SENTENCES, *TEXT], 420, kind="unigram")
 
 
 def dropout(tokenizer: Tokenizer, p: float, seed: int = 0) -> PieceSampler:
@@ -170,7 +172,7 @@ def test_a_user_defined_piece_stays_whole(tmp_path):
       **{"byte_fallback": True, "character_coverage": 1.0, "minloglevel": 3, "model_type": "bpe"},
       **{"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, **options},
     )
-    return Tokenizer.load(tmp_path / f"{prefix}.model")
+    return SentencePieceTokenizer.load(tmp_path / f"{prefix}.model")
 
   tokenizer = learn("tags", user_defined_symbols=["<2de>", "<2d>"])
   text = "<2de> riding a<2d>horse"

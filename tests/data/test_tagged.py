@@ -10,8 +10,8 @@ from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import SOURCE
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tagged import TaggedPairs, directions_of, divided, tags_of
-from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.long_lines import Long, parts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.evaluator import Evaluator
@@ -137,7 +137,7 @@ def test_a_tag_is_one_piece_and_temperature_is_for_training_alone(texts, tmp_pat
 def test_a_line_without_a_tag_of_the_model_is_told():
   tags = tags_of("a:en-de;b:en+fr*2;c", "en", "cs")
   assert tags == ["<2de>", "<2fr>", "<2en>", "<2cs>"]
-  tokenizer, warnings = Tokenizer.learn(["abc abd bcd"] * 5, 280, symbols=tags), []
+  tokenizer, warnings = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=tags), []
   lines = ["<2de> abc", "abc", " ", "<2it> abc", "a <2de> abc", "<2cs> abd"]
   found, error = parts(lines, tokenizer, 40, Long.SPLIT, 7, warnings.append, tags)
   assert error is None and [len(line) for line in found] == [1, 1, 0, 1, 1, 1]
@@ -149,7 +149,7 @@ def test_a_line_without_a_tag_of_the_model_is_told():
 
 @pytest.mark.parametrize("tag", ["<2de>", "<2pt-BR>"])
 def test_each_part_of_a_long_line_has_the_tag(tag):
-  tokenizer = Tokenizer.learn(["abc abd bcd"] * 5, 280, symbols=[tag])
+  tokenizer = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=[tag])
   text, warnings = f"{tag} " + "abc abd. " * 9, []
   [found], error = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, [tag])
   decoded = [tokenizer.decode(tokens) for tokens in found]
@@ -162,7 +162,7 @@ def test_each_part_of_a_long_line_has_the_tag(tag):
 
 def test_a_tag_alone_is_an_empty_line():
   """Such lines are what the documented command makes of empty ones; training leaves empty sources without a tag."""
-  tokenizer, warnings = Tokenizer.learn(["abc abd bcd"] * 5, 280, symbols=["<2de>"]), []
+  tokenizer, warnings = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=["<2de>"]), []
   lines = ["<2de> ", "<2de>", "<2de>   ", "", "<2de> a"]
   found, error = parts(lines, tokenizer, 40, Long.SPLIT, 1, warnings.append, ["<2de>"])
   assert error is None and [len(line) for line in found] == [0, 0, 0, 0, 1] and not warnings
@@ -172,7 +172,7 @@ def test_a_tag_alone_is_an_empty_line():
 
 def test_a_long_line_with_something_like_a_tag_is_split_as_text():
   """What is no tag of the model may be longer than a part."""
-  tokenizer, warnings = Tokenizer.learn(["abc abd bcd"] * 5, 280, symbols=["<2de>"]), []
+  tokenizer, warnings = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=["<2de>"]), []
   [found], error = parts([f"<2{'qx7' * 20}> abc abd"], tokenizer, 32, Long.SPLIT, 1, warnings.append, ["<2de>"])
   assert error is None and len(found) > 1 and max(map(len, found)) <= 32 and len(warnings) == 2
 
@@ -192,7 +192,7 @@ def test_the_loss_of_validation_is_of_each_pair_once(texts):
   read = []
   task = dataclasses.replace(TASK, packed_rows=lambda config, which, _: read.append((config.data.temperature, which)))
   with pytest.raises(AttributeError):  # there are no rows
-    Evaluator(Config(data=data), task, data.validation, Tokenizer.learn(["abc de"], 273))
+    Evaluator(Config(data=data), task, data.validation, SentencePieceTokenizer.learn(["abc de"], 273))
   assert read == [(1.0, data.validation)]
 
 

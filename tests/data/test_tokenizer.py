@@ -10,8 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.nasty import LINES
-from transformer_jax.data import tokenizer as module
-from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from transformer_jax.data import sentencepiece_tokenizer as module
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError, RunError
 
 SIZE = 337
@@ -21,7 +22,7 @@ SENTENCES = [" ".join(WORDS[(i * j) % len(WORDS)] for j in range(1, 11)) for i i
 
 @pytest.fixture(scope="module")
 def tokenizer():
-  return Tokenizer.learn(SENTENCES, SIZE)
+  return SentencePieceTokenizer.learn(SENTENCES, SIZE)
 
 
 @settings(max_examples=300)
@@ -69,17 +70,17 @@ def test_control_pieces_are_no_text(tokenizer):
 def test_same_text_same_pieces_in_another_process(tokenizer):
   code = (
     "from tests.data.test_tokenizer import *; import sys; "
-    "sys.stdout.write(Tokenizer.learn(iter(SENTENCES), SIZE).fingerprint())"
+    "sys.stdout.write(SentencePieceTokenizer.learn(iter(SENTENCES), SIZE).fingerprint())"
   )
   run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
   assert run.stdout == tokenizer.fingerprint()
   assert run.stderr == ""
-  assert Tokenizer.learn(SENTENCES[1:], SIZE).fingerprint() != tokenizer.fingerprint()
+  assert SentencePieceTokenizer.learn(SENTENCES[1:], SIZE).fingerprint() != tokenizer.fingerprint()
 
 
 def test_save_and_load(tokenizer, tmp_path):
   tokenizer.save(tmp_path / "tokenizer.model")
-  again = Tokenizer.load(str(tmp_path / "tokenizer.model"))
+  again = SentencePieceTokenizer.load(str(tmp_path / "tokenizer.model"))
   assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.model"]
   assert again.fingerprint() == tokenizer.fingerprint()
   assert again.vocab_size == SIZE
@@ -91,10 +92,10 @@ def test_save_and_load(tokenizer, tmp_path):
 def test_learns_from_lines_that_sentencepiece_alone_would_drop():
   long = "qqqqzzzz " * 1000
   longer = "xxxxyyyy " * 130_000  # than a megabyte, in one line
-  tokenizer = Tokenizer.learn([long, "vvvv\0wwww", "kkkk\u2585jjjj"] * 3 + [longer], 286)
+  tokenizer = SentencePieceTokenizer.learn([long, "vvvv\0wwww", "kkkk\u2585jjjj"] * 3 + [longer], 286)
   for word in ("qqqq", "vvvv", "wwww", "kkkk", "jjjj", "xxxx", "yyyy"):
     assert all(i >= 260 for i in tokenizer.encode(word)), word  # not in bytes
-  assert len(Tokenizer.learn([longer], 275).encode("xxxxyyyy")) == 1
+  assert len(SentencePieceTokenizer.learn([longer], 275).encode("xxxxyyyy")) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,9 +132,9 @@ def test_however_long_its_lines_a_text_is_learned_from_in_bounded_memory():
 # What SentencePiece takes, which is not Python's memory; the lines are the same object, so that these are not counted.
 MEMORY = """
 import resource, sys
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-Tokenizer.learn(["to be or not to be " * 55_000] * 600, 270)
+SentencePieceTokenizer.learn(["to be or not to be " * 55_000] * 600, 270)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
 """
 
@@ -154,21 +155,21 @@ def complaint(action, *parts):
 
 
 def test_vocabularies_that_cannot_be(capfd):
-  complaint(lambda: Tokenizer.learn(SENTENCES, 5003), "config.model.vocab_size is 5003", "at most 3")
-  complaint(lambda: Tokenizer.learn(SENTENCES, 263), "config.model.vocab_size is 263", "at least 2")
-  complaint(lambda: Tokenizer.learn(SENTENCES, 5), "config.model.vocab_size is 5", "at least 2")
-  complaint(lambda: Tokenizer.learn([], 300), "empty")
+  complaint(lambda: SentencePieceTokenizer.learn(SENTENCES, 5003), "config.model.vocab_size is 5003", "at most 3")
+  complaint(lambda: SentencePieceTokenizer.learn(SENTENCES, 263), "config.model.vocab_size is 263", "at least 2")
+  complaint(lambda: SentencePieceTokenizer.learn(SENTENCES, 5), "config.model.vocab_size is 5", "at least 2")
+  complaint(lambda: SentencePieceTokenizer.learn([], 300), "empty")
   assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("bound", ["least", "most"])
 def test_the_sizes_that_the_complaints_name_are_right(bound):
   with pytest.raises(InputError) as caught:
-    Tokenizer.learn(SENTENCES, {"least": 261, "most": 5003}[bound])
+    SentencePieceTokenizer.learn(SENTENCES, {"least": 261, "most": 5003}[bound])
   named = int(str(caught.value).split()[-1])
-  assert Tokenizer.learn(SENTENCES, named).vocab_size == named
+  assert SentencePieceTokenizer.learn(SENTENCES, named).vocab_size == named
   with pytest.raises(InputError):
-    Tokenizer.learn(SENTENCES, named + {"least": -1, "most": 1}[bound])
+    SentencePieceTokenizer.learn(SENTENCES, named + {"least": -1, "most": 1}[bound])
 
 
 def foreign(**options):
@@ -181,13 +182,13 @@ def foreign(**options):
 DAMAGED = """
 import random, sys
 from tests.fuzz_run_folder import TEXTS, mutated
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.runtime.errors import InputError
 
 model, generator = open(sys.argv[1], "rb").read(), random.Random(0)
 for _ in range(300):
   try:
-    tokenizer = Tokenizer(mutated(model, generator))
+    tokenizer = SentencePieceTokenizer(mutated(model, generator))
   except InputError:
     print("refused")
     continue
@@ -213,14 +214,14 @@ def badly_spelled():
 
 def test_files_that_are_no_such_model(tmp_path):
   path = tmp_path / "some.model"
-  complaint(lambda: Tokenizer.load(path), f"{path}", "No such file")
+  complaint(lambda: SentencePieceTokenizer.load(path), f"{path}", "No such file")
   for content in (b"", b"garbage", *badly_spelled()):
     path.write_bytes(content)
-    complaint(lambda: Tokenizer.load(path), f"{path}")
+    complaint(lambda: SentencePieceTokenizer.load(path), f"{path}")
   with path.open("wb") as file:
     file.truncate(1 << 40)  # which the disk does not hold
-  complaint(lambda: Tokenizer.load(path), f"{path} has more than 16,777,216 bytes")
+  complaint(lambda: SentencePieceTokenizer.load(path), f"{path} has more than 16,777,216 bytes")
   path.write_bytes(foreign(pad_id=-1, unk_id=0, bos_id=1, eos_id=2, model_type="bpe"))
-  complaint(lambda: Tokenizer.load(path), f"{path}", "[-1, 0, 1, 2]", "--pad_id=0")
+  complaint(lambda: SentencePieceTokenizer.load(path), f"{path}", "[-1, 0, 1, 2]", "--pad_id=0")
   path.write_bytes(foreign(model_type="bpe"))
-  complaint(lambda: Tokenizer.load(path), f"{path}", "--normalization_rule_name=identity")
+  complaint(lambda: SentencePieceTokenizer.load(path), f"{path}", "--normalization_rule_name=identity")

@@ -8,8 +8,9 @@ from etils import epath
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline, tokenizers
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 PAIRS = [("abab aba", "xyxy xyz xyx"), ("ba ab", "zyx xy"), ("abba bab", "xyz")] * 3
@@ -32,7 +33,7 @@ def pair(data):
 
 def test_each_side_is_learned_from_its_own_text(pair):
   for found, side in ((pair.source, 0), (pair.target, 1)):
-    alone = Tokenizer.learn([sentences[side] for sentences in PAIRS], SIZES[side])
+    alone = SentencePieceTokenizer.learn([sentences[side] for sentences in PAIRS], SIZES[side])
     assert found.to_bytes() == alone.to_bytes()
     other = PAIRS[0][1 - side].split()[0]
     assert max(found.encode(other)[1:]) < 260 < max(found.encode(PAIRS[0][side]))  # 4 to 259 are bytes

@@ -8,6 +8,7 @@ import pytest
 from etils import epath
 
 from transformer_jax.data import word_vectors
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import read_vectors, whole_words
 from transformer_jax.runtime.errors import InputError
@@ -19,7 +20,7 @@ EXPECTED = {"the": [1, -2.5, 0.03], "house": [4, 5, 6], "small": [0.25, 0, -1]}
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-  return Tokenizer.learn(["the house the house", "the small house", "small small"], vocab_size=285)
+  return SentencePieceTokenizer.learn(["the house the house", "the small house", "small small"], vocab_size=285)
 
 
 def number_of(tokenizer: Tokenizer, word: str) -> int:

@@ -8,9 +8,10 @@ import pytest
 
 from tests.model.example import random_params
 from transformer_jax.config import Config, DecodeConfig
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.tasks.translation import TASK
 
 VOCAB = 311
@@ -28,7 +29,7 @@ def lines():
 @pytest.fixture(scope="session")
 def translator(lines):
   """Its weights are about as at the start of training: larger ones would amplify rounding, which tests measure."""
-  tokenizer = Tokenizer.learn([line for line in lines if line.strip()], VOCAB)
+  tokenizer = SentencePieceTokenizer.learn([line for line in lines if line.strip()], VOCAB)
   config = Config(
     model=ModelConfig(vocab_size=VOCAB, num_layers=1, d_model=16, d_ff=29, num_heads=2),
     decode=DecodeConfig(beam_size=3, extra_length=5, max_source_length=24),

@@ -12,9 +12,9 @@ from tests.model.example import CONFIG, float64, random_params
 from tests.recurrent import example as recurrent
 from tests.recurrent import reference
 from transformer_jax.config import Config, DataConfig
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.attention import attention_of_text, attention_program
 from transformer_jax.language.gpt import GPT
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.runtime.errors import InputError

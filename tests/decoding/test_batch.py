@@ -11,7 +11,6 @@ import pytest
 from tests.decoding.conftest import VOCAB
 from tests.model.example import random_params
 from transformer_jax.config import Config, LengthPenalty
-from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.beam_search import SearchOptions, beam_search
 from transformer_jax.decoding.buckets import pad
@@ -19,6 +18,7 @@ from transformer_jax.decoding.choices import Choices
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.model import masking
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK

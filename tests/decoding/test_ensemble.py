@@ -16,7 +16,7 @@ from tests.example_commands import command_line
 from tests.recurrent.example import CONFIGS
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, LengthPenalty
-from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding import batch
 from transformer_jax.decoding.beam_search import SearchOptions
@@ -24,6 +24,7 @@ from transformer_jax.decoding.ensemble import ensemble, module, require_one_voca
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model import masking
 from transformer_jax.model.config import AnyModelConfig, Dtype, ModelConfig, Start
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.paper import formulas
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Model
@@ -138,7 +139,7 @@ def workdirs(translator, tmp_path_factory):
   """Run folders of a Transformer and of Luong's model with the same vocabulary, and of one with another vocabulary."""
   decode = dataclasses.replace(translator.config.decode, max_source_length=16, extra_length=7)
   luong = Config(model=dataclasses.replace(CONFIGS["luong-dot"], vocab_size=311), decode=decode)
-  other = Tokenizer.learn(["another vocabulary, which is learned from another text"], 283)
+  other = SentencePieceTokenizer.learn(["another vocabulary, which is learned from another text"], 283)
   small = Config(model=dataclasses.replace(luong.model, vocab_size=283), decode=decode)
   runs = [
     (translator.config, translator.params, translator._tokenizer),
@@ -178,7 +179,7 @@ def opened(path, tokenizer, model=TRANSFORMER, **data):
 
 
 def test_all_translate_in_one_direction():
-  tokenizer = Tokenizer.learn(["abc de"], 273)
+  tokenizer = SentencePieceTokenizer.learn(["abc de"], 273)
   there, back = opened("a", tokenizer), opened("b", tokenizer, source_language="de", target_language="en")
   require_one_vocabulary([back, back])
   with pytest.raises(InputError, match=r"^a translates from en to de and b from de to en, but the "):
@@ -195,7 +196,7 @@ def test_all_translate_in_one_direction():
 
 def test_decoders_need_one_token_to_begin_with():
   """A recurrent model always begins with BOS."""
-  tokenizer, padding = Tokenizer.learn(["abc de"], 273), dataclasses.replace(TRANSFORMER, start=Start.PAD)
+  tokenizer, padding = SentencePieceTokenizer.learn(["abc de"], 273), dataclasses.replace(TRANSFORMER, start=Start.PAD)
   first, other, recurrent = (
     opened(path, tokenizer, model) for path, model in (("a", TRANSFORMER), ("b", padding), ("c", CONFIGS["plain"]))
   )
@@ -208,7 +209,7 @@ def test_decoders_need_one_token_to_begin_with():
 
 
 def test_sources_need_one_vocabulary_too():
-  source, target = (Tokenizer.learn(["abc de", "f ghij ab"], size) for size in (273, 275))
+  source, target = (SentencePieceTokenizer.learn(["abc de", "f ghij ab"], size) for size in (273, 275))
   first, other = (opened(path, TokenizerPair(side, target)) for path, side in (("a", source), ("b", target)))
   require_one_vocabulary([first, first])
   message = r"a and b have different vocabularies, .* with the other's source\.model,target\.model as config\.data"

@@ -10,9 +10,9 @@ import pytest
 from tests.language import example
 from tests.model.example import random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK
 from transformer_jax.decoding.sampling import SamplingOptions, candidates, sample
 from transformer_jax.language.gpt import GPT
+from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.tasks.causal import TASK
 
 VOCAB = 31

@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime.errors import InputError
 
 SENTENCE = "abc de"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.example_commands import command_line
-from transformer_jax.data.tokenizer import EOS
 from transformer_jax.inside import head_steps
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runs.run import Model
 from transformer_jax.runtime.errors import InputError
 

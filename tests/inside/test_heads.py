@@ -10,9 +10,9 @@ import pytest
 
 from tests.model.example import CONFIG, float64, random_params
 from transformer_jax.config import Config
-from transformer_jax.data.tokenizer import BOS, EOS
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside.heads import Head, heads, lines_to_translate, masked, weight_statistics
+from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.recurrent.config import LuongConfig

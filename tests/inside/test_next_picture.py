@@ -11,13 +11,13 @@ import pytest
 
 from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data.documents import encode_text
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import next_token
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.next_token import NextToken
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.language.gpt import GPT
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime.errors import InputError
 
 COMMAND = ("draw", "next")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.data.tokenizer import BOS, EOS
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, Node, SearchTree
+from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.runtime.errors import InputError
 
 COMMAND = ("draw", "search")

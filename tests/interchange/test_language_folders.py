@@ -18,7 +18,7 @@ from tests.model.example import random_params
 from transformer_jax import runs
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import blocks, tokenizers
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.interchange import bert, gpt2, hf_folder, hf_tokenizer, hf_vocabulary
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.foreign_folder import ForeignFolder
@@ -38,7 +38,7 @@ SIZES = {"num_layers": 1, "d_model": 6, "d_ff": 7, "num_heads": 3, "max_position
 
 @functools.cache
 def sentencepiece():
-  return Tokenizer.learn(["ab abc", "bcab c"], 270)
+  return SentencePieceTokenizer.learn(["ab abc", "bcab c"], 270)
 
 
 def model_of(name):
@@ -127,7 +127,7 @@ def test_other_vocabularies_are_not_said_to_be_byte_pairs():
     pad_id=0, unk_id=1, bos_id=2, eos_id=3, hard_vocab_limit=False, minloglevel=3,
   )  # fmt: skip
   with pytest.raises(InputError, match=r"tokenizer\.json cannot express it: choose --to safetensors"):
-    hf_tokenizer.require(Tokenizer(model.getvalue()), "bert")
+    hf_tokenizer.require(SentencePieceTokenizer(model.getvalue()), "bert")
 
 
 @pytest.mark.long

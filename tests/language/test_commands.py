@@ -19,9 +19,10 @@ from transformer_jax import runs
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.data.documents import decode_text, encode_text
-from transformer_jax.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
+from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runs import checkpoint, init_from
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.classifier import Classifier
@@ -319,14 +320,15 @@ def test_options_that_would_be_ignored_are_refused(folder, gpt_run, tmp_path):
     loop.train(longest, epath.Path(tmp_path / "run"))
   own = Path(gpt_run) / "tokenizer.model"
   other = tmp_path / "other.model"
-  Tokenizer.learn(["the brown fox jumps over a lazy dog; every quick wizard mocks big sphinxes"] * 9, 290).save(other)
+  text = ["the brown fox jumps over a lazy dog; every quick wizard mocks big sphinxes"] * 9
+  SentencePieceTokenizer.learn(text, 290).save(other)
   config = config_of(folder, models()["gpt"], init_from=gpt_run)
   for path, fits in ((own, True), (other, False)):
     chosen = dataclasses.replace(config, data=dataclasses.replace(config.data, tokenizer=str(path)))
     other_run = init_from.open_other(chosen)
     if fits:
       found = init_from.tokenizer_to_begin_with(chosen, other_run)
-      assert found.fingerprint() == Tokenizer.load(own).fingerprint()
+      assert found.fingerprint() == SentencePieceTokenizer.load(own).fingerprint()
     else:
       with pytest.raises(InputError, match="is not the vocabulary of the run in"):
         init_from.tokenizer_to_begin_with(chosen, other_run)

@@ -12,7 +12,7 @@ from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.language.elmo import ELMo, Mix, mix
 from transformer_jax.paper import formulas
@@ -133,7 +133,7 @@ def test_dropout_changes_each_direction(params):
 @pytest.mark.long
 def test_features_are_those_of_the_last_checkpoint(tmp_path):
   config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, vocab_size=270))
-  tokenizer = Tokenizer.learn(["abacad abba", "dada caba"], 270)
+  tokenizer = SentencePieceTokenizer.learn(["abacad abba", "dada caba"], 270)
   folder, state = epath.Path(tmp_path / "run"), init_state(config, TASK)
   folder.mkdir()
   run_folder.begin_run(folder, config, tokenizer, [])

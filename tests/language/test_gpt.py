@@ -12,8 +12,8 @@ from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.tokenizer import BOS
 from transformer_jax.language.gpt import GPT
+from transformer_jax.model.special_tokens import BOS
 from transformer_jax.paper import formulas
 from transformer_jax.tasks.causal import TASK, batch_sums, output
 from transformer_jax.training.initialization import init_params

@@ -12,11 +12,13 @@ from etils import epath
 
 from tests.model.example import random_params
 from transformer_jax.config import Config, DecodeConfig, LengthPenalty
-from transformer_jax.data.tokenizer import BOS, EOS, PAD, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.interchange.export import export
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.tasks.translation import TASK
@@ -37,7 +39,7 @@ def lines() -> list[str]:
 @functools.cache
 def tokenizer(*vocab_sizes: int) -> Tokenizer:
   """That of a model with these vocabularies; without sizes that of both languages."""
-  sides = [Tokenizer.learn(lines()[:11], size) for size in vocab_sizes or (VOCAB,)]
+  sides = [SentencePieceTokenizer.learn(lines()[:11], size) for size in vocab_sizes or (VOCAB,)]
   return TokenizerPair(*sides) if len(sides) > 1 else sides[0]
 
 

@@ -13,7 +13,7 @@ from tests.parity.language_outputs import batch, bert_outputs, gpt_logits, sides
 from tests.parity.peer import assert_close, required
 from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data.documents import decode_text, encode_text
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
 from transformer_jax.model.config import Activation
@@ -171,7 +171,7 @@ def test_the_tokenizer_with_few_letters_and_many_merges(tmp_path):
   """Where a piece can be made in several ways, as `anana`, and long pieces overlap."""
   generator = random.Random(2)
   lines = ["".join(generator.choices("ab ", weights=[5, 4, 1], k=60)) for _ in range(300)]
-  ours = Tokenizer.learn(lines, 600)
+  ours = SentencePieceTokenizer.learn(lines, 600)
   from transformer_jax.interchange import hf_tokenizer
 
   hf_tokenizer.write(tmp_path, ours, "$A", "$A $B", {"model_max_length": 99})

@@ -7,9 +7,9 @@ import pytest
 
 from tests.parity import exported
 from tests.parity.peer import required
-from transformer_jax.data.tokenizer import PAD
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import Activation
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime.errors import InputError
 
 torch = required("torch")

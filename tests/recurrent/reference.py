@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.config import AnyModelConfig
+from transformer_jax.model.special_tokens import BOS
 from transformer_jax.paper.formulas import softmax
 from transformer_jax.recurrent.config import BahdanauConfig, LuongConfig, Score, SequenceToSequenceConfig
 

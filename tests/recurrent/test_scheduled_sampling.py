@@ -16,8 +16,8 @@ from transformer_jax.config import Config, DataConfig, Decay, TrainConfig
 from transformer_jax.data.packing import INPUTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.segments import decoder_input, segment_positions
-from transformer_jax.data.tokenizer import BOS, PAD
 from transformer_jax.model import masking
+from transformer_jax.model.special_tokens import BOS, PAD
 from transformer_jax.paper.formulas import softmax
 from transformer_jax.recurrent.scheduled_sampling import draw
 from transformer_jax.runtime import devices

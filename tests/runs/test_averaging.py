@@ -23,7 +23,7 @@ from tests.runs.test_full_disk import files_end_at
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig, TrainConfig, serialization
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, checkpoint_files, restore, run_folder
@@ -61,7 +61,7 @@ def params_at(state):
 
 def learned_tokenizer():
   generator = random.Random(0)
-  return Tokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
+  return SentencePieceTokenizer.learn(["".join(generator.choices("abcdefghij ", k=20)) for _ in range(30)], 277)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from etils import epath
 from tests.model.example import random_state
 from transformer_jax import runs
 from transformer_jax.config import Config, DataConfig, Optimizer, Schedule, TrainConfig, serialization
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, checkpoint_files, locks, reading, restore, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS, SCORE
@@ -94,7 +94,7 @@ def test_a_moving_average_is_an_item_of_its_own_and_the_one_to_decode_with(state
   for name, saved, its_config in (("off", state, CONFIG), ("on", state.replace(average=average), config)):
     folder = epath.Path(tmp_path / name)
     run_folder.make_folder(folder, "--workdir")
-    run_folder.begin_run(folder, its_config, Tokenizer.learn(["a b c " * 7], 265), [])
+    run_folder.begin_run(folder, its_config, SentencePieceTokenizer.learn(["a b c " * 7], 265), [])
     checkpoints = checkpoint.Checkpoints(folder, keep=2)
     checkpoints.save(at_step(saved, 3), None)
     checkpoints.wait()
@@ -117,7 +117,7 @@ def test_a_moving_average_that_is_gone_is_damage(state, tmp_path, capfd, older):
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=0.9))
   folder, averaged = epath.Path(tmp_path / "run"), epath.Path(tmp_path / "averaged")
   run_folder.make_folder(folder, "--workdir")
-  run_folder.begin_run(folder, config, Tokenizer.learn(["a b c " * 7], 265), [])
+  run_folder.begin_run(folder, config, SentencePieceTokenizer.learn(["a b c " * 7], 265), [])
   checkpoints = checkpoint.Checkpoints(folder, keep=2)
   for step in (3, 5):
     checkpoints.save(
@@ -365,7 +365,7 @@ def test_while_somebody_reads_nothing_is_deleted(state, tmp_path):
 @pytest.mark.long
 def test_a_run_is_read_while_it_saves_all_the_time(state, tmp_path, capfd, reads):
   folder, ended = epath.Path(tmp_path), threading.Event()
-  run_folder.begin_run(folder, CONFIG, Tokenizer.learn(["a b c " * 7], 265), [])
+  run_folder.begin_run(folder, CONFIG, SentencePieceTokenizer.learn(["a b c " * 7], 265), [])
   checkpoints = checkpoint.Checkpoints(folder, keep=1)
   checkpoints.save(at_step(state, 0), None)
   checkpoints.wait()

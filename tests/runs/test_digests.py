@@ -16,7 +16,7 @@ from tests.example_commands import command_line, make_run
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DecodeConfig
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import digests, resume, run_folder
@@ -149,7 +149,7 @@ def test_a_kill_between_the_writes_is_no_damage(tmp_path, monkeypatch, impatient
   class Killed(BaseException):
     pass
 
-  count, (old, new), tokenizer = 0, two_configs(), Tokenizer.learn(["abc ab"] * 5, 265)
+  count, (old, new), tokenizer = 0, two_configs(), SentencePieceTokenizer.learn(["abc ab"] * 5, 265)
 
   def killed(path, content):
     nonlocal count
@@ -172,7 +172,7 @@ def test_a_kill_between_the_writes_is_no_damage(tmp_path, monkeypatch, impatient
 
 
 def test_who_reads_while_files_are_replaced_sees_no_damage(tmp_path):
-  folder, configs, tokenizer = epath.Path(tmp_path), two_configs(), Tokenizer.learn(["abc ab"] * 5, 265)
+  folder, configs, tokenizer = epath.Path(tmp_path), two_configs(), SentencePieceTokenizer.learn(["abc ab"] * 5, 265)
   run_folder.begin_run(folder, configs[0], tokenizer, [])
   ended = threading.Event()
 

@@ -20,7 +20,7 @@ from etils import epath
 from benchmarks.curves import read_points
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import pipeline
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint
 from transformer_jax.runtime.errors import RunError
@@ -50,7 +50,7 @@ def files_end_at(size: int):
 
 @pytest.fixture
 def tokenizer():
-  return Tokenizer.learn(["a b c " * 7], 265)
+  return SentencePieceTokenizer.learn(["a b c " * 7], 265)
 
 
 # The file that fails is one of orbax' own, the description of an array, or the array itself.
@@ -117,7 +117,7 @@ def test_of_the_vocabulary(tmp_path, tokenizer):
   tokenizer.save(tmp_path / "model")
   before = (tmp_path / "model").read_bytes()
   with pytest.raises(RunError, match=f"cannot write {tmp_path}"), files_end_at(100):
-    Tokenizer.learn(["d e f " * 7], 265).save(tmp_path / "model")
+    SentencePieceTokenizer.learn(["d e f " * 7], 265).save(tmp_path / "model")
   assert (tmp_path / "model").read_bytes() == before
 
 

@@ -11,7 +11,7 @@ from etils import epath
 from tests.model.example import random_state
 from tests.runs.test_checkpoint import CONFIG, at_step
 from transformer_jax import runs
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.runs import checkpoint, reading, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.runtime.errors import InputError, RunError
@@ -34,7 +34,7 @@ def params_at(state, step):
 def original(state, tmp_path_factory):
   """A run with checkpoints of five steps, whose parameters tell them apart."""
   folder = epath.Path(tmp_path_factory.mktemp("run"))
-  run_folder.begin_run(folder, CONFIG, Tokenizer.learn(["a b c " * 7], 265), HISTORY)
+  run_folder.begin_run(folder, CONFIG, SentencePieceTokenizer.learn(["a b c " * 7], 265), HISTORY)
   checkpoints = checkpoint.Checkpoints(folder, keep=5)
   for step, loss in LOSSES.items():
     checkpoints.save(at_step(state.replace(params=params_at(state, step)), step), loss and {LOSS: loss})

@@ -14,7 +14,7 @@ from tests.runs.test_checkpoint import CONFIG
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runs import checkpoint, restore, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS
@@ -39,14 +39,14 @@ def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(tmp_path):
   folder, config = epath.Path(tmp_path / "run"), Config(train=TrainConfig(seed=2**32))
   with pytest.raises(InputError, match=r"config\.train\.seed is 4294967296"):
     resume.run_to_go_on_with(folder, config)
-  run_folder.begin_run(folder, config, Tokenizer.learn(["abc ab"] * 5, 265), [])
+  run_folder.begin_run(folder, config, SentencePieceTokenizer.learn(["abc ab"] * 5, 265), [])
   (folder / "checkpoints" / "2").mkdir(parents=True)
   assert resume.run_to_go_on_with(folder, config)
 
 
 def test_a_vocabulary_of_an_earlier_start_does_not_stay(tmp_path):
   """A start that ended before its first checkpoint binds nothing, not even the kind of the vocabulary."""
-  folder, tokenizer = epath.Path(tmp_path), Tokenizer.learn(["abc ab"] * 5, 265)
+  folder, tokenizer = epath.Path(tmp_path), SentencePieceTokenizer.learn(["abc ab"] * 5, 265)
   sizes = dataclasses.replace(Config().model, vocab_size=265)
   two = dataclasses.replace(sizes, source_vocab_size=265, share_embeddings=False)
   starts = [(two, TokenizerPair(tokenizer, tokenizer)), (sizes, tokenizer), (two, TokenizerPair(tokenizer, tokenizer))]
@@ -96,7 +96,7 @@ def test_the_chosen_vocabulary_may_be_in_the_folder(tmp_path):
 
 
 def test_an_older_run_without_digests_that_failed_begins_again(tmp_path):
-  folder, tokenizer = epath.Path(tmp_path), Tokenizer.learn(["abc ab"] * 5, 265)
+  folder, tokenizer = epath.Path(tmp_path), SentencePieceTokenizer.learn(["abc ab"] * 5, 265)
   config = Config(model=dataclasses.replace(Config().model, vocab_size=265))
   run_folder.begin_run(folder, config, tokenizer, [])
   (tmp_path / "SHA256SUMS").unlink()
@@ -133,7 +133,7 @@ def test_temporary_files_are_no_place_for_links(tmp_path):
     (tmp_path / "run" / name).symlink_to(own)
   folder = epath.Path(tmp_path / "run")
   run_folder.make_folder(folder, "--workdir")
-  run_folder.begin_run(folder, Config(), Tokenizer.learn(["abc ab"] * 5, 265), [])
+  run_folder.begin_run(folder, Config(), SentencePieceTokenizer.learn(["abc ab"] * 5, 265), [])
   write_atomically(folder / "x", b"theirs")
   assert own.read_text() == "mine"
   assert not (tmp_path / "run" / "x").is_symlink()
@@ -149,7 +149,7 @@ def test_what_a_kill_left_half_written_is_deleted(tmp_path, monkeypatch):
       write_atomically(folder / "config.json", b"half")
   assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
   (tmp_path / "notes.tmp").write_text("mine")
-  run_folder.begin_run(folder, Config(), Tokenizer.learn(["abc ab"] * 5, 265), [])
+  run_folder.begin_run(folder, Config(), SentencePieceTokenizer.learn(["abc ab"] * 5, 265), [])
   expected = ["SHA256SUMS", "config.json", "notes.tmp", "provenance.json", "tokenizer.model"]
   assert sorted(path.name for path in tmp_path.iterdir()) == expected
 

@@ -21,8 +21,8 @@ from configs import bert, elmo, gpt, multi30k, rnn
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding import batch, buckets
+from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runtime import devices
 from transformer_jax.training.step import eval_step, init_state, train_step
 from transformer_jax.training.task import task_of

@@ -15,7 +15,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS
 from transformer_jax.data.pipeline import Batch
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.paper import formulas
@@ -40,7 +40,7 @@ CONFIG = Config(
 
 @pytest.fixture(scope="module")
 def tokenizer():
-  return Tokenizer.learn(["a", "b", "abba"] * 3, 270)
+  return SentencePieceTokenizer.learn(["a", "b", "abba"] * 3, 270)
 
 
 def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ from transformer_jax.config import (
 )
 from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.evaluation.scores import score
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runs import checkpoint, checkpoint_files, run_folder
@@ -538,7 +538,8 @@ def test_another_text_is_refused(prefix, tmp_path):
 def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp_path):
   folder, config = epath.Path(tmp_path / "run"), tiny(prefix, batch_tokens=64, steps=2)
   (folder / "checkpoints").mkdir(parents=True)
-  run_folder.begin_run(folder, tiny(prefix), Tokenizer.learn(["abc ab"] * 5, 265), [{"data": "another text"}])
+  tokenizer = SentencePieceTokenizer.learn(["abc ab"] * 5, 265)
+  run_folder.begin_run(folder, tiny(prefix), tokenizer, [{"data": "another text"}])
   loop.train(config, folder)
   assert runs.open(folder).config == config and len(runs.open(folder).provenance) == 1
   assert [line["step"] for line in metrics_of(folder) if line["split"] == "train"] == [2]

@@ -15,11 +15,11 @@ from tests.model.example import float64
 from tests.trainer.test_loop import assert_same_bits, state_of, tiny
 from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.data.tokenizer import BOS, EOS
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.inside import head_steps
 from transformer_jax.interchange.export import export
 from transformer_jax.model.params import by_name
+from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.runs import averaging
 from transformer_jax.trainer import loop
 

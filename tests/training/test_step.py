@@ -12,8 +12,8 @@ from transformer_jax.config import Config, DataConfig, Optimizer, Schedule, Trai
 from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, pack
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pipeline import Batch, Batches, PackedRows
-from transformer_jax.data.tokenizer import BOS
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.special_tokens import BOS
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices

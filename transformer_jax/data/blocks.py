@@ -15,7 +15,9 @@ from transformer_jax.data.documents import Chunk, encode_documents, open_text
 from transformer_jax.data.packing import row_type
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 TOKENS, SEGMENTS = range(2)
@@ -29,7 +31,7 @@ def learn_tokenizer(config: Config) -> Tokenizer:
   if config.data.tokenizer:
     return tokenizers.chosen(config.data.tokenizer, config.model.vocab_size)
   lines = open_text(config.data, config.data.train).lines()
-  return Tokenizer.learn(lines, config.model.vocab_size, kind=config.data.pieces.value)
+  return SentencePieceTokenizer.learn(lines, config.model.vocab_size, kind=config.data.pieces.value)
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:

@@ -13,7 +13,8 @@ from transformer_jax.config import Corpus, DataConfig, Document
 from transformer_jax.data import fingerprint
 from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.text import digest, existing, lines_of, require_no_pipe
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 # Some tokens of a document, and whether they are its last.

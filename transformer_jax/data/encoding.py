@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 
 from transformer_jax.data.piece_list import Algorithm, pieces_of
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 
@@ -58,7 +59,7 @@ class Encoder:
 
 def _splits_words(tokenizer: Tokenizer) -> bool:
   """Whether the pieces of a text are those of its words, one after another."""
-  if type(tokenizer) is not Tokenizer:
+  if not isinstance(tokenizer, SentencePieceTokenizer):
     return False
   try:
     pieces = pieces_of(tokenizer)

@@ -8,13 +8,16 @@ from typing import NamedTuple
 import numpy as np
 import sentencepiece
 
-from transformer_jax.data.tokenizer import SPACE, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import FILE, SPACE, texts_of
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text
 from transformer_jax.runtime.values import Json, JsonObject
 
+# The name of the file with the list in a run folder.
+PIECES = "pieces.json"
 _SPECIAL = ("pad", "unk", "bos", "eos")  # in the order of their numbers here
 
 
@@ -83,7 +86,7 @@ class ListedTokenizer(Tokenizer):
     InputError: `model` is no SentencePiece model.
   """
 
-  def __init__(self, model: bytes, vocabulary: PieceList, name: str = "the SentencePiece model"):  # pyright: ignore[reportMissingSuperCall]
+  def __init__(self, model: bytes, vocabulary: PieceList, name: str = "the SentencePiece model"):
     try:
       if not model:
         raise ValueError("an empty file would be taken for none")
@@ -97,6 +100,13 @@ class ListedTokenizer(Tokenizer):
     self._silent = {PAD, EOS} | ({BOS} if vocabulary.bos is not None else set())
     self.vocab_size = len(self._names)
     self.longest_piece = max(len(piece.encode(errors="replace")) for piece in self._names)
+
+  def to_bytes(self) -> bytes:
+    """The serialised model, without the list."""
+    return self._model
+
+  def files(self) -> dict[str, bytes]:
+    return {FILE: self._model, PIECES: to_json_file(self.vocabulary.to_json())}
 
   def fingerprint(self) -> str:
     values = json.dumps(self.vocabulary.to_json()).encode()
@@ -123,6 +133,9 @@ class ListedTokenizer(Tokenizer):
     names = ["\ufffd" if i == UNK else self._names[i] for i in ids if i not in self._silent]
     return str(self._processor.decode(names)).replace(SPACE, " ").strip() if names else ""
 
+  def pieces(self, ids: Sequence[int]) -> list[str]:
+    return texts_of(self._processor, [self._names[i] for i in ids])
+
   def words(self, text: str) -> list[int | None]:
     """The number of each piece's word, as of `Tokenizer.words`; a space that only the normalised text has is none."""
     code, rest = _code_first(text)
@@ -137,8 +150,10 @@ class ListedTokenizer(Tokenizer):
       words.append(of_characters[before + places[own[-1]]] if own else None)
     return words
 
-  def _name(self, i: int) -> str:
-    return self._names[i]
+
+def to_json_file(values: JsonObject) -> bytes:
+  """The content of `PIECES`."""
+  return f"{json.dumps(values, ensure_ascii=False, indent=0)}\n".encode()
 
 
 def _code_first(text: str) -> tuple[list[str], str]:

@@ -15,7 +15,8 @@ import numpy as np
 
 from transformer_jax.data.encoding import TOKEN, Encoder
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.wording import counted
 
 # The four arrays of a row in their order: `rows[row, SOURCE]` is `[row_length]`.

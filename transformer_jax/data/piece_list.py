@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from sentencepiece import sentencepiece_model_pb2
 
-from transformer_jax.data.tokenizer import SPACE, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SPACE, SentencePieceTokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 
 # How much less likely than the least likely piece SentencePiece takes a character without a piece for.
@@ -57,10 +58,10 @@ def pieces_of(tokenizer: Tokenizer) -> Pieces:
   """The pieces of a tokenizer that splits each word by itself.
 
   Raises:
-    InputError: the tokenizer is not of the kinds that `Tokenizer.learn` learns.
+    InputError: the tokenizer is not of the kinds that `SentencePieceTokenizer.learn` learns.
   """
   cannot = "this vocabulary cannot be sampled from"
-  if type(tokenizer) is not Tokenizer:
+  if not isinstance(tokenizer, SentencePieceTokenizer):
     raise InputError(f"{cannot}, as another toolkit made it: leave out config.data.bpe_dropout and unigram_alpha")
   model = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.to_bytes())  # pyright: ignore[reportAttributeAccessIssue]
   kinds = type(model.pieces[0])

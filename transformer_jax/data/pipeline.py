@@ -17,6 +17,7 @@ from transformer_jax.data.corpus import each_once, open_corpus
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tagged import TaggedPairs
 from transformer_jax.data.tokenizer import Tokenizer
@@ -62,13 +63,15 @@ def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: Iterable[tuple[
   brackets = symbols(target for _, target in corpus) if data.has_trees else ()
   if len(vocab_sizes) == 1:
     defined = [*tags, *brackets]
-    return Tokenizer.learn((sentence for pair in corpus for sentence in pair), *vocab_sizes, kind=kind, symbols=defined)
+    texts = (sentence for pair in corpus for sentence in pair)
+    return SentencePieceTokenizer.learn(texts, *vocab_sizes, kind=kind, symbols=defined)
   of_source, of_target = vocab_sizes
   key = "config.model.source_vocab_size"
-  source = Tokenizer.learn((source for source, _ in corpus), of_source, kind=kind, symbols=tags, key=key)
+  source = SentencePieceTokenizer.learn((source for source, _ in corpus), of_source, kind=kind, symbols=tags, key=key)
   # Brackets and tags have all spaces of the targets. Any other text needs the space by itself.
   defined = [" ", *brackets] if brackets else ()
-  return TokenizerPair(source, Tokenizer.learn((target for _, target in corpus), of_target, kind=kind, symbols=defined))
+  target = SentencePieceTokenizer.learn((target for _, target in corpus), of_target, kind=kind, symbols=defined)
+  return TokenizerPair(source, target)
 
 
 def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRows:

@@ -15,7 +15,8 @@ import numpy as np
 from transformer_jax.config import DataConfig
 from transformer_jax.data.bpe_dropout import BpeDropout
 from transformer_jax.data.piece_list import Algorithm, Pieces, pieces_of
-from transformer_jax.data.tokenizer import SPACE, Tokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SPACE
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.unigram_sampling import UnigramSampling
 from transformer_jax.runtime.errors import InputError
 
@@ -62,7 +63,7 @@ class PieceSampler:
     """
     if len(self._sampling.kept) > self._most_kept:
       self._sampling = self._new_sampling()  # frees the memory of the other
-    text = f" {text}" if text else ""  # as `Tokenizer.encode` does
+    text = f" {text}" if text else ""  # as `SentencePieceTokenizer.encode` does
     # A word of n characters needs at most n numbers, so each word has those at its own place in the text.
     draws = self._draws(len(text), epoch, pair, side)
     found: list[int] = []

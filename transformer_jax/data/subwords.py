@@ -141,7 +141,7 @@ class SubwordTokenizer(Tokenizer):
   silent = ()
   lines_apart = False
 
-  def __init__(self, vocabulary: Vocabulary):  # pyright: ignore[reportMissingSuperCall]
+  def __init__(self, vocabulary: Vocabulary):
     self.vocabulary = vocabulary
     self.vocab_size = len(vocabulary.pieces)
     self._numbers = {theirs: ours for ours, theirs in enumerate(vocabulary.order)}
@@ -156,15 +156,9 @@ class SubwordTokenizer(Tokenizer):
     return to_json(self.vocabulary)
 
   def files(self) -> dict[str, bytes]:
-    """The files of a run folder that hold the tokenizer."""
     return {FILE: self.to_bytes()}
 
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-    """`encode` for many texts at once.
-
-    Raises:
-      InputError: a text has a lone surrogate, which is no character.
-    """
     try:
       found = self._encoder.encode_batch(list(texts), add_special_tokens=False)
     except TypeError as error:

@@ -1,18 +1,20 @@
 """Tokenizers of two languages, each with a SentencePiece model of its own."""
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 
 from etils import epath
 
-from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList
-from transformer_jax.data.tokenizer import LARGEST, Tokenizer
+from transformer_jax.data.listed_tokenizer import PIECES, ListedTokenizer, PieceList, to_json_file
+from transformer_jax.data.sentencepiece_tokenizer import LARGEST, SentencePieceTokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import Json
 
-SOURCE, TARGET, PIECES = "source.model", "target.model", "pieces.json"
+SOURCE, TARGET = "source.model", "target.model"
+
+OneLanguage = SentencePieceTokenizer | ListedTokenizer
 
 
 class TokenizerPair(Tokenizer):
@@ -23,16 +25,16 @@ class TokenizerPair(Tokenizer):
     target: that of targets. If both have one list of pieces, it is one vocabulary, otherwise there are two.
   """
 
-  def __init__(self, source: Tokenizer, target: Tokenizer):  # pyright: ignore[reportMissingSuperCall]
+  def __init__(self, source: OneLanguage, target: OneLanguage):
     self._source, self._target = source, target
     self.vocab_size, self.longest_piece = target.vocab_size, target.longest_piece
 
   @property
-  def source(self) -> Tokenizer:
+  def source(self) -> OneLanguage:
     return self._source
 
   @property
-  def target(self) -> Tokenizer:
+  def target(self) -> OneLanguage:
     return self._target
 
   @property
@@ -44,7 +46,7 @@ class TokenizerPair(Tokenizer):
     if isinstance(self._source, ListedTokenizer) and isinstance(self._target, ListedTokenizer):
       source, target = (side.vocabulary.to_json() for side in (self._source, self._target))
       lists = target if self._one_list() else {"source": source, "target": target}
-      found[PIECES] = f"{json.dumps(lists, ensure_ascii=False, indent=0)}\n".encode()
+      found[PIECES] = to_json_file(lists)
     return found
 
   def fingerprint(self) -> str:
@@ -80,7 +82,7 @@ def load_pair(folder: epath.Path, read: Callable[[str, int], bytes], *, listed: 
   paths = {name: str(folder / name) for name in (SOURCE, TARGET)}
   try:
     if not listed:
-      return TokenizerPair(*(Tokenizer(read(name, LARGEST), path) for name, path in paths.items()))
+      return TokenizerPair(*(SentencePieceTokenizer(read(name, LARGEST), path) for name, path in paths.items()))
     lists = _lists(untrusted.json_of(folder / PIECES, lambda: read(PIECES, untrusted.LARGEST_JSON)), folder / PIECES)
     models = [(read(name, LARGEST), path) for name, path in paths.items()]
   except OSError as error:

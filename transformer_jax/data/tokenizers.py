@@ -7,14 +7,21 @@ from collections.abc import Callable, Sequence
 
 from etils import epath
 
-from transformer_jax.data import subwords, tokenizer, tokenizer_pair
+from transformer_jax.data import listed_tokenizer, sentencepiece_tokenizer, subwords, tokenizer_pair
+from transformer_jax.data.sentencepiece_tokenizer import LARGEST, SentencePieceTokenizer
 from transformer_jax.data.subwords import SubwordTokenizer
-from transformer_jax.data.tokenizer import LARGEST, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runtime.errors import InputError
 
 # The names that a tokenizer's files can have.
-FILES = (subwords.FILE, tokenizer.FILE, tokenizer_pair.SOURCE, tokenizer_pair.TARGET, tokenizer_pair.PIECES)
+FILES = (
+  subwords.FILE,
+  sentencepiece_tokenizer.FILE,
+  tokenizer_pair.SOURCE,
+  tokenizer_pair.TARGET,
+  listed_tokenizer.PIECES,
+)
 
 
 def load(folder: epath.Path, read: Callable[[str, int], bytes]) -> Tokenizer:
@@ -34,8 +41,9 @@ def _made(folder: epath.Path, has: Callable[[str], bool], read: Callable[[str, i
   if has(subwords.FILE):
     return SubwordTokenizer(subwords.from_json(read(subwords.FILE, LARGEST), str(folder / subwords.FILE)))
   if has(tokenizer_pair.SOURCE):
-    return tokenizer_pair.load_pair(folder, read, listed=has(tokenizer_pair.PIECES))
-  return Tokenizer.load(folder / tokenizer.FILE, lambda most: read(tokenizer.FILE, most))
+    return tokenizer_pair.load_pair(folder, read, listed=has(listed_tokenizer.PIECES))
+  file = sentencepiece_tokenizer.FILE
+  return SentencePieceTokenizer.load(folder / file, lambda most: read(file, most))
 
 
 def chosen(path: str, *vocab_sizes: int) -> Tokenizer:
@@ -53,7 +61,7 @@ def chosen(path: str, *vocab_sizes: int) -> Tokenizer:
     raise InputError(
       f"config.data.tokenizer is {path!r}, but must be two files, SOURCE,TARGET, with config.model.source_vocab_size"
     )
-  sides = [*map(Tokenizer.load, paths)]
+  sides = [*map(SentencePieceTokenizer.load, paths)]
   found = TokenizerPair(*sides) if len(sides) > 1 else sides[0]
   require_sizes(found, vocab_sizes, path)
   return found

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from flax.traverse_util import flatten_dict
 
-from transformer_jax.data.tokenizer import PAD, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.model import masking
 from transformer_jax.model.attention import WEIGHTS
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import PyTree
 

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.analysis import operations
-from transformer_jax.data.tokenizer import PAD
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search, log_softmax_without
 from transformer_jax.decoding.choices import Choices, restriction
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import PyTree

@@ -26,8 +26,8 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.ops.top_k import top_k
 from transformer_jax.runtime.values import PyTree
 

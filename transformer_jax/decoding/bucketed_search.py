@@ -14,7 +14,6 @@ import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import DecodeConfig
-from transformer_jax.data.tokenizer import PAD
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
@@ -22,6 +21,7 @@ from transformer_jax.decoding.choices import Choices
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.runtime.errors import RunError
 

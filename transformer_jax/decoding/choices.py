@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.decoding.sampling import SamplingOptions, candidates, draw
+from transformer_jax.model.special_tokens import EOS, PAD
 
 # restrict(log_probs, sentence, position) -> log_probs; see `restriction`.
 Restrict = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]

@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from transformer_jax.data.documents import decode_text, encode_text
-from transformer_jax.data.tokenizer import PAD
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
 from transformer_jax.decoding.buckets import Probability
@@ -18,6 +17,7 @@ from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
 from transformer_jax.decoding.text_score import score
 from transformer_jax.decoding.windows import require_text, several
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from transformer_jax.data.tagged import divided, is_empty
-from transformer_jax.data.tokenizer import EOS, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import splitting
 from transformer_jax.decoding.beam_search import SearchOptions, penalty
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 

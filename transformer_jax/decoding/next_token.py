@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.data.tokenizer import PAD, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import GRAIN
 from transformer_jax.decoding.beam_search import log_softmax_without
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime.errors import RunError
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.data.tokenizer import BOS, PAD, UNK
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import BOS, PAD, UNK
 from transformer_jax.ops.top_k import top_k
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.values import PyTree

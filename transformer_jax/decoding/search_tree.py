@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.data.tokenizer import EOS, PAD, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding.beam_search import Search, SearchOptions, advance, extend, is_done, new_search, penalty
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runtime.values import PyTree
 
 KEPT, FINISHED, PRUNED = "kept", "finished", "pruned"

@@ -15,7 +15,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS
 from transformer_jax.data.tagged import tags_of
-from transformer_jax.data.tokenizer import EOS, PAD, UNK, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.beam_search import SearchOptions
@@ -27,6 +27,7 @@ from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import EOS, PAD, UNK
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError, require_option
 

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax import registry
-from transformer_jax.data.tokenizer import EOS
 from transformer_jax.decoding.windows import require_text
 from transformer_jax.model.attention import WEIGHTS, MultiHeadAttention
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runs.run import Model
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option

@@ -3,8 +3,9 @@ or `tokenizer.json`, if it says nothing else than these; or the SentencePiece mo
 
 from collections.abc import Callable, Mapping, Sequence
 
+from transformer_jax.data.sentencepiece_tokenizer import LARGEST, SentencePieceTokenizer
 from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary, is_texts
-from transformer_jax.data.tokenizer import LARGEST, Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.interchange import vocabulary
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.settings import Settings
@@ -25,7 +26,7 @@ def exported(folder: ForeignFolder) -> Tokenizer | None:
   if not folder.has(SENTENCEPIECE):
     return None
   model = vocabulary.without_dummy_prefix(folder.bytes(SENTENCEPIECE, LARGEST))
-  return Tokenizer(model, str(folder.path / SENTENCEPIECE))
+  return SentencePieceTokenizer(model, str(folder.path / SENTENCEPIECE))
 
 
 def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:

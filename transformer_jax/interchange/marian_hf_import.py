@@ -8,8 +8,8 @@ import numpy as np
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty
 from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS, MOST_EXTRA
-from transformer_jax.data import tokenizer
 from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList, numbered
+from transformer_jax.data.sentencepiece_tokenizer import LARGEST
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.interchange import hf_folder, marian_hf, sinusoids
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
@@ -60,7 +60,7 @@ def read(folder: ForeignFolder) -> Imported:
   with folder.weights() as weights:
     arrays = _arrays(made, pieces, weights)
   sides = [
-    ListedTokenizer(folder.bytes(name, tokenizer.LARGEST), own, str(folder.path / name))
+    ListedTokenizer(folder.bytes(name, LARGEST), own, str(folder.path / name))
     for name, own in zip(marian_hf.SENTENCEPIECE, pieces, strict=True)
   ]
   return Imported(made, arrays, TokenizerPair(*sides), notes)

@@ -1,8 +1,8 @@
 """The vocabulary for programs that use SentencePiece by itself.
 
-`data/tokenizer.py` puts a space in front of each text and takes it away again. SentencePiece does so itself where its
-model says so (`add_dummy_prefix`), and the model that is exported says it. One difference stays: a text with the sign
-U+2581 itself, which SentencePiece reads as a space.
+`data/sentencepiece_tokenizer.py` puts a space in front of each text and takes it away again. SentencePiece does so
+itself where its model says so (`add_dummy_prefix`), and the model that is exported says it. One difference stays: a
+text with the sign U+2581 itself, which SentencePiece reads as a space.
 """
 
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import sentencepiece
 
 from transformer_jax.data.listed_tokenizer import ListedTokenizer
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import FIRST_PIECE
 from transformer_jax.runtime.errors import InputError
@@ -24,15 +25,13 @@ ONE_MODEL, TWO_MODELS = "sentencepiece.model", ("source.spm", "target.spm")
 
 def pieces(tokenizer: Tokenizer) -> list[str]:
   """The names of the pieces in the order of their numbers, for a tokenizer of one vocabulary."""
-  _require_own_numbers(tokenizer)
-  processor = _processor(tokenizer.to_bytes())
+  processor = _processor(_with_own_numbers(tokenizer).to_bytes())
   return [processor.id_to_piece(i) for i in range(tokenizer.vocab_size)]
 
 
 def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
   """A SentencePiece model that by itself gives each text the pieces that a tokenizer of one vocabulary gives it."""
-  _require_own_numbers(tokenizer)
-  return tokenizer.to_bytes() + _ADD_DUMMY_PREFIX
+  return _with_own_numbers(tokenizer).to_bytes() + _ADD_DUMMY_PREFIX
 
 
 def without_dummy_prefix(model: bytes) -> bytes:
@@ -106,18 +105,20 @@ def merged(tokenizer: Tokenizer) -> list[str] | None:
 
   SentencePiece has their ranks as scores 0, -1, -2, ....
   """
-  processor, names = _processor(tokenizer.to_bytes()), spelled(tokenizer)
+  processor, names = _processor(_with_own_numbers(tokenizer).to_bytes()), spelled(tokenizer)
   made = [i for i in range(FIRST_PIECE, tokenizer.vocab_size) if not processor.is_byte(i)]
   ranks = [-processor.get_score(i) for i in made]
   return [names[i] for i in made] if ranks == list(range(len(made))) else None
 
 
-def _require_own_numbers(tokenizer: Tokenizer) -> None:
-  if isinstance(tokenizer.source, ListedTokenizer):
-    raise InputError(
-      "the pieces of the imported run have numbers of their own, but in the format they have those of a SentencePiece "
-      "model: choose --to safetensors or marian-hf"
-    )
+def _with_own_numbers(tokenizer: Tokenizer) -> SentencePieceTokenizer:
+  """The tokenizer, whose pieces must have the numbers of its SentencePiece model."""
+  if isinstance(tokenizer, SentencePieceTokenizer):
+    return tokenizer
+  raise InputError(
+    "the pieces of the imported run have numbers of their own, but in the format they have those of a SentencePiece "
+    "model: choose --to safetensors or marian-hf"
+  )
 
 
 def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:

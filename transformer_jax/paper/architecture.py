@@ -9,12 +9,12 @@ import numpy as np
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config
-from transformer_jax.data.tokenizer import PAD
 from transformer_jax.model import attention, embedding, masking
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.feed_forward import FeedForward
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas

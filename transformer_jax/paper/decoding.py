@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.config import Config, DecodeConfig, EvaluateConfig, LengthPenalty
-from transformer_jax.data.tokenizer import BOS, EOS, PAD
 from transformer_jax.decoding import batch, beam_search
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import report, scores
+from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
 from transformer_jax.paper.examples import float64, random_params

@@ -3,10 +3,10 @@
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, DecodeConfig, TrainConfig
 from transformer_jax.data import grammar, trees
-from transformer_jax.data.tokenizer import EOS, PAD
 from transformer_jax.data.trees import Outcome
 from transformer_jax.evaluation import parseval
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.paper.decoding import lengths_without_end
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
 from transformer_jax.paper.table4 import PARSERS, SETTINGS

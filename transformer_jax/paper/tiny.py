@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from transformer_jax.data import packing
-from transformer_jax.data.tokenizer import EOS
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.special_tokens import EOS
 
 # All axes differ, so that none can stand for another.
 TINY = ModelConfig(vocab_size=31, num_layers=2, d_model=22, d_ff=29, num_heads=3, d_k=5, d_v=7, dropout=0.0)

@@ -20,8 +20,7 @@ from datetime import UTC, datetime
 from etils import epath
 
 from transformer_jax.config import Config, serialization
-from transformer_jax.data import tokenizer as tokenizer_files
-from transformer_jax.data import tokenizer_pair
+from transformer_jax.data import sentencepiece_tokenizer, tokenizer_pair
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizers import FILES
 from transformer_jax.runs import digests, metrics_file, params_file
@@ -115,7 +114,7 @@ def require_no_other_files(workdir: epath.Path, config: Config) -> None:
   own = digests.listed(workdir)
   if CONFIG in own:
     own |= {metrics_file.FILE, REPORT}
-  names, paths = (tokenizer_files.FILE,), [config.data.tokenizer]
+  names, paths = (sentencepiece_tokenizer.FILE,), [config.data.tokenizer]
   if len(config.model.vocab_sizes) > 1:
     names, paths = (tokenizer_pair.SOURCE, tokenizer_pair.TARGET), config.data.tokenizer.split(",")
   chosen = {name: os.path.expanduser(path) for name, path in zip(names, paths, strict=False)}

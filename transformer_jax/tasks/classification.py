@@ -20,6 +20,7 @@ from transformer_jax.data.next_sentence import LABEL, PARTS, TOKEN_TYPES, TOKENS
 from transformer_jax.data.packing import AT_ONCE, gathered, row_type
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.text import digest, existing, lines_of, require_no_pipe
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.language.config import BERTClassifierConfig
@@ -60,7 +61,7 @@ def learn_tokenizer(config: Config) -> Tokenizer:
   if config.data.tokenizer:
     return tokenizers.chosen(config.data.tokenizer, config.model.vocab_size)
   sentences = (sentence for _, sentence in labelled(_file(config, config.data.train), _classes(config)))
-  return Tokenizer.learn(sentences, config.model.vocab_size, kind=config.data.pieces.value)
+  return SentencePieceTokenizer.learn(sentences, config.model.vocab_size, kind=config.data.pieces.value)
 
 
 def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
