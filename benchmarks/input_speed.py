@@ -82,7 +82,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
   got = time.perf_counter()
   assert np.count_nonzero(first.rows[:, packing.TARGET])
   if not data.tokenizer:
-    tokenizer.save(tokenizer_file)
+    tokenizer_file.write_bytes(tokenizer.to_bytes())
   tokens = packed.report.tokens
   return {
     "first batch": got - start,

@@ -45,7 +45,7 @@ def main() -> None:
     folder = Path(name)
     news = wmt_size.pairs_of_news(args.news)
     tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
-    tokenizer.save(folder / "tokenizer.model")
+    (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
     wmt_size.write(news, args.pairs, args.seed, folder / "text")
     wmt_size.write(news, FEW, args.seed, folder / "few")
     report.progress(f"{args.pairs:,} pairs are written")

@@ -82,7 +82,7 @@ def side(name: str, config: Config, folder: Path) -> Side:
   folder.mkdir()
   vocabulary = folder.parent / "tokenizer.model"
   if not vocabulary.exists():
-    pipeline.learn_tokenizer(config.data, config.model.vocab_size).save(vocabulary)
+    vocabulary.write_bytes(pipeline.learn_tokenizer(config.data, config.model.vocab_size).to_bytes())
   shutil.copy(vocabulary, folder)
   values = serialization.to_dict(config)
   values["data"]["cache_dir"] = str(folder)

@@ -124,7 +124,7 @@ def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, 
   train = TrainConfig(batch_tokens=args.batch_tokens, warmup_steps=20, peak_learning_rate=5e-4)
   config = Config(data=data, model=model, train=train)
   tokenizer = pipeline.learn_tokenizer(data, model.vocab_size)
-  tokenizer.save(folder / "tokenizer.model")
+  (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
   job = {
     "config": serialization.to_dict(config),
     "batches": sorted_batches(config, tokenizer),

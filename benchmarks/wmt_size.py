@@ -46,7 +46,7 @@ def main() -> None:
   with tempfile.TemporaryDirectory(dir=args.scratch) as folder:
     news = pairs_of_news(args.news)
     tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
-    tokenizer.save(Path(folder) / "tokenizer.model")
+    (Path(folder) / "tokenizer.model").write_bytes(tokenizer.to_bytes())
     write(news, args.pairs, args.seed, Path(folder) / "text")
     report.progress(f"{args.pairs:,} pairs are written")
     sides = {str(cores): functools.partial(run, cores, folder, found) for cores, found in answers.items()}

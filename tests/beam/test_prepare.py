@@ -81,7 +81,8 @@ def test_mistakes_are_one_sentence(tmp_path):
 
 def tokenizer_in(folder: Path) -> Path:
   (folder / "other").mkdir()
-  pipeline.learn_tokenizer(text(write_corpus(folder / "other")), 290).save(folder / "tokenizer.model")
+  tokenizer = pipeline.learn_tokenizer(text(write_corpus(folder / "other")), 290)
+  (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
   return folder / "tokenizer.model"
 
 

@@ -218,7 +218,7 @@ def test_a_corpus_of_which_nothing_is_left(data):
 
 
 def test_a_tokenizer_of_another_size_is_refused(data, tmp_path):
-  SentencePieceTokenizer.learn(["abc abd", "bcd abe"] * 7, 270).save(tmp_path / "model")
+  (tmp_path / "model").write_bytes(SentencePieceTokenizer.learn(["abc abd", "bcd abe"] * 7, 270).to_bytes())
   data.tokenizer = str(tmp_path / "model")
   assert pipeline.learn_tokenizer(data, 270).vocab_size == 270
   with pytest.raises(InputError, match=r"vocab_size is 271.* has 270 tokens: set config\.model\.vocab_size=270"):

@@ -57,7 +57,7 @@ def test_the_files_of_a_run_folder(pair, tmp_path):
 def test_chosen_files(pair, data, tmp_path):
   paths = [tmp_path / name for name in ("a", "b")]
   for path, side in zip(paths, (pair.source, pair.target), strict=True):
-    side.save(path)
+    path.write_bytes(side.to_bytes())
   chosen = ",".join(map(str, paths))
   data = dataclasses.replace(data, tokenizer=chosen, train="none")
   assert pipeline.learn_tokenizer(data, *SIZES).fingerprint() == pair.fingerprint()

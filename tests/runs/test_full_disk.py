@@ -22,7 +22,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.runs import checkpoint
+from transformer_jax.runs import checkpoint, run_folder
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.tasks.translation import TASK
@@ -114,11 +114,12 @@ def test_of_packed_rows(tmp_path, tokenizer):
 
 
 def test_of_the_vocabulary(tmp_path, tokenizer):
-  tokenizer.save(tmp_path / "model")
-  before = (tmp_path / "model").read_bytes()
-  with pytest.raises(RunError, match=f"cannot write {tmp_path}"), files_end_at(100):
-    SentencePieceTokenizer.learn(["d e f " * 7], 265).save(tmp_path / "model")
-  assert (tmp_path / "model").read_bytes() == before
+  folder, file = epath.Path(tmp_path), tmp_path / "tokenizer.model"
+  run_folder.begin_run(folder, CONFIG, tokenizer, [])
+  other = SentencePieceTokenizer.learn(["d e f " * 7], 265)
+  with pytest.raises(RunError, match=f"cannot write {file}"), files_end_at(1000):  # more than the digests have
+    run_folder.begin_run(folder, CONFIG, other, [])
+  assert file.read_bytes() == tokenizer.to_bytes() != other.to_bytes()
 
 
 def test_of_what_is_replaced_as_a_whole(tmp_path):

@@ -18,7 +18,6 @@ from etils import epath
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.untrusted import read_bytes
 
 # The name of a model's file in a run folder.
@@ -155,10 +154,6 @@ class SentencePieceTokenizer(Tokenizer):
     except OSError as error:
       raise InputError(f"cannot read the SentencePiece model {path}: {error.strerror}; check the path") from error
     return cls(model, str(path))
-
-  def save(self, path: str | PathLike) -> None:
-    """Writes the model."""
-    write_atomically(epath.Path(path), self._model)
 
   def to_bytes(self) -> bytes:
     """The serialised model; `SentencePieceTokenizer(model)` is the same tokenizer."""
