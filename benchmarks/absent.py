@@ -17,8 +17,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config
-from transformer_jax.data.packing import row_type
 from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.tokenizer import row_type
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import prefer_cublas
 from transformer_jax.training.step import abstract_state, train_step

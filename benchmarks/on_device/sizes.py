@@ -6,6 +6,7 @@ import numpy as np
 
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data import packing
+from transformer_jax.data.tokenizer import row_type
 from transformer_jax.model.config import Dtype, ModelConfig
 
 BASE = ModelConfig(dtype=Dtype.BFLOAT16)
@@ -37,5 +38,5 @@ def packed_rows(model: ModelConfig, row_length: int, rows: int) -> np.ndarray:
     drawn = common * generator.uniform(0.8, 1.25, (1000, 2))
     lengths = np.clip(drawn.round().astype(int), 2, row_length)
     pairs = [tuple(generator.integers(4, model.vocab_size, n).tolist() for n in pair) for pair in lengths]
-    found += packing.pack(pairs, row_length, packing.row_type(model.vocab_sizes))
+    found += packing.pack(pairs, row_length, row_type(model.vocab_sizes))
   return np.concatenate(found)[:rows]

@@ -18,8 +18,8 @@ from transformer_jax.analysis import operations
 from transformer_jax.analysis.activations import kept_bytes
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.data.corpus import open_corpus
-from transformer_jax.data.packing import row_type
 from transformer_jax.data.text import TextPairs
+from transformer_jax.data.tokenizer import row_type
 from transformer_jax.model.config import AnyModelConfig, ModelConfig, Remat
 from transformer_jax.model.params import Params
 from transformer_jax.runs import init_from

@@ -12,7 +12,6 @@ import numpy as np
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, tokenizers
 from transformer_jax.data.documents import Chunk, encode_documents, open_text
-from transformer_jax.data.packing import row_type
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -45,7 +44,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   end = config.model.end_token
   values = (_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
   content = fingerprint.of_values(*values, *([] if end == EOS else [end]))  # old caches stay valid
-  report, dtype = PackingReport(), row_type(tokenizer.vocab_sizes)
+  report, dtype = PackingReport(), tokenizer.row_type
 
   def pack() -> Iterator[np.ndarray]:
     yield from pack_blocks(encode_documents(text, tokenizer, end), data.row_length, report, dtype)

@@ -13,7 +13,7 @@ import numpy as np
 from transformer_jax.config import Config, Document
 from transformer_jax.data import fingerprint
 from transformer_jax.data.documents import join_lines, line_feed, open_text
-from transformer_jax.data.packing import AT_ONCE, gathered, row_type
+from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
@@ -41,7 +41,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     raise InputError(f"config.data.row_length is {data.row_length}, but two texts and three signs need at least 8")
   text = open_text(data, which)
   content = fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
-  report, dtype = PackingReport(), row_type(tokenizer.vocab_sizes)
+  report, dtype = PackingReport(), tokenizer.row_type
 
   def pack() -> Iterator[np.ndarray]:
     documents = [document for lines in text if len(document := Lines(lines, tokenizer, dtype))]

@@ -40,11 +40,6 @@ Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 SamplePieces = Callable[[str, int, int], Sequence[int]]
 
 
-def row_type(vocab_sizes: Sequence[int]) -> type:
-  """The type of the tokens in packed rows."""
-  return np.uint16 if max(vocab_sizes) <= 1 << 16 else np.uint32
-
-
 @dataclass
 class LeftOut:
   """The counts of pairs that are left out.

@@ -89,7 +89,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   def pack() -> Iterator[np.ndarray]:
     with Workers() as workers:
       pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report, workers.map)
-      for rows in packing.pack(pairs, data.row_length, packing.row_type(tokenizer.vocab_sizes), workers.map):
+      for rows in packing.pack(pairs, data.row_length, tokenizer.row_type, workers.map):
         report.rows += len(rows)
         yield rows
     if not report.rows:
@@ -98,7 +98,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
         "check that both files have text, or raise config.data.max_length and config.data.row_length"
       )
 
-  return cached_rows(data, content, pack, report, (PARTS, data.row_length), packing.row_type(tokenizer.vocab_sizes))
+  return cached_rows(data, content, pack, report, (PARTS, data.row_length), tokenizer.row_type)
 
 
 def packing_ahead(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:
@@ -121,7 +121,7 @@ def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
   source = PieceSampler(tokenizer.source, data, seed)
   both = tokenizer.source is tokenizer.target
   samplers = source, source if both else PieceSampler(tokenizer.target, data, seed)
-  dtype = packing.row_type(tokenizer.vocab_sizes)
+  dtype = tokenizer.row_type
 
   def pack(epoch: int) -> Iterator[np.ndarray]:
     def sample(text: str, pair: int, side: int) -> list[int]:

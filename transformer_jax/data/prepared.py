@@ -17,9 +17,9 @@ from etils import epath
 from transformer_jax.config import DataConfig
 from transformer_jax.data import manifest, tokenizers
 from transformer_jax.data.manifest import Shard
-from transformer_jax.data.packing import PARTS, SOURCE, TARGET, row_type
+from transformer_jax.data.packing import PARTS, SOURCE, TARGET
 from transformer_jax.data.row_cache import PackedRows
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer, row_type
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, first_line
 from transformer_jax.runtime.process import allow_open_files

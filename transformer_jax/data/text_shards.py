@@ -39,7 +39,7 @@ def not_packed_yet(data: DataConfig, tokenizer: Tokenizer) -> PackedRows:
   pairs = sum(count_repeated(shard.lines or 0, shard.weight, shard.first) for shard in shards)
   found = {"pairs, before any is left out": pairs, "shards, which are packed during the run": len(shards)}
   report = PackingReport(found=found, sides=2)
-  return PackedRows(np.zeros((0, PARTS, data.row_length), packing.row_type(tokenizer.vocab_sizes)), report, content)
+  return PackedRows(np.zeros((0, PARTS, data.row_length), tokenizer.row_type), report, content)
 
 
 def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:
@@ -60,7 +60,7 @@ def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
     report = PackingReport()
     with Workers() as workers:
       pairs = packing.encode_pairs(read_part(shard), tokenizer, data.longest, report, workers.map)
-      for rows in packing.pack(pairs, data.row_length, packing.row_type(tokenizer.vocab_sizes), workers.map):
+      for rows in packing.pack(pairs, data.row_length, tokenizer.row_type, workers.map):
         report.rows += len(rows)
         yield rows
     if not epoch and report.left_out:

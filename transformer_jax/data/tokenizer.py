@@ -4,8 +4,15 @@ import abc
 import hashlib
 from collections.abc import Sequence
 
+import numpy as np
+
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, PAD, UNK
+
+
+def row_type(vocab_sizes: Sequence[int]) -> type:
+  """The type of the tokens in packed rows."""
+  return np.uint16 if max(vocab_sizes) <= 1 << 16 else np.uint32
 
 
 class Tokenizer(abc.ABC):
@@ -58,6 +65,11 @@ class Tokenizer(abc.ABC):
   def vocab_sizes(self) -> tuple[int, ...]:
     """The size of the vocabulary, in the form of `AnyModelConfig.vocab_sizes`."""
     return (self.vocab_size,)
+
+  @property
+  def row_type(self) -> type:
+    """The type of the tokens in packed rows."""
+    return row_type(self.vocab_sizes)
 
   @property
   def source(self) -> "Tokenizer":

@@ -17,7 +17,7 @@ from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, tokenizers
 from transformer_jax.data.documents import require_text_files
 from transformer_jax.data.next_sentence import LABEL, PARTS, TOKEN_TYPES, TOKENS
-from transformer_jax.data.packing import AT_ONCE, gathered, row_type
+from transformer_jax.data.packing import AT_ONCE, gathered
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -72,7 +72,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   """
   data, classes, path = config.data, _classes(config), _file(config, which)
   content = fingerprint.of_values(_FORMAT, digest(path), classes, tokenizer.fingerprint(), data.row_length)
-  report, dtype = PackingReport(), row_type(tokenizer.vocab_sizes)
+  report, dtype = PackingReport(), tokenizer.row_type
   shortened = "sentences longer than their row, of which it holds only the beginning"
 
   def pack() -> Iterator[np.ndarray]:

@@ -10,10 +10,9 @@ from transformer_jax.data import manifest, prepared, text_shards
 from transformer_jax.data.corpus import each_once, open_corpus
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.packed_ahead import PackPart
-from transformer_jax.data.packing import row_type
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.text import TextPairs
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer import Tokenizer, row_type
 from transformer_jax.evaluation.scores import check_tokenization
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
