@@ -1,4 +1,4 @@
-"""The flags --config and --config.KEY, which `train`, `plan` and `draw model` share, and their --help."""
+"""The flags --config and --config.KEY, which `train`, `plan`, `prepare` and pictures of `draw` share, and --help."""
 
 import argparse
 

@@ -35,7 +35,7 @@ def add_accept_edits(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
     "--accept-edits",
     action="store_true",
-    help="take config.json, tokenizer.model and provenance.json as they are, though they are not as they were written",
+    help="take config.json, provenance.json and the vocabulary as they are, though they are not as they were written",
   )
 
 

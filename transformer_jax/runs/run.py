@@ -158,7 +158,7 @@ def open(workdir: Run | str | os.PathLike, *, accept_edits: bool = False) -> Run
 
   Args:
     workdir: the run folder; a run that is open already is given back as it is.
-    accept_edits: config.json, tokenizer.model and provenance.json count as they are, though they are not as they were
+    accept_edits: config.json, provenance.json and the vocabulary count as they are, though they are not as they were
       written.
 
   Raises:
