@@ -17,7 +17,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, serialization
 from transformer_jax.inside import report
 from transformer_jax.language.config import BERTConfig
 from transformer_jax.model.config import Dtype
-from transformer_jax.runs import resume, run_folder
+from transformer_jax.runs import digests, resume, run_folder
 from transformer_jax.runtime import files
 from transformer_jax.runtime.errors import InputError, RunError
 
@@ -184,6 +184,14 @@ def test_a_run_takes_the_sizes_of_the_one_that_it_begins_with(run, bert):
   sizes = {"vocab_size": 311, "num_layers": 3, "d_model": 10, "d_ff": 23, "num_heads": 5, "max_positions": 64}
   assert (status, {key: vars(config.model)[key] for key in sizes}) == (0, sizes)
   assert any(line.startswith(f"as the run in {bert}: config.model.vocab_size=311 ") for line in said)
+
+
+def test_plan_accepts_edits_of_the_other_run(bert, capfd):
+  (bert / digests.FILE).write_text(f"{'0' * 64}  config.json\n")
+  argv = ["plan", "--config=bert:classify", f"--config.train.init_from={bert}", "--no-data"]
+  assert main(argv) == 2
+  assert "give --accept-edits" in capfd.readouterr().err
+  assert main([*argv, "--accept-edits"]) == 0
 
 
 @pytest.mark.long

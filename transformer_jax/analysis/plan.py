@@ -266,13 +266,16 @@ def _flags(config: Config) -> dict[str, int | str]:
   return flags | ({"model.remat": config.model.remat.value} if isinstance(config.model, ModelConfig) else {})
 
 
-def data(config: Config) -> JsonObject:
-  """The result of packing the training text, with the vocabulary that a run would begin with."""
+def data(config: Config, *, accept_edits: bool = False) -> JsonObject:
+  """The result of packing the training text, with the vocabulary that a run would begin with.
+
+  `accept_edits` is as in `runs.open`, for the run in `config.train.init_from`.
+  """
   if config.model.translates and config.data.corpus is Corpus.TEXT:
     corpus = open_corpus(config.data, config.data.train)
     if isinstance(corpus, TextPairs):
       corpus.require_no_pipe()
-  tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config))
+  tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config, accept_edits=accept_edits))
   report = task_of(config.model).packed_rows(config, config.data.train, tokenizer).report
   rows = config.train.batch_tokens // config.data.row_length
   return {

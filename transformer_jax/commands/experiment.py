@@ -43,12 +43,15 @@ def read_config(args: argparse.Namespace) -> Config:
 
 
 def config_of_new_run(args: argparse.Namespace) -> Config:
-  """`read_config`, with the sizes of the run in `config.train.init_from` if there is one, as `train` would have it."""
+  """`read_config`, with the sizes of the run in `config.train.init_from` if there is one, as `train` would have it.
+
+  The command has --accept-edits.
+  """
   config = read_config(args)
   if not config.train.init_from:
     return config
   from transformer_jax.runs import init_from
 
-  other = init_from.open_other(config)
+  other = init_from.open_other(config, accept_edits=args.accept_edits)
   assert other is not None
   return init_from.config_from(other.config, config, flags.read_keys(args.overrides))

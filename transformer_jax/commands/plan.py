@@ -9,6 +9,7 @@ import json
 import math
 
 from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run
+from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.runtime.errors import InputError
 
 
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   )
   add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, except for TFDS)")
   add("--json", action="store_true", help="print one JSON object")
+  add_accept_edits(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -48,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
     found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
     try:
-      found["data"] = plan.data(config)
+      found["data"] = plan.data(config, accept_edits=args.accept_edits)
     except InputError as error:
       found["data"] = {"not_measured": f"as {error}"}
   else:
