@@ -198,6 +198,14 @@ def test_of_hypotheses_with_equal_texts_the_best_stays_in_its_place(translator, 
   ]
 
 
+def test_hypotheses_with_equal_texts_leave_room_for_others(translator, monkeypatch):
+  """As many different texts as are wanted, where the beam has them."""
+  [first, second, third] = translator.translate(["abc de"], n_best=3)[0]
+  decode = translator._tokenizer.decode
+  monkeypatch.setattr(translator._tokenizer, "decode", lambda tokens: decode(tokens).replace(second, first))
+  assert translator.translate(["abc de"], n_best=2) == [[first, third]]
+
+
 def test_scores_of_pairs_do_not_depend_on_each_other(translator, lines):
   pairs = list(itertools.pairwise(lines))
   assert translator.score(pairs[::-1]) == translator.score(pairs)[::-1]
