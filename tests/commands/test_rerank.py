@@ -82,6 +82,7 @@ def test_models_give_their_log_probabilities(run, translator, workdir, files, tm
     ),
     ("0 ||| a ||| x= 1 2 x2= 3 ||| 1", "line 1 is not NUMBER |||"),
     ("1 ||| a ||| x= 1 ||| 1", "line 1 is of sentence 1, but must be of sentence 0"),
+    ("-1 ||| a ||| x= 1 ||| 1", "line 1 is of sentence -1, but must be of sentence 0"),
     ("0 ||| a ||| x= 1 ||| 1\n2 ||| a ||| x= 1 ||| 1", "line 2 is of sentence 2, but must be of sentence 1"),
     ("0 ||| a |||  ||| 1\n0 ||| a ||| y= 1 ||| 1", r"line 2 has the features \['y'\], but line 1 has \[\]"),
     ("0 ||| a ||| x= 1 ||| 1\n0 ||| a ||| y= 1 ||| 1", r"line 2 has the features \['y'\], but line 1 has \['x'\]"),

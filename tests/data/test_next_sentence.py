@@ -61,6 +61,16 @@ def test_as_often_as_not_the_second_text_follows(longest):
   assert np.mean(labels) == pytest.approx(0.5, abs=4 * deviation) and deviation < 0.04
 
 
+def test_one_row_in_ten_is_shorter_than_it_could_be():
+  """Lines of one token fill any length; a shorter row has a random one, from 2 tokens on."""
+  documents = [[[5]] * 9973 for _ in range(2)]
+  room = 101 - 3
+  sizes = np.array([sum(map(len, sides_of(row))) for row, _ in next_sentence_rows(documents, 101, SEPARATOR)])
+  shorter = sizes < room - 2  # the separators of two texts are not those of one
+  assert np.mean(shorter) == pytest.approx(0.1, abs=5 * 0.3 / np.sqrt(len(sizes))) and len(sizes) > 100
+  assert np.ptp(sizes[shorter]) > room / 2
+
+
 def test_every_token_is_in_a_row_as_itself_unless_it_was_cut(rows):
   """Each token is in an A or in a B that follows; random texts come on top."""
   own = [

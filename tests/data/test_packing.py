@@ -164,11 +164,14 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
       seen.append(sum(map(len, texts)))
       return super().encode_batch(texts)
 
-  pairs = [("a" * 10**6, "b"), ("c", "d" * ROW_LENGTH), ("e", "f")] * 20
+  pairs = [("a" * 10**6, "b"), ("c", "d" * ROW_LENGTH), ("e", "f"), ("", "g")] * 20
   monkeypatch.setattr(packing, "AT_ONCE", 64 * 1024)
   report = PackingReport()
   assert encoded(pairs, Seen(), ROW_LENGTH, report) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
-  assert report.missing() == [f"40 pairs skipped, longer than {ROW_LENGTH} tokens (the longest has 65,537)"]
+  assert report.missing() == [
+    f"40 pairs skipped, longer than {ROW_LENGTH} tokens (the longest has 65,537)",
+    "20 pairs skipped, with an empty side",
+  ]
   assert (1 << 16) <= max(seen) < 2 << 16
 
 

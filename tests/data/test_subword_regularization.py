@@ -5,17 +5,19 @@ import itertools
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
 from tests.nasty import LINES
-from transformer_jax.config import DataConfig
-from transformer_jax.data import numbers, packing
+from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data import numbers, packing, pipeline
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.piece_list import Algorithm, Pieces, pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
@@ -201,6 +203,41 @@ def test_pairs_that_do_not_fit_with_random_pieces_have_those_of_the_tokenizer(bp
   found = list(packing.sample_pairs(pairs, bpe, longest, sample))
   assert len(found) == len(fixed) == 2 and found[0] == fixed[0]
   assert found[1][0] == [*sampler.sample("rides", 4, 3, 0), EOS] and found[1] != fixed[1]
+
+
+@pytest.mark.parametrize("count", [1, 11, 12, 13])
+def test_random_pieces_are_used_if_they_fit_with_their_end(bpe, count):
+  """And the pair is there in any case, as the pieces of the tokenizer fit."""
+  longest, fixed = 13, [*bpe.encode("rides"), EOS]
+  sampled = {"rides": [7] * count, "a": [9]}
+  [pair] = packing.sample_pairs([("rides", "a")], bpe, longest, lambda text, *_: sampled[text])
+  assert len(fixed) < longest and pair == ([*sampled["rides"], EOS] if count < longest else fixed, [9, EOS])
+
+
+@pytest.mark.parametrize("two", [False, True], ids=["one vocabulary", "two vocabularies"])
+def test_the_rows_of_an_epoch_have_the_pieces_of_their_seed_epoch_pair_and_side(bpe, two, tmp_path):
+  """Also behind a pair that is left out; both others are in one row."""
+  pairs = [("riding a horse", "reitet ein Pferd"), ("", "a"), ("rides", "reitet")]
+  for side, language in enumerate(("en", "de")):
+    (tmp_path / f"text.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+  other = SentencePieceTokenizer.learn(SENTENCES, 331)
+  tokenizer = TokenizerPair(bpe, other) if two else bpe
+  data = DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), row_length=61, bpe_dropout=0.4)
+  pack, found = pipeline.packing_ahead(data, tokenizer, 7), []
+  for epoch in (0, 1, 5):
+    rows = np.concatenate([*pack(epoch)])
+    tokens = [row[segments > 0].tolist() for row, segments in zip(*rows.reshape(-1, 2, 61).swapaxes(0, 1), strict=True)]
+    expected = [
+      [
+        piece
+        for number in (0, 2)
+        for piece in [*dropout(vocabulary, 0.4, 7).sample(pairs[number][side], epoch, number, side), EOS]
+      ]
+      for side, vocabulary in enumerate((bpe, other if two else bpe))
+    ]
+    assert tokens == expected
+    found.append(str(tokens))
+  assert len(set(found)) == 3
 
 
 def _epoch_of(sampler: PieceSampler, text: str, pair: int, side: int) -> list[int]:

@@ -12,7 +12,7 @@ from tests.decoding.toy import BOS, EOS, PAD, UNK, VOCAB, Toy, exhaustive, refer
 from tests.marks import long
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import continuous_batching
-from transformer_jax.decoding.beam_search import SearchOptions, extend, penalty
+from transformer_jax.decoding.beam_search import SearchOptions, extend, log_softmax_without, penalty
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 
 PENALTIES = [
@@ -42,6 +42,18 @@ def test_the_first_input_is_never_emitted():
   for start, expected in ((BOS, UNK), (PAD, BOS)):
     _, _, _, tokens = extend(jnp.zeros(1), log_probs, jnp.array(False), start)
     assert tokens.tolist() == [expected]
+
+
+@pytest.mark.parametrize("start", [BOS, PAD])
+def test_what_no_output_has_gets_no_probability_if_it_is_renormalised(start):
+  logits = np.random.default_rng(0).standard_normal((3, VOCAB)).astype(np.float32)
+  for renormalize in (False, True):
+    options = SearchOptions(2, LengthPenalty.GNMT, 0.6, start=start, renormalize=renormalize)
+    expected = np.exp(logits)
+    if renormalize:
+      expected[:, [PAD, start]] = 0
+    found = jnp.exp(log_softmax_without(logits, options.without))
+    np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
 @pytest.mark.parametrize("slots", [pytest.param(2, marks=pytest.mark.long), 3])

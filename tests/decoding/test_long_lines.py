@@ -1,10 +1,27 @@
-"""Translations of a line from those of its parts."""
+"""The parts of a line, and its translations from those of its parts."""
 
 import pytest
 
+from tests.data.letters import Letters
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.decoding.long_lines import Translation, joined
+from transformer_jax.decoding.long_lines import Long, Translation, joined, parts
+
+
+class Pairs(Letters):
+  """A token for each character, but with `longest_piece` as if a token could spell two."""
+
+  longest_piece = 2
+
+
+def test_each_part_has_at_most_as_many_tokens_as_are_allowed_with_its_end():
+  warnings = []
+  texts = ["a" * size for size in (5, 6, 7, 12, 13)]
+  found, error = parts(texts, Pairs(), 7, Long.SPLIT, 1, warnings.append, [])
+  assert [[len(tokens) for tokens in line] for line in found] == [[6], [7], [7, 2], [7, 7], [7, 7, 2]]
+  assert error is None and [warning.line for warning in warnings] == [3, 4, 5]
+  found, error = parts(texts, Pairs(), 7, Long.REFUSE, 1, warnings.append, [])
+  assert len(found) == 2 and "line 3 has more than config.decode.max_source_length = 7 tokens" in str(error)
 
 
 def part(text: str, log_probability: float, tokens: int) -> Translation:

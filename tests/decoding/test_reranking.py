@@ -47,7 +47,8 @@ def test_bleu_of_summed_counts_is_sacrebleus(corpus, counts):
 def test_the_envelope_is_the_best_everywhere():
   generator = np.random.default_rng(0)
   for n in (1, 2, 7, 31):
-    constants, slopes = generator.integers(-5, 5, n).astype(float), generator.integers(-3, 4, n).astype(float)
+    # Each candidate is there twice.
+    constants, slopes = (np.tile(generator.integers(*ends, n).astype(float), 2) for ends in ((-5, 5), (-3, 4)))
     pieces = reranking.envelope(constants, slopes)
     starts = [start for start, _ in pieces]
     assert starts == sorted(starts) and starts[0] == -math.inf and len(set(starts)) == len(starts)
@@ -55,6 +56,8 @@ def test_the_envelope_is_the_best_everywhere():
       [*_, (_, chosen)] = [piece for piece in pieces if piece[0] <= x]
       values = constants + x * slopes
       assert values[chosen] == pytest.approx(values.max(), abs=1e-9)
+      same = (constants == constants[chosen]) & (slopes == slopes[chosen])
+      assert chosen == np.flatnonzero(same)[0]  # of equal candidates the first, as `best` chooses
 
 
 def test_the_line_search_finds_what_a_fine_grid_finds(corpus, counts):

@@ -81,6 +81,13 @@ def test_of_equal_logits_the_first_are_kept():
   assert np.flatnonzero(kept).tolist() == np.flatnonzero(logits == 2)[: np.sum(kept)].tolist()
 
 
+@pytest.mark.parametrize(("top_p", "count"), [(0.25, 1), (0.5, 2), (0.75, 3), (0.76, 4)])
+def test_the_fewest_tokens_that_reach_a_total_probability_are_kept(top_p, count):
+  """Of four that are equally likely; the sums are exact."""
+  found = candidates(jnp.zeros(4), SamplingOptions(top_p=top_p, silent=()))
+  assert np.flatnonzero(np.isfinite(found)).tolist() == [*range(count)]
+
+
 @pytest.fixture(scope="module")
 def model():
   config = Config(data=DataConfig(row_length=13), model=example.GPT, train=TrainConfig(batch_tokens=13))

@@ -198,6 +198,29 @@ def test_of_hypotheses_with_equal_texts_the_best_stays_in_its_place(translator, 
   ]
 
 
+def test_hypotheses_with_equal_texts_leave_room_for_others(translator, monkeypatch):
+  """As many different texts as are wanted, where the beam has them."""
+  [first, second, third] = translator.translate(["abc de"], n_best=3)[0]
+  decode = translator._tokenizer.decode
+  monkeypatch.setattr(translator._tokenizer, "decode", lambda tokens: decode(tokens).replace(second, first))
+  assert translator.translate(["abc de"], n_best=2) == [[first, third]]
+
+
+@pytest.mark.parametrize(("words", "fits"), [(28, True), (29, False)])
+def test_what_fits_can_be_scored(translator, monkeypatch, words, fits):
+  """A sentence may have 24 tokens and 5 more, its end among them."""
+  numbers = Translator(translator.config, translator.params, Numbers())
+  monkeypatch.setattr(buckets, "scores", lambda lengths, *_: [0.0] * len(lengths))
+  text = " ".join(["7"] * words)
+  for pair in ((text, "5"), ("5", text)):
+    assert numbers.fits([("5", "5"), pair]) == fits
+    if fits:
+      assert [each.tokens for each in numbers.score([pair])] == [len(pair[1].split()) + 1]
+    else:
+      with pytest.raises(InputError, match="pair 1 has a sentence of 30 tokens, but at most 29 can be scored"):
+        numbers.score([pair])
+
+
 def test_scores_of_pairs_do_not_depend_on_each_other(translator, lines):
   pairs = list(itertools.pairwise(lines))
   assert translator.score(pairs[::-1]) == translator.score(pairs)[::-1]

@@ -3,11 +3,18 @@
 import dataclasses
 import random
 
+import numpy as np
 import pytest
 
+from tests.data.letters import Letters
 from tests.decoding.test_translator import Numbers
+from transformer_jax.config import DecodeConfig
+from transformer_jax.decoding import prefixes
+from transformer_jax.decoding.beam_search import Hypotheses
+from transformer_jax.decoding.line_search import LineSearch, Wanted
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.decoding.translator import Translation, Translator
+from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 
 SAMPLING = SamplingOptions(temperature=1.5, top_k=30)
@@ -42,6 +49,28 @@ def test_a_long_line_has_a_draw_for_each_of_its_parts(translator, lines):
   long = " ".join(lines[:4])
   [[one, other]] = translator.translate_lines([long], sampling=SAMPLING, n_best=2, warn=str)
   assert one.text != other.text and one.tokens > 24
+
+
+def test_no_two_draws_have_the_same_random_numbers(translator):
+  """Whatever their line, part, and number among the draws of a line."""
+  requests = []
+
+  class Search:
+    def search(self, params, found, options, batch_size):
+      requests.extend(found)
+      return ((i, Hypotheses(np.ones((1, 1), int), *np.ones((3, 1), int))) for i in range(len(found)))
+
+  options = translator._options(None, None, None, 1, SAMPLING)
+  search = LineSearch(Search(), DecodeConfig(max_source_length=7), Letters(), [])
+  wanted = Wanted(options, 3, 11, None, None, "split", 2, 5, lambda seconds: True, None, str)
+  found = list(search.translate(None, ["a" * size for size in (2, 13, 29)], wanted))
+  assert [len(draws) for draws in found] == [3, 3, 3] and len(requests) == 3 * (1 + 3 + 5)
+  numbers = [request.numbers for request in requests]
+  assert len(set(numbers)) == len(numbers) and {seed for seed, *_ in numbers} == {11}
+
+
+def test_draws_have_no_unknown_token(translator):
+  assert translator._options(None, None, None, 1, SAMPLING).sampling.silent == (PAD, UNK, BOS)
 
 
 @pytest.mark.long
@@ -125,6 +154,13 @@ def test_prefixes_that_cannot_be_used(translator, texts, prefixes, count, messag
   with pytest.raises(InputError, match=message):
     found.extend(translator.translate_lines(texts, prefixes=prefixes, warn=str))
   assert len(found) == count
+
+
+@pytest.mark.parametrize(("size", "fits"), [(6, True), (7, False)])
+def test_a_prefix_leaves_room_for_the_end(size, fits):
+  """A source of 3 tokens, and 4 more: a translation has at most 7 tokens, of which the last is its end."""
+  tokens, error = prefixes.encode(["a" * size], [[[5, 5, EOS]]], Letters(), 4, 1, pytest.fail)
+  assert (tokens, error is None) == ([[ord("a")] * size] if fits else [], fits)
 
 
 def broken_lines():

@@ -187,6 +187,13 @@ class TestReport:
     assert (full["run"], full["seconds"]) == (run, 1.235)
     assert plain["comparison"] is plain["run"] is plain["seconds"] is plain["test_set"]["source"] is None
 
+  def test_compares_with_the_words_and_the_case_of_its_scores(self):
+    options = {"tokenize": "char", "lowercase": True}
+    ours, theirs, reference = (Text(name, [line] * 3) for name, line in (("a", "A b"), ("b", "A B"), ("r", "a b")))
+    found = build_report(ours, reference, other=theirs, **options)
+    assert found["comparison"] == compare(ours, theirs, reference, **options)
+    assert found["comparison"]["scores"]["chrf"]["score"] == found["scores"]["chrf"]["score"] == pytest.approx(100)
+
   def test_text_tells_what_json_does(self):
     found = build_report(*DE, other=DE[1], languages=("en", "de"), run={"seed": 0, "averaged_steps": None}, seconds=1.2)
     text = report.text(found)

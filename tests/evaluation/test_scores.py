@@ -133,6 +133,8 @@ def test_equal_scores_of_different_translations_have_the_p_value_of_sacrebleu():
   named = [("first", systems[0]), ("second", systems[1])]
   _, found = PairedTest(named, {"TER": TER()}, [references], test_type="bs", n_samples=1000)()
   assert first.score == second.score and second.p_value == found["TER"][1].p_value < 0.5
+  for ours, theirs in zip((first, second), found["TER"], strict=True):
+    assert (ours.mean, ours.margin) == (theirs.mean, theirs.ci) and 0 < ours.margin < ours.mean
 
 
 @pytest.mark.parametrize("seed", ["abc", "", "-5"])

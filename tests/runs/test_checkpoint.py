@@ -456,6 +456,29 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
     resume.run_to_go_on_with(workdir, serialization.from_dict(values))
 
 
+CHANGES = [
+  *(("train", key) for key in ("batch_tokens", "warmup_steps", "seed", "max_skipped", "keep")),
+  *(("train", key) for key in ("label_smoothing", "clip_norm", "r_drop", "ema_decay", "beta2", "epsilon")),
+  *(("data", key) for key in ("row_length", "max_length", "source_language")),
+  *(("model", key) for key in ("dropout", "hidden_size")),
+]
+
+
+@pytest.mark.parametrize(("part", "key"), CHANGES)
+def test_a_key_that_changes_an_update_may_not_change_within_a_run(tmp_path, part, key):
+  workdir, values = epath.Path(tmp_path), serialization.to_dict(CONFIG)
+  (workdir / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
+  (workdir / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
+  before = values[part][key]
+  values[part][key] = f"{before}x" if isinstance(before, str) else before + 3 if isinstance(before, int) else 0.25
+  config = serialization.from_dict(values)
+  if key in ("max_skipped", "keep"):  # which change none
+    assert resume.run_to_go_on_with(workdir, config)
+    return
+  with pytest.raises(InputError, match=rf"config\.{part}\.{key} is .*, but the run in .* was begun with "):
+    resume.run_to_go_on_with(workdir, config)
+
+
 def test_the_steps_of_a_schedule_that_ends_with_them_may_not_change(tmp_path):
   workdir, values = epath.Path(tmp_path), serialization.to_dict(CONFIG)
   values["train"] |= {"schedule": "cosine", "steps": 5000}

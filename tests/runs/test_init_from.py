@@ -3,7 +3,10 @@
 import dataclasses
 import re
 import shutil
+from types import SimpleNamespace
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 from etils import epath
 
@@ -72,6 +75,18 @@ def test_of_another_family_it_is_what_both_have(tmp_path, capfd):
   sizes = {"vocab_size": 293, "num_layers": 2, "d_model": 14, "d_ff": 11, "num_heads": 7, "max_positions": 1024}
   assert found == GPTConfig(**sizes, activation=Activation.RELU, layer_norm_epsilon=1e-6)
   assert " config.model.activation=relu " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("begun", "rows"), [("", 5), ("another run", 7)])
+def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, rows):
+  """A run with rows of 5 has learned 5 of 7; of one that was itself begun with a run's parameters it may be all."""
+  tables = {size: {"positions": {"table": jnp.arange(2.0 * size).reshape(size, 2)}} for size in (7, 11)}
+  other = SimpleNamespace(
+    config=Config(data=DataConfig(row_length=5), train=TrainConfig(init_from=begun)),
+    model=lambda: SimpleNamespace(params=tables[7], step=3),
+  )
+  found = init_from.params_from(other, Config(), tables[11])["positions"]["table"]
+  np.testing.assert_array_equal(found[:, 0], 2 * (np.arange(11) % rows))
 
 
 def test_a_run_that_has_begun_goes_on_with_its_own_sizes(bert, tmp_path):

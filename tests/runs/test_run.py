@@ -87,6 +87,12 @@ def test_a_loss_that_is_damaged_or_no_number_makes_no_best(folder, damage):
   assert runs.open(folder).checkpoints.best == 3
 
 
+def test_where_no_loss_is_a_number_no_checkpoint_is_the_best(folder):
+  for path in (folder / "checkpoints").glob("*/metrics/metrics"):
+    path.write_text('{"validation_loss": NaN}')
+  assert runs.open(folder).checkpoints.best is None
+
+
 def test_what_is_called_by_no_number_is_no_checkpoint(folder):
   (folder / "checkpoints" / "²").mkdir()
   assert runs.open(folder).checkpoints.last == 11

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests.data.letters import Letters
 from tests.language import example
 from tests.model.example import float64, random_params
 from transformer_jax import registry
@@ -55,6 +56,12 @@ def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):
     assert row[TOKENS].tolist() == whole + padding
     assert row[TOKEN_TYPES].tolist() == [1] * len(whole) + padding
   assert list(found.report.left_out.values()) == [1]
+
+
+def test_a_sentence_that_just_fits_is_not_cut():
+  """A row of 7 tokens holds 5 between its two signs."""
+  rows, cut = classification.sentence_rows(Letters(), ["a" * size for size in (4, 5, 6)], 7)
+  assert cut == [False, False, True] and np.sum(rows[:, TOKEN_TYPES], axis=1).tolist() == [6, 7, 7]
 
 
 def test_a_pipe_is_refused_as_it_can_be_read_only_once(tokenizer, tmp_path):

@@ -37,3 +37,19 @@ def test_the_loss_has_the_bias():
 def test_each_segment_begins_with_the_start():
   target, segments = jnp.array([8, 3, 11, 4, 3]), jnp.array([1, 1, 2, 2, 2])
   assert decoder_input(target, segment_positions(segments), PAD).tolist() == [PAD, 8, PAD, 11, 4]
+
+
+def test_training_reads_the_start_of_the_config_before_each_target():
+  """As a model that was imported reads it; both pairs of a row are what each is alone."""
+  config = Config(model=options(num_layers=1, start=Start.PAD))
+  params, model = random_params(config, TASK), registry.module(config.model)
+  row = jnp.array([[7, 5, 3, 9, 3, 0], [1, 1, 1, 2, 2, 0], [8, 3, 11, 4, 3, 0], [1, 1, 2, 2, 2, 0]], jnp.uint16)
+
+  @jax.jit
+  def both(params):
+    alone = [([7, 5, 3], [PAD, 8]), ([9, 3], [PAD, 11, 4])]
+    each = [model.apply({"params": params}, *map(jnp.array, pair)) for pair in alone]
+    return decoder_output(model, params, row, None)[:5], jnp.concatenate(each)
+
+  found, expected = both(params)
+  np.testing.assert_allclose(found, expected, atol=1e-5)

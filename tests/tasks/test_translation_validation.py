@@ -39,6 +39,18 @@ def test_scores_are_with_the_configs_tokenisation_and_case(tokenize, lowercase, 
   assert scores.bleu == expected[tokenize, lowercase]
 
 
+def test_the_test_has_all_sentences(tmp_path, monkeypatch):
+  """However few validation translates."""
+  monkeypatch.setattr(translation_validation, "Translator", Given)
+  for side, language in enumerate(("en", "de")):
+    (tmp_path / f"text.{language}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
+  data = DataConfig(corpus=Corpus.TEXT, validation="", test=str(tmp_path / "text"))
+  config = Config(data=data, evaluate=EvaluateConfig(sentences=1))
+  found = translation_validation.TranslationValidation(config, TASK, None).test(None)
+  bleu = sacrebleu.corpus_bleu(TRANSLATIONS, [[reference for _, reference in PAIRS]]).score
+  assert f"BLEU {bleu:.2f} " in found and "2 sentences" in found
+
+
 def test_samples_are_three_lines_each_and_short(monkeypatch):
   long, wide = "word " * 40, "하나 " * 40
   pairs = [("a", long), (wide, "b"), ("c", "d"), ("e", "f")]

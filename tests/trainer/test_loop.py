@@ -27,6 +27,7 @@ from transformer_jax.config import (
   Config,
   Corpus,
   DataConfig,
+  Decay,
   DecodeConfig,
   EvaluateConfig,
   Schedule,
@@ -37,6 +38,7 @@ from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.evaluation.scores import score
 from transformer_jax.model.config import Dtype, ModelConfig
+from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import checkpoint, checkpoint_files, run_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError
@@ -45,8 +47,10 @@ from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.tasks.translation_validation import TranslationValidation
 from transformer_jax.trainer import checks, loop
+from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
 from transformer_jax.training.initialization import init_params
 from transformer_jax.training.step import TrainState, abstract_state
+from transformer_jax.training.sums import Sums
 
 
 def tiny(prefix: str, **train) -> Config:
@@ -195,6 +199,32 @@ def test_a_checkpoint_with_other_numbers_for_the_log_is_named(tmp_path, monkeypa
   restored = checkpoint.Restored(TrainState(np.int32(7), {}, {}, None), log)
   with pytest.raises(RunError, match=r"checkpoints/7/log does not have the numbers that a run writes: delete it"):
     trainer._resumed(restored, epath.Path(tmp_path))
+
+
+def test_only_validations_that_any_run_makes_count_for_early_stopping():
+  """Not that of the last step, which a run with more steps does not make."""
+  trainer = object.__new__(loop.Trainer)
+  trainer._config, trainer._stopping = tiny("text", patience=3), loop.EarlyStopping(3)
+  assert trainer._config.evaluate.every == 3
+  found = [trainer._is_best(step, {checkpoint_files.LOSS: loss}) for step, loss in ((3, 5.0), (4, 1.0), (6, 7.0))]
+  assert found == [True, False, False]
+  assert trainer._stopping.numbers() == {"best": 5.0, "best_step": 3, "waited": 1}
+
+
+def test_the_log_has_the_probability_of_teacher_forcing_in_its_last_update(tmp_path):
+  """That of update 7, before which there are 6."""
+  config = Config(
+    model=SequenceToSequenceConfig(), train=TrainConfig(scheduled_sampling=Decay.LINEAR, sampling_k=100.0)
+  )
+  trainer = object.__new__(loop.Trainer)
+  trainer._config, trainer._task, trainer._updates, trainer._seconds = config, TASK, 0, 0.0
+  trainer._metrics = MetricsLog(epath.Path(tmp_path), 6, MetricsAccumulator())
+  sums = Sums(*np.ones(4))
+  trainer._metrics.add({"sums": sums, "skipped": False, "gradient_norm": 1.0, "learning_rate": 1.0})
+  trainer._log(7)
+  trainer._metrics.close()
+  [line] = metrics_of(tmp_path)
+  assert line["step"] == 7 and line["forcing_probability"] == pytest.approx(0.94)
 
 
 LOSSES = {1: 5.0, 2: 3.0, 3: float("nan"), 4: 3.5, 5: 2.0, 6: 2.5, 7: 2.2, 8: 9.0}

@@ -1,6 +1,7 @@
 """The log: what is read back when a run goes on."""
 
 import json
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -9,6 +10,7 @@ from etils import epath
 
 from benchmarks.curves import read_points
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.trainer import metrics as module
 from transformer_jax.trainer.curves import Curves
 from transformer_jax.trainer.metrics import FILE, MetricsAccumulator, MetricsLog, append
 from transformer_jax.training.sums import Sums
@@ -55,6 +57,23 @@ def test_the_longest_row_of_skipped_updates_is_known_wherever_it_ended(tmp_path)
       found.append(log.most_skipped)
   log.close()
   assert found == [(2, 3), (2, 5), (7, 7)]
+
+
+def test_seconds_are_those_of_updates_alone(tmp_path, monkeypatch):
+  """Not those of validation; a checkpoint, which asks for the interval, divides it and loses nothing."""
+  now = 100.0
+  monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now))
+  log = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator(seconds=0.5))
+  log.add(update(1.0))
+  now += 2.0
+  assert log.interval().seconds == 2.5
+  now += 3.0
+  with log.clock_stopped():
+    now += 1000.0
+  now += 5.0
+  line = log.flush(1, {})
+  assert (line["seconds"], line["tokens_per_second"]) == (10.5, 7 / 10.5)
+  log.close()
 
 
 def test_a_place_where_nothing_can_beappended_has_every_line():

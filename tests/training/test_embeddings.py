@@ -9,6 +9,7 @@ import optax
 import pytest
 
 from tests.training.test_step import CONFIG, ROWS, copying_pairs, over, packed, shares
+from transformer_jax.config import Optimizer
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pipeline import Batches, PackedRows
 from transformer_jax.data.word_vectors import WordVectors
@@ -16,7 +17,7 @@ from transformer_jax.model.params import by_name
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.embeddings import tables, with_vectors
-from transformer_jax.training.optimizer import gradient_norm, optimizer, updates_made
+from transformer_jax.training.optimizer import gradient_norm, learning_rate, optimizer, updates_made
 from transformer_jax.training.step import begin_with, init_state, train_step
 
 SEPARATE = dataclasses.replace(
@@ -67,6 +68,27 @@ def test_the_norm_is_of_the_gradients_that_are_used(begun):
   expected = [np.sum(leaf**2) for name, leaf in by_name(gradients).items() if name not in FILLED]
   assert float(gradient_norm(SEPARATE, gradients)) == pytest.approx(np.sqrt(np.sum(expected)), rel=1e-5)
   assert gradient_norm(CONFIG, gradients) > gradient_norm(SEPARATE, gradients)
+
+
+@pytest.mark.parametrize("kind", Optimizer)
+def test_frozen_tables_do_not_decay_and_count_for_nothing_where_gradients_are_clipped(kind):
+  """Adam's first update is g / (|g| + epsilon), so with a large epsilon it tells the size of the clipped gradient g."""
+  recipe = {"optimizer": kind, "weight_decay": 0.5 * (kind is Optimizer.ADAMW), "clip_norm": 3.0, "epsilon": 1.0}
+  config = dataclasses.replace(SEPARATE, train=dataclasses.replace(SEPARATE.train, **recipe))
+  generator = np.random.default_rng(0)
+  params, gradients = (
+    {
+      "embedding": {"table": scale * generator.standard_normal((5, 7), np.float32)},
+      "dense": {"kernel": generator.standard_normal((7, 3), np.float32)},
+    }
+    for scale in (1, 100)
+  )
+  update = optimizer(config)
+  found, _ = update.update(gradients, update.init(params), params)
+  clipped = gradients["dense"]["kernel"] * 3.0 / np.linalg.norm(gradients["dense"]["kernel"])
+  direction = clipped / (np.abs(clipped) + 1) + recipe["weight_decay"] * params["dense"]["kernel"]
+  np.testing.assert_allclose(found["dense"]["kernel"], -learning_rate(config)(0) * direction, rtol=1e-4)
+  assert np.linalg.norm(gradients["dense"]["kernel"]) > 3 and not np.any(found["embedding"]["table"])
 
 
 @pytest.mark.long

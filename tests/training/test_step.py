@@ -2,6 +2,7 @@ import dataclasses
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK, batch_sums, decoder_input, decoder_output, segment_positions
 from transformer_jax.training.initialization import init_params
 from transformer_jax.training.step import abstract_state, begin_with, eval_step, init_state, train_step
+from transformer_jax.training.sums import Sums
 
 ROW_LENGTH, VOCAB, ROWS, STEPS = 13, 31, 5, 10
 CONFIG = Config(
@@ -289,6 +291,24 @@ def test_a_batch_without_a_finite_loss_changes_only_the_number_of_the_step(one_d
   without, expected = jax.device_get(step(placed(good), shares(batches[STEPS], 1)))
   assert not metrics["skipped"] and metrics["learning_rate"] == expected["learning_rate"]
   assert after.step == without.step + 1
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_an_update_with_a_gradient_that_is_not_finite_is_skipped_by_itself(weight):
+  """At 0 a square root is finite, and its slope is not. The moving average stays as it is, too."""
+
+  def batch_sums(config, params, rows, keys):
+    return Sums(jnp.sum(jnp.sqrt(params["w"])), *jnp.float32([2, 1, 3]))
+
+  task = dataclasses.replace(TASK, batch_sums=batch_sums, init_params=lambda *_: {"w": jnp.array([weight, 4.0])})
+  config = with_moving_average(0.25)
+  before = init_state(config, task).replace(average={"w": jnp.array([5.0, 7.0])})
+  batch = Batch(np.zeros((1, 4, ROW_LENGTH), np.uint16), np.zeros(1, np.int32))
+  after, metrics = jax.jit(functools.partial(train_step, config, task))(before, batch)
+  assert metrics["skipped"] == (weight == 0) and after.step == 1
+  assert [float(value) for value in jax.tree.leaves(metrics["sums"])] == ([0] * 4 if weight == 0 else [3, 2, 1, 3])
+  parts = [jax.tree.leaves((state.params, state.optimizer, state.average)) for state in (after, before)]
+  assert [bool(np.all(one == other)) for one, other in zip(*parts, strict=True)] == [weight == 0] * 6
 
 
 def test_every_parameter_is_trained(one_device):

@@ -61,7 +61,7 @@ def _ascend(
     for k in range(len(weights)):
       others = np.where(np.arange(len(weights)) == k, 0, weights)
       value, found = line_search([each @ others for each in features], [each[:, k] for each in features], statistics)
-      if found > score + 1e-9 and (np.any(others) or value):
+      if found > score + 1e-9:
         weights, score = others + value * np.eye(len(weights))[k], found
     if score <= before:
       break
