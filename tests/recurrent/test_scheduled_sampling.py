@@ -54,7 +54,7 @@ def test_the_inputs_are_the_reference_or_drawn_from_the_equations(name):
 
   @jax.jit
   def choose(params):
-    inputs = (source, decoder_input(target, positions), segment_positions(source_segments), positions)
+    inputs = (source, decoder_input(target, positions, BOS), segment_positions(source_segments), positions)
     masks = (
       masking.segment_mask(source_segments, source_segments),
       masking.segment_mask(target_segments, source_segments),
@@ -95,7 +95,7 @@ def rows_of_steps(config):
 def test_the_models_own_tokens_become_more():
   rows, [early, late] = rows_of_steps(config_with(Decay.LINEAR, k=100.0))
   reference_inputs = np.asarray(
-    decoder_input(rows[0, TARGET], segment_positions(jnp.asarray(rows[0, TARGET_SEGMENTS])))
+    decoder_input(rows[0, TARGET], segment_positions(jnp.asarray(rows[0, TARGET_SEGMENTS])), BOS)
   )
   for found in (early, late):
     np.testing.assert_array_equal(found[:, :INPUTS], rows)

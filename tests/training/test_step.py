@@ -62,7 +62,7 @@ def test_positions_and_decoder_input_start_again_in_each_segment(segments, targe
     positions.append(0 if new else positions[-1] + 1)
     shifted.append(BOS if new else target[i - 1])
   np.testing.assert_array_equal(jitted_positions(np.array(segments)), positions)
-  np.testing.assert_array_equal(jitted_decoder_input(np.array(target), np.array(positions)), shifted)
+  np.testing.assert_array_equal(jitted_decoder_input(np.array(target), np.array(positions), BOS), shifted)
 
 
 PAIRS = [([4, 5, 6], [7, 8]), ([9, 10, 11, 12], [13, 14, 15, 16, 17]), ([18], [19, 20, 21, 22])]

@@ -3,8 +3,6 @@
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.model.special_tokens import BOS
-
 
 def segment_positions(segments: jax.Array) -> jax.Array:
   """The position of each token in its segment, from 0: `[length]` -> `[length]` int32."""
@@ -13,6 +11,6 @@ def segment_positions(segments: jax.Array) -> jax.Array:
   return index - jax.lax.cummax(jnp.where(first, index, 0))
 
 
-def decoder_input(target: jax.Array, positions: jax.Array, start: int = BOS) -> jax.Array:
+def decoder_input(target: jax.Array, positions: jax.Array, start: int) -> jax.Array:
   """The target shifted right by one, with `start` first, in each segment: `[length]` -> `[length]`."""
   return jnp.where(positions == 0, start, jnp.roll(target, 1))

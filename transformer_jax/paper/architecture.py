@@ -14,7 +14,7 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.feed_forward import FeedForward
-from transformer_jax.model.special_tokens import PAD
+from transformer_jax.model.special_tokens import BOS, PAD
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
@@ -148,7 +148,7 @@ def one_width():
   test="tests/training/test_step.py::test_positions_and_decoder_input_start_again_in_each_segment",
 )
 def shifted_right():
-  found = translation.decoder_input(jnp.array(TARGET), jnp.arange(len(TARGET)))
+  found = translation.decoder_input(jnp.array(TARGET), jnp.arange(len(TARGET)), BOS)
   require_equal(np.asarray(found).tolist(), [2, *TARGET[:-1]], "the decoder's input, behind the begin of sentence, 2")
 
 

@@ -97,7 +97,7 @@ def _chosen_inputs(
     model.apply(
       {"params": params},
       source,
-      decoder_input(target, target_positions),
+      decoder_input(target, target_positions, model.config.start_token),
       source_positions,
       target_positions,
       masking.segment_mask(source_segments, source_segments),
