@@ -3,6 +3,7 @@
 import argparse
 import io
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -64,7 +65,7 @@ def _run(argv: Sequence[str]) -> None:
   if args.command is None:
     raise InputError(f"a command must come before {argv[0]}; there are {', '.join(COMMANDS)}")
   _require_known(args, rest)
-  _require_names(args)
+  _require_names(args, argv)
   args.overrides = rest
   if getattr(args, "help", False):  # of a command with the keys of a config, which argparse does not know
     print_help(args)
@@ -83,12 +84,20 @@ def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:
     raise InputError(f"unrecognized arguments: {' '.join(rest)}{more}")
 
 
-def _require_names(args: argparse.Namespace) -> None:
-  """Raises InputError for an empty file name, as `--flag "$UNSET"` gives one; a command would take it for no flag."""
+def _require_names(args: argparse.Namespace, argv: Sequence[str]) -> None:
+  """Raises InputError for a file name that is empty, as `--flag "$UNSET"` gives one, or would be dropped for another.
+
+  A command would take an empty one for no flag, and argparse keeps the last name of a flag that takes one.
+  """
+  flags = Counter(argument.partition("=")[0] for argument in argv)
   for action in args.parser._actions:
-    given = getattr(args, action.dest, None)
-    if action.option_strings and action.metavar in _NAMES and "" in (given if isinstance(given, list) else [given]):
-      raise InputError(f"{action.option_strings[-1]} is empty: give it a name, or leave it out")
+    if not (action.option_strings and action.metavar in _NAMES):
+      continue
+    flag, given = action.option_strings[-1], getattr(args, action.dest, None)
+    if "" in (given if isinstance(given, list) else [given]):
+      raise InputError(f"{flag} is empty: give it a name, or leave it out")
+    if flags[flag] > 1 and not isinstance(given, list):
+      raise InputError(f"{flag} is given {flags[flag]} times, but takes one name: leave out the others")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -20,13 +20,14 @@ from tests.model.example import random_params
 from tests.parity.exported import VOCAB, tokenizer
 from tests.recurrent.example import CONFIGS
 from transformer_jax import registry, runs
-from transformer_jax.config import Config
+from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.params import by_name
-from transformer_jax.runs import params_file, resume, run_folder
+from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.translation import TASK
+from transformer_jax.trainer import loop
 
 
 @pytest.fixture(scope="module")
@@ -176,9 +177,10 @@ def test_an_empty_folder_is_filled(workdir, tmp_path):
   assert (tmp_path / "model.safetensors").exists()
 
 
-def test_it_is_not_trained_on(exported):
+def test_it_is_not_trained_on_whether_its_text_is_there_or_not(exported):
+  config = Config(data=DataConfig(corpus=Corpus.TEXT, train="/nowhere/text"))  # an import's text is yet to be named
   with pytest.raises(InputError, match="holds exported parameters without an optimizer"):
-    resume.run_to_go_on_with(epath.Path(exported), Config())
+    loop.train(config, exported)
 
 
 # A stranger's file

@@ -63,6 +63,11 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
     ),
     (["evaluate", "--workdir", "W", "--workdir", "", "--source", "S", "--reference", "S"], "--workdir is empty"),
     (["rerank", "--n-best", "S", "--weights", "w", "--reference", ""], "--reference is empty"),
+    (
+      ["score", "--hypotheses", "S", "--reference", "S", "--reference=S"],
+      "--reference is given 2 times, but takes one name: leave out the others",
+    ),
+    (["average", "--workdir", "W", "--workdir", "W", "--last", "1", "--output", "x"], "--workdir is given 2 times"),
     (["score", "--reference", "S"], "required: --hypotheses"),
     (["score", "--hypotheses", "S", "--reference", "/nowhere"], "/nowhere"),
     (["score", "--hypotheses", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),

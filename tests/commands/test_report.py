@@ -8,6 +8,10 @@ import pytest
 import sacrebleu
 
 from tests.commands.lines import LINES
+from tests.example_commands import save_run
+from transformer_jax import runs
+from transformer_jax.config import Config
+from transformer_jax.language.config import GPTConfig
 
 
 def data_of(page: Path) -> dict:
@@ -54,6 +58,15 @@ def test_a_run_without_its_text_has_the_rest(run, workdir, tmp_path, monkeypatch
   assert status == 0 and "nothing was translated for this report" in said[-1] and "/nowhere/text" in said[-1]
   page = tmp_path / "run" / "report.html"
   assert data_of(page)["scored"] == [] and "/nowhere/text" in page.read_text()
+
+
+def test_a_language_model_beside_a_translator_is_the_reason_for_no_scores(run, workdir, tmp_path):
+  save_run(tmp_path / "gpt", Config(model=GPTConfig(vocab_size=277)), runs.open(workdir).tokenizer, steps=[])
+  argv = ["report", "--workdir", tmp_path / "gpt", "--workdir", workdir, "--output", tmp_path / "both.html"]
+  status, _, said = run(*argv)
+  assert status == 0 and "nothing was translated" in said[-1] and "gpt does not translate" in said[-1]
+  assert "gpt does not translate" in (tmp_path / "both.html").read_text()
+  assert run("report", "--workdir", tmp_path / "gpt", "--output", tmp_path / "gpt.html")[2] == []
 
 
 @pytest.mark.parametrize(

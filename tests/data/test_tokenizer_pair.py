@@ -65,9 +65,12 @@ def test_chosen_files(pair, data, tmp_path):
     (chosen, (263, 269), "config.model.source_vocab_size is 263, but .*,.* has 265 tokens for the source: set "),
     (chosen, (265, 263), r"config.model.vocab_size is 263, but .* has 269 tokens: set config.model.vocab_size=269"),
     (str(paths[0]), SIZES, "must be two files, SOURCE,TARGET, with config.model.source_vocab_size"),
+    (chosen, SIZES[1:], "with config.model.source_vocab_size, and one file without it"),
   ):
     with pytest.raises(InputError, match=message):
       tokenizers.chosen(path, *sizes)
+  with_comma = paths[1].rename(tmp_path / "a,b")
+  assert tokenizers.chosen(str(with_comma), SIZES[1]).fingerprint() == pair.target.fingerprint()
   with pytest.raises(InputError, match=r"is 7, but it has one vocabulary for both languages: set .*_size=None"):
     tokenizers.require_sizes(pair.target, (7, SIZES[1]), "it")
   with pytest.raises(InputError, match="source_vocab_size is None, but it has 265 tokens for the source"):

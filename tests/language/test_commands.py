@@ -220,6 +220,16 @@ def test_what_cannot_be_generated(gpt_run, command, arguments, message):
   assert (status, out, len(err)) == (2, "", 1) and message in err[0]
 
 
+def test_a_prompt_from_a_file_is_read_like_a_text(gpt_run, command, monkeypatch):
+  prompts = []
+  monkeypatch.setattr(Generator, "generate", lambda self, prompt, **options: prompts.append(prompt) or [])
+  for stdin in (b"\xef\xbb\xbfein\r\n\r\nzwei\r\n", b"ein\n\nzwei", b"ein\n\n", b"\n", b""):
+    assert command("generate", "--workdir", gpt_run, stdin=stdin)[0] == 0
+  assert prompts == ["ein\n\nzwei", "ein\n\nzwei", "ein\n", "", ""]
+  status, _, err = command("generate", "--workdir", gpt_run, stdin=b"ein\n\xff")
+  assert status == 2 and "standard input, line 2: byte 1 of the line is not valid UTF-8" in err[-1]
+
+
 def test_a_run_is_for_its_own_command(gpt_run, command):
   status, _, err = command("translate", "--workdir", gpt_run)
   assert status == 2 and "of a gpt model, which is for `generate`, not for `translate`" in err[0]

@@ -5,12 +5,10 @@ sample is one JSON object per line. The same seed gives the same text.
 
 import argparse
 import json
-import re
 import sys
 
 from transformer_jax.commands.search import add_sampling_arguments
 from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
-from transformer_jax.runtime.errors import InputError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,10 +43,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _standard_input() -> str:
+  """The text of standard input, whose lines are those of a training text: without its last line end."""
   from transformer_jax.commands.streams import descriptor
+  from transformer_jax.data.text import read_lines
 
   descriptor(sys.stdin, "standard input")
-  try:
-    return re.sub(r"\r?\n\Z", "", sys.stdin.buffer.read().decode())
-  except UnicodeDecodeError as error:
-    raise InputError(f"standard input: byte {error.start + 1} is not valid UTF-8; convert the prompt") from error
+  return "\n".join(read_lines(sys.stdin.buffer.readline, "standard input"))

@@ -54,17 +54,18 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _translations(opened: "list[Run]", prefix: str | None) -> "tuple[list[Translations], list[str]]":
-  """The translations of every run, or none and the reason."""
+  """The translations of every run, or none and the reason where a run could have some."""
   from transformer_jax import registry
   from transformer_jax.runtime.progress import say
 
   others = [run.path for run in opened if registry.command_of(run.config.model) != "translate"]
   if others and prefix:
     raise InputError(f"--data is a text to translate, but the run in {others[0]} does not translate: leave it out")
-  if others:
+  if len(others) == len(opened):
     return [], []
-  texts = []
   try:
+    if others:
+      raise InputError(f"the run in {others[0]} does not translate: leave it out to have scores")
     texts = [_text(run, prefix) for run in opened]
     return [_translated(run, text) for run, text in zip(opened, texts, strict=True)], []
   except (InputError, RunError) as error:

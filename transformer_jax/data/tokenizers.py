@@ -56,10 +56,12 @@ def chosen(path: str, *vocab_sizes: int) -> Tokenizer:
   Raises:
     InputError: a file cannot be read, or its size is not that of the model's vocabulary.
   """
-  paths = path.split(",") if len(vocab_sizes) > 1 else [path]
+  is_one = len(vocab_sizes) == 1 and epath.Path(path).expanduser().exists()  # its name may have a comma
+  paths = [path] if is_one else path.split(",")
   if len(paths) != len(vocab_sizes):
     raise InputError(
-      f"config.data.tokenizer is {path!r}, but must be two files, SOURCE,TARGET, with config.model.source_vocab_size"
+      f"config.data.tokenizer is {path!r}, but must be two files, SOURCE,TARGET, with config.model.source_vocab_size, "
+      "and one file without it"
     )
   sides = [*map(SentencePieceTokenizer.load, paths)]
   found = TokenizerPair(*sides) if len(sides) > 1 else sides[0]

@@ -58,13 +58,13 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   jax.config.update("jax_debug_nans", config.debug)
   task = task_of(config.model)
   checks.require_equal_hosts(config)
-  tokenizer, begun, content, vectors = None, None, b"", None
+  tokenizer, content, vectors = None, b"", None
   with hosts.collective_errors():
     checks.require_trainable(config, task)
     workdir = run_folder.folder_of(workdir)
+    begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits) if devices.is_main_host() else None
     checks.require_texts_exist(config)
     if devices.is_main_host():
-      begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits)
       tokenizer, vectors = (begun.tokenizer, None) if begun else _new_vocabulary(config, accept_edits)
       content = tokenizers.to_bytes(tokenizer)
   content = hosts.broadcast_bytes(content)
