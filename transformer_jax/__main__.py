@@ -87,7 +87,8 @@ def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:
 def _require_names(args: argparse.Namespace, argv: Sequence[str]) -> None:
   """Raises InputError for a file name that is empty, as `--flag "$UNSET"` gives one, or would be dropped for another.
 
-  A command would take an empty one for no flag, and argparse keeps the last name of a flag that takes one.
+  A command would take an empty one for no flag, and argparse keeps the last name of a flag that takes one. That is
+  what a second --output is for, but not a second text or run.
   """
   flags = Counter(argument.partition("=")[0] for argument in argv)
   for action in args.parser._actions:
@@ -96,7 +97,7 @@ def _require_names(args: argparse.Namespace, argv: Sequence[str]) -> None:
     flag, given = action.option_strings[-1], getattr(args, action.dest, None)
     if "" in (given if isinstance(given, list) else [given]):
       raise InputError(f"{flag} is empty: give it a name, or leave it out")
-    if flags[flag] > 1 and not isinstance(given, list):
+    if flags[flag] > 1 and flag != "--output" and not isinstance(given, list):
       raise InputError(f"{flag} is given {flags[flag]} times, but takes one name: leave out the others")
 
 

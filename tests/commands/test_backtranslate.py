@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.commands.lines import LINES, text
+from tests.commands.lines import LINES, replaced, text
 from tests.example_commands import read_with_tags
 from tests.runs.test_full_disk import files_end_at
 from transformer_jax.commands import backtranslate
@@ -107,7 +107,7 @@ def test_the_text_is_never_written_to(run, flags, tmp_path):
   ],
 )
 def test_flags_that_cannot_be_used(run, flags, tmp_path, more, message):
-  status, _, err = run(*flags, *more)
+  status, _, err = run(*replaced(flags, more))
   assert status == 2 and len(err) == 1 and message in err[0] and not [*tmp_path.glob("out*")]
 
 

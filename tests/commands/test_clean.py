@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from tests.commands.lines import replaced
 from transformer_jax.__main__ import main
 from transformer_jax.data import clean_files
 
@@ -118,7 +119,7 @@ def test_what_is_left_out_may_be_on_another_disk(corpus, tmp_path, tmp_path_fact
 def test_flags_that_cannot_be_used(corpus, tmp_path, monkeypatch, capfd, more, message):
   monkeypatch.chdir(tmp_path)
   (tmp_path / "new").mkdir()
-  assert main([*corpus, *more]) == 2
+  assert main(replaced(corpus, more)) == 2
   [line] = capfd.readouterr().err.splitlines()
   assert message in line and {path.name for path in tmp_path.rglob("*")} == {"in.en", "in.de", "new"}
 
