@@ -100,6 +100,14 @@ def test_a_direction_within_one_language_is_refused(texts, which):
     TaggedPairs(f"{texts}/{which}", "en", "de")
 
 
+@pytest.mark.parametrize("named", [":en-de", ":en+de+fr"])
+def test_directions_without_tags_are_told(texts, named):
+  data = DataConfig(corpus=Corpus.TEXT, train=f"{texts}/big{named}*2")
+  with pytest.raises(InputError, match="does not exist, ") as raised:
+    open_corpus(data, data.train)
+  assert str(raised.value).endswith(f"; '{named}' names directions only with config.data.tags=True")
+
+
 def test_two_files_are_one_direction(texts):
   assert len([*TaggedPairs(f"{texts}/big.en,{texts}/big.de:en-de", "en", "de")]) == 29
   with pytest.raises(InputError, match=r"has two files, which are one direction: write SOURCE,TARGET:en-de"):

@@ -12,6 +12,7 @@ The config chooses it with `config.data.corpus=registered` and `config.data.data
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, cast
 
@@ -113,7 +114,12 @@ def _text_pairs(data: DataConfig, which: str) -> SentencePairs:
     return TaggedPairs(which, *languages, data.temperature)
   from transformer_jax.data.text import TextPairs
 
-  return TextPairs(which, *languages)
+  try:
+    return TextPairs(which, *languages)
+  except InputError as error:
+    if found := re.search(r":\w+[-+][\w+]+", which):
+      raise InputError(f"{error}; {found[0]!r} names directions only with config.data.tags=True") from error
+    raise
 
 
 class RegisteredPairs:
