@@ -65,6 +65,7 @@ def run(file, *options):
   return json.loads(file.read_text())["parts"], done.stdout
 
 
+@pytest.mark.long
 def test_a_case_that_fails_is_said_and_the_next_goes_on(on_device, tmp_path, monkeypatch):
   part = on_device("part")
   file = tmp_path / "a.jsonl"

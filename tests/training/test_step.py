@@ -229,7 +229,8 @@ def test_r_drop_has_two_passes_with_other_dropout():
     config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, **train))
     return jax.jit(functools.partial(batch_sums, config))(params, rows, keys)
 
-  one, other = (sums(of_pass) for of_pass in (keys, jax.vmap(lambda key: jax.random.fold_in(key, 2))(keys)))
+  of_pass = jax.jit(lambda keys: batch_sums(CONFIG, params, rows, keys))
+  one, other = of_pass(keys), of_pass(jax.vmap(lambda key: jax.random.fold_in(key, 2))(keys))
   both, agreeing = (sums(keys, r_drop=alpha) for alpha in (1e-30, 5.0))
   assert abs(one.loss - other.loss) > 1e-3
   for found, *passes in zip(*map(jax.tree.leaves, (both, one, other)), strict=True):
