@@ -65,10 +65,12 @@ def test_chosen_files(pair, data, tmp_path):
     (chosen, (263, 269), "config.model.source_vocab_size is 263, but .*,.* has 265 tokens for the source: set "),
     (chosen, (265, 263), r"config.model.vocab_size is 263, but .* has 269 tokens: set config.model.vocab_size=269"),
     (str(paths[0]), SIZES, "must be two files, SOURCE,TARGET, with config.model.source_vocab_size"),
-    (chosen, SIZES[1:], "with config.model.source_vocab_size, and one file without it"),
+    (chosen, SIZES[1:], "; two files, SOURCE,TARGET, need config.model.source_vocab_size"),
   ):
     with pytest.raises(InputError, match=message):
       tokenizers.chosen(path, *sizes)
+  with pytest.raises(InputError, match=f"cannot read {tmp_path}/none: No such file"):
+    tokenizers.chosen(str(tmp_path / "none"), SIZES[1])
   with_comma = paths[1].rename(tmp_path / "a,b")
   assert tokenizers.chosen(str(with_comma), SIZES[1]).fingerprint() == pair.target.fingerprint()
   with pytest.raises(InputError, match=r"is 7, but it has one vocabulary for both languages: set .*_size=None"):

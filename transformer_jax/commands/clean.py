@@ -5,7 +5,6 @@ read line by line, so it may be larger than memory.
 
 import argparse
 import os
-import re
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.output_file import is_prefix
@@ -47,14 +46,15 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _pairs(args: argparse.Namespace) -> "TextPairs":
+  from transformer_jax.data.tagged import named_directions
   from transformer_jax.data.text import TextPairs
 
   try:
     return TextPairs(args.data, *args.languages)
   except InputError as error:
-    if found := re.search(r":\w+[-+]\w+", args.data):
+    if named := named_directions(args.data):
       raise InputError(
-        f"{error}; {found[0]!r} in --data is no direction here: leave it out, and give two languages to --languages"
+        f"{error}; {named!r} in --data is no direction here: leave it out, and give two languages to --languages"
       ) from error
     raise
 

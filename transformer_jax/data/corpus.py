@@ -12,7 +12,6 @@ The config chooses it with `config.data.corpus=registered` and `config.data.data
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, cast
 
@@ -108,17 +107,17 @@ def open_corpus(data: DataConfig, which: str) -> SentencePairs:
 
 def _text_pairs(data: DataConfig, which: str) -> SentencePairs:
   languages = data.source_language, data.target_language
-  if data.tags:
-    from transformer_jax.data.tagged import TaggedPairs
+  from transformer_jax.data.tagged import TaggedPairs, named_directions
 
+  if data.tags:
     return TaggedPairs(which, *languages, data.temperature)
   from transformer_jax.data.text import TextPairs
 
   try:
     return TextPairs(which, *languages)
   except InputError as error:
-    if found := re.search(r":\w+[-+][\w+]+", which):
-      raise InputError(f"{error}; {found[0]!r} names directions only with config.data.tags=True") from error
+    if named := named_directions(which):
+      raise InputError(f"{error}; {named!r} names directions only with config.data.tags=True") from error
     raise
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import sentencepiece
 from etils import epath
 
+from transformer_jax.data.text import readable
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
@@ -149,10 +150,9 @@ class SentencePieceTokenizer(Tokenizer):
     Raises:
       InputError: the file is missing, or not a model that the class accepts.
     """
-    try:
-      model = read(LARGEST) if read else read_bytes(epath.Path(path).expanduser(), LARGEST)
-    except OSError as error:
-      raise InputError(f"cannot read the SentencePiece model {path}: {error.strerror}; check the path") from error
+    file = epath.Path(path).expanduser()
+    with readable(file):
+      model = read(LARGEST) if read else read_bytes(file, LARGEST)
     return cls(model, str(path))
 
   def to_bytes(self) -> bytes:

@@ -26,6 +26,12 @@ def tag(language: str) -> str:
   return f"<2{language}>"
 
 
+def named_directions(which: str) -> str:
+  """The languages that a text names first, such as `:en-de`; empty if it names none."""
+  found = (_LANGUAGES.fullmatch(part.strip()) for part in which.split(";"))
+  return next((f":{match[2]}" for match in found if match), "")
+
+
 def tags_of(which: str, source_language: str, target_language: str) -> list[str]:
   """The tags of all target languages, each once, without a look at the files; the arguments are those of `TaggedPairs`.
 

@@ -56,14 +56,17 @@ def chosen(path: str, *vocab_sizes: int) -> Tokenizer:
   Raises:
     InputError: a file cannot be read, or its size is not that of the model's vocabulary.
   """
-  is_one = len(vocab_sizes) == 1 and epath.Path(path).expanduser().exists()  # its name may have a comma
-  paths = [path] if is_one else path.split(",")
+  paths = path.split(",") if len(vocab_sizes) > 1 else [path]
   if len(paths) != len(vocab_sizes):
     raise InputError(
-      f"config.data.tokenizer is {path!r}, but must be two files, SOURCE,TARGET, with config.model.source_vocab_size, "
-      "and one file without it"
+      f"config.data.tokenizer is {path!r}, but must be two files, SOURCE,TARGET, with config.model.source_vocab_size"
     )
-  sides = [*map(SentencePieceTokenizer.load, paths)]
+  try:
+    sides = [*map(SentencePieceTokenizer.load, paths)]
+  except InputError as error:
+    if len(paths) == 1 and "," in path:
+      raise InputError(f"{error}; two files, SOURCE,TARGET, need config.model.source_vocab_size") from error
+    raise
   found = TokenizerPair(*sides) if len(sides) > 1 else sides[0]
   require_sizes(found, vocab_sizes, path)
   return found
