@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import sentencepiece
+from etils import epath
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -222,3 +223,12 @@ def test_files_that_are_no_such_model(tmp_path):
   complaint(lambda: SentencePieceTokenizer.load(path), f"{path}", "[-1, 0, 1, 2]", "--pad_id=0")
   path.write_bytes(foreign(model_type="bpe"))
   complaint(lambda: SentencePieceTokenizer.load(path), f"{path}", "--normalization_rule_name=identity")
+
+
+def test_a_vocabulary_in_a_bucket_without_its_library(monkeypatch):
+  def missing(self, mode):
+    raise ImportError("no gcsfs")
+
+  monkeypatch.setattr(type(epath.Path("gs://bucket/x")), "open", missing)
+  with pytest.raises(InputError, match=r"cannot read gs://bucket/x: for gs:// install etils\[epath-gcs\]"):
+    SentencePieceTokenizer.load("gs://bucket/x")
