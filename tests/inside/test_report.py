@@ -14,9 +14,12 @@ from etils import epath
 
 from transformer_jax import runs
 from transformer_jax.decoding.attention import Attention
-from transformer_jax.inside import report
+from transformer_jax.inside import log, report
+from transformer_jax.inside.facts import facts_of
 from transformer_jax.inside.log import Sample
 from transformer_jax.inside.scored import Text, Translations, scored
+from transformer_jax.interchange.export import export
+from transformer_jax.runs import averaging
 from transformer_jax.runtime.errors import InputError
 
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \" ' & \ud800"
@@ -131,6 +134,22 @@ def test_an_older_run_shows_its_log_and_its_config(older):
   assert "not recorded" in page.text  # the counts of the text, which version 0.1.0 did not keep
 
 
+def test_averaging_and_exporting_are_told_apart_from_training(older, tmp_path):
+  """Their entries of the provenance have no machine, no versions and no text; and nobody can train on from them."""
+  averaged, exported = tmp_path / "averaged", tmp_path / "exported"
+  steps = averaging.average(older, averaged, last=1)
+  export(averaged, exported, "safetensors")
+  opened = map(runs.open, (older, averaged, exported))
+  trained, *others = (facts_of(run, log.read(run.path))[0] for run in opened)
+  for facts, run in zip(others, (older, "older"), strict=True):  # what is exported has no paths
+    same = ("trained on", "versions", "started")
+    assert [facts[name] for name in same] == [trained[name] for name in same] != ["not recorded"] * 3
+    assert facts["averaged from"] == f"steps {steps[0]} of {run}"
+  for folder, offered in ((older, True), (averaged, False), (exported, False)):
+    text = page_of(folder).text
+    assert [f"transformer-jax {command} --workdir" in text for command in ("train", "average")] == [offered] * 2
+
+
 def test_counts_of_the_text_are_shown(folder):
   packing = {
     "rows": 7,
@@ -168,7 +187,7 @@ def test_counts_of_another_form_are_not_shown(folder, packing):
 def test_what_a_run_folder_or_a_model_writes_is_escaped(folder):
   values = {"bleu": 3.0, "bleu_signature": ATTACK, "samples": [sample(ATTACK, ATTACK, ATTACK)]}
   add_validation(folder, 900, **values)
-  (folder / "provenance.json").write_text(json.dumps([{"time": ATTACK, "machine": {ATTACK: ATTACK}}]))
+  (folder / "provenance.json").write_text(json.dumps([{"time": ATTACK, "data": "x", "machine": {ATTACK: ATTACK}}]))
   config = json.loads((folder / "config.json").read_text())
   config["data"]["train"] = ATTACK
   (folder / "config.json").write_text(json.dumps(config))

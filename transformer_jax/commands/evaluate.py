@@ -136,9 +136,7 @@ def _print_f1(args: argparse.Namespace, references: "list[Tree]", outputs: list[
 def _run_facts(args: argparse.Namespace, runs: "Sequence[Run]", translator: "Translator") -> JsonObject:
   """The parameters and the search options that made the translations; of an ensemble a list of each model's."""
   decode = translator.config.decode
-  averaged = [
-    next((entry["averaged"]["steps"] for entry in run.provenance[-1:] if "averaged" in entry), None) for run in runs
-  ]
+  averaged = [run.averaged["steps"] if run.averaged else None for run in runs]
   of_models = {"seed": [run.config.train.seed for run in runs], "step": list(translator.steps)}
   of_models["averaged_steps"] = averaged if any(averaged) else [None]
   return {

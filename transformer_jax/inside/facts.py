@@ -11,12 +11,13 @@ from transformer_jax.data.tagged import directions_of
 from transformer_jax.inside.log import Log, number
 from transformer_jax.runs import Run
 from transformer_jax.runtime.errors import InputError, RunError, one_line
-from transformer_jax.runtime.values import JsonObject
+from transformer_jax.runtime.values import Json, JsonObject
 from transformer_jax.runtime.wording import counted
 from transformer_jax.training.task import task_of
 
 Known = TypeVar("Known")
 
+AVERAGED = "averaged from"  # only averaged parameters have this fact
 _LONGEST = 600  # characters of a fact
 _UNKNOWN = "not recorded"
 
@@ -45,15 +46,16 @@ def facts_of(run: Run, log: Log) -> tuple[dict[str, str], list[str]]:
       return otherwise
 
   history = known(lambda: run.provenance, [])
-  last = history[-1] if history else {}
   facts = {
     "model": registry.name_of(run.config.model),
     **_of_training(run.config, log),
     "checkpoints": known(lambda: _checkpoints(run), "unreadable"),
-    **_of_data(run.config, history),
-    "vocabulary": _vocabulary(run.config),
-    "trained on": _in_words(last.get("machine")),
-    "versions": _in_words(last.get("versions")),
+    **_of_data(run.config),
+    **(_of_averaging(run) if history else {}),
+    **_of_text(run.config, history),
+    "vocabulary": _vocabulary(run.config, history),
+    "trained on": _in_words(_newest(history, "machine")),
+    "versions": _in_words(_newest(history, "versions")),
     "started": _starts(history),
   }
   return {name: one_line(fact, _LONGEST) for name, fact in facts.items()}, notes
@@ -99,25 +101,29 @@ def _checkpoints(run: Run) -> str:
   return f"{steps}; the best by {run.config.train.best_by} is {found.best:,}" if found.best is not None else steps
 
 
-def _of_data(config: Config, history: list[JsonObject]) -> dict[str, str]:
+def _of_data(config: Config) -> dict[str, str]:
   data = config.data
   corpus = "numbers in words" if data.corpus is Corpus.NUMBERS else f"{data.corpus.value} {data.dataset}".strip()
   facts = {"corpus": corpus}
   if config.model.translates:
     facts["languages"] = ", ".join(f"{source} to {target}" for source, target in directions_of(data))
   facts |= {
-    "training text": data.train,
+    "training text": data.train or "none",
     "validation text": data.validation or "none",
     "test text": data.test or "none",
   }
-  averaged = history[-1].get("averaged") if history else None
-  if averaged:
-    facts["averaged from"] = f"steps {', '.join(map(str, averaged['steps']))} of {averaged['run']}"
-  packing = packing_of(history)
-  facts["text in rows"], facts["lengths"], facts["padding"], facts["left out"] = (
-    (_UNKNOWN,) * 4 if packing is None else _of_packing(packing, config)
-  )
   return facts
+
+
+def _of_averaging(run: Run) -> dict[str, str]:
+  averaged = run.averaged
+  return {AVERAGED: f"steps {', '.join(map(str, averaged['steps']))} of {averaged['run']}"} if averaged else {}
+
+
+def _of_text(config: Config, history: list[JsonObject]) -> dict[str, str]:
+  packing = packing_of(history)
+  found = (_UNKNOWN,) * 4 if packing is None else _of_packing(packing, config)
+  return dict(zip(("text in rows", "lengths", "padding", "left out"), found, strict=True))
 
 
 def _of_packing(packing: PackingReport, config: Config) -> tuple[str, str, str, str]:
@@ -139,7 +145,7 @@ def _of_packing(packing: PackingReport, config: Config) -> tuple[str, str, str, 
 
 def packing_of(history: list[JsonObject]) -> PackingReport | None:
   """The counts of the last start that recorded them; None if there are none that make sense."""
-  values = next((entry["packing"] for entry in reversed(history) if "packing" in entry), None)
+  values = _newest(history, "packing")
   if not isinstance(values, dict):
     return None
   rows, tokens, sides = (_count(values.get(name)) for name in ("rows", "tokens", "sides"))
@@ -160,16 +166,23 @@ def _count(value: object) -> int | None:
   return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
 
 
-def _vocabulary(config: Config) -> str:
+def _newest(history: list[JsonObject], name: str) -> Json:
+  """What the newest entry of the provenance that records it says; averaging and exporting record other things."""
+  return next((entry[name] for entry in reversed(history) if name in entry), None)
+
+
+def _vocabulary(config: Config, history: list[JsonObject]) -> str:
   learned = f"taken from {config.data.tokenizer}" if config.data.tokenizer else "learned from the training text"
   if config.train.init_from:
     learned = f"that of the run {config.train.init_from}"
+  if _newest(history, "imported"):
+    learned = "that of the imported model"
   sizes = [counted(size, "pieces") for size in config.model.vocab_sizes]
   return f"{' for the source and '.join(sizes)}{' for the target' if len(sizes) > 1 else ''}, {learned}"
 
 
 def _starts(history: list[JsonObject]) -> str:
-  times = [str(entry["time"]) for entry in history if isinstance(entry.get("time"), str)]
+  times = [str(entry["time"]) for entry in history if "data" in entry and isinstance(entry.get("time"), str)]
   if not times:
     return _UNKNOWN
   again = f", and {counted(len(times) - 1, 'times')} again, last {times[-1]}" if len(times) > 1 else ""

@@ -68,8 +68,8 @@ def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 
       "alone: take a run of it"
     )
   layer = model.encoder_depth if layer is None else layer
-  require_option("--layer", layer, 1 <= layer <= model.encoder_depth, f"from 1 to {model.encoder_depth}")
-  require_option("--head", head, 1 <= head <= model.num_heads, f"from 1 to {model.num_heads}")
+  require_option("layer", layer, 1 <= layer <= model.encoder_depth, f"from 1 to {model.encoder_depth}")
+  require_option("head", head, 1 <= head <= model.num_heads, f"from 1 to {model.num_heads}")
   require_text(sentence, "the sentence")
   if not sentence.strip():
     raise InputError("the sentence is empty: give one of some words")

@@ -10,10 +10,10 @@ from etils import epath
 from transformer_jax import registry
 from transformer_jax.data.tagged import directions_of
 from transformer_jax.inside import curves, log, page
-from transformer_jax.inside.facts import Key, config_of, facts_of
+from transformer_jax.inside.facts import AVERAGED, Key, config_of, facts_of
 from transformer_jax.inside.log import Log, Sample
 from transformer_jax.inside.scored import Scored
-from transformer_jax.runs import Run
+from transformer_jax.runs import Run, params_file
 from transformer_jax.runtime.errors import PROGRAM, one_line
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.values import Json
@@ -127,6 +127,7 @@ def _view(name: str, run: Run, found: Log) -> View:
   histories = histories_of(found.samples())
   if len(histories) > _MOST_HISTORIES:
     notes.append(f"Of {len(histories):,} sample sentences the first {_MOST_HISTORIES} are shown.")
+  trains = not params_file.has_one(run.path) and AVERAGED not in known
   return View(
     name,
     known,
@@ -134,7 +135,7 @@ def _view(name: str, run: Run, found: Log) -> View:
     _headline(found),
     _validated(found.last("validation")),
     histories[:_MOST_HISTORIES],
-    _commands(run),
+    _commands(run, trains),
     [*found.notes, *notes],
   )
 
@@ -186,14 +187,16 @@ def _spread(changes: list[Change]) -> list[Change]:
   return [changes[number] for number in chosen]
 
 
-def _commands(run: Run) -> list[tuple[str, str]]:
-  """The commands to use a run with, as they are typed where the report was made."""
+def _commands(run: Run, trains: bool) -> list[tuple[str, str]]:
+  """The commands to use a run with, as they are typed where the report was made; `trains` if it has an optimizer."""
   where = short_path(run.path)
-  commands = [("train on", f"{PROGRAM} train --workdir {where}"), ("use the model", next_command(run.config, run.path))]
+  commands = [("train on", f"{PROGRAM} train --workdir {where}")] if trains else []
+  commands.append(("use the model", next_command(run.config, run.path)))
   if registry.command_of(run.config.model) == "translate":
     source, target = (shlex.quote(f"PREFIX.{language}") for language in directions_of(run.config.data)[0])
-    commands += [
-      ("evaluate", f"{PROGRAM} evaluate --workdir {where} --source {source} --reference {target} --report"),
-      ("average checkpoints", f"{PROGRAM} average --workdir {where} --last 5 --output DIR"),
-    ]
+    commands.append(
+      ("evaluate", f"{PROGRAM} evaluate --workdir {where} --source {source} --reference {target} --report")
+    )
+  if trains:
+    commands.append(("average checkpoints", f"{PROGRAM} average --workdir {where} --last 5 --output DIR"))
   return [*commands, ("make this report again, with translations", f"{PROGRAM} report --workdir {where}")]

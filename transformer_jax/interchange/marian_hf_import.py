@@ -81,7 +81,7 @@ def described(folder: ForeignFolder) -> tuple[Config, _Lists, tuple[str, ...]]:
   search = generation if folder.has(_SEARCH) else config  # that of a folder of an older version
   decode, notes = _decode(search, config, pieces[1])
   source, target = _languages(texts)
-  data = DataConfig(corpus=Corpus.TEXT, source_language=source, target_language=target)
+  data = DataConfig(corpus=Corpus.TEXT, train="", validation="", source_language=source, target_language=target)
   return Config(data=data, model=model, decode=decode), pieces, notes
 
 

@@ -55,12 +55,11 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
       "copy it back, or use another --workdir"
     )
   run = open_run(workdir, accept_edits=accept_edits)
-  for start in run.provenance:
-    if "averaged" in start:
-      raise InputError(
-        f"{workdir} holds averaged parameters without an optimizer, for decoding only: "
-        f"train on in the run that they come from, {start['averaged']['run']}, or use another --workdir"
-      )
+  if run.averaged:
+    raise InputError(
+      f"{workdir} holds averaged parameters without an optimizer, for decoding only: "
+      f"train on in the run that they come from, {run.averaged['run']}, or use another --workdir"
+    )
   _require_same(run, config)
   return run
 

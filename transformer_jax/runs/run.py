@@ -74,7 +74,7 @@ class Run:
 
   @functools.cached_property
   def provenance(self) -> list[JsonObject]:
-    """The origin of the run: one entry for each start of training, and one for an averaging.
+    """The origin of the run: one entry for each start of training, averaging, import and export.
 
     Raises:
       InputError: the file is damaged or malformed.
@@ -88,6 +88,15 @@ class Run:
       if not isinstance(steps, list) or not all(isinstance(step, int) for step in steps) or "run" not in averaged:
         raise InputError(f'{path} has an entry whose "averaged" is not of a run and its steps')
     return entries
+
+  @property
+  def averaged(self) -> JsonObject | None:
+    """The `run` and the `steps` whose mean the parameters are; None if they are no mean.
+
+    Raises:
+      InputError: as `provenance` does.
+    """
+    return next((entry["averaged"] for entry in self.provenance if "averaged" in entry), None)
 
   @property
   def checkpoints(self) -> Finished:
