@@ -8,6 +8,8 @@ import sys
 import pytest
 from etils import epath
 
+from transformer_jax import train
+from transformer_jax.config import Config
 from transformer_jax.runs import locks
 from transformer_jax.runtime.errors import InputError
 
@@ -63,6 +65,12 @@ def test_a_folder_that_its_maker_removes_is_made_again(tmp_path, monkeypatch, op
     with pytest.raises(InputError, match="another process trains in"), locks.exclusive_lock(workdir):
       pass
   assert not workdir.exists()
+
+
+def test_training_from_python_takes_the_lock_too(tmp_path):
+  workdir = epath.Path(tmp_path / "run")
+  with locks.exclusive_lock(workdir), pytest.raises(InputError, match=f"another process trains in {workdir}"):
+    train(Config(), workdir)
 
 
 def test_who_trains_is_known_until_the_process_is_killed(tmp_path):

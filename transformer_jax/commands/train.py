@@ -79,7 +79,7 @@ def _train(
   with doing("waiting for the other hosts"):
     hosts.join(*cluster)
   with doing("loading the libraries that train"):
-    from transformer_jax.runs import init_from, locks, resume, run_folder
+    from transformer_jax.runs import init_from, resume, run_folder
     from transformer_jax.trainer.loop import train
 
   devices.require_devices()
@@ -88,15 +88,14 @@ def _train(
     hosts.require_equal({"the place of the config": place}, "call the same command on all hosts")
     with hosts.collective_errors():
       folder = run_folder.folder_of(workdir)
-    with locks.exclusive_lock(folder):
-      if config is None:
-        begun_with = resume.config_of_run(folder, accept_edits=args.accept_edits)
-        config = serialization.changed(begun_with, keys) if begun_with else read_config(args)
-      config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
-      train(config, folder, accept_edits=args.accept_edits)
-      if devices.is_main_host():
-        _report(folder)
-      hosts.barrier()  # a host that ends while another one works would soon give it up
+    if config is None:
+      begun_with = resume.config_of_run(folder, accept_edits=args.accept_edits)
+      config = serialization.changed(begun_with, keys) if begun_with else read_config(args)
+    config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
+    train(config, folder, accept_edits=args.accept_edits)
+    if devices.is_main_host():
+      _report(folder)
+    hosts.barrier()  # a host that ends while another one works would soon give it up
 
 
 def _report(folder: "epath.Path") -> None:

@@ -19,7 +19,7 @@ from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.word_vectors import WordVectors, read_vectors
-from transformer_jax.runs import checkpoint, checkpoint_files, init_from, resume, run_folder
+from transformer_jax.runs import checkpoint, checkpoint_files, init_from, locks, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS, SCORE, rank
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import RunError, writing
@@ -50,18 +50,24 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   applies to this run and to the run in `config.train.init_from`.
 
   Raises:
-    InputError: the config, the data or the folder cannot be used.
+    InputError: the config, the data or the folder cannot be used, or another process trains in the folder.
     RunError: the loss is not finite, or the disk is full.
     FloatingPointError: with `config.debug`, at the operation that computed the first NaN.
     SystemExit: status 130 after Ctrl-C and 143 after SIGTERM, once the state is saved.
   """
   jax.config.update("jax_debug_nans", config.debug)
-  task = task_of(config.model)
   checks.require_equal_hosts(config)
+  with hosts.collective_errors():
+    folder = run_folder.folder_of(workdir)
+  with locks.exclusive_lock(folder):
+    _train(config, folder, accept_edits)
+
+
+def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
+  task = task_of(config.model)
   tokenizer, content, vectors = None, b"", None
   with hosts.collective_errors():
     checks.require_trainable(config, task)
-    workdir = run_folder.folder_of(workdir)
     begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits) if devices.is_main_host() else None
     checks.require_texts_exist(config)
     if devices.is_main_host():
