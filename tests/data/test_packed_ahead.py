@@ -1,10 +1,12 @@
 """Rows that are packed ahead: every part is read whole and in an order of its own, on any number of hosts."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from transformer_jax.data import packed_ahead
 from transformer_jax.data.packed_ahead import BatchesPackedAhead
 from transformer_jax.data.pipeline import Share
 from transformer_jax.runtime.errors import InputError
@@ -101,7 +103,18 @@ def test_the_next_part_is_packed_while_the_steps_go_on(made):
   assert packed == [0]
   packing.set()
   names(batches[2])
-  assert packed[:2] == [0, 1] and 0 <= batches.waited < 60
+  assert packed[:2] == [0, 1]
+
+
+def test_the_first_long_wait_is_said_and_no_other(made, monkeypatch, capsys):
+  """Short waits are not said, and however many there are, a long one is."""
+  clock = iter([0.0, *(second for wait in (0.9, 0.9, 61.3, 47.1, 0.2) for second in (0.0, wait))])
+  monkeypatch.setattr(packed_ahead, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+  batches = made()
+  for step in range(sum(COUNTS[:6]) // SIZE):  # there is no wait for the first part
+    names(batches[step])
+  told = capsys.readouterr().err
+  assert "the update waited 61.3 seconds" in told and told.count("the update waited") == 1
 
 
 def test_an_error_of_the_packing_is_that_of_the_step(made):

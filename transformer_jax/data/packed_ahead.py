@@ -57,9 +57,6 @@ class BatchesPackedAhead:
     folder: where the rows of two parts are kept, in files without a name, which the system deletes.
     seed: as in `pipeline.Batches`.
     share: this host's share of each batch.
-
-  Attributes:
-    waited: the seconds for which steps waited for a part that was not packed yet, except for the first.
   """
 
   def __init__(self, pack: PackPart, folder: Path, seed: int, share: Share):
@@ -68,7 +65,7 @@ class BatchesPackedAhead:
     self._ahead: tuple[int, Future[np.ndarray]] | None = None
     self._parts: list[_Part] = []  # the current one, and the next if a batch has rows of both
     self._unread = 0, 0  # the number of the first part that is not among them, and the rows before it
-    self.waited = 0.0
+    self._mentioned = False
 
   def begin_at(self, place: Mapping[str, float]) -> None:
     """Begins with the part that `place` gave."""
@@ -115,9 +112,9 @@ class BatchesPackedAhead:
     return _Part(number, first, rows, np.argsort(generator.random_raw(len(rows)), kind="stable"))
 
   def _mention(self, seconds: float) -> None:
-    if seconds > _SECONDS_TO_MENTION > self.waited:
+    if seconds > _SECONDS_TO_MENTION and not self._mentioned:
+      self._mentioned = True
       say(f"the next rows were not packed in time: the update waited {seconds:.1f} seconds for them")
-    self.waited += seconds
 
   def _to_disk(self, number: int) -> np.ndarray:
     """The rows of a part, memory-mapped."""
