@@ -27,7 +27,7 @@ def test_the_validation_of_the_checkpoint_is_in_the_page(tmp_path):
   export(tmp_path / "run", tmp_path / "second", "marian-hf")
   page = (tmp_path / "second" / "README.md").read_text()
   scores = json.loads(page.split("## Scores\n\n```json\n")[1].split("```")[0])
-  assert scores == {"validation": {"step": 5, "loss": 3.125, "perplexity": 22.5, "bleu": 13.75}}
+  assert scores == {"step": 5, "loss": 3.125, "perplexity": 22.5, "bleu": 13.75}
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_the_scores_are_of_the_checkpoint_or_of_one_before_it(tmp_path, steps, s
   (tmp_path / "run" / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
   export(tmp_path / "run", tmp_path / "second", "marian-hf")
   page = (tmp_path / "second" / "README.md").read_text().split("## Scores\n\n")[1].split("## Config")[0]
-  assert page.startswith("Some are of the run's last validation before this checkpoint.") == told
+  assert page.startswith("They are of the last validation before this checkpoint.") == told
   assert ("The run has no validation of this checkpoint." in page) == (shown is None)
   if shown is not None:
-    assert json.loads(page.split("```json\n")[1].split("```")[0]) == {"validation": {"step": shown, "loss": shown}}
+    assert json.loads(page.split("```json\n")[1].split("```")[0]) == {"step": shown, "loss": shown}
 
 
 @pytest.mark.parametrize(("epsilon", "told"), [(1e-5, False), (1e-6, True)])

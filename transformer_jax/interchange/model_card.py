@@ -9,7 +9,7 @@ from transformer_jax.config import DecodeConfig, LengthPenalty, serialization
 from transformer_jax.data.tagged import directions_of
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError, one_line
-from transformer_jax.runtime.values import Json, JsonObject
+from transformer_jax.runtime.values import Json
 
 # Of a start of training, what a stranger may know: not where its files were.
 _PUBLIC = ("time", "data", "packing", "machine", "versions")
@@ -83,20 +83,17 @@ def _origin(run: Run, model: Model) -> str:
 
 
 def _scores(run: Run, step: int) -> str:
-  """The checkpoint's scores on each text that is not trained on, or the last ones before it, in Markdown."""
+  """The numbers of the checkpoint's validation, or of the last one before it, in Markdown."""
   try:
     lines = run.metrics
   except InputError:
     lines = []
-  found: JsonObject = {
-    str(line["split"]): {key: value for key, value in line.items() if isinstance(value, int | float)}
-    for line in lines
-    if line.get("split") in ("validation", "test") and line["step"] <= step
-  }
-  if not found:
+  validations = [line for line in lines if line["split"] == "validation" and line["step"] <= step]
+  if not validations:
     return "The run has no validation of this checkpoint."
-  own = all(scores["step"] == step for scores in found.values())
-  return _json(found) if own else f"Some are of the run's last validation before this checkpoint.\n\n{_json(found)}"
+  last = validations[-1]
+  numbers = _json({key: value for key, value in last.items() if isinstance(value, int | float)})
+  return numbers if last["step"] == step else f"They are of the last validation before this checkpoint.\n\n{numbers}"
 
 
 def _json(values: Json) -> str:
