@@ -58,18 +58,18 @@ def test_languages_are_told_apart():
   reason = ["another language than en and de"]
   assert broken(english, german, languages=("en", "de")) == []
   assert broken(german, english, languages=("en", "de")) == broken(english, english, languages=("en", "de")) == reason
-  with pytest.raises(InputError, match="--languages is xx, but must be one of "):
+  with pytest.raises(InputError, match="languages is xx, but must be one of "):
     rules_by_reason(Rules(languages=("en", "xx")))
 
 
 @pytest.mark.parametrize(
   ("options", "message"),
   [
-    ({"min_length": 0}, "--min-length is 0, but must be at least 1"),
-    ({"min_length": 3, "max_length": 2}, "--max-length is 2, but must be at least --min-length, 3"),
-    ({"max_ratio": 1.0}, "--max-ratio is 1.0"),
-    ({"max_ratio": float("inf")}, "--max-ratio is inf"),
-    ({"script_share": 0.0}, "--script-share is 0.0"),
+    ({"min_length": 0}, "min_length is 0, but must be at least 1"),
+    ({"min_length": 3, "max_length": 2}, "max_length is 2, but must be at least 3, the minimum"),
+    ({"max_ratio": 1.0}, "max_ratio is 1.0"),
+    ({"max_ratio": float("inf")}, "max_ratio is inf"),
+    ({"script_share": 0.0}, "script_share is 0.0"),
     ({"scripts": ("Latin", "Lation")}, "Unicode has no script 'Lation'"),
     ({"scripts": ("Latin", "a}|.*")}, "Unicode has no script"),
   ],

@@ -97,7 +97,7 @@ def test_every_token_is_in_a_row_where_there_is_room():
 
 
 def test_a_document_in_one_array_is_its_lines(monkeypatch):
-  monkeypatch.setattr(next_sentence, "AT_ONCE", 3 * 1024)
+  monkeypatch.setattr(next_sentence, "CHARACTERS_AT_ONCE", 3 * 1024)
   tokenizer = SentencePieceTokenizer.learn(["ab abc b"] * 5, 267)
   texts = ["ab abc", "", "b", "  ", "ab", "abc ab", "\N{SNOWMAN}", "\t "]
   lines = next_sentence.Lines(texts, tokenizer, np.uint16)

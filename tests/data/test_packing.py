@@ -165,7 +165,7 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
       return super().encode_batch(texts)
 
   pairs = [("a" * 10**6, "b"), ("c", "d" * ROW_LENGTH), ("e", "f"), ("", "g")] * 20
-  monkeypatch.setattr(packing, "AT_ONCE", 64 * 1024)
+  monkeypatch.setattr(packing, "CHARACTERS_AT_ONCE", 64 * 1024)
   report = PackingReport()
   assert encoded(pairs, Seen(), ROW_LENGTH, report) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
   assert report.missing() == [

@@ -321,7 +321,7 @@ def rows_by(data, tokenizer, cores, at_once, monkeypatch, tmp_path):
   """The rows and the report of a cache of its own."""
   monkeypatch.setattr(workers, "cores", lambda: cores)
   monkeypatch.setattr(workers, "_ALONE", 1)
-  monkeypatch.setattr(pipeline.packing, "AT_ONCE", at_once)
+  monkeypatch.setattr(pipeline.packing, "CHARACTERS_AT_ONCE", at_once)
   monkeypatch.setattr(pipeline.packing, "WINDOW", 31)
   folder = tmp_path / f"{cores} {at_once}"
   packed = rows_of(dataclasses.replace(data, cache_dir=str(folder)), tokenizer)

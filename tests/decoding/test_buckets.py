@@ -19,11 +19,11 @@ def test_buckets_double_up_to_the_longest(longest, lengths):
 
 
 @given(st.lists(st.integers(1, 100), max_size=60), *(st.sampled_from(n) for n in ([1, 3, 7, 50], [1, 2, 5], [1, 2, 3])))
-def test_each_sentence_is_in_one_batch_of_its_bucket(lengths, tokens, queue, at_a_time):
+def test_each_sentence_is_in_one_batch_of_its_bucket(lengths, tokens, queue, concurrency):
   def slots(length):
     return 1 + 16 * tokens // length
 
-  found = list(batches(lengths, 100, slots, queue=queue, at_a_time=at_a_time))
+  found = list(batches(lengths, 100, slots, queue=queue, concurrency=concurrency))
   assert sorted(i for batch in found for i in batch.members) == list(range(len(lengths)))
   for batch in found:
     assert 0 < len(batch.members) <= batch.rows == queue * slots(batch.length)
@@ -35,13 +35,13 @@ def test_each_sentence_is_in_one_batch_of_its_bucket(lengths, tokens, queue, at_
     counts = [len(batch.members) for batch in group]
     assert max(counts) - min(counts) <= 1
     # All that are worked on side by side have work, but no more of them than can fill their slots.
-    assert len(group) % at_a_time == 0 or len(group) == -(-sum(counts) // slots(length))
-    assert (len(group) - at_a_time) * queue * slots(length) < sum(counts)
+    assert len(group) % concurrency == 0 or len(group) == -(-sum(counts) // slots(length))
+    assert (len(group) - concurrency) * queue * slots(length) < sum(counts)
 
 
 @given(st.lists(st.integers(1, 100), max_size=60), st.sampled_from([1, 2, 3]))
-def test_the_longest_come_first(lengths, at_a_time):
-  found = list(batches(lengths, 100, lambda length: 7, at_a_time=at_a_time))
+def test_the_longest_come_first(lengths, concurrency):
+  found = list(batches(lengths, 100, lambda length: 7, concurrency=concurrency))
   for batch in found:
     members = [lengths[i] for i in batch.members]
     assert members == sorted(members, reverse=True)

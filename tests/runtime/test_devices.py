@@ -44,7 +44,7 @@ def test_at_once_takes_as_many_items_as_suit_the_machine(kind, workers):
       at_work -= 1
     return item
 
-  assert list(devices.at_once(function, range(4 * count))) == list(range(4 * count))
+  assert list(devices.parallel_map(function, range(4 * count))) == list(range(4 * count))
   assert most == count
 
 
@@ -60,8 +60,8 @@ def test_results_keep_their_order(workers):
       second.set()
     return item * 10
 
-  assert list(devices.at_once(function, iter(range(7)))) == [0, 10, 20, 30, 40, 50, 60]
-  assert list(devices.at_once(function, [])) == []
+  assert list(devices.parallel_map(function, iter(range(7)))) == [0, 10, 20, 30, 40, 50, 60]
+  assert list(devices.parallel_map(function, [])) == []
 
 
 @pytest.mark.parametrize("kind", MACHINES)
@@ -75,7 +75,7 @@ def test_what_the_function_raises_comes_after_the_results_before_it(kind, worker
 
   results = []
   with pytest.raises(KeyError, match="four"):
-    for result in devices.at_once(function, range(9)):
+    for result in devices.parallel_map(function, range(9)):
       results.append(result)
   assert results == [0, 1, 2, 3]
 
@@ -90,7 +90,7 @@ def test_who_leaves_early_does_not_wait_for_all(workers):
       assert left.wait(timeout=60)
     return item
 
-  found = devices.at_once(function, range(100))
+  found = devices.parallel_map(function, range(100))
   assert next(found) == 0
   threading.Timer(0.5, left.set).start()
   found.close()

@@ -28,7 +28,7 @@ def count(jaxpr: Jaxpr) -> collections.Counter[str]:
   A matmul with m n k multiplications has 2 m n k operations. A convolution
   likewise, with the zeros beyond the ends. Any other primitive has as many as its
   largest operand or result has elements. The body of a scan counts as often as it
-  runs. A conditional counts as its largest branch.
+  runs. A conditional counts, for each primitive, as the branch with most of it.
 
   Raises:
     ValueError: there is a while loop, whose number of steps is not known.

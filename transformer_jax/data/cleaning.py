@@ -56,10 +56,10 @@ class Rules:
 
   def __post_init__(self):
     least, most, ratio = self.min_length, self.max_length, self.max_ratio
-    require_option("--min-length", least, least >= 1, "at least 1")
-    require_option("--max-length", most, most is None or most >= least, f"at least --min-length, {least}")
-    require_option("--max-ratio", ratio, ratio is None or 1 < ratio < math.inf, "more than 1, and finite")
-    require_option("--script-share", self.script_share, 0 < self.script_share <= 1, "more than 0 and at most 1")
+    require_option("min_length", least, least >= 1, "at least 1")
+    require_option("max_length", most, most is None or most >= least, f"at least {least}, the minimum")
+    require_option("max_ratio", ratio, ratio is None or 1 < ratio < math.inf, "more than 1, and finite")
+    require_option("script_share", self.script_share, 0 < self.script_share <= 1, "more than 0 and at most 1")
 
 
 def rules_by_reason(rules: Rules) -> dict[str, Rule]:
@@ -127,6 +127,6 @@ def _language_rule(languages: tuple[str, str]) -> Rule:
   py3langid = plugins.library("py3langid", "--identify needs py3langid: pip install 'transformer_jax[clean]'")
   known = {language for language, _ in py3langid.rank("a")}
   for language in languages:
-    require_option("--languages", language, language in known, f"one of {', '.join(sorted(known))} with --identify")
+    require_option("languages", language, language in known, f"one of {', '.join(sorted(known))} with --identify")
   first, second = languages
   return lambda source, target: py3langid.classify(source)[0] != first or py3langid.classify(target)[0] != second

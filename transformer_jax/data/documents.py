@@ -11,7 +11,7 @@ import numpy as np
 
 from transformer_jax.config import Corpus, DataConfig, Document
 from transformer_jax.data import fingerprint
-from transformer_jax.data.packing import AT_ONCE, gathered
+from transformer_jax.data.packing import CHARACTERS_AT_ONCE, gathered
 from transformer_jax.data.text import digest, existing, lines_of, require_no_pipe
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import EOS
@@ -116,7 +116,7 @@ def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer, e
   separator = line_feed(tokenizer)
   numbered = ((number, line) for document in documents for number, line in enumerate(document))
   begun = False  # whether a document has no end yet
-  for lines in gathered(numbered, AT_ONCE, lambda line: 1024 + len(line[1])):
+  for lines in gathered(numbered, CHARACTERS_AT_ONCE, lambda line: 1024 + len(line[1])):
     tokens: list[int] = []
     for (number, _), encoded in zip(lines, tokenizer.encode_batch([line for _, line in lines]), strict=True):
       if begun and number == 0:

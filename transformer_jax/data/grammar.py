@@ -165,7 +165,7 @@ class _Sentence:
       return f"(NP (NNP {self._one(_NAMES)}))"
     return self._noun_phrase(self._one(("person", "person", "animal")), self._by_tool(()), closed=closed)
 
-  def _noun_phrase(self, kind: str, with_tool: Callable[[], str], *, place: bool = True, closed: bool = False) -> str:
+  def _noun_phrase(self, kind: str, with_tool: Callable[[], str], *, place: bool = True, closed: bool) -> str:
     """A noun phrase with a coordination, a relative clause or a prepositional phrase, or none of these."""
     chance = self._chance()
     if chance < 0.12 and kind in _PLURALS:

@@ -27,7 +27,7 @@ INPUTS = 4  # a fifth array, the decoder's input; an update adds it if it is not
 # Pairs that are placed together. Larger windows pack no better, smaller ones worse.
 WINDOW = 8192
 # Characters that are encoded together; each line counts as 1,024 more.
-AT_ONCE = WINDOW * 1024
+CHARACTERS_AT_ONCE = WINDOW * 1024
 # Characters of a too long sentence that are encoded, to report its length.
 _CHARACTERS = 1 << 16
 
@@ -97,7 +97,7 @@ def encode_pairs(
   cut = ((_cut(source, most), _cut(target, most)) for source, target in sentences)
   encoder = Encoder(tokenizer.source)
   encoders = encoder, encoder if tokenizer.source is tokenizer.target else Encoder(tokenizer.target)
-  batches = gathered(cut, AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1]))
+  batches = gathered(cut, CHARACTERS_AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1]))
   for tokens, lengths, counts in over(functools.partial(_encode, encoders, longest), batches):
     left_out.add(counts)
     of_source, of_target = lengths.sum(axis=0).tolist()

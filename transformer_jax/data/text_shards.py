@@ -63,7 +63,7 @@ def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
       for rows in packing.pack(pairs, data.row_length, tokenizer.row_type, workers.map):
         report.rows += len(rows)
         yield rows
-    if not epoch and report.left_out:
+    if not epoch:
       _report(shard, report)
     empty = 0 if report.rows else empty + 1
     if empty == len(shards):

@@ -39,7 +39,7 @@ class TfdsPairs:
     RunError: downloading or preparing failed.
   """
 
-  def __init__(self, dataset: str, split: str, source_language: str, target_language: str, data_dir: str = ""):
+  def __init__(self, dataset: str, split: str, source_language: str, target_language: str, data_dir: str):
     self.name = f"the split {split!r} of {dataset}"
     self._languages = source_language, target_language
     self._builder = _builder(dataset, data_dir)

@@ -55,7 +55,7 @@ class Tokenizer(abc.ABC):
 
   @abc.abstractmethod
   def files(self) -> dict[str, bytes]:
-    """The files of a run folder that hold the tokenizer, by name; `tokenizers.load` reads them."""
+    """The files of a run folder that hold the tokenizer, by name; `tokenizers.load` reads those of a model."""
 
   def fingerprint(self) -> str:
     """A digest of the files."""

@@ -19,7 +19,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import PyTree
 
 ENCODER, DECODER, CROSS = KINDS = ("encoder", "decoder", "cross")
-GRAIN = 32  # programs are compiled for multiples of this length
+MULTIPLE = 32  # programs are compiled for multiples of this length
 # From parameters and a model's inputs to its weights by kind.
 Program = Callable[..., dict[str, jax.Array]]
 
@@ -106,7 +106,7 @@ def attention_of_pair(
   Raises:
     InputError: the model has no attention.
   """
-  read, length = [start, *target[:-1]], buckets.padded(max(len(source), len(target)), GRAIN)
+  read, length = [start, *target[:-1]], buckets.padded(max(len(source), len(target)), MULTIPLE)
   weights = program(params, *buckets.pad([source, read], 2, length, PAD))
   sides = (tokenizer.source, source), (tokenizer.target, read), (tokenizer.target, target)
   texts = [tuple(side.pieces(ids)) for side, ids in sides]
@@ -135,7 +135,7 @@ def attention_of_text(
   read = [signs[0], *tokens]
   if most is not None and len(read) > most:
     raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
-  length = buckets.padded(len(read), GRAIN, most)
+  length = buckets.padded(len(read), MULTIPLE, most)
   [row] = buckets.pad([read], 1, length, PAD)
   valid = jnp.arange(length) < len(read)
   mask = masking.combine(masking.causal_mask(length), masking.padding_mask(valid, valid))

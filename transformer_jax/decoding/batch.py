@@ -159,7 +159,7 @@ def decode_step(
 
 def _require_memory(size: int, what: str) -> None:
   """Raises InputError, when the search is compiled, if the searches that run side by side need more than there is."""
-  size, memory = devices.at_a_time() * size, devices.memory()
+  size, memory = devices.concurrency() * size, devices.memory()
   if memory is not None and size > memory:
     raise InputError(
       f"to search for the translations of {what} takes {size / 1e9:,.1f} GB, but there are {memory / 1e9:,.1f}: "

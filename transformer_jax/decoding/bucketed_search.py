@@ -113,9 +113,9 @@ class BucketedSearch:
       self._longest,
       lambda length: count * self.slots(options, length, batch_size),
       queue=_QUEUE_ON_CPU if devices.on_cpu() else _QUEUE,
-      at_a_time=devices.at_a_time(),
+      concurrency=devices.concurrency(),
     )
-    for found in devices.at_once(search, batches):
+    for found in devices.parallel_map(search, batches):
       yield from found
 
   def _search_batch(

@@ -75,7 +75,7 @@ def large_enough(length: int, longest: int, extra: int) -> int:
 
 
 def batches(
-  lengths: Sequence[int], longest: int, slots: Callable[[int], int], *, queue: int = 1, at_a_time: int = 1
+  lengths: Sequence[int], longest: int, slots: Callable[[int], int], *, queue: int = 1, concurrency: int = 1
 ) -> Iterator[Batch]:
   """Sorts sentences into batches.
 
@@ -84,7 +84,7 @@ def batches(
     longest: the length of the last bucket.
     slots: tells for each bucket how many sentences are computed side by side.
     queue: how many times `slots` sentences a batch may have; the others wait in its queue.
-    at_a_time: batches that run side by side. A bucket that needs several batches is split evenly into a multiple of
+    concurrency: batches that run side by side. A bucket that needs several batches is split evenly into a multiple of
       this number, with short and long sentences in each.
   """
   # The longest first: then little work is left when some slots and cores have none.
@@ -94,8 +94,8 @@ def batches(
   for length, shorter in itertools.pairwise([*reversed(buckets(longest)), 0]):
     first, last = last, len(order) - int(np.searchsorted(sorted_lengths, shorter, side="right"))
     rows = queue * slots(length)
-    turns = -(-(last - first) // (rows * at_a_time))
-    parts = min(turns * at_a_time, -(-(last - first) // slots(length)))
+    turns = -(-(last - first) // (rows * concurrency))
+    parts = min(turns * concurrency, -(-(last - first) // slots(length)))
     for part in range(parts):
       yield Batch(order[first + part : last : parts], rows, length)
 
@@ -122,10 +122,10 @@ def scores(
   return found
 
 
-def padded(length: int, grain: int, most: int | None = None) -> int:
-  """The length rounded up to a multiple of `grain`, so that few lengths are compiled, but at most `most`."""
-  multiple = -(-length // grain) * grain
-  return multiple if most is None else min(multiple, most)
+def padded(length: int, multiple: int, most: int | None = None) -> int:
+  """The length rounded up to a multiple of `multiple`, so that few lengths are compiled, but at most `most`."""
+  rounded = -(-length // multiple) * multiple
+  return rounded if most is None else min(rounded, most)
 
 
 def pad(sequences: Sequence[Sequence[int]], rows: int, length: int, padding: int) -> np.ndarray:

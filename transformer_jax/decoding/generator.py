@@ -21,7 +21,7 @@ from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
 
-_GRAIN = 64  # lengths are compiled in multiples of this
+_MULTIPLE = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default
 _log = logging.getLogger(__name__)
 _sample = jax.jit(sample, static_argnums=(0, 1, 2))  # the model, the options and the length
@@ -75,7 +75,7 @@ class Generator(Predictor):
     require_seed(seed)
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt, "the prompt")
     whole, most = self._total_length(len(tokens), max_tokens, warn), self.config.model.most_positions
-    length = buckets.padded(whole, _GRAIN, most)
+    length = buckets.padded(whole, _MULTIPLE, most)
     [row], size = buckets.pad([tokens], 1, length, PAD), (np.int32(len(tokens)), np.int32(whole))
     sample = functools.partial(_sample, self._model, options, length, self._params, row, size)
 
@@ -85,7 +85,7 @@ class Generator(Predictor):
       text = decode_text(self._tokenizer, written)[len(prompt) :]
       return Sample(text, int(count) - len(tokens), written[-1] == self.config.model.end_token)
 
-    return list(devices.at_once(write, range(samples)))
+    return list(devices.parallel_map(write, range(samples)))
 
   def score(self, texts: Iterable[str], *, batch_size: int | None = None) -> list[Probability]:
     """The log-probability of each text as a document of its own.
@@ -119,7 +119,7 @@ class Generator(Predictor):
       [sizes] = buckets.pad([[lengths[i] for i in batch.members]], 1, batch.rows, 0)
       return jax.device_get(score(self._model, self._params, texts, sizes))
 
-    found = buckets.scores(lengths, most or max([_GRAIN, *lengths]), rows, log_probs)
+    found = buckets.scores(lengths, most or max([_MULTIPLE, *lengths]), rows, log_probs)
     return list(map(Probability, found, lengths))
 
   def fits(self, texts: Iterable[str]) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
-from transformer_jax.decoding.attention import GRAIN
+from transformer_jax.decoding.attention import MULTIPLE
 from transformer_jax.decoding.beam_search import log_softmax_without
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
@@ -62,7 +62,7 @@ def after_pair(
     RunError: the probabilities are not finite.
   """
   read = [model.config.start_token, *written]
-  rows = buckets.pad([source, read], 2, buckets.padded(max(len(source), len(read)), GRAIN), PAD)
+  rows = buckets.pad([source, read], 2, buckets.padded(max(len(source), len(read)), MULTIPLE), PAD)
   found = _after_pair(model, params, rows, np.int32(len(read) - 1), without)
   return _next_token(tokenizer, source, read, found)
 
@@ -82,7 +82,7 @@ def after_text(
     RunError: the probabilities are not finite.
   """
   read = [model.config.start_token, *tokens]
-  [row] = buckets.pad([read], 1, buckets.padded(len(read), GRAIN, most), PAD)
+  [row] = buckets.pad([read], 1, buckets.padded(len(read), MULTIPLE, most), PAD)
   return _next_token(tokenizer, [], read, _after_text(model, params, row, np.int32(len(read) - 1)))
 
 

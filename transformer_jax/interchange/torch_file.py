@@ -75,9 +75,6 @@ def opened(path: epath.Path) -> Iterator[TorchFile]:
     raise InputError(f"{path} cannot be read: {error.strerror or first_line(error)}") from error
 
 
-# The archive
-
-
 class _Parts:
   """A file for the library of zip archives, which would believe any length that the archive names."""
 
@@ -130,9 +127,6 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> byt
     return b"".join(iter(lambda: file.read(_LARGEST), b""))
 
 
-# The older form
-
-
 def _one_after_the_other(content: mmap.mmap) -> TorchFile:
   head = io.BytesIO(content[:_LARGEST_PICKLE])
   if unpickled(head) != _MAGIC or unpickled(head) != _PROTOCOL:
@@ -160,9 +154,6 @@ def _one_after_the_other(content: mmap.mmap) -> TorchFile:
     return np.frombuffer(numbers, storage.dtype)
 
   return TorchFile(arrays, read)
-
-
-# The arrays
 
 
 def _arrays(values: object, file_size: int) -> dict[str, Array]:

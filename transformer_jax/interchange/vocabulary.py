@@ -65,7 +65,7 @@ def numbered(tokenizer: Tokenizer) -> Numbered:
 
 
 def write_models(folder: Path, tokenizer: Tokenizer) -> None:
-  """Writes the SentencePiece model of both languages, or two if there are two vocabularies, for `USAGE`.
+  """Writes the SentencePiece model of both languages, or two if there are two vocabularies, for `usage`.
 
   Raises:
     InputError: as in `pieces`.

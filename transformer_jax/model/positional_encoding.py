@@ -29,7 +29,7 @@ def sinusoids(positions: jax.Array, d_model: int) -> jax.Array:
   return jnp.stack([jnp.sin(angles), jnp.cos(angles)], axis=-1).reshape(*positions.shape, d_model)
 
 
-def from_zero(tokens: jax.Array, positions: jax.Array | None = None) -> jax.Array:
+def from_zero(tokens: jax.Array, positions: jax.Array | None) -> jax.Array:
   """`positions`, or where they are None those of one sentence: 0, 1, 2 and so on, `[length]`."""
   return jnp.arange(len(tokens)) if positions is None else positions
 

@@ -188,13 +188,13 @@ def has_cudnn() -> bool:
   return cuda and float(device.compute_capability) >= 8
 
 
-def at_once(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-  """`function` of each item, in order; `at_a_time()` items are computed side by side, to keep the machine busy."""
-  with ThreadPoolExecutor(at_a_time()) as executor:
+def parallel_map(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+  """`function` of each item, in order; `concurrency()` items are computed side by side, to keep the machine busy."""
+  with ThreadPoolExecutor(concurrency()) as executor:
     yield from executor.map(function, items)
 
 
-def at_a_time() -> int:
+def concurrency() -> int:
   """The number of items to work on side by side.
 
   The small operations of decoding keep one core busy, so a CPU takes as many

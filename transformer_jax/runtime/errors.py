@@ -22,10 +22,10 @@ class InputError(ValueError):
 
 
 class OptionError(InputError):
-  """An argument of a function is not as expected. A command has it as a flag.
+  """An argument of a function, or a flag of a command, is not as expected.
 
   Args:
-    name: the argument's name, as Python writes it.
+    name: the argument's name, as Python writes it, or the flag.
     problem: the rest of the sentence.
   """
 

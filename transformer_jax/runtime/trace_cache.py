@@ -184,7 +184,7 @@ def _surroundings() -> str:
   """What every trace depends on."""
   versions = sys.version, [metadata.version(name) for name in _LIBRARIES]
   settings = sorted(jax.config.values.items()), os.environ.get("XLA_FLAGS")
-  memory = devices.memory(), devices.at_a_time()  # the search refuses what needs more
+  memory = devices.memory(), devices.concurrency()  # the search refuses what needs more
   return repr((_code(), versions, settings, devices.describe(), cores(), memory))
 
 

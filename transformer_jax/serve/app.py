@@ -22,7 +22,7 @@ from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.buckets import NOT_FINITE
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.serve import libretranslate
-from transformer_jax.serve.at_once import AtOnce
+from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
 from transformer_jax.serve.decoder import Answer, AnswerBatch, Busy, Decoder
 from transformer_jax.serve.guard import Guard
 from transformer_jax.serve.libretranslate import Languages, TooLarge
@@ -81,7 +81,9 @@ def application(served: Served, hosts: Collection[str] = ()) -> ASGIApp:
       Route("/model", endpoints.model),
       Route("/translate", endpoints.translate, methods=["POST"]),
       Route("/hypotheses", endpoints.hypotheses, methods=["POST"]),
-      Route("/attention", endpoints.attention, methods=["POST"], middleware=[Middleware(AtOnce, MOST_ATTENTIONS)]),
+      Route(
+        "/attention", endpoints.attention, methods=["POST"], middleware=[Middleware(ConcurrencyLimit, MOST_ATTENTIONS)]
+      ),
     ],
     exception_handlers=_HANDLERS,
   )

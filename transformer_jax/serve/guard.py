@@ -40,7 +40,7 @@ class Guard:
     hosts: the names under which browsers may reach the server, besides `localhost` and addresses.
   """
 
-  def __init__(self, app: ASGIApp, hosts: Collection[str] = ()):
+  def __init__(self, app: ASGIApp, hosts: Collection[str]):
     self._app = app
     self._hosts = {"localhost", *(host.lower() for host in hosts)}
 

@@ -97,7 +97,7 @@ class _Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-  """A socket for the server; nobody can connect to it before `serve`.
+  """A socket for the server; nobody can connect to it before `server` runs.
 
   Args:
     host: a name or an address of this machine.

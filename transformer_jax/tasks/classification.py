@@ -17,7 +17,7 @@ from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, tokenizers
 from transformer_jax.data.documents import require_text_files
 from transformer_jax.data.next_sentence import LABEL, PARTS, TOKEN_TYPES, TOKENS
-from transformer_jax.data.packing import AT_ONCE, gathered
+from transformer_jax.data.packing import CHARACTERS_AT_ONCE, gathered
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -76,7 +76,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   shortened = "sentences longer than their row, of which it holds only the beginning"
 
   def pack() -> Iterator[np.ndarray]:
-    for examples in gathered(labelled(path, classes), AT_ONCE, lambda example: 1024 + len(example[1])):
+    for examples in gathered(labelled(path, classes), CHARACTERS_AT_ONCE, lambda example: 1024 + len(example[1])):
       yield rows_of(examples)
     if not report.rows:
       raise InputError(f"{path} is empty: expected lines LABEL<TAB>SENTENCE")

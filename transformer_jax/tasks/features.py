@@ -16,7 +16,7 @@ from transformer_jax.language.elmo import mix
 from transformer_jax.model.params import Params
 from transformer_jax.tasks.bidirectional import layers
 
-_GRAIN = 64  # programs are compiled for multiples of this length
+_MULTIPLE = 64  # programs are compiled for multiples of this length
 
 
 class Features(Predictor):
@@ -31,7 +31,7 @@ class Features(Predictor):
   def layers(self, text: str) -> np.ndarray:
     """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`."""
     tokens = encode_text(self._tokenizer, text)
-    row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _GRAIN)), np.int32)
+    row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _MULTIPLE)), np.int32)
     row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
     found = np.asarray(self._function(self._params, row))[:, :, : len(tokens)]
     return np.concatenate([found[:, 0], found[:, 1]], axis=-1)

@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from transformer_jax.serve.decoder import Busy
 
 
-class AtOnce:
+class ConcurrencyLimit:
   """Refuses requests while others fill the application behind it.
 
   A request counts until its client has read the answer, so that large answers do not fill the memory.
