@@ -14,9 +14,9 @@ from transformer_jax.runtime.errors import InputError
 
 
 def test_half_a_character_is_no_piece():
-  assert listed_tokenizer._is_piece("ä") and subwords.is_texts(["ä", "b"])
+  assert listed_tokenizer.is_piece("ä") and subwords.is_texts(["ä", "b"])
   for value in ("\ud800", 5, None):
-    assert not listed_tokenizer._is_piece(value) and not subwords.is_texts(["ä", value])
+    assert not listed_tokenizer.is_piece(value) and not subwords.is_texts(["ä", value])
 
 
 def listed(**more):

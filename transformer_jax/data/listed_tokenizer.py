@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,14 +59,14 @@ class PieceList(NamedTuple):
       InputError: these are no such values.
     """
     names = values.get("pieces") if isinstance(values, dict) else None
-    if not isinstance(names, list) or not all(map(_is_piece, names)) or len(names) < len(_SPECIAL):
+    if not isinstance(names, list) or not all(map(is_piece, names)) or len(names) < len(_SPECIAL):
       raise InputError(f"{name} is no list of pieces: take it from the run again")
     special: JsonObject = {key: values.get(key) for key in _SPECIAL}
     given = [piece for key, piece in special.items() if piece is not None or key != "bos"]
     known = set(names)
     if len(known) < len(names):
       raise InputError(f"{name} has a piece twice: take it from the run again")
-    if not all(_is_piece(piece) and piece in known for piece in given) or len(set(given)) < len(given):
+    if not all(is_piece(piece) and piece in known for piece in given) or len(set(given)) < len(given):
       raise InputError(f"{name} does not tell which pieces are {', '.join(_SPECIAL)}: take it from the run again")
     return cls(tuple(names), **special)
 
@@ -162,17 +162,6 @@ def _code_first(text: str) -> tuple[list[str], str]:
   return ([], text) if end < 0 else ([text[: end + 2]], text[end + 2 :])
 
 
-def _is_piece(value: Json) -> bool:
+def is_piece(value: Json) -> bool:
+  """Whether a value can be a piece."""
   return isinstance(value, str) and is_text(value)
-
-
-def numbered(pieces: Iterable[tuple[str, Json]], name: str) -> list[str]:
-  """The pieces in the order of their numbers, which are 0, 1, 2 and so on, each once.
-
-  Raises:
-    InputError: they are others.
-  """
-  by_number = {number: piece for piece, number in pieces if isinstance(number, int) and not isinstance(number, bool)}
-  if sorted(by_number) != list(range(len(by_number))) or not all(map(_is_piece, by_number.values())):
-    raise InputError(f"{name} does not number its tokens 0, 1, 2 and so on, each once: copy it again")
-  return [by_number[number] for number in range(len(by_number))]

@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.decoding.sampling import SamplingOptions, candidates, draw
+from transformer_jax.decoding.sampling import SamplingOptions, candidates
 from transformer_jax.model.special_tokens import EOS, PAD
+from transformer_jax.ops.draw import draw
 
 # restrict(log_probs, sentence, position) -> log_probs; see `restriction`.
 Restrict = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
@@ -50,7 +51,8 @@ def restriction(choices: Choices, limits: jax.Array, options: SamplingOptions | 
   def restrict(log_probs: jax.Array, sentence: jax.Array, position: jax.Array) -> jax.Array:
     chosen = jnp.int32(PAD)  # no output has this token: it stands for any
     if numbers is not None and options is not None:
-      drawn = draw(jax.random.fold_in(_key(numbers[sentence]), position), candidates(log_probs[0], options))
+      key = jax.random.fold_in(_key(numbers[sentence]), position)
+      drawn = draw(candidates(log_probs[0], options), jax.random.uniform(key))
       chosen = jnp.where(position + 1 >= limits[sentence], EOS, drawn).astype(jnp.int32)
     if prefixes is not None:
       forced = prefixes.at[sentence, position].get(mode="fill", fill_value=PAD)

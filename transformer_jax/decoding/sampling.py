@@ -8,11 +8,11 @@ import jax.numpy as jnp
 
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import BOS, PAD, UNK
+from transformer_jax.ops.draw import draw
 from transformer_jax.ops.top_k import top_k
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.values import PyTree
 
-_BLOCK = 128  # tokens
 # A higher one could be infinite in float32, and -inf divided by it is no number.
 _MOST_TEMPERATURE = 1e30
 
@@ -82,39 +82,6 @@ def _largest(logits: jax.Array, count: int) -> jax.Array:
   return jnp.full_like(logits, -jnp.inf).at[places].set(kept)
 
 
-def draw(key: jax.Array, logits: jax.Array) -> jax.Array:
-  """Draws a token with the probabilities softmax(logits), by one random number.
-
-  With F_i = P(token <= i) and U uniform in [0, 1), the token is the first i with U < F_i. Blocks of tokens are
-  compared with U before the tokens of one block are. So this is much quicker than `jax.random.categorical`, which takes
-  a random number for each token of the vocabulary.
-
-  Args:
-    key: the random key.
-    logits: `[vocab]` float32; -inf for a token that is never drawn. One must be finite.
-
-  Returns:
-    The token, int32.
-  """
-  blocks = -(-len(logits) // _BLOCK)
-  weights = jnp.exp(logits - jnp.max(logits))
-  weights = jnp.pad(weights, (0, blocks * _BLOCK - len(logits))).reshape(blocks, _BLOCK)
-  ends = jnp.cumsum(jnp.sum(weights, axis=1))
-  # With rounding, the point may be in a block, or at a place of a block, that nothing may be drawn from. So an index is
-  # the last one with a weight at the most.
-  point = jax.random.uniform(key) * ends[-1]
-  block = _first_above(ends, point, jnp.any(weights > 0, axis=1))
-  inside = jnp.cumsum(weights[block])
-  return block * _BLOCK + _first_above(inside, point - (ends[block] - inside[-1]), weights[block] > 0)
-
-
-def _first_above(sums: jax.Array, point: jax.Array, allowed: jax.Array) -> jax.Array:
-  """The first index with a sum above `point`, of those allowed; the last one allowed if there is none."""
-  index = jnp.arange(len(sums), dtype=jnp.int32)
-  above = jnp.min(jnp.where((sums > point) & allowed, index, len(sums)))
-  return jnp.minimum(above, jnp.max(jnp.where(allowed, index, 0)))
-
-
 def sample(
   model: Any, options: SamplingOptions, length: int, params: Params, prompt: jax.Array, size: jax.Array, key: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
@@ -144,7 +111,7 @@ def sample(
     cache, tokens, position, last = state
     hidden, cache = model.apply(variables, cache, position, jnp.zeros(1, jnp.int32), last, method="decode_step")
     logits = model.apply(variables, hidden[0], method="logits")
-    chosen = jax.random.categorical(jax.random.fold_in(key, position), candidates(logits, options))
+    chosen = draw(candidates(logits, options), jax.random.uniform(jax.random.fold_in(key, position)))
     token = jnp.where(position < prompt_size, prompt[position], chosen).astype(jnp.int32)
     return cache, tokens.at[position].set(token), position + 1, token[None]
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from transformer_jax.inside import charts
 from transformer_jax.inside.heads import Head
 
 
@@ -26,7 +27,7 @@ def bleu_lost(heads: Sequence[Head]) -> Figure:
     for head in heads:
       if head.kind == kind:
         grid[head.layer - 1, head.head - 1] = head.bleu_lost
-    axis.imshow(grid, cmap="Greys", vmin=0, vmax=darkest, aspect="auto")
+    axis.imshow(grid, cmap=charts.MAP, vmin=0, vmax=darkest, aspect="auto")
     for (row, column), value in np.ndenumerate(grid):
       colour = "white" if value > 0.62 * darkest else "black"  # the one with more contrast
       text = f"{round(value, 1) + 0.0:.1f}"  # 0.0 and not -0.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty
 from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS, MOST_EXTRA
-from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList, numbered
+from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList, is_piece
 from transformer_jax.data.sentencepiece_tokenizer import LARGEST
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.interchange import hf_folder, marian_hf, sinusoids
@@ -168,10 +168,11 @@ def _pieces(folder: ForeignFolder, config: Settings, begins: Settings, texts: Se
 def _names(folder: ForeignFolder, name: str) -> list[str]:
   """The pieces that a file numbers, in their order."""
   vocabulary = folder.settings(name)
-  pieces = numbered(vocabulary.all().items(), vocabulary.path)
-  if len(pieces) != len(vocabulary.all()) or len(pieces) < 4:
+  pieces = vocabulary.all()
+  numbers = [number for number in pieces.values() if isinstance(number, int) and not isinstance(number, bool)]
+  if sorted(numbers) != list(range(max(4, len(pieces)))) or not all(map(is_piece, pieces)):
     raise InputError(f"{vocabulary.path} does not number its tokens 0, 1, 2 and so on, each once: copy it again")
-  return pieces
+  return sorted(pieces, key=lambda piece: pieces[piece])
 
 
 def _added(text: str, value: Json) -> Json:

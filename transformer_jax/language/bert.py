@@ -90,9 +90,7 @@ class BERT(nn.Module):
   def logits(self, features: jax.Array) -> jax.Array:
     """`[..., model]` -> float32 `[..., vocab]`."""
     table, bias = self.output()
-    return output_logits(table, features, self.config.dtype.value) + jnp.expand_dims(
-      bias, tuple(range(features.ndim - 1))
-    )
+    return output_logits(table, features, self.config.dtype.value, bias)
 
 
 class BERTClassifier(nn.Module):

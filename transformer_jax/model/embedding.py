@@ -13,10 +13,24 @@ def embed(table: jax.Array, tokens: jax.Array) -> jax.Array:
   return table[tokens] * table.shape[1] ** 0.5
 
 
-def output_logits(table: jax.Array, hidden: jax.Array, dtype: str = "float32") -> jax.Array:
-  """The linear transformation h E^T, without bias: `[vocab, model]`, `[..., model]` -> float32 `[..., vocab]`."""
+def output_logits(
+  table: jax.Array, hidden: jax.Array, dtype: str = "float32", bias: jax.Array | None = None
+) -> jax.Array:
+  """The linear transformation h E^T, by option with a bias b: h E^T + b.
+
+  Args:
+    table: E, `[vocab, model]`.
+    hidden: h, `[..., model]`.
+    dtype: the type of the factors.
+    bias: b, `[vocab]` float32.
+
+  Returns:
+    `[..., vocab]` float32.
+  """
   rows = hidden.astype(dtype).reshape(-1, hidden.shape[-1])
   logits = shared_matmul(rows, table.astype(dtype), transposed=True, dtype=jnp.float32)
+  if bias is not None:
+    logits += bias[None]
   return logits.reshape(*hidden.shape[:-1], -1)
 
 

@@ -2,7 +2,6 @@
 
 import flax.linen as nn
 import jax
-import jax.numpy as jnp
 
 from transformer_jax.model import cache as caching
 from transformer_jax.model import masking
@@ -99,9 +98,7 @@ class Transformer(nn.Module):
 
   def logits(self, hidden: jax.Array) -> jax.Array:
     """`[..., model]` -> float32 `[..., vocab]`."""
-    logits = output_logits(self.output_table(), hidden, self.config.dtype.value)
-    bias = self.output_bias()
-    return logits if bias is None else logits + jnp.expand_dims(bias, tuple(range(hidden.ndim - 1)))
+    return output_logits(self.output_table(), hidden, self.config.dtype.value, self.output_bias())
 
   def output_table(self) -> jax.Array:
     """The output layer's table, `[vocab, model]`."""

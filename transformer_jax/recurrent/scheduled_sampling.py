@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.model.special_tokens import BOS, PAD
+from transformer_jax.ops.draw import draw
 from transformer_jax.recurrent.recurrence import recurrence
 from transformer_jax.runtime.values import PyTree
 
@@ -63,18 +64,8 @@ def choose_inputs(
     reference, forced, uniform, more = at
     token = jnp.where(forced, reference, before.own)
     state, logits = step(module, before.state, token, more)
-    return Reading(state, draw(logits, uniform))
+    # No output has PAD or BOS.
+    return Reading(state, draw(logits.at[jnp.array([PAD, BOS])].set(-jnp.inf), uniform))
 
   read = recurrence(advance, module, (reference, forced, uniform, more), restarts, Reading(initial, reference))
   return jnp.where(forced, reference, jnp.roll(read.own, 1))
-
-
-def draw(logits: jax.Array, uniform: jax.Array) -> jax.Array:
-  """A token from softmax(logits) by one random number from [0, 1): `[vocab]`, scalar -> int32 scalar.
-
-  PAD and BOS are never drawn, as no output has them. One number per token takes less time than the usual one per
-  entry of the vocabulary.
-  """
-  cumulative = jnp.cumsum(jax.nn.softmax(logits.at[jnp.array([PAD, BOS])].set(-jnp.inf)))
-  # The number is turned into one from (0, 1], so that an entry of probability 0 is never the first to reach it.
-  return jnp.sum(cumulative < (1 - uniform) * cumulative[-1], dtype=jnp.int32)

@@ -16,6 +16,7 @@ from transformer_jax.config import Config, serialization
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.params import Params, numpy_by_name
 from transformer_jax.runs.checksums import checksums, fit
+from transformer_jax.runs.steps import LAST
 from transformer_jax.runtime import devices, tensor_file, untrusted
 from transformer_jax.runtime.errors import InputError, RunError, one_line
 from transformer_jax.training.initialization import abstract_params, shapes_of
@@ -71,7 +72,7 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
   path = workdir / FILE
   with tensor_file.opened(path) as file:
     step = _step(file, workdir)
-    if wanted not in (step, "last"):
+    if wanted not in (step, LAST):
       raise InputError(f"{path} has no parameters but those of step {step}: leave --step={wanted} out")
     try:
       untrusted.require_layers(serialization.to_dict(config.model), len(file.shapes))

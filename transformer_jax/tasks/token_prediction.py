@@ -60,8 +60,7 @@ def output_layer_sums(
 
   def logits_of(weights: tuple[jax.Array, jax.Array | None], hidden: jax.Array) -> jax.Array:
     table, bias = weights
-    logits = output_logits(table, hidden, dtype=config.model.dtype.value)
-    return logits if bias is None else logits + bias[None]
+    return output_logits(table, hidden, config.model.dtype.value, bias)
 
   hidden = predicted.hidden.reshape(-1, predicted.hidden.shape[-1])
   targets, valid = predicted.targets.reshape(-1), predicted.valid.reshape(-1)
