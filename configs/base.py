@@ -2,7 +2,12 @@
 
     transformer-jax train --config=configs/base.py --workdir=runs/base
     transformer-jax average --workdir=runs/base --last=5 --output=runs/base-average
-    transformer-jax evaluate --workdir=runs/base-average --source=newstest2014.en --reference=newstest2014.de
+    sacrebleu -t wmt14/full -l en-de --echo src > newstest2014.en
+    sacrebleu -t wmt14/full -l en-de --echo ref > newstest2014.de
+    transformer-jax evaluate --workdir=runs/base-average --source=newstest2014.en --reference=newstest2014.de --report
+
+The first command downloads and prepares WMT14 by TensorFlow Datasets, and at its end scores the test text with the last
+checkpoint. The paper's score needs another reference text (docs/scores.md).
 
 A run makes 100,000 updates of about 25,000 source and 25,000 target tokens. The shared vocabulary has 37,000 tokens for
 German and 32,000 for French. newstest2013 is the validation text, and newstest2014 is the test text. §6.1 averages the

@@ -9,8 +9,8 @@ The sizes are those of Wu et al. 2021, *Good for Misconceived Reasons*.
 PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.
 
 BLEU on test_2016_flickr (tok:none, lowercase) is 42.25 with seed 1; Wu et al. report 41.02. The run took 3.7 hours of
-one core of an Intel Xeon (2026-11-26, commit a1f06ef). The better one on the validation text, of the moving average at
-the end and the mean of the last ten checkpoints, translated the test text.
+one core of an Intel Xeon (2026-11-26, commit a1f06ef). There were two candidates: the moving average at the end, and
+the mean of the last ten checkpoints. The one that is better on the validation text translated the test text.
 
 `multi30k:plain` is the recipe without R-Drop and AdamW. It has 40.88, 40.54 and 40.74 with seeds 1, 2 and 3, 40.72 in
 the mean. Seed 1 took 59 minutes of updates on 2 cores of an AMD EPYC at commit 8251a90, seeds 2 and 3 took 83 minutes
