@@ -56,6 +56,10 @@ RECIPES: dict[str, tuple[str, ...]] = {
   "clip": ("train.clip_norm=1",),
   "shards": ("data.shard_pairs=3000",),
   "deep-shallow": ("model.encoder_layers=6", "model.decoder_layers=2"),
+  "pre-norm": ("model.pre_norm=true",),
+  "bpe-dropout-pre-norm": ("data.bpe_dropout=0.1", "model.pre_norm=true"),
+  "unigram-pre-norm": ("data.pieces=unigram", "data.unigram_alpha=0.2", "model.pre_norm=true"),
+  "deep-shallow-pre-norm": ("model.encoder_layers=6", "model.decoder_layers=2", "model.pre_norm=true"),
 }
 
 
