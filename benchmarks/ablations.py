@@ -10,8 +10,7 @@ The row `base` is timed first (`timed_runs.py`). All rows make as many updates a
 rows of Table 3 make equally many steps. So a larger model takes longer. The same command resumes after a stop, also in
 the middle of a run. It repeats no run that OUTPUT has, even on another machine. OUTPUT gets a JSON file and the
 translations of each run, and `table3.md` and `recipes.md` of all finished runs. There "difference" is the mean BLEU
-less that of `base` with the same seeds, and p is the p-value of a paired bootstrap over the translations of these seeds
-together.
+less that of `base` with the same seeds, and p is the p-value of `paired.py` over these seeds.
 """
 
 import argparse
@@ -21,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import multi30k
+import paired
 import report
 import timed_runs
 from etils import epath
 from timed_runs import Model
 
 from transformer_jax.data.text import lines_of
-from transformer_jax.evaluation import bootstrap
 from transformer_jax.paper.table3 import ROWS as PAPER
 
 BASE = "base"
@@ -128,8 +127,7 @@ def row(
   scores = {result["seed"]: bleu(result) for result in found}
   base = {result["seed"]: bleu(result) for result in by_name[BASE]}
   seeds = [seed for seed in scores if seed in base and name != BASE]
-  texts = [[line for seed in seeds for line in translations[f"{one}-{seed}"]] for one in (BASE, name)]
-  compared = bootstrap.resampled(texts, reference * len(seeds), tokenize="none", lowercase=True) if seeds else None
+  texts = [[translations[f"{one}-{seed}"] for seed in seeds] for one in (BASE, name)]
   paper = PAPER[TABLE3[name][1]] if name in TABLE3 else None
   return {
     "row": name,
@@ -139,7 +137,7 @@ def row(
     "BLEU of each seed": ", ".join(f"{value:.2f}" for value in scores.values()),
     "mean BLEU": f"{statistics.mean(scores.values()):.2f}",
     "difference": f"{statistics.mean(scores[seed] - base[seed] for seed in seeds):+.2f}" if seeds else "",
-    "p": f"{compared['bleu'][1].p_value:.3f}" if compared else "",
+    "p": f"{paired.p_value(*texts, reference):.3f}" if seeds else "",
     **({"paper's difference": f"{paper.bleu - PAPER[BASE].bleu:+.1f} ({TABLE3[name][1]})"} if paper else {}),
   }
 

@@ -285,7 +285,7 @@ def settings(name: str, beam: int, batches: Sequence[int]) -> list[Setting]:
     own = [] if batches == [1] else [0]
     return [Setting(beam, size, {"patience": 1}) for size in [*own, *batches]]
   found = [Setting(beam, size, {}) for size in batches]
-  if name.startswith("CTranslate2") or (name == "transformers" and batches != [1]):
+  if name.startswith("CTranslate2") or name == "transformers":
     found += [Setting(beam, size, {"batch_a_core": True}) for size in batches]
   return found
 

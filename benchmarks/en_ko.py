@@ -5,7 +5,8 @@
 DIR has a folder CORPUS_en-ko for each of the five corpora, with train and valid, each .en.xz and .ko.xz. The lines of a
 corpus are in the order of its documents. Ten blocks of consecutive lines, evenly spaced, are held out as test text, up
 to 600 pairs of a corpus and at most an eighth of it. Pairs of the remaining text with a source or target that is held
-out, or in a validation set, are left out of the training, too. The texts are written to RUNS/text, and counted.
+out, or in a validation set, of any corpus, are left out of the training, too. The texts are written to RUNS/text, and
+counted.
 
 NAME is the name of the recipe that the keys after it make, as in --name longer --train.steps=8000. The recipe is that
 of configs/en_ko.py, with Tatoeba's sentences read three times in an epoch; `before` is the one that the config had. A
@@ -69,13 +70,15 @@ def recipe(name: str, texts: Texts) -> tuple[str, ...]:
 
 def write_texts(data: Path, texts: Texts) -> None:
   """Writes train, valid and test of each corpus, and last their numbers of pairs."""
-  counts = {}
+  splits, counts = {}, {}
   for corpus in CORPORA:
     folder = data / f"{corpus}_en-ko"
-    split = held_out(compared.pairs(folder / "train", LANGUAGES))
-    split["valid"] = compared.pairs(folder / "valid", LANGUAGES)
+    splits[corpus] = held_out(compared.pairs(folder / "train", LANGUAGES))
+    splits[corpus]["valid"] = compared.pairs(folder / "valid", LANGUAGES)
+  of_all = [pair for split in splits.values() for name in ("test", "valid") for pair in split[name]]
+  for corpus, split in splits.items():
     counts[corpus] = {"all": sum(map(len, split.values()))}
-    split["train"] = compared.without(split["train"], split["test"] + split["valid"])
+    split["train"] = compared.without(split["train"], of_all)
     for name, some in split.items():
       counts[corpus][name] = len(some)
       texts.write(corpus, name, some)

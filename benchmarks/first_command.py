@@ -59,6 +59,8 @@ def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, k
   name = f"{language}-seed-{seed}-devices-{devices}"
   done = output / f"{name}.json"
   if done.exists():
+    if json.loads(done.read_text())["keys"] != keys:
+      sys.exit(f"{done} has other keys: choose another --output")
     return
   report.progress(name)
   flags = {"data.target_language": language, "train.seed": str(seed)}

@@ -76,7 +76,7 @@ def parse() -> argparse.Namespace:
   add("--rooms", nargs="+", default=list(ROOMS), metavar="ROOM", help=f"(default {' '.join(ROOMS)})")
   add("--each", type=int, default=43, metavar="N", help="mutants of each room (default 43)")
   add("--seed", type=int, default=1, metavar="N", help="of the drawing (default 1)")
-  add("--output", default="docs/results/mutants", metavar="DIR", help="for the table and the list")
+  add("--output", required=True, metavar="DIR", help="for the table and the list")
   return parser.parse_args()
 
 

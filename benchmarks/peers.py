@@ -19,8 +19,8 @@ from transformer_jax.runtime.files import user_cache
 TORCH = (("torch==2.13.0", "numpy"),)
 # JoeyNMT imports two packages that it does not require.
 JOEYNMT = (*TORCH, ("joeynmt==2.3.0", "setuptools<81", "importlib_metadata"))
-TRANSFORMERS = (*TORCH, ("transformers", "sentencepiece"))
-CTRANSLATE2 = (("ctranslate2", "numpy"),)
+TRANSFORMERS = (*TORCH, ("transformers==5.24.0", "sentencepiece"))
+CTRANSLATE2 = (("ctranslate2==4.8.5", "numpy"),)
 
 
 def python(name: str, requirements: tuple[tuple[str, ...], ...], folder: str | None = None) -> Path:

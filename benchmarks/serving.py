@@ -222,7 +222,9 @@ def serve_ctranslate2(args: argparse.Namespace) -> None:
   numbers = {line: i for i, line in enumerate(job["lines"])}
 
   def translate(lines: Sequence[str], options: Any, warn: object) -> list[list[Translation]]:
-    found = side.ask(sentences=[numbers[line] for line in lines], beam=options.beam_size, batch=64, batch_a_core=True)
+    sentences, beam = [numbers[line] for line in lines], options.beam_size
+    batch = max(2, -(-len(lines) // job["threads"]))  # one for each core
+    found = side.ask(sentences=sentences, beam=beam, batch=batch, batch_a_core=len(lines) > 1)
     return [[Translation(tokenizer.decode(tokens), 0.0, 0.0, len(tokens) + 1)] for tokens in found["found"]]
 
   def attention(source: str, target: str) -> Any:

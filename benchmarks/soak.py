@@ -79,6 +79,7 @@ def train(args: argparse.Namespace, folder: Path) -> None:
 
 def translate(args: argparse.Namespace, folder: Path) -> None:
   """Measures the translation of short lines by a tiny model; equal lines must have equal translations."""
+  (folder / "translate.jsonl").unlink(missing_ok=True)  # its samples are of one start
   runs = tiny.TinyRuns(folder, {"train.steps": 300, "evaluate.every": 0})
   workdir, log, samples = folder / "translating", folder / "translate.stderr", Samples(folder / "translate.jsonl")
   with log.open("w") as stderr:

@@ -269,10 +269,9 @@ def table(
     for name, of_side in answers.items()
   ]
   for row in rows:
-    if row["side"].startswith(reference):  # in each type
-      of_type = [
-        name for name in limits if name.partition(", ")[2].partition(", ")[2] == row["side"][len(reference) + 2 :]
-      ]
+    half = ", bfloat16"
+    if row["side"].removesuffix(half) == reference.removesuffix(half):  # in each type
+      of_type = [name for name in limits if name.endswith(half) == row["side"].endswith(half)]
       fastest = min(of_type, key=lambda name: report.median(seconds[name]))
       row["matmuls / step"] = report.ratio(seconds[fastest], seconds[row["side"]])
   rows += [{"side": n, "s per step": report.median(seconds[n]), "spread": report.spread(seconds[n])} for n in limits]

@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import multi30k
+import paired
 import report
 import timed_runs
 from etils import epath
 
 from transformer_jax.data.text import lines_of
-from transformer_jax.evaluation import bootstrap
 from transformer_jax.evaluation.scores import score
 
 SPLITS = ("val", timed_runs.TEST)
@@ -103,7 +103,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--runs", required=True, metavar="DIR", help="where the models of reranking are made, or found")
   add("--models", required=True, metavar="DIR", help="with the runs base-SEED")
   add("--seeds", type=int, nargs="+", default=[1, 2], metavar="N", help="(default 1 2)")
-  add("--steps", type=int, default=3412, metavar="N", help="of the models of reranking (default 3412)")
+  add("--steps", type=int, default=3641, metavar="N", help="of the models of reranking (default 3641)")
   add("--output", default="docs/results/ways_to_translate", metavar="DIR", help="for the translations and the table")
   add("--base-only", action="store_true", help="leave out the ways that need other models than base")
   args, rest = parser.parse_known_args()
@@ -257,9 +257,7 @@ def row(way: str, found: list[list[str]], first: list[list[str]], reference: lis
   result |= {"mean BLEU": f"{statistics.mean(bleu[0]):.2f}"}
   if way == FIRST:
     return result
-  systems = [[line for lines in each for line in lines] for each in (first, found)]
-  p = bootstrap.resampled(systems, reference * len(found), tokenize="none", lowercase=True)["bleu"][1].p_value
-  return result | {"difference": f"{difference:+.2f}", "p": f"{p:.3f}"}
+  return result | {"difference": f"{difference:+.2f}", "p": f"{paired.p_value(first, found, reference):.3f}"}
 
 
 def bleu_of(lines: list[str], reference: list[str]) -> float:

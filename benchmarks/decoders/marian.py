@@ -42,6 +42,8 @@ def translate_in_process(batch: tuple[list[list[int]], int, int]) -> Any:
 
 def loaded(job: dict[str, Any], exported: Path, threads: int) -> protocol.TranslateBatch:
   torch.set_num_threads(threads)
+  if job["device"] != "cpu":
+    torch.set_float32_matmul_precision("high")  # TF32, as JAX's default is
   model = MarianMTModel.from_pretrained(exported).to(job["device"]).eval()
 
   @torch.inference_mode()

@@ -61,6 +61,7 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 def append(file: Path, line: dict[str, Any]) -> None:
   """Appends a line; one that was cut off before it is dropped."""
-  kept = [*read(file), line]
-  file.write_text("".join(json.dumps(one) + "\n" for one in kept))
+  new = file.with_name(f"{file.name}.new")
+  new.write_text("".join(json.dumps(one) + "\n" for one in [*read(file), line]))
+  new.replace(file)  # a process that is killed meanwhile loses no earlier line
   print(json.dumps(line), file=sys.stderr, flush=True)

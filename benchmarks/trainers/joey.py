@@ -75,7 +75,7 @@ def build(sizes: dict[str, Any]) -> torch.nn.Module:
     "initializer": "xavier_uniform",
   }
   model = build_model(config, vocabulary, vocabulary)
-  for module in model.modules():  # the paper has no dropout on attention weights and inside feed-forward layers
+  for module in model.modules():  # §5.4 has no dropout on attention weights and inside feed-forward layers
     if isinstance(module, MultiHeadedAttention):
       module.dropout.p = 0.0
     elif isinstance(module, PositionwiseFeedForward):

@@ -34,7 +34,7 @@ class Translator(nn.Module):
       sizes["dropout"],
       batch_first=True,
     )
-    # The paper has no LayerNorm after a post-norm stack, and no dropout on attention weights or inside feed-forward
+    # The paper has no LayerNorm after a post-norm stack, §5.4 no dropout on attention weights or inside feed-forward
     # layers. Without dropout on its weights, attention has a faster path.
     self.transformer.encoder.norm = self.transformer.decoder.norm = None
     for module in self.transformer.modules():

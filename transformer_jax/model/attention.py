@@ -51,7 +51,7 @@ def scaled_dot_product_attention(
     key: K, `[key, heads, d_k]`.
     value: V, `[key, heads, d_v]`.
     mask: `[query, key]` booleans, true where the query may look.
-    dropout: applied to the weights; the paper has none.
+    dropout: applied to the weights; §5.4 has none.
 
   Returns:
     `[query, heads, d_v]` in the type of `value`; 0 where the query may look at nothing.

@@ -128,7 +128,7 @@ class ModelConfig(AnyModelConfig):
     d_k: width of a head's queries and keys; None is d_model / h.
     d_v: width of a head's values; None is d_model / h.
     dropout: P_drop, on each sub-layer's output and on the sum of embedding and position.
-    attention_dropout: dropout on the attention weights; the paper has none.
+    attention_dropout: dropout on the attention weights; §5.4 has none.
     attention_bias: biases in the attention projections; the paper has none.
     attention_window: r of §4's restricted self-attention. A position sees the positions of its own sequence at a
       distance of at most r; in the decoder only the past ones. Attention over the encoder's output is not

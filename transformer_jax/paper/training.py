@@ -183,7 +183,7 @@ def _require_dropouts(of_embeddings: bool, expected: list[tuple[str, ...]]) -> N
   test="tests/model/test_transformer.py::test_dropout_is_where_the_paper_says_and_different_everywhere",
   deviation=Deviation(
     "attention weights have no dropout: `config.model.attention_dropout` is 0 by default",
-    "the paper names sub-layers and embeddings only",
+    "§5.4 names sub-layers and embeddings only; §6.3 speaks of dropout of attention too, without a rate",
   ),
 )
 def dropout_of_sublayers():

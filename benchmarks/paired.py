@@ -1,0 +1,75 @@
+"""The p-value of a difference of BLEU between two kinds of models with several seeds each, by a paired bootstrap.
+
+    python benchmarks/paired.py --reference FILE --first FILE ... --other FILE ...
+
+Each file of --first and --other has the translations of one seed, in the same order of the seeds. The text is
+tokenised, and case does not count.
+
+A draw chooses sentences with replacement (Koehn 2004), and of each sentence the translations of all seeds at once: the
+seeds' translations of one sentence are not independent of each other. The score of a draw is BLEU of all of them
+together. With one seed this is the test of `transformer-jax score --compare`, with sacreBLEU's own draws.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from etils import epath
+from sacrebleu.metrics.bleu import BLEU, MAX_NGRAM_ORDER
+
+from transformer_jax.data.text import lines_of
+from transformer_jax.evaluation.bootstrap import RESAMPLES
+
+SEED = 12345  # sacreBLEU's
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description="A paired bootstrap over several seeds.", allow_abbrev=False)
+  add = parser.add_argument
+  add("--reference", required=True, metavar="FILE", help="the references")
+  add("--first", required=True, nargs="+", metavar="FILE", help="the translations of each seed")
+  add("--other", required=True, nargs="+", metavar="FILE", help="those that are compared with the first")
+  args = parser.parse_args()
+  reference = lines(args.reference)
+  print(f"{p_value([*map(lines, args.first)], [*map(lines, args.other)], reference):.3f}")
+
+
+def lines(path: str) -> list[str]:
+  return [*lines_of(epath.Path(Path(path)))]
+
+
+def p_value(first: Sequence[Sequence[str]], other: Sequence[Sequence[str]], reference: Sequence[str]) -> float:
+  """The p-value of the difference of BLEU between the translations of several seeds.
+
+  Args:
+    first: the translations of each seed.
+    other: the same of what is compared with the first; as many seeds.
+    reference: the references.
+  """
+  assert len(first) == len(other)
+  counts = [sum(statistics_of(translations, reference) for translations in seeds) for seeds in (first, other)]
+  if np.array_equal(*counts):
+    return 1.0
+  draws = np.random.default_rng(SEED).choice(len(reference), size=(RESAMPLES, len(reference)), replace=True)
+  whole, *drawn = (bleu(counts[1], some) - bleu(counts[0], some) for some in (np.arange(len(reference)), *draws))
+  differences = np.abs(drawn)
+  return float((np.sum(differences - differences.mean() > abs(whole)) + 1) / (RESAMPLES + 1))
+
+
+def statistics_of(translations: Sequence[str], reference: Sequence[str]) -> np.ndarray:
+  """The numbers from which BLEU follows, `[sentences, 10]`: matches and totals of each order, and two lengths."""
+  metric = BLEU(tokenize="none", lowercase=True)
+  found = [metric.corpus_score([line], [[right]]) for line, right in zip(translations, reference, strict=True)]
+  return np.array([[*each.counts, *each.totals, each.sys_len, each.ref_len] for each in found])
+
+
+def bleu(counts: np.ndarray, sentences: np.ndarray) -> float:
+  """BLEU of some sentences, by their numbers in `statistics_of`."""
+  *sums, length, reference_length = counts[sentences].sum(axis=0).tolist()
+  matches, totals = sums[:MAX_NGRAM_ORDER], sums[MAX_NGRAM_ORDER:]
+  return BLEU.compute_bleu(matches, totals, length, reference_length, smooth_method="exp").score
+
+
+if __name__ == "__main__":
+  main()
