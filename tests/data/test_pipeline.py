@@ -304,6 +304,23 @@ def test_evaluation_reads_all_rows_once_in_order(packed):
   assert not np.any(joined[COUNT:])
 
 
+def test_rows_of_a_text_that_changes_meanwhile_are_not_kept(data, tmp_path):
+  """Else the old text, when it is put back, would be read as the rows of the new one."""
+  tokenizer, old = Letters(), (tmp_path / "train.en").read_bytes()
+
+  class Changing(Letters):
+    def encode_batch(self, texts):
+      (tmp_path / "train.en").write_bytes(old + b"one more\n")
+      return super().encode_batch(texts)
+
+  with pytest.raises(InputError, match="the text changed while it was packed: give the command again"):
+    rows_of(data, Changing())
+  assert folders(data) == []
+  (tmp_path / "train.en").write_bytes(old)
+  again = rows_of(data, tokenizer)
+  assert folders(data) == [again.fingerprint]
+
+
 WORDS = ["a", "horse", "rides", "über", "the", "<2de>", "\u2581", "hill,", "Übermut", "ein\u3000Pferd", "reitet"]
 
 

@@ -42,9 +42,11 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   data = config.data
   text = open_text(data, which)
   end = config.model.end_token
-  values = (_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
-  content = fingerprint.of_values(*values, *([] if end == EOS else [end]))  # old caches stay valid
   report, dtype = PackingReport(), tokenizer.row_type
+
+  def content() -> str:
+    values = (_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
+    return fingerprint.of_values(*values, *([] if end == EOS else [end]))  # old caches stay valid
 
   def pack() -> Iterator[np.ndarray]:
     yield from pack_blocks(encode_documents(text, tokenizer, end), data.row_length, report, dtype)

@@ -40,8 +40,10 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   if data.row_length < 8:
     raise InputError(f"config.data.row_length is {data.row_length}, but two texts and three signs need at least 8")
   text = open_text(data, which)
-  content = fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
   report, dtype = PackingReport(), tokenizer.row_type
+
+  def content() -> str:
+    return fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
 
   def pack() -> Iterator[np.ndarray]:
     documents = [document for lines in text if len(document := Lines(lines, tokenizer, dtype))]

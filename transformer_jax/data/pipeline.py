@@ -83,8 +83,10 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   if data.corpus is Corpus.PREPARED and which == data.train:
     return prepared.packed_rows(data, which, tokenizer)
   corpus = open_corpus(data, which)
-  content = fingerprint.of_values(_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest)
   report = PackingReport()
+
+  def content() -> str:
+    return fingerprint.of_values(_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest)
 
   def pack() -> Iterator[np.ndarray]:
     with Workers() as workers:

@@ -52,7 +52,7 @@ class PackedRows:
 
 def cached_rows(
   data: DataConfig,
-  content: str,
+  content: Callable[[], str],
   pack: Callable[[], Iterable[np.ndarray]],
   report: PackingReport,
   shape: tuple[int, int],
@@ -62,25 +62,30 @@ def cached_rows(
 
   Args:
     data: the config of the data; it has the cache's folder.
-    content: a fingerprint of all that the rows depend on.
+    content: computes a fingerprint of all that the rows depend on; again after the packing, as the text may change.
     pack: a function that yields the rows, `[rows, *shape]` at a time.
     report: an empty report; `pack` fills it in.
-    shape: the shape of a row.
-    dtype: the type of the rows.
+    shape, dtype: those of a row.
 
   Raises:
-    InputError: the cache cannot be written, or `pack` raises it.
+    InputError: the cache cannot be written, the text changes meanwhile, or `pack` raises it.
     RunError: the disk is full, or the rows read differ from those written.
   """
-  folder = cache_of(data) / content
+  name = content()
+  folder = cache_of(data) / name
 
   def load() -> PackedRows | None:
     read = _read(folder, shape, dtype)
-    return read and PackedRows(*read, content)
+    return read and PackedRows(*read, name)
+
+  def fill(temporary: Path) -> None:
+    _pack_into(temporary, pack, report)
+    if content() != name:
+      raise InputError("the text changed while it was packed: give the command again")
 
   packed = load()
   if packed is None:
-    _publish(folder, lambda: load() is not None, lambda temporary: _pack_into(temporary, pack, report))
+    _publish(folder, lambda: load() is not None, fill)
     packed = load()
   if packed is None:
     raise RunError(f"the packed rows in {folder} are not what was just written: check the disk")

@@ -71,9 +71,11 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     InputError: the file has no sentences or a malformed line, or the cache cannot be written.
   """
   data, classes, path = config.data, _classes(config), _file(config, which)
-  content = fingerprint.of_values(_FORMAT, digest(path), classes, tokenizer.fingerprint(), data.row_length)
   report, dtype = PackingReport(), tokenizer.row_type
   shortened = "sentences longer than their row, of which it holds only the beginning"
+
+  def content() -> str:
+    return fingerprint.of_values(_FORMAT, digest(path), classes, tokenizer.fingerprint(), data.row_length)
 
   def pack() -> Iterator[np.ndarray]:
     for examples in gathered(labelled(path, classes), CHARACTERS_AT_ONCE, lambda example: 1024 + len(example[1])):
