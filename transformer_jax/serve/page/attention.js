@@ -21,7 +21,7 @@ export function show(answer) {
   of("keys-name").textContent = answer.kind === "decoder" ? "Looked at" : "Source";
   fill("queries");
   fill("keys");
-  if (another || grew) shown = ["queries", 0];
+  if (another || grew || shown[1] >= found[shown[0]].length) shown = ["queries", 0];
   shade();
 }
 

@@ -7,6 +7,7 @@ const of = (id) => document.getElementById(id);
 let timer = 0;
 let request = null; // the request that is on its way
 let chosen = null; // the pair of sentences whose attention is shown
+let looking = null; // the last request for it
 
 async function answerOf(path, options) {
   const response = await fetch(path, options);
@@ -98,16 +99,16 @@ function show(answer, sources) {
 
 // Asks for the attention of the chosen hypothesis.
 async function look() {
-  const pair = chosen;
+  const own = (looking = {}); // the last call counts
   try {
-    const body = JSON.stringify({ ...pair, kind: of("kind").value || null });
+    const body = JSON.stringify({ ...chosen, kind: of("kind").value || null });
     const headers = { "Content-Type": "application/json" };
     const answer = await answerOf("attention", { method: "POST", headers, body });
-    if (pair !== chosen) return;
+    if (own !== looking) return;
     of("matrix").hidden = false;
     attention.show(answer);
   } catch (error) {
-    if (pair !== chosen) return;
+    if (own !== looking) return;
     of("matrix").hidden = true;
     of("weights").textContent = error.message;
   }
