@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +21,10 @@ from tests.model.example import random_params
 from tests.parity.exported import VOCAB, tokenizer
 from tests.recurrent.example import CONFIGS
 from transformer_jax import registry, runs
+from transformer_jax.__main__ import main
 from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.interchange.export import export
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.params import by_name
 from transformer_jax.runs import params_file, run_folder
@@ -38,8 +41,6 @@ def model(workdir):
 @pytest.fixture(scope="module")
 def original(workdir, tmp_path_factory):
   """The run as `safetensors`."""
-  from transformer_jax.interchange.export import export
-
   output = tmp_path_factory.mktemp("exported") / "model"
   assert export(workdir, output, "safetensors") == 0
   return output
@@ -49,6 +50,24 @@ def original(workdir, tmp_path_factory):
 def exported(original, tmp_path):
   """A copy to damage."""
   return shutil.copytree(original, tmp_path / "model")
+
+
+@pytest.mark.parametrize("command", ["export", "import"])
+def test_sigterm_leaves_no_half_written_folder(workdir, tmp_path, monkeypatch, command):
+  """Its name is random, so no later command would delete it."""
+
+  def terminated(*_, **__):
+    assert [*tmp_path.glob(".out.*")] and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    os.kill(os.getpid(), signal.SIGTERM)
+
+  flags = ["--to", "safetensors", "--workdir", str(workdir), "--output"]
+  if command == "import":
+    export(workdir, tmp_path / "hf", "marian-hf")
+    flags = ["--from", "marian-hf", str(tmp_path / "hf"), "--workdir"]
+  monkeypatch.setattr(run_folder, "begin_run", terminated)
+  with pytest.raises(SystemExit) as ended:
+    main([command, *flags, str(tmp_path / "out")])
+  assert ended.value.code == 143 and not [*tmp_path.glob("*out*"), *tmp_path.glob(".out*")]
 
 
 def assert_same_bits(found, expected):
@@ -103,8 +122,6 @@ def test_safetensors_need_no_orbax_and_translating_needs_no_optax(original):
 
 
 def test_an_empty_folder_may_be_a_link_but_no_mounted_disk(workdir, original, tmp_path, monkeypatch):
-  from transformer_jax.interchange.export import export
-
   (tmp_path / "folder").mkdir()
   (tmp_path / "link").symlink_to(tmp_path / "folder")
   export(workdir, tmp_path / "link", "safetensors")
@@ -171,8 +188,6 @@ def test_a_full_disk_leaves_nothing(run, workdir, tmp_path, monkeypatch):
 
 
 def test_an_empty_folder_is_filled(workdir, tmp_path):
-  from transformer_jax.interchange.export import export
-
   export(workdir, tmp_path, "safetensors")
   assert (tmp_path / "model.safetensors").exists()
 
