@@ -80,6 +80,8 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
     assert "two of the files to write have one name" in capfd.readouterr().err and not [*tmp_path.glob("out.*")]
   assert main([*corpus, "--min-length", "99"]) == 1
   assert "no pair is left, so that nothing was written" in capfd.readouterr().err
+  assert main(["clean", "--data", f"{tmp_path / 'in'}*0.01", "--output", str(tmp_path / "out")]) == 1
+  assert "nothing was written: the weights of --data select none\n" in capfd.readouterr().err
   (tmp_path / "in.de").write_text("eins\n")
   assert main(corpus) == 2
   assert "in.de has 1: line i of" in capfd.readouterr().err

@@ -2,11 +2,13 @@ import importlib.util
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from etils import epath
 
 from transformer_jax import registry
+from transformer_jax.commands.experiment import read_config
 from transformer_jax.config import (
   Config,
   Corpus,
@@ -327,3 +329,15 @@ def test_the_models_of_the_paper(name, sizes, steps):
 def test_a_number_without_a_float_is_refused():
   with pytest.raises(InputError, match=r"train\.clip_norm is .*, but must be float"):
     serialization.from_dict({"train": {"clip_norm": 10**400}})
+
+
+@pytest.mark.parametrize("given", ["mine.py", "./mine.py", ".//mine.py:argument", "~/mine.py"])
+def test_only_a_config_of_the_package_is_said_to_come_with_it(tmp_path, monkeypatch, capsys, given):
+  text = "from transformer_jax.config import Config\n\n\ndef get_config(argument=''):\n  return Config()\n"
+  (tmp_path / "mine.py").write_text(text)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setenv("HOME", str(tmp_path))
+  assert read_config(SimpleNamespace(config=given, overrides=[])) == Config()
+  assert capsys.readouterr().err == ""
+  read_config(SimpleNamespace(config="text", overrides=[]))
+  assert capsys.readouterr().err.startswith("--config=text comes with transformer_jax:")

@@ -8,8 +8,11 @@ import sentencepiece
 
 from transformer_jax.data import listed_tokenizer, subwords
 from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList
+from transformer_jax.data.packing import encode_pairs
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.text import TextPairs
 from transformer_jax.decoding.long_lines import Long, parts
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 
@@ -38,6 +41,17 @@ def test_each_part_of_a_long_line_has_the_code_of_its_language(line, expected):
   first = [tokenizer.pieces(tokens)[0] for tokens in found]
   assert error is None and len(found) > 1 and max(map(len, found)) <= 20
   assert [piece == ">>fr<<" for piece in first] == [expected is not None] * len(found)
+
+
+@pytest.mark.parametrize("between", ["X" * 9000, " " * 9000])
+def test_a_line_of_few_tokens_is_not_too_long(between):
+  """One token stands for any number of unknown characters, and the model drops spaces that are repeated."""
+  tokenizer = listed()
+  found, error = parts([f"a {between} house"], tokenizer, 20, Long.REFUSE, 1, str, [])
+  assert error is None and len(found[0]) == 1 and len(found[0][0]) < 20
+  report = PackingReport()
+  [(source, _)] = encode_pairs([(f"a {between * 9} house", "a house")], tokenizer, 20, report)
+  assert source.tolist() == [*tokenizer.encode(f"a {between * 9} house"), EOS] and not any(report.left_out.values())
 
 
 def test_the_files_hold_the_model_and_the_list():

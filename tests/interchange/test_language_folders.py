@@ -200,10 +200,13 @@ def with_older_files(folder, name):
   (folder / "tokenizer.json").unlink()
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("name", OLDER)
-def test_older_files_say_the_same(folders, tmp_path, name):
+def test_older_files_say_the_same(folders, tmp_path, name, end):
   shutil.copytree(folders / name, tmp_path / "older")
   with_older_files(tmp_path / "older", name)
+  for lines in tmp_path.glob("older/*.txt"):
+    lines.write_bytes(lines.read_bytes().replace(b"\n", end))
   import_model(tmp_path / "older", tmp_path / "run", name)
   assert runs.open(tmp_path / "run").tokenizer.to_bytes() == model_of(name)[1].to_bytes()
 

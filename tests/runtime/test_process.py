@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -124,6 +125,18 @@ def test_programs_compute_in_32_bits():
     environment = os.environ | {"JAX_ENABLE_X64": value}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == ["False float32"], done.stderr
+
+
+def test_in_another_thread_signals_stay_as_they_are():
+  """Python gives handlers to the main thread alone, and a training may run in another one."""
+  before = signal.getsignal(signal.SIGUSR1)
+
+  def inside():
+    with handled(lambda number: None, signal.SIGUSR1):
+      return signal.getsignal(signal.SIGUSR1)
+
+  with ThreadPoolExecutor() as executor:
+    assert executor.submit(inside).result() is before
 
 
 def test_of_two_signals_the_first_is_handled_and_a_later_one_does_what_it_did_before():

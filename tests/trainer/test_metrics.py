@@ -162,6 +162,12 @@ def test_a_line_without_its_end_was_cut_short_and_is_dropped(tmp_path, behind):
   assert (tmp_path / FILE).read_bytes() == line(1) + line(2)
 
 
+def test_a_last_line_that_is_whole_is_kept(tmp_path):
+  """Editors and programs that copy may leave out the line feed at the end of a file."""
+  log_with(tmp_path, line(1) + line(2).rstrip(), 2).close()
+  assert (tmp_path / FILE).read_bytes() == line(1) + line(2)
+
+
 def test_lines_after_the_checkpoint_are_forgotten(tmp_path):
   log_with(tmp_path, line(2) + line(4) + line(5), 4).close()
   assert [entry["step"] for entry in lines_of(tmp_path)] == [2, 4]

@@ -37,7 +37,7 @@ def read_config(args: argparse.Namespace) -> Config:
   path = flags.find_file(args.config)
   if args.config is None:
     say(f"no --config is given; the first example is taken:\n  {path}")
-  elif str(path) != args.config.partition(":")[0]:
+  elif path.parent == flags.shipped_folder():
     say(f"--config={args.config} comes with transformer_jax:\n  {path}")
   return config
 

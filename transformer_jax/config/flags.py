@@ -11,7 +11,7 @@ from types import ModuleType
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.runtime.errors import InputError, one_line
-from transformer_jax.runtime.files import same_file
+from transformer_jax.runtime.files import expanded, same_file
 from transformer_jax.runtime.values import Json, JsonObject
 from transformer_jax.runtime.wording import nearest
 
@@ -87,7 +87,7 @@ def find_file(given: str | None) -> Path:
   if given is None:
     return shipped_folder() / DEFAULT
   name = given.partition(":")[0]
-  path = Path(name)
+  path = expanded(name)
   if path.is_file():
     return path
   shipped = {file.stem: file for file in sorted(shipped_folder().glob("*.py"))}

@@ -84,7 +84,7 @@ def clean(
       _write(folder, repeated, REPEATED.get(duplicates or "", ""), others, report)
     if not report.kept:
       counts = "; ".join(f"{count:,} left out: {reason}" for reason, count in report.left_out.items() if count)
-      raise RunError(f"no pair is left, so that nothing was written: {counts}")
+      raise RunError(f"no pair is left, so that nothing was written: {counts or 'the weights of --data select none'}")
     for new, path in ((folder / "source", source), (folder / "target", target), (others_file, left_out)):
       if path is not None:
         os.replace(new, path)

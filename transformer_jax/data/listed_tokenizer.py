@@ -9,6 +9,7 @@ import numpy as np
 import sentencepiece
 
 from transformer_jax.data.sentencepiece_tokenizer import FILE, SPACE, texts_of
+from transformer_jax.data.text import LONGEST_LINE
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
@@ -99,7 +100,8 @@ class ListedTokenizer(Tokenizer):
     self._numbers = {piece: number for number, piece in enumerate(self._names)}
     self._silent = {PAD, EOS} | ({BOS} if vocabulary.bos is not None else set())
     self.vocab_size = len(self._names)
-    self.longest_piece = max(len(piece.encode(errors="replace")) for piece in self._names)
+    # UNK stands for any number of unknown characters, and spaces may be dropped: the number of tokens bounds no length.
+    self.longest_piece = LONGEST_LINE
 
   def to_bytes(self) -> bytes:
     """The serialised model, without the list."""

@@ -20,7 +20,7 @@ class Tokenizer(abc.ABC):
 
   Attributes:
     vocab_size: the number of pieces, special ones included.
-    longest_piece: the most bytes that one piece spells.
+    longest_piece: the most bytes that one piece stands for; those of the longest line if nothing bounds them.
     silent: special pieces that a language model never writes.
     lines_apart: whether each line of a text is encoded by itself, with a line feed between two lines.
   """

@@ -212,6 +212,6 @@ def _pairs(path: str, merges: Json) -> list[tuple[str, str]]:
 
 def _lines(folder: ForeignFolder, name: str) -> list[str]:
   try:
-    return folder.bytes(name, LARGEST).decode().split("\n")
+    return folder.bytes(name, LARGEST).decode().replace("\r\n", "\n").split("\n")
   except UnicodeDecodeError as error:
     raise InputError(f"{folder.path / name} is no text in UTF-8: take another copy") from error

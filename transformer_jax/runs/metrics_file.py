@@ -19,7 +19,9 @@ def read_lines(path: epath.Path) -> list[tuple[bytes, JsonObject]]:
   Raises:
     InputError: a line is malformed, or the file is too large.
   """
-  lines = untrusted.read_bytes(path, _LARGEST).split(b"\n")[:-1] if path.exists() else []
+  *lines, last = untrusted.read_bytes(path, _LARGEST).split(b"\n") if path.exists() else [b""]
+  if parsed(last):  # an editor may have taken its line feed
+    lines.append(last)
   found = []
   for number, line in enumerate(lines, 1):
     if (entry := parsed(line)) is None:

@@ -107,8 +107,12 @@ def handled(handler: Callable[[int], object] | signal.Handlers, *numbers: signal
   """Gives the first of these signals in the body to `handler`; later ones do what they did before, as after the body.
 
   A shell may have a signal ignored, as Ctrl-C of a program in the background; it stays ignored. `SIG_DFL` as a handler
-  ends the process even while it computes outside of Python, where no function would be called.
+  ends the process even while it computes outside of Python, where no function would be called. Only the main thread
+  can have handlers; in another one this does nothing.
   """
+  if threading.current_thread() is not threading.main_thread():
+    yield
+    return
   handlers = {number: signal.getsignal(number) for number in numbers}
   before = {number: its for number, its in handlers.items() if its is not signal.SIG_IGN}
 

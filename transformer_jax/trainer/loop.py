@@ -155,10 +155,11 @@ class Trainer:
 
   def _resumed(self, restored: checkpoint.Restored, workdir: epath.Path) -> tuple[TrainState, MetricsAccumulator]:
     step, log = int(restored.state.step), restored.log or {}
-    say(self._where(step))
     try:
       if stopping := log.get("stopping"):
         self._stopping.restore(stopping)
+      if not self._stopping.is_over:  # otherwise `run` says that it is
+        say(self._where(step))
       if isinstance(self._batches, BatchesPackedAhead):
         # Without a place the parts are counted from the first one.
         self._batches.begin_at(log.get("place") or {"part": 0, "first_row": 0})
