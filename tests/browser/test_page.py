@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tests.serve.fake import Gate, serving
+from transformer_jax.decoding.long_lines import Translation
 
 pytest.importorskip("selenium")
 from selenium.common.exceptions import StaleElementReferenceException
@@ -153,3 +154,21 @@ def test_a_text_that_was_typed_over_is_not_shown(browser):
     find(browser, "#source").send_keys(Keys.NULL, " second")
     gate.open.set()
     wait(browser, lambda: find(browser, "#translation").text == "FIRST SECOND")
+
+
+def test_a_source_word_that_was_pointed_at_may_be_deleted(browser):
+  """Though the translation has as many tokens as before, so that nothing else on the page changes its size."""
+
+  def translate(lines, options, warn):
+    return [[Translation(f"ALWAYS {len(line.split())}", 0.0, 0.0, 3)] for line in lines]
+
+  with serving(translate) as client:
+    browser.get(client.url)
+    wait(browser, lambda: find(browser, "#model").text)
+    find(browser, "#source").send_keys("one two three")
+    wait(browser, lambda: texts(browser, "#keys button") == ["one", "two", "three"])
+    ActionChains(browser).move_to_element(find(browser, "#keys button:nth-child(3)")).perform()
+    wait(browser, lambda: find(browser, "#weights").text.startswith("three is looked at by"))
+    find(browser, "#source").send_keys(*[Keys.BACKSPACE] * len(" three"))
+    wait(browser, lambda: texts(browser, "#queries button") == ["ALWAYS", "2"])
+    wait(browser, lambda: find(browser, "#weights").text.startswith("ALWAYS looks at"))
