@@ -21,6 +21,22 @@ def test_equation_2():
   np.testing.assert_allclose(result, formulas.feed_forward(float64(params), x), atol=3e-6)
 
 
+def test_it_is_two_convolutions_of_width_1():
+  """§3.3, with NumPy's convolution of each feature."""
+  module = FeedForward(CONFIG)
+  x = normal(0, LENGTH, CONFIG.d_model)
+  params = float64(module_params(module, x))
+
+  def convolution(part, x):
+    kernel, bias = params[part]["kernel"], params[part]["bias"]
+    features = range(kernel.shape[1])
+    of_each = [sum(np.convolve(x[:, i], kernel[i : i + 1, o]) for i in range(kernel.shape[0])) for o in features]
+    return np.stack(of_each, axis=1) + bias
+
+  expected = convolution("outer", np.maximum(0, convolution("inner", x)))
+  np.testing.assert_allclose(jax.jit(module.apply)({"params": params}, x), expected, atol=3e-6)
+
+
 @pytest.mark.parametrize(
   ("activation", "expected"),
   [

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -233,6 +234,25 @@ def equation_2():
   params = parameters(FeedForward(TINY), x)
   # Position by position, so that none can see another.
   expected = [formulas.feed_forward(float64(params), position) for position in float64(x)]
+  require_close(compiled(FeedForward(TINY))(params, x), expected, "the feed-forward network")
+
+
+@STATEMENTS.add(
+  "3.3",
+  "Another way to say it is two convolutions with kernel size 1.",
+  code="model/feed_forward.py: FeedForward",
+  test="tests/model/test_feed_forward.py::test_it_is_two_convolutions_of_width_1",
+)
+def two_convolutions():
+  x = normal(0, 13, TINY.d_model)
+  params = parameters(FeedForward(TINY), x)
+
+  def convolution(part: str, x: jax.Array) -> jax.Array:
+    kernel, bias = params[part]["kernel"], params[part]["bias"]
+    module = nn.Conv(kernel.shape[1], kernel_size=(1,))
+    return jnp.asarray(module.apply({"params": {"kernel": kernel[None], "bias": bias}}, x))
+
+  expected = convolution("outer", nn.relu(convolution("inner", jnp.asarray(x))))
   require_close(compiled(FeedForward(TINY))(params, x), expected, "the feed-forward network")
 
 

@@ -1,9 +1,12 @@
 """§3.2, attention."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import operations, plan
 from transformer_jax.model import attention, masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
@@ -75,6 +78,26 @@ def heads():
   projection = (512, 8, 64)
   expected = {"query": projection, "key": projection, "value": projection, "output": (8, 64, 512)}
   require_equal(found, expected, "shapes of the projections")
+
+
+@STATEMENTS.add(
+  "3.2.2",
+  "As the heads are narrower, all of them cost about as much as one head of full width.",
+  code="model/attention.py: MultiHeadAttention",
+  test="tests/model/test_attention.py::test_the_number_of_heads_changes_no_matmul_operations",
+)
+def cost_of_heads():
+  x, mask = jax.ShapeDtypeStruct((13, 512), jnp.float32), jnp.ones((13, 13), bool)
+
+  def operations_of(heads: int) -> int:
+    module = attention.MultiHeadAttention(ModelConfig(num_heads=heads))
+    params = jax.eval_shape(lambda x: module.init(jax.random.key(0), x, x, mask, deterministic=True), x)
+    function = functools.partial(module.apply, deterministic=True)
+    return operations.matmuls(jax.make_jaxpr(function)(params, x, x, mask).jaxpr)
+
+  projections, both_products = 4 * 2 * 13 * 512 * 512, 2 * 2 * 13 * 13 * 512
+  for heads in (1, 8, 32):
+    require_equal(operations_of(heads), projections + both_products, f"operations of {heads} heads")
 
 
 @STATEMENTS.add(

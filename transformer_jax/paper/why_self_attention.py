@@ -42,6 +42,19 @@ def complexity():
 
 @STATEMENTS.add(
   "4",
+  "A separable convolution takes O(k n d + n d^2) operations: with k = n as many as self-attention and a point-wise "
+  "feed-forward layer.",
+  code="paper/table1/convolution.py: SeparableConvolution",
+  test="tests/paper/table1/test_table1.py::test_products_are_those_of_the_formula",
+)
+def separable_convolution():
+  for n, d, k in ((24, 128, 3), (24, 128, 24), (25, 64, 25)):
+    found = operations.matmuls(table.ROWS["separable convolutional"].traced(table.Sizes(n, d=d, k=k)))
+    require_equal(found, 2 * k * n * d + 2 * n * d * d, f"operations with n = {n}, d = {d}, k = {k}")
+
+
+@STATEMENTS.add(
+  "4",
   "Table 1: in a recurrent layer O(n) operations wait for one another, in the others O(1).",
   code="paper/table1/table.py: ROWS",
   test="tests/paper/table1/test_table1.py::test_only_the_recurrence_waits_for_each_position",
