@@ -192,7 +192,7 @@ def timed(run: Callable[[], Any]) -> Callable[[], float]:
 
 def fitted(points: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
   """A row for each sweep of each layer type and pass."""
-  best = max(point["program"].products / report.median(point["seconds"]) for point in points)
+  best = max((point["program"].products / report.median(point["seconds"]) for point in points), default=0.0)
   keys = dict.fromkeys((point["layer"], point["sweep"], point["pass"]) for point in points)
   for layer, changing, which in keys:
     mine = [point for point in points if (layer, changing, which) == (point["layer"], point["sweep"], point["pass"])]
