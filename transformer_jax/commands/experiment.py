@@ -4,6 +4,7 @@ import argparse
 
 from transformer_jax.config import Config, flags
 from transformer_jax.config.help_text import help_text
+from transformer_jax.runtime.files import expanded
 from transformer_jax.runtime.progress import say
 
 
@@ -37,7 +38,7 @@ def read_config(args: argparse.Namespace) -> Config:
   path = flags.find_file(args.config)
   if args.config is None:
     say(f"no --config is given; the first example is taken:\n  {path}")
-  elif path.parent == flags.shipped_folder():
+  elif path != expanded(args.config.partition(":")[0]):
     say(f"--config={args.config} comes with transformer_jax:\n  {path}")
   return config
 
