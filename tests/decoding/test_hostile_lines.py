@@ -69,7 +69,7 @@ def test_what_a_search_needs_is_near_what_the_compiler_takes(length, beams, extr
   params = jax.eval_shape(lambda: init_params(Config(model=config), TASK))
   lowered = search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
   taken = lowered.compile().memory_analysis().temp_size_in_bytes
-  monkeypatch.setattr(devices, "at_a_time", lambda: 3)
+  monkeypatch.setattr(devices, "concurrency", lambda: 3)
   for memory, enough in ((3 * taken, False), (6 * taken, True)):
     monkeypatch.setattr(devices, "memory", lambda memory=memory: memory)
     jax.clear_caches()
