@@ -31,6 +31,8 @@ def main() -> None:
   add("--first", required=True, nargs="+", metavar="FILE", help="the translations of each seed")
   add("--other", required=True, nargs="+", metavar="FILE", help="those that are compared with the first")
   args = parser.parse_args()
+  if len(args.first) != len(args.other):
+    parser.error(f"--first has {len(args.first)} files and --other {len(args.other)}: give those of the same seeds")
   reference = lines(args.reference)
   print(f"{p_value([*map(lines, args.first)], [*map(lines, args.other)], reference):.3f}")
 
