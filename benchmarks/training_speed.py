@@ -268,8 +268,8 @@ def table(
     }
     for name, of_side in answers.items()
   ]
+  half = ", bfloat16"
   for row in rows:
-    half = ", bfloat16"
     if row["side"].removesuffix(half) == reference.removesuffix(half):  # in each type
       of_type = [name for name in limits if name.endswith(half) == row["side"].endswith(half)]
       fastest = min(of_type, key=lambda name: report.median(seconds[name]))

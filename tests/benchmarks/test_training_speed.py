@@ -1,4 +1,4 @@
-"""The batches that the peers of benchmarks/training_speed.py are trained on."""
+"""The batches that the peers of benchmarks/training_speed.py are trained on, and its table."""
 
 import json
 from pathlib import Path
@@ -34,3 +34,18 @@ def test_batches_have_each_pair_once_and_can_be_written(training_speed, tmp_path
   found = sorted(pair for batch in batches for pair in batch)
   encoded = sorted([[*tokenizer.encode(line), 3]] * 2 for line in lines)
   assert len(found) > 40 and all(pair in encoded for pair in found)
+
+
+@pytest.mark.parametrize(
+  ("sides", "limits", "shares"),
+  [
+    (["ours, rows of 64", "ours, rows of 64, bfloat16", "torch"], ["XLA", "XLA, bfloat16"], [0.5, 0.25, None]),
+    (["ours, rows of 64, bfloat16", "torch, bfloat16"], ["XLA, bfloat16"], [0.25, None]),
+    (["ours, rows of 64", "ours, rows of 640"], ["XLA"], [0.5, None]),  # longer rows have other matmuls
+  ],
+)
+def test_each_type_has_the_share_of_its_own_matmuls(training_speed, sides, limits, shares):
+  answers = {side: [{"seconds": 4.0, "target_tokens": 7.0, "loss": 2.0}] * 5 for side in sides}
+  seconds = {**{side: [4.0] * 5 for side in sides}, "XLA": [2.0] * 5, "XLA, bfloat16": [1.0] * 5}
+  rows = training_speed.table(answers, seconds, limits)
+  assert [row.get("matmuls / step") for row in rows[: len(sides)]] == shares
