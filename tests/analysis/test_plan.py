@@ -392,9 +392,12 @@ def test_a_pipe_is_not_read(capsys, tmp_path, flags):
     os.mkfifo(tmp_path / name)
   flags = [*(flags or [f"--config={CONFIGS}/multi30k.py"]), f"--config.data.train={tmp_path}/t"]
   flags += ["--config.model.num_layers=1", "--config.model.d_model=16", "--config.model.d_ff=16"]
-  assert main(["plan", *flags, "--data", "--json"]) == 0
-  said = json.loads(capsys.readouterr().out)["data"]["not_measured"]
-  assert "is a pipe, whose text can be read only once: write it to a file" in said
+  message = "is a pipe, whose text can be read only once: write it to a file"
+  assert main(["plan", *flags, "--json"]) == 0
+  assert message in json.loads(capsys.readouterr().out)["data"]["not_measured"]
+  assert main(["plan", *flags, "--data", "--json"]) == 2  # who asks for the text wants an error
+  out, err = capsys.readouterr()
+  assert out == "" and message in err
 
 
 def test_text_that_is_not_there_is_said(capsys):

@@ -73,14 +73,17 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
   assert main(corpus) == 2
   assert "out.de exists already" in capfd.readouterr().err and (tmp_path / "out.de").read_text() == "old"
   (tmp_path / "out.de").unlink()
+  for flag in ("--output", "--left-out"):
+    assert main([*corpus, flag, "gs://bucket/x"]) == 2
+    assert f"{flag} gs://bucket/x" in (said := capfd.readouterr().err) and "is in a bucket" in said
   (tmp_path / "link").symlink_to(tmp_path)
   same_file = [["--left-out", str(tmp_path / folder / "out.en")] for folder in (".", "link")]
   for same in (["--languages", "en", "en"], *same_file, ["--left-out", os.path.relpath(tmp_path / "out.de")]):
     assert main([*corpus, *same]) == 2
     assert "two of the files to write have one name" in capfd.readouterr().err and not [*tmp_path.glob("out.*")]
-  assert main([*corpus, "--min-length", "99"]) == 1
+  assert main([*corpus, "--min-length", "99"]) == 2
   assert "no pair is left, so that nothing was written" in capfd.readouterr().err
-  assert main(["clean", "--data", f"{tmp_path / 'in'}*0.01", "--output", str(tmp_path / "out")]) == 1
+  assert main(["clean", "--data", f"{tmp_path / 'in'}*0.01", "--output", str(tmp_path / "out")]) == 2
   assert "nothing was written: the weights of --data select none\n" in capfd.readouterr().err
   (tmp_path / "in.de").write_text("eins\n")
   assert main(corpus) == 2

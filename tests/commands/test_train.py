@@ -49,6 +49,25 @@ def test_without_flags_it_trains_the_default(run, tmp_path):
   assert workdir == str(tmp_path / "runs" / "numbers")
 
 
+def test_a_folder_without_a_run_begins_with_the_first_example(run, tmp_path):
+  """Who mistyped the folder of a run to resume is told so."""
+  status, [(config, folder)], _, said = run("--workdir=mistyped")
+  assert (status, config.data.corpus, folder) == (0, Corpus.NUMBERS, str(tmp_path / "mistyped"))
+  assert said[0] == "mistyped holds no run: a new one begins there"
+  assert said[1] == "no --config is given; the first example is taken:"
+
+
+def test_help_shows_the_keys_of_the_run(run, tmp_path):
+  with tarfile.open(ROOT / "tests" / "runs" / "older" / "run.tar.xz") as archive:
+    archive.extractall(tmp_path / "run", filter="data")
+  kept = json.loads((tmp_path / "run" / "config.json").read_text())["model"]["d_model"]
+  assert run("--help")[2] != run("--workdir=run", "--help")[2]
+  _, _, out, _ = run("--workdir=run", "--config.model.d_ff=77", "--help")
+  assert "keys, with the values that the run in run and the flags give them:" in out
+  assert f"config.model.d_model={kept}" in out and "config.model.d_ff=77" in out
+  assert "the values that configs/numbers.py" in run("--workdir=new", "--help")[2]
+
+
 def test_a_config_file_and_overrides(run, tmp_path):
   file = ROOT / "configs" / "multi30k.py"
   status, [(config, workdir)], _, errors = run(
@@ -367,11 +386,6 @@ def test_a_run_folder_is_enough_to_go_on(run, workdir):
   assert config == serialization.changed(begun_with, {"train.steps": 7, "model.d_ff": 5})
   status, started, _, [error] = run(f"--workdir={workdir}", "--config.model.hidden_size=3")
   assert (status, started) == (2, []) and "config.model.hidden_size is not a key" in error
-
-
-def test_a_folder_without_a_run_begins_with_the_first_example(run, tmp_path):
-  _, [(config, folder)], _, said = run("--workdir=new")
-  assert (config.data.corpus, folder) == (Corpus.NUMBERS, str(tmp_path / "new")) and "first example" in said[0]
 
 
 def test_a_mistake_does_not_wait_for_jax(tmp_path):

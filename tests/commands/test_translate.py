@@ -135,7 +135,7 @@ def test_nothing_in_nothing_out(run, translator, workdir):
 def test_options_that_the_search_cannot_use(run, translator, workdir):
   status, _, err = run("translate", "--workdir", workdir, "--n-best", 3)
   assert status == 2
-  assert err == ["transformer-jax: error: --n-best is 3, but must be from 1 to the beam size, which is 2"]
+  assert err == ["transformer-jax: error: --n-best is 3, but must be from 1 to the beam size, which is 2 (raise it)"]
   status, _, err = run("translate", "--workdir", workdir, "--patience", -1)
   assert status == 2
   assert err == ["transformer-jax: error: --patience is -1.0, but must be 0 or more"]

@@ -145,6 +145,7 @@ def test_the_command_writes_what_the_library_gives(run, translator, tmp_path):
     (["--word", 99], "--word is 99, but must be from 1 to"),
     (["--target", "a " * 40], "the sentence pair has a sentence of"),
     (["--output", "/dev/null"], "--output is /dev/null, but must be a folder: it is a file"),
+    (["--output", "gs://bucket/x"], "--output gs://bucket/x is in a bucket"),
   ],
 )
 def test_mistakes_are_one_sentence(run, tmp_path, argv, message):

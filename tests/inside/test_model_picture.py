@@ -231,6 +231,7 @@ def test_the_command_draws_a_config_or_a_run(command, workdir, tmp_path):
     (["model"], "--output is missing"),
     (["model", "--output", "x.gif"], "--output is x.gif, but must end in .svg, .png, .pdf"),
     (["model", "--output", "/nowhere/x.svg"], "--output /nowhere/x.svg cannot be written"),
+    (["model", "--output", "gs://bucket/x.svg"], "--output gs://bucket/x.svg is in a bucket"),
     (["search", "--config.model.num_heads=2", "--output", "x.svg"], "required: --workdir, --sentence"),
     (["search", "--workdir", "W", "--sentence", "a"], "--output is missing"),
   ],

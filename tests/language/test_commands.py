@@ -232,9 +232,9 @@ def test_a_prompt_from_a_file_is_read_like_a_text(gpt_run, command, monkeypatch)
 
 def test_a_run_is_for_its_own_command(gpt_run, command):
   status, _, err = command("translate", "--workdir", gpt_run)
-  assert status == 2 and "of a gpt model, which is for `generate`, not for `translate`" in err[0]
+  assert status == 2 and "of a gpt model: use it with `generate`" in err[0]
   status, _, err = command("classify", "--workdir", gpt_run)
-  assert status == 2 and "`generate`, not for `classify`" in err[0]
+  assert status == 2 and "use it with `generate`" in err[0]
 
 
 def test_average(gpt_run, folder, command):

@@ -362,7 +362,7 @@ the loss is that of 128 pairs of
   text
   83 pairs skipped, longer than 16 tokens \(the longest has 26\)
 step 2: loss {number}, perplexity {number}, {number} target tokens/s
-step 3: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+step 3: validation loss {number}, perplexity {number}, BLEU {number}, chrF2 {number}
   source:      .+
   translation: .*
   reference:   .+
@@ -371,11 +371,11 @@ step 3: validation loss {number}, perplexity {number}, BLEU {number}, chrF {numb
   reference:   .+
 step 4: loss {number}, .*
 step 6: loss {number}, .*
-step 6: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+step 6: validation loss {number}, perplexity {number}, BLEU {number}, chrF2 {number}
   source:      .+(\n.*)*
 the model of step 6 is in
   runs/tiny
-step 6: validation loss {number}, perplexity {number}, BLEU {number}, chrF {number}
+step 6: validation loss {number}, perplexity {number}, BLEU {number}, chrF2 {number}
 try it:
   transformer-jax translate --workdir runs/tiny < FILE
 """

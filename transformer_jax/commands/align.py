@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_workdir_arguments(parser)
   add = parser.add_argument
-  add("--data", required=True, metavar="PREFIX", help="the sentence pairs, as config.data.train names them")
+  add(
+    "--data",
+    required=True,
+    metavar="PREFIX",
+    help="the sentence pairs, two text files, as config.data.train names them",
+  )
   add("--layer", type=int, metavar="L", help="the layer, from 1 (default: the last but one, if there are several)")
   add("--gold", metavar="FILE", help="alignments by hand, a line for each pair: 0-1 is sure, 0p1 or 0?1 is possible")
 

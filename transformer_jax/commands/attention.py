@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.output_file import local_path
 from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.runtime.errors import InputError, one_line, require_option, writing
-from transformer_jax.runtime.files import expanded, write_atomically
+from transformer_jax.runtime.files import write_atomically
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.attention import Attention
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.compilation_cache import use_compilation_cache
 
   devices.require_devices()
-  output = expanded(args.output)
+  output = local_path("--output", args.output)
   require_option("--output", args.output, output.is_dir() or not output.exists(), "a folder: it is a file")
   use_compilation_cache()
   found = inside.attention_of(open_run(args), args.step, args.sentence, args.target)

@@ -1,9 +1,9 @@
 """Makes a synthetic parallel corpus from text in one language (back-translation, Sennrich et al. 2016). The run
 translates in the reverse direction, for example from German to English to train from English to German. Then --output
 PREFIX gets PREFIX.de, the text, PREFIX.en, its translations, and PREFIX.json, which says how they were made;
-config.data.train may name PREFIX. Translations are drawn at random (Edunov et al. 2018), unless --beam-size asks for a
-search. The same command resumes after a stop, and gives the same files as without one. Pairs are put on the disk about
-once a minute.
+config.data.train may name PREFIX. Translations are drawn at random (Edunov et al. 2018), unless --beam-size,
+--length-penalty or --patience asks for a search. The same command resumes after a stop, and gives the same files as
+without one. Pairs are put on the disk about once a minute.
 """
 
 import argparse
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands import search
-from transformer_jax.commands.output_file import is_prefix
+from transformer_jax.commands.output_file import is_prefix, local_path
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.files import expanded, is_text, same_file
+from transformer_jax.runtime.files import is_text, same_file
 
 if TYPE_CHECKING:
   from etils import epath
@@ -172,9 +172,7 @@ def _count(text: "epath.Path") -> int | None:
 
 def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   """The path of the corpus, which must not be that of the text."""
-  if "://" in args.output:
-    raise InputError(f"--output {args.output} is in a bucket, where a file cannot grow: give a local path")
-  prefix = expanded(args.output)
+  prefix = local_path("--output", args.output)
   for language in languages:  # as the config of a stranger's run may have it
     if "/" in language or language == "json":
       raise InputError(f"the run's language {language!r} cannot end the name of a file beside {prefix}.json")

@@ -1,13 +1,13 @@
-"""Writes the sentence pairs of a corpus that pass all rules, and reports how many each rule left out. Without flags
-only pairs with an empty side are left out. The rules mean what they mean in OpusFilter (docs/recipes.md). The corpus is
-read line by line, so it may be larger than memory.
+"""Writes the sentence pairs of a corpus that pass all rules, and reports on standard error how many each rule left out.
+Without flags only pairs with an empty side are left out. The rules mean what they mean in OpusFilter (docs/recipes.md).
+The corpus is read line by line, so it may be larger than memory.
 """
 
 import argparse
 import os
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.output_file import is_prefix
+from transformer_jax.commands.output_file import is_prefix, local_path
 from transformer_jax.commands.rules import add_rule_arguments, rules_of
 from transformer_jax.runtime.errors import InputError, require_option
 from transformer_jax.runtime.process import sigterm_raises
@@ -61,12 +61,10 @@ def _pairs(args: argparse.Namespace) -> "TextPairs":
 
 def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
   """The files to write; none of them may exist."""
-  from transformer_jax.runtime.files import expanded
-
   if not is_prefix(args.output):
     raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
-  source, target = (expanded(f"{args.output}.{language}") for language in args.languages)
-  left_out = expanded(args.left_out) if args.left_out else None
+  source, target = (local_path("--output", f"{args.output}.{language}") for language in args.languages)
+  left_out = local_path("--left-out", args.left_out) if args.left_out else None
   if len({path and os.path.realpath(path) for path in (source, target, left_out)}) < 3:
     raise InputError("two of the files to write have one name: give two different --languages, and another --left-out")
   for path in filter(None, (source, target, left_out)):

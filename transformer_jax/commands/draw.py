@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 
 from transformer_jax.commands import draw_config, draw_formula, draw_run
+from transformer_jax.commands.output_file import local_path
 from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.runtime.errors import InputError, one_line
-from transformer_jax.runtime.files import expanded, write_atomically
+from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.wording import summary
 
 _ENDINGS = ("svg", "png", "pdf")
@@ -52,7 +53,7 @@ def _output(args: argparse.Namespace) -> Path:
   """
   if not args.output:
     raise InputError(f"--output is missing: it names the picture to write; `{args.parser.prog} --help` tells more")
-  output = expanded(args.output)
+  output = local_path("--output", args.output)
   if output.suffix[1:] not in _ENDINGS:
     raise InputError(f"--output is {args.output}, but must end in .{', .'.join(_ENDINGS)}")
   if output.is_dir() or not output.parent.is_dir() or not os.access(output.parent, os.W_OK):

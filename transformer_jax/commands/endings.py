@@ -9,7 +9,8 @@ _LESS_MEMORY = {
   "train": (
     "raise config.train.accumulation, which changes no result, or lower config.train.batch_tokens; "
     "`transformer-jax plan` tells what a config needs"
-  )
+  ),
+  "backtranslate": "give a smaller --batch-size, and another --output, as what is there was made with this one",
 }
 
 
@@ -40,6 +41,8 @@ def ending(error: BaseException, command: str) -> tuple[int, str] | None:
       where = "" if error.filename else "standard output, or a temporary file: "
       return RunError.exit_status, f"{where}{error}; what was saved before is untouched"
     case Exception() if is_out_of_memory(error):
-      advice = _LESS_MEMORY.get(command, "use a smaller batch or beam size")
+      advice = _LESS_MEMORY.get(
+        command, "give a smaller --batch-size or --beam-size if the command has them, or fewer or shorter lines"
+      )
       return RunError.exit_status, f"memory is exhausted: {advice}"
   return None

@@ -1,4 +1,4 @@
-"""Translates a file and scores the translations against a reference, with BLEU and chrF by sacreBLEU, as the run's
+"""Translates a file and scores the translations against a reference, with BLEU and chrF2 by sacreBLEU, as the run's
 config.evaluate says. Several --workdir are an ensemble, as in `translate`; the first one's config counts.
 
 For a run on parse trees --reference has a tree in Penn's format on each line, and --hypotheses gets such trees. The
@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_search_arguments(parser, ensemble=True)
   parser.add_argument("--source", required=True, metavar="FILE", help="sentences to translate, one per line")
   score.add_score_arguments(parser, "the run's config.evaluate.tokenize", "the run's config.evaluate.lowercase")
-  parser.add_argument("--hypotheses", metavar="FILE", help="write the translations there")
+  parser.add_argument(
+    "--hypotheses", metavar="FILE", help="write the translations there, in place of a file that is there"
+  )
   parser.add_argument(
     "--report", action="store_true", help="print TER too, and the facts that tell which scores compare with these"
   )

@@ -2,7 +2,8 @@
 
 import argparse
 
-from transformer_jax.config import Config, flags
+from transformer_jax.commands.workdir import open_run
+from transformer_jax.config import Config, flags, serialization
 from transformer_jax.config.help_text import help_text
 from transformer_jax.runtime.files import expanded
 from transformer_jax.runtime.progress import say
@@ -25,11 +26,25 @@ def add_config_arguments(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def print_help(args: argparse.Namespace) -> None:
-  """Prints the flags of a command, and each key with its value by the config file and the flags."""
-  config = flags.read_config(args.config, flags.read_keys(args.overrides))
-  given = args.config or f"configs/{flags.DEFAULT}"
+  """Prints the flags of a command, and each key with its value by the config file, or the run, and the flags."""
+  keys = flags.read_keys(args.overrides)
+  if begun := _config_of_run(args):
+    config, given = serialization.changed(begun, keys), f"the run in {args.workdir}"
+  else:
+    config, given = flags.read_config(args.config, keys), args.config or f"configs/{flags.DEFAULT}"
   print(f"{args.parser.format_help()}\nkeys, with the values that {given} and the flags give them:")
   print(help_text(config))
+
+
+def _config_of_run(args: argparse.Namespace) -> Config | None:
+  """The config of the run in --workdir; None if another is given, or there is no run."""
+  workdir = getattr(args, "workdir", None)
+  if not workdir or args.config:
+    return None
+  from transformer_jax.runs import run_folder
+
+  is_run = (run_folder.folder_of(workdir) / run_folder.CONFIG).exists()
+  return open_run(args).config if is_run else None
 
 
 def read_config(args: argparse.Namespace) -> Config:

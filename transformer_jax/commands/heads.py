@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.output_file import local_path
 from transformer_jax.commands.pictures import require_matplotlib
 from transformer_jax.commands.search import load
 from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import one_line, require_option, writing
-from transformer_jax.runtime.files import expanded, write_atomically
+from transformer_jax.runtime.files import write_atomically
 
 if TYPE_CHECKING:
   from transformer_jax.inside.heads import Head
@@ -24,7 +25,12 @@ _WIDTH = 11  # of a column
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_workdir_arguments(parser)
   add = parser.add_argument
-  add("--data", required=True, metavar="PREFIX", help="the sentence pairs, as config.data.train names them")
+  add(
+    "--data",
+    required=True,
+    metavar="PREFIX",
+    help="the sentence pairs, two text files, as config.data.train names them",
+  )
   add("--sentences", type=int, default=200, metavar="N", help="take the first N pairs (default 200)")
   add("--json", action="store_true", help="print a JSON object for each head")
   add("--output", metavar="DIR", help="write the pictures heads.png and heads.svg there")
@@ -59,7 +65,7 @@ def _folder(name: str) -> Path:
     RunError: the folder cannot be made.
   """
   require_matplotlib()
-  folder = expanded(name)
+  folder = local_path("--output", name)
   with writing(folder):
     folder.mkdir(parents=True, exist_ok=True)
   return folder

@@ -3,10 +3,11 @@
 import os
 import stat
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformer_jax.runtime.errors import InputError, writing
-from transformer_jax.runtime.files import same_file, write_atomically
+from transformer_jax.runtime.files import expanded, same_file, write_atomically
 
 if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
@@ -47,6 +48,17 @@ def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: I
   too_long = len(os.fsencode(path.name)) > _LONGEST_NAME
   if too_long or path.is_dir() or not path.parent.is_dir() or not os.access(written, os.W_OK):
     raise InputError(f"{flag} {path} cannot be written: give a file in a folder that can be")
+
+
+def local_path(flag: str, name: str) -> Path:
+  """The path that a flag names, with the user's home folder for `~`.
+
+  Raises:
+    InputError: it is in a bucket.
+  """
+  if "://" in name:
+    raise InputError(f"{flag} {name} is in a bucket, where this command cannot write: give a local path")
+  return expanded(name)
 
 
 def is_prefix(name: str) -> bool:

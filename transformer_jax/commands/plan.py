@@ -33,7 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     choices=["cpu", "gpu", "tpu"],
     help="the kind of the devices, on which their memory depends (default: that of the devices here)",
   )
-  add("--data", action=argparse.BooleanOptionalAction, help="pack the training text (default, except for TFDS)")
+  add(
+    "--data",
+    action=argparse.BooleanOptionalAction,
+    help="pack the training text, config.data.train (default, except for TFDS)",
+  )
   add("--json", action="store_true", help="print one JSON object")
   add_accept_edits(parser)
 
@@ -52,6 +56,8 @@ def run(args: argparse.Namespace) -> None:
     try:
       found["data"] = plan.data(config, accept_edits=args.accept_edits)
     except InputError as error:
+      if args.data:
+        raise
       found["data"] = {"not_measured": f"as {error}"}
   else:
     found["data"] = {"not_measured": "which --data does"}

@@ -7,12 +7,13 @@ import argparse
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands import output_file
-from transformer_jax.commands.workdir import add_accept_edits
+from transformer_jax.commands.workdir import add_accept_edits, step_of
 from transformer_jax.runtime.errors import InputError, RunError
 
 if TYPE_CHECKING:
   from transformer_jax.inside.scored import Text, Translations
   from transformer_jax.runs.run import Run
+  from transformer_jax.runs.steps import Step
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     "--data",
     metavar="PREFIX",
     help="translate and score PREFIX.en and PREFIX.de, by the run's languages (default: the sentences of the "
-    "validation text that the run translates in each validation)",
+    "validation text that the run translates in each validation, or all of them if it translates none)",
+  )
+  add(
+    "--step", type=step_of, default="last", metavar="N|last|best", help="the checkpoint that translates (default last)"
   )
   add_accept_edits(parser)
 
@@ -48,12 +52,12 @@ def run(args: argparse.Namespace) -> None:
   output = epath.Path(args.output).expanduser() if args.output else opened[0].path / REPORT
   output_file.check_writable("--output", str(output), ())
   bootstrap.require_seed()
-  translations, notes = _translations(opened, args.data)
+  translations, notes = _translations(opened, args.data, args.step)
   report.write(opened, output, scored(translations) if translations else (), notes)
   print(output)
 
 
-def _translations(opened: "list[Run]", prefix: str | None) -> "tuple[list[Translations], list[str]]":
+def _translations(opened: "list[Run]", prefix: str | None, step: "Step") -> "tuple[list[Translations], list[str]]":
   """The translations of every run, or none and the reason where a run could have some."""
   from transformer_jax import registry
   from transformer_jax.runtime.progress import say
@@ -67,7 +71,7 @@ def _translations(opened: "list[Run]", prefix: str | None) -> "tuple[list[Transl
     if others:
       raise InputError(f"the run in {others[0]} does not translate: leave it out to have scores")
     texts = [_text(run, prefix) for run in opened]
-    return [_translated(run, text) for run, text in zip(opened, texts, strict=True)], []
+    return [_translated(run, text, step) for run, text in zip(opened, texts, strict=True)], []
   except (InputError, RunError) as error:
     if prefix:
       raise
@@ -90,7 +94,7 @@ def _text(run: "Run", prefix: str | None) -> "Text":
   return Text(name if prefix else f"the validation text ({name})", pairs)
 
 
-def _translated(run: "Run", text: "Text") -> "Translations":
+def _translated(run: "Run", text: "Text", step: "Step") -> "Translations":
   from transformer_jax.decoding.translator import Translator
   from transformer_jax.evaluation.scores import check_tokenization
   from transformer_jax.inside.scored import Translations
@@ -100,7 +104,7 @@ def _translated(run: "Run", text: "Text") -> "Translations":
   evaluate = run.config.evaluate
   check_tokenization(evaluate.tokenize)
   use_compilation_cache()
-  translator = Translator.load(run, step="last")
+  translator = Translator.load(run, step=step)
   with Progress("line", total=len(text.pairs)) as progress:
     found = translator.translate_lines(text.sources, progress=progress.update, warn=say)
     lines = [best[0].text for best in found]

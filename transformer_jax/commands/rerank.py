@@ -38,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add("--weights", required=True, metavar="FILE", help="the weights, in JSON: written with --reference, otherwise read")
   add("--reference", metavar="FILE", help="tune the weights for BLEU against this file")
   add(
-    "--tokenize", default=_TOKENIZE, metavar="T", help="sacreBLEU's: 13a, none for tokenised text, ... (default: 13a)"
+    "--tokenize",
+    default=_TOKENIZE,
+    metavar="T",
+    help="sacreBLEU's: 13a, none for tokenised text, ... (default: 13a, whatever the run's config.evaluate says)",
   )
   add("--lowercase", action="store_true", help="letters of both cases are equal")
   add("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
@@ -96,7 +99,11 @@ def _tune(
   before = bleu(_array([own[0] for own in counts]).sum(axis=0))
   found = {name: float(weight) for name, weight in zip(names, weights, strict=True)}
   output_file.write(args.weights, (json.dumps(found, indent=2) + "\n").encode())
-  print(f"BLEU {before:.2f} of the first of each list, {score:.2f} of the best by the weights in {args.weights}")
+  case = "lowercased" if args.lowercase else "cased"
+  print(
+    f"BLEU ({args.tokenize}, {case}): {before:.2f} of the first of each list, {score:.2f} of the best by the weights "
+    f"in {args.weights}"
+  )
 
 
 def _features(

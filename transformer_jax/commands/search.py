@@ -43,7 +43,12 @@ def add_search_arguments(parser: argparse.ArgumentParser, *, ensemble: bool = Fa
   """Adds the flags of the run and of the search; `ensemble`: --workdir may be repeated."""
   add_workdir_arguments(parser, ensemble=ensemble)
   add_beam_arguments(parser)
-  parser.add_argument("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
+  parser.add_argument(
+    "--batch-size",
+    type=int,
+    metavar="N",
+    help="sentences computed together on a device (default: as many as suit a text; serve on a CPU: 4)",
+  )
 
 
 def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:

@@ -90,6 +90,8 @@ def _train(
       folder = run_folder.folder_of(workdir)
     if config is None:
       begun_with = resume.config_of_run(folder, accept_edits=args.accept_edits)
+      if not begun_with:
+        say(f"{workdir} holds no run: a new one begins there")
       config = serialization.changed(begun_with, keys) if begun_with else read_config(args)
     config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
     train(config, folder, accept_edits=args.accept_edits)

@@ -114,7 +114,8 @@ class DataConfig:
     train: the training text. For `text` a prefix or `SOURCE,TARGET`, several
       separated by `;`, each with an optional `*WEIGHT` (how often an epoch
       reads it); for `trees` files separated by `;`; for `prepared` the folder; for
-      the other kinds the name of a split.
+      the other kinds the name of a split. A language model has plain files
+      separated by `;`, a classifier one TSV file.
     validation: the text for validation during training, named like `train`;
       empty means none.
     test: the text for the test at the end, named like `train`; empty means
@@ -130,8 +131,9 @@ class DataConfig:
       proportion to n ** (1 / T), as pairs of smaller ones are repeated. 1 reads
       each pair once. Needs `tags`.
     row_length: the tokens of a packed row, on each side.
-    max_length: the longest sentence allowed in training, in tokens with its EOS;
-      0 means `row_length`. Longer pairs are skipped, counted and reported.
+    max_length: the longest sentence allowed in training and in the validation
+      loss, in tokens with its EOS; 0 means `row_length`, as it must for language
+      models. Longer pairs are skipped, counted and reported.
     tokenizer: the file of a SentencePiece model, or `SOURCE,TARGET` with
       `model.source_vocab_size`; empty learns from `train`.
     pieces: the kind of vocabulary to learn: `bpe`, byte-pair encoding as in the
@@ -265,9 +267,10 @@ class TrainConfig:
     max_skipped: the most updates in a row that may be skipped because their loss
       or gradients are not finite; more end the run.
     seed: the seed of the parameters, of dropout and of the order of rows.
-    init_from: a run folder; this run begins with its sizes, its vocabulary and
-      its last parameters, or their moving average. All other keys are those of
-      this run. Empty means random parameters.
+    init_from: a run folder; this run begins with its vocabulary, its last
+      parameters, or their moving average, and its `config.model`, but for
+      dropout, types, `remat`, `fused_attention` and the keys of the command
+      line. All other keys are those of this run. Empty means random parameters.
     embeddings: a file of word vectors in the text format of word2vec, GloVe and
       fastText. The embeddings of pieces that are whole words begin with them,
       multiplied by one number so that they are as large as random ones. Empty
@@ -364,8 +367,8 @@ class EvaluateConfig:
 
   Attributes:
     every: the steps between two validations; 0 validates only at the end.
-    sentences: the validation sentences that are translated each time; the loss
-      is that of all.
+    sentences: the validation sentences that are translated each time, 0 for
+      none; the loss is that of all.
     tokenize: sacreBLEU's tokenisation; `none` for text that is tokenised already.
     lowercase: whether the scores ignore case.
   """

@@ -13,7 +13,7 @@ import numpy as np
 
 from transformer_jax.data.cleaning import Rule
 from transformer_jax.data.duplicates import Duplicates
-from transformer_jax.runtime.errors import RunError, writing
+from transformer_jax.runtime.errors import InputError, writing
 from transformer_jax.runtime.progress import Progress
 from transformer_jax.runtime.wording import counted
 
@@ -68,8 +68,8 @@ def clean(
       between them; a tab in the text becomes a space. None is no such file.
 
   Raises:
-    InputError: the corpus cannot be read.
-    RunError: no pair is left, or the disk is full.
+    InputError: the corpus cannot be read, or no pair is left.
+    RunError: the disk is full.
   """
   report = CleaningReport(left_out=Counter(dict.fromkeys(rules, 0)))
   with writing(source.parent), _beside(source) as folder, _beside(left_out or source) as folder_of_others:
@@ -84,7 +84,7 @@ def clean(
       _write(folder, repeated, REPEATED.get(duplicates or "", ""), others, report)
     if not report.kept:
       counts = "; ".join(f"{count:,} left out: {reason}" for reason, count in report.left_out.items() if count)
-      raise RunError(f"no pair is left, so that nothing was written: {counts or 'the weights of --data select none'}")
+      raise InputError(f"no pair is left, so that nothing was written: {counts or 'the weights of --data select none'}")
     for new, path in ((folder / "source", source), (folder / "target", target), (others_file, left_out)):
       if path is not None:
         os.replace(new, path)

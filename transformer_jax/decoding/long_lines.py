@@ -88,7 +88,7 @@ def parts(
     elif known and len(tokens) < longest:
       found.append([[*tokens, EOS]])
     elif long is Long.REFUSE:
-      return found, InputError(f"line {number} {too_long}shorten it, or let it be translated in parts (long = split)")
+      return found, InputError(f"line {number} {too_long}shorten it")
     else:
       found.append(_split(text, longest, tokenizer, tags))
       warn(LineWarning(number, f"{too_long}it is translated in {len(found[-1])} parts"))

@@ -66,7 +66,7 @@ class Scores:
     exact = f"exact match {self.exact_match:.1%} of " if exact_match and self.exact_match else ""
     return (
       f"BLEU {self.bleu:.2f} ({self.bleu_signature})\n"
-      f"chrF {self.chrf:.2f} ({self.chrf_signature})\n"
+      f"chrF2 {self.chrf:.2f} ({self.chrf_signature})\n"
       f"{exact}{counted(self.sentences, 'sentences')}"
     )
 

@@ -210,6 +210,6 @@ def extremes(
     values = [metric.sentence_score(translation, [reference]).score for metric in (chrf, bleu)]
     sentences.append(Sentence(number, source, translation, reference, chrf=values[0], bleu=values[1]))
   ordered = sorted(sentences, key=lambda sentence: -sentence.chrf)
-  signatures = {"chrF": str(chrf.get_signature()), "BLEU": str(bleu.get_signature())}
+  signatures = {"chrF2": str(chrf.get_signature()), "BLEU": str(bleu.get_signature())}
   shown = min(_SENTENCES, len(ordered) // 2)
   return ordered[:shown], ordered[: -shown - 1 : -1] if shown else ordered, signatures

@@ -41,7 +41,7 @@ class TranslationValidation:
     self._test_groups = groups_of(data, data.test) if data.test else []
     self._exact = data.corpus is Corpus.NUMBERS
     exact = {"exact_match": "exact match {:.1%}"} if self._exact else {}
-    self.shown: Mapping[str, str] = {"bleu": "BLEU {:.2f}", "chrf": "chrF {:.2f}"} | exact
+    self.shown: Mapping[str, str] = {"bleu": "BLEU {:.2f}", "chrf": "chrF2 {:.2f}"} | exact
     if data.has_trees:
       self.shown = {"f1": "F1 {:.2f}", "complete_match": "complete match {:.1f}"}
     if data.validation:
