@@ -32,7 +32,9 @@ def test_weights_are_tuned_and_applied(run, files, tmp_path):
   status, out, _ = run(*files, "--reference", tmp_path / "reference")
   first = ["das Haus steht hier", "a ||| b ||| c d", ""]
   assert status == 0
-  assert out.startswith(f"BLEU (13a, cased): {score(first, REFERENCE).bleu:.2f} of the first of each list, 100.00 of the best")
+  assert out.startswith(
+    f"BLEU (13a, cased): {score(first, REFERENCE).bleu:.2f} of the first of each list, 100.00 of the best"
+  )
   weights = json.loads((tmp_path / "weights").read_text())
   assert list(weights) == ["score", "logp", "length"]
   assert run(*files) == (0, text(REFERENCE), [])

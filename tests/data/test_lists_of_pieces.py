@@ -16,9 +16,11 @@ from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 
-def test_half_a_character_is_no_piece():
-  assert listed_tokenizer.is_piece("ä") and subwords.is_texts(["ä", "b"])
-  for value in ("\ud800", 5, None):
+def test_half_a_character_is_no_piece_nor_is_a_whole_book():
+  """A model that writes one piece again and again must not fill the memory."""
+  for value in ("ä", "ä" * 4096):
+    assert listed_tokenizer.is_piece(value) and subwords.is_texts([value, "b"])
+  for value in ("\ud800", "ä" * 4097, 5, None):
     assert not listed_tokenizer.is_piece(value) and not subwords.is_texts(["ä", value])
 
 

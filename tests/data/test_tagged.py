@@ -100,6 +100,13 @@ def test_a_direction_within_one_language_is_refused(texts, which):
     TaggedPairs(f"{texts}/{which}", "en", "de")
 
 
+def test_a_text_of_absurdly_many_languages_is_refused_before_its_directions_are_listed():
+  languages = [str(number) for number in range(1_000_000)]
+  for which in (f"p:{'+'.join(languages)}", ";".join([f"p:{'+'.join(languages[:99])}"] * 2)):
+    with pytest.raises(InputError, match="names more than 10,000 directions of translation: name fewer languages"):
+      TaggedPairs(which, "en", "de")
+
+
 @pytest.mark.parametrize("named", [":en-de", ":en+de+fr"])
 def test_directions_without_tags_are_told(texts, named):
   data = DataConfig(corpus=Corpus.TEXT, train=f"{texts}/big{named}*2")

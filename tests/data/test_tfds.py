@@ -1,6 +1,7 @@
 """TensorFlow Datasets without TensorFlow: builders of our own, prepared for real."""
 
 import io
+import json
 import sys
 import tarfile
 import zipfile
@@ -151,6 +152,8 @@ def test_a_damaged_archive(tmp_path, monkeypatch):
     ("tiny_pairs:7.0.0", "train", "en", ["config.data.dataset is 'tiny_pairs:7.0.0'", "1.2.3"]),
     ("wmt14_translate/de-xx", "train", "en", ["config.data.dataset is 'wmt14_translate/de-xx'", "de-xx not found"]),
     ("a b", "train", "en", ["config.data.dataset is 'a b'"]),
+    ("huggingface:tiny_pairs", "train", "en", ["config.data.dataset is 'huggingface:", "it is of huggingface"]),
+    ("tiny_pairs/a=1", "train", "en", ["config.data.dataset is 'tiny_pairs/a=1'"]),
     ("tiny_pairs", "train", "fr", ["config.data.source_language is 'fr'", "it has en, de"]),
     ("mnist", "train", "en", ["config.data.source_language is 'en'", "it has none"]),
     ("tiny_pairs", "tran", "en", ["'tran'", "its splits are train, test"]),
@@ -167,6 +170,27 @@ def test_complaints_are_one_short_sentence(data_dir, dataset, split, source, wor
   assert len(message) < 300
   for word in words:
     assert word in message
+
+
+@pytest.mark.parametrize(
+  ("dataset", "folder"),
+  [
+    ("planted", "planted/1.0.0"),
+    ("tiny_pairs:9.9.9", "tiny_pairs/9.9.9"),
+    ("tiny_pairs/other", "tiny_pairs/other/1.2.3"),
+  ],
+)
+def test_no_module_is_imported_by_the_name_in_a_file(tmp_path, monkeypatch, dataset, folder):
+  """The config of a stranger's run names the dataset and the folder of its files."""
+  files = tmp_path / folder
+  files.mkdir(parents=True)
+  (files / "features.json").write_text('{"pythonClassName": "planted_module.Feature", "jsonFeature": {"json": "{}"}}')
+  info = {"name": dataset.partition(":")[0], "version": files.name, "fileFormat": "array_record"}
+  (files / "dataset_info.json").write_text(json.dumps(info))
+  (tmp_path / "planted_module.py").write_text("raise SystemExit('code was run')\n")
+  monkeypatch.syspath_prepend(tmp_path)
+  with pytest.raises(InputError, match=r"config\.data\.dataset is"):
+    open_corpus(config(str(tmp_path), dataset), "train")
 
 
 def test_a_dataset_prepared_in_another_format(data_dir, tmp_path):

@@ -1,6 +1,7 @@
 """Run folders of strangers: nothing in them is run, and what they claim is not believed."""
 
 import gc
+import itertools
 import json
 import os
 import pickle
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import orbax.checkpoint as ocp
 import pytest
 import tensorstore
 from etils import epath
@@ -265,6 +267,27 @@ def test_links_inside_and_to_the_whole_folder_are_followed(workdir, tmp_path):
   (workdir / "config.json").symlink_to("the.config")
   (tmp_path / "link").symlink_to(workdir)
   assert runs.open(tmp_path / "link").model().step == 0
+
+
+def test_links_to_folders_are_not_counted_again_and_again(workdir, capfd):
+  """Two links in each of 40 folders to the next one: 2^40 ways to the last."""
+  folders = [workdir / "checkpoints" / "0" / "params" / f"x{number}" for number in range(41)]
+  for folder, following in itertools.pairwise(folders):
+    folder.mkdir()
+    for name in "ab":
+      (folder / name).symlink_to(f"../{following.name}")
+  folders[-1].mkdir()
+  refused(workdir, RunError, "every checkpoint in .* is damaged")
+  assert "is a link to a folder" in capfd.readouterr().err
+
+
+def test_a_log_with_an_array_is_not_read(workdir):
+  """A single number may be stored in a part of any size."""
+  folder = workdir / "checkpoints" / "0" / checkpoint_files.LOG
+  with ocp.StandardCheckpointer() as checkpointer:
+    checkpointer.save(folder, {"loss": np.zeros(1)})
+  with pytest.raises(ValueError, match="log has something else than the numbers"):
+    checkpoint_files.read_log(epath.Path(workdir), 0)
 
 
 def test_a_pipe_is_not_waited_for(workdir):

@@ -1,5 +1,6 @@
 """Each route and each status, over HTTP."""
 
+import asyncio
 import dataclasses
 import re
 import threading
@@ -15,6 +16,8 @@ from libretranslatepy import LibreTranslateAPI
 from tests.serve.fake import Gate, fake, look, served, serving
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.serve.app import MOST_ATTENTIONS, application
+from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
+from transformer_jax.serve.decoder import Busy
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PARTS = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -311,6 +314,34 @@ def test_more_requests_for_attention_than_fit_are_503():
     assert statuses == [200] * MOST_ATTENTIONS + [503] * 3
     assert client.post("/attention", {"source": "a", "target": "b"}).status == 200  # there is room again
   model.decoder.close()
+
+
+def test_an_answer_counts_until_its_client_has_read_it():
+  """A server buffers what it is sent, and only then waits for a client that reads slowly."""
+  read, sent = asyncio.Event(), []
+
+  async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"large"})
+
+  async def send(message):
+    if sent[-1:] == [(b"large", True)]:
+      await read.wait()
+    sent.append((message.get("body"), message.get("more_body")))
+
+  async def two_requests():
+    limited = ConcurrencyLimit(app, 1)
+    first = asyncio.create_task(limited({}, None, send))
+    for _ in range(10):
+      await asyncio.sleep(0)
+    with pytest.raises(Busy):
+      await limited({}, None, send)
+    read.set()
+    await first
+    await limited({}, None, send)
+
+  asyncio.run(two_requests())
+  assert sent == [(None, None), (b"large", True), (b"", False)] * 2
 
 
 def test_attention_that_is_no_number_is_an_error():

@@ -117,7 +117,10 @@ def _candidates(args: argparse.Namespace, beam_size: int) -> int:
   else:
     require_option("--beam-size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
     require_option(
-      "--candidates", candidates, 0 < candidates <= beam_size, f"from 1 to the beam size, which is {beam_size} (raise it)"
+      "--candidates",
+      candidates,
+      0 < candidates <= beam_size,
+      f"from 1 to the beam size, which is {beam_size} (raise it)",
     )
   require_option(
     "--n-best", args.n_best, 0 < args.n_best <= candidates, f"from 1 to --candidates, which is {candidates}"

@@ -10,7 +10,7 @@ import sentencepiece
 
 from transformer_jax.data.sentencepiece_tokenizer import FILE, SPACE, texts_of
 from transformer_jax.data.text import LONGEST_LINE
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer import LONGEST_PIECE, Tokenizer
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
@@ -165,5 +165,5 @@ def _code_first(text: str) -> tuple[list[str], str]:
 
 
 def is_piece(value: Json) -> bool:
-  """Whether a value can be a piece."""
-  return isinstance(value, str) and is_text(value)
+  """Whether a value can be a piece; an output of many long ones would fill the memory."""
+  return isinstance(value, str) and len(value) <= LONGEST_PIECE and is_text(value)

@@ -14,7 +14,7 @@ from typing import Any
 
 from etils import epath
 
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer import LONGEST_PIECE, Tokenizer
 from transformer_jax.runtime import plugins, untrusted
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text
@@ -121,8 +121,10 @@ def from_json(content: bytes, name: str) -> Vocabulary:
 
 
 def is_texts(values: Json) -> bool:
-  """Whether a JSON value is a list of texts, none of them empty."""
-  return isinstance(values, list) and all(isinstance(value, str) and value and is_text(value) for value in values)
+  """Whether a JSON value is a list of texts that can be pieces, none of them empty."""
+  return isinstance(values, list) and all(
+    isinstance(value, str) and 0 < len(value) <= LONGEST_PIECE and is_text(value) for value in values
+  )
 
 
 class SubwordTokenizer(Tokenizer):

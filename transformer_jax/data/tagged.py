@@ -18,6 +18,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.process import allow_open_files
 
 _LANGUAGES = re.compile(r"(.*):(\w+-\w+|\w+(?:\+\w+)+)((?:\*[^*]*)?)")
+_MOST_DIRECTIONS = 10_000  # as 100 languages have
 _TAG = re.compile(r"<2[^<>\s]+> ")
 
 
@@ -127,8 +128,18 @@ def _tagged(pairs: Iterator[tuple[str, str]], tag: str) -> Iterator[tuple[str, s
 
 def _directions(which: str, default: tuple[str, str]) -> list[tuple[str, tuple[str, str]]]:
   """Each corpus in each of its directions."""
-  parsed = [_parse(part.strip(), which, default) for part in which.split(";")]
-  return [(corpus, direction) for corpus, directions in parsed for direction in directions]
+  found: list[tuple[str, tuple[str, str]]] = []
+  for part in which.split(";"):
+    corpus, directions = _parse(part.strip(), which, default)
+    found.extend((corpus, direction) for direction in directions)
+    _require_few(len(found))
+  return found
+
+
+def _require_few(directions: int) -> None:
+  """Raises InputError for so many directions that a list of them would fill the memory, as a stranger's config may."""
+  if directions > _MOST_DIRECTIONS:
+    raise InputError(f"a text names more than {_MOST_DIRECTIONS:,} directions of translation: name fewer languages")
 
 
 def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[tuple[str, str]]]:
@@ -137,7 +148,8 @@ def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[t
   if not found:
     return part, [default]
   corpus, languages, weight = found.groups()
-  one = tuple(languages.split("-"))
+  one, any_to_any = tuple(languages.split("-")), languages.count("+") + 1
+  _require_few(any_to_any * (any_to_any - 1))
   directions = [one] if len(one) == 2 else list(itertools.permutations(languages.split("+"), 2))
   if any(source == target for source, target in directions):
     raise InputError(f"{part!r} in {which!r} has one language twice: write PREFIX:en-de or PREFIX:en+de+fr")

@@ -15,6 +15,7 @@ from transformer_jax.runtime.errors import InputError, RunError
 
 if TYPE_CHECKING:  # it takes seconds to import
   from tensorflow_datasets.core import DatasetBuilder
+  from tensorflow_datasets.core.naming import DatasetName
   from tensorflow_datasets.core.splits import SplitInfo, SubSplitInfo
 
 # Examples that are read together, which is faster than one by one.
@@ -78,21 +79,32 @@ class TfdsPairs:
 def _builder(dataset: str, data_dir: str) -> "DatasetBuilder":
   import tensorflow_datasets as tfds
   import tensorflow_datasets.translate  # registers the translation datasets
+  from tensorflow_datasets.core.naming import parse_builder_name_kwargs
 
+  folder = os.path.expanduser(data_dir) or None
   try:
-    return tfds.builder(dataset, data_dir=os.path.expanduser(data_dir) or None, file_format="array_record")
+    name, options = parse_builder_name_kwargs(dataset, data_dir=folder, file_format="array_record")
+    # `tfds.builder` may import the module that a file in `data_dir` names, or ask another hub for `HUB:NAME`.
+    return tfds.builder_cls(_without_hub(name))(**options)
   except tfds.core.DatasetNotFoundError as error:
     raise InputError(
       f"config.data.dataset is {dataset!r}, which TensorFlow Datasets does not have: choose one of "
       "https://www.tensorflow.org/datasets/catalog/overview"
     ) from error
-  except (ValueError, AssertionError, RuntimeError) as error:  # an unknown configuration or version
+  except (ValueError, TypeError, AssertionError, RuntimeError) as error:  # an unknown configuration or version
     if "File format is already set" in str(error):
       raise InputError(
         f"{dataset} was prepared in another format than array_record in {data_dir or 'the default folder of TFDS'}: "
         "set config.data.data_dir to another folder"
       ) from error
     raise InputError(f"config.data.dataset is {dataset!r}, which cannot be used: {_brief(error)}") from error
+
+
+def _without_hub(name: "DatasetName") -> str:
+  """The name of a dataset of TFDS itself; raises ValueError for one of another hub."""
+  if name.namespace:
+    raise ValueError(f"it is of {name.namespace}, and only the datasets of TensorFlow Datasets itself can be read")
+  return name.name
 
 
 def _require_text(builder: "DatasetBuilder", dataset: str, languages: tuple[str, str]) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, PAD, UNK
 
+LONGEST_PIECE = 4096  # characters; SentencePiece has no longer one
+
 
 def row_type(vocab_sizes: Sequence[int]) -> type:
   """The type of the tokens in packed rows."""

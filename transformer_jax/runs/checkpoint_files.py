@@ -122,7 +122,7 @@ def read_log(workdir: epath.Path, step: int) -> Mapping[str, Json] | None:
   if not (folder_of(workdir, step) / LOG).exists():
     return None
   arrays, _ = headers(workdir, step, LOG)
-  if len(arrays) > _MOST_LOGGED or any(math.prod(array.shape) > 1 for array in arrays.values()):
+  if len(arrays) > _MOST_LOGGED or any(array.shape != () for array in arrays.values()):
     raise ValueError(f"{LOG} has something else than the numbers of a line of the log")
   return jax.tree.map(float, _restored(workdir, step, LOG, None))
 

@@ -146,10 +146,12 @@ def size_on_disk(folder: epath.Path) -> int:
   """The bytes of all files of an item of a checkpoint.
 
   Raises:
-    ValueError: a file of metadata is too large; the message names it.
+    ValueError: a file of metadata is too large, or a folder is a link; the message names it.
   """
   total = 0
   for path in folder.iterdir():
+    if path.is_dir() and os.path.islink(path):  # many of them could be counted again and again
+      raise ValueError(f"{path.name} is a link to a folder")
     size = size_on_disk(path) if path.is_dir() else path.stat().length
     if size > LARGEST_JSON and (path.name.startswith("_") or folder.name == "array_metadatas"):
       raise ValueError(f"{path.name} has more than {LARGEST_JSON:,} bytes")
