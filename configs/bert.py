@@ -66,6 +66,7 @@ def get_config(which: str = "small") -> Config:
           peak_learning_rate=3e-4,
           label_smoothing=0.0,
           log_every=50,
+          save_every=100,
         ),
         evaluate=EvaluateConfig(every=100),
       )

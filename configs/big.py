@@ -23,4 +23,5 @@ def get_config(direction: str = "en-de") -> Config:
   config = base.get_config(direction)
   model = dataclasses.replace(config.model, d_model=1024, d_ff=4096, num_heads=16, dropout=DROPOUT[direction])
   train = dataclasses.replace(config.train, steps=300_000, save_every=600, keep=20)
-  return dataclasses.replace(config, model=model, train=train)
+  evaluate = dataclasses.replace(config.evaluate, every=4200)  # a multiple of save_every
+  return dataclasses.replace(config, model=model, train=train, evaluate=evaluate)

@@ -33,6 +33,6 @@ def get_config() -> Config:
       save_every=200,
       keep=3,
     ),
-    evaluate=EvaluateConfig(every=500, sentences=200, tokenize="char"),
+    evaluate=EvaluateConfig(every=400, sentences=200, tokenize="char"),
     decode=DecodeConfig(beam_size=4, length_penalty=0.6, patience=1.0),
   )

@@ -281,6 +281,14 @@ def test_fit_weighs_rematerialisation_against_micro_batches():
   assert best(needed(Remat.LAYER, 410))[0] is Remat.LAYER
 
 
+@pytest.mark.parametrize("remat", [Remat.LAYER, Remat.ATTENTION])
+def test_layers_of_each_side_take_the_memory_of_as_many_layers(remat):
+  """The same model, written in two ways."""
+  layers = SMALL.model.num_layers
+  written = with_model(SMALL, remat=remat, num_layers=1, encoder_layers=layers, decoder_layers=layers)
+  assert plan.memory(written) == plan.memory(with_model(SMALL, remat=remat))
+
+
 def test_the_cost_of_memory():
   """Layers are computed forward once more; each part moves 20 bytes for each parameter."""
   output_layer = 2 * 31 * 38 * 997

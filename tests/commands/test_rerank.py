@@ -71,6 +71,12 @@ def test_models_give_their_log_probabilities(run, translator, workdir, files, tm
   assert chosen("right-to-left") == worst(lambda line, other: log_prob(line, " ".join(other.split()[::-1])))
 
 
+def test_the_words_of_a_reversed_translation_are_those_of_awk():
+  """A space that does not break is part of a word."""
+  pair = rerank._pair("right-to-left", "the source", "il a\t 10\u00a0000  euros ")
+  assert pair == ("the source", "euros 10\u00a0000 a il")
+
+
 @pytest.mark.parametrize(
   ("line", "message"),
   [

@@ -1,6 +1,7 @@
 """The SentencePiece vocabulary: nothing lost, nothing random, clear complaints."""
 
 import io
+import itertools
 import subprocess
 import sys
 
@@ -111,15 +112,24 @@ def test_the_parts_of_a_text_are_its_words(monkeypatch, text):
 def test_of_too_many_sentences_takes_an_evenly_spread_part_of_both_sides():
   assert list(module._spread(map(str, range(7)), 7, 100)) == [str(i) for i in range(7)]
   numbers = [int(n) for n in module._spread(map(str, range(1000)), 100, 10**6)]
-  assert numbers == list(range(0, 1000, 27))
-  assert {n % 2 for n in numbers} == {0, 1}
+  golden = (1 + 5**0.5) / 2
+  assert numbers == [n for n in range(1000) if n / golden % 1 < 1 / 27]
+
+
+@pytest.mark.parametrize("turns", [2, 3, 4, 6, 9, 12, 24, 54])
+def test_texts_that_are_read_in_turns_are_sampled_equally(turns):
+  """As directions of translation are, so that the vocabulary knows each language."""
+  numbers = [int(n) for n in module._spread(map(str, range(8100 * turns)), 300 * turns, 10**9)]
+  counts = [sum(n % turns == turn for n in numbers) for turn in range(turns)]
+  assert min(counts) > 90 and max(counts) - min(counts) <= 8
+  assert max(after - before for before, after in itertools.pairwise(numbers)) <= 3 * 8100 * turns / len(numbers)
 
 
 def test_of_too_many_bytes_takes_an_evenly_spread_part_of_both_sides():
   sentences = ["é" * 50 + f"{n:03d}" for n in range(900)]  # of 103 bytes
   assert list(module._spread(sentences, 1000, 900 * 103)) == sentences
   numbers = [int(sentence[-3:]) for sentence in module._spread(sentences, 1000, 900 * 103 - 1)]
-  assert numbers == list(range(0, 900, 3))
+  assert numbers == [n for n in range(900) if n / ((1 + 5**0.5) / 2) % 1 < 1 / 3]
 
 
 def test_however_long_its_lines_a_text_is_learned_from_in_bounded_memory():

@@ -296,6 +296,32 @@ def test_two_files_that_contradict_each_other_are_refused(folders, tmp_path, nam
   import_model(tmp_path / "folder", tmp_path / "run", name)
 
 
+@pytest.mark.parametrize(
+  ("setting", "value"),
+  [
+    ("tokenizer_class", "BertJapaneseTokenizer"),
+    ("do_basic_tokenize", False),
+    ("word_tokenizer_type", "mecab"),
+    ("subword_tokenizer_type", "character"),
+  ],
+)
+def test_a_list_of_words_of_another_tokenizer_is_refused(folders, tmp_path, setting, value):
+  """Japanese models have the files of a BERT, and find words in another way."""
+  shutil.copytree(folders / "bert", tmp_path / "folder")
+  with_older_files(tmp_path / "folder", "bert")
+  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update({setting: value}))
+  with pytest.raises(InputError, match=rf"tokenizer_config\.json: {setting} is {value!r}, but must be"):
+    import_model(tmp_path / "folder", tmp_path / "run", "bert")
+
+
+@pytest.mark.parametrize("problem", ["multi_label_classification", "regression"])
+def test_a_classifier_without_one_label_a_text_is_refused(folders, tmp_path, problem):
+  shutil.copytree(folders / "classes of ours", tmp_path / "folder")
+  with_json(tmp_path / "folder", "config.json", lambda content: content.update({"problem_type": problem}))
+  with pytest.raises(InputError, match=f"problem_type is '{problem}', but must be 'single_label_classification'"):
+    import_model(tmp_path / "folder", tmp_path / "run", "bert")
+
+
 @pytest.mark.parametrize("name", OLDER)
 def test_added_words_are_refused(folders, tmp_path, name):
   """The library would find them in a text before all pieces."""

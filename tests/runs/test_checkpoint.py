@@ -451,6 +451,17 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
     f"config.train.steps is now 7, before {steps}",
     "if config.data.validation is another text now, --step best and early stopping compare two texts, maybe wrongly",
   ]
+  other_bleu = "--step best and early stopping compare BLEU of two searches or of two kinds now, maybe wrongly"
+  values["train"]["best_by"] = "bleu"
+  (workdir / run_folder.CONFIG).write_text(json.dumps(values))
+  for group, key, value, warned in (
+    ("decode", "beam_size", 3, 1),
+    ("evaluate", "lowercase", True, 1),
+    ("evaluate", "every", 5, 0),
+  ):
+    changed = values | {group: values[group] | {key: value}}
+    resume.run_to_go_on_with(workdir, serialization.from_dict(changed))
+    assert capfd.readouterr().err.splitlines().count(other_bleu) == warned
   values["train"]["seed"] = 1
   with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
     resume.run_to_go_on_with(workdir, serialization.from_dict(values))

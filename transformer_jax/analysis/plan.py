@@ -128,7 +128,7 @@ def _recomputed_for_a_row(config: Config) -> int:
     return 0
 
   def a_row(remat: Remat) -> int:
-    of_one_layer = dataclasses.replace(model, num_layers=1, remat=remat)
+    of_one_layer = dataclasses.replace(model, num_layers=1, encoder_layers=None, decoder_layers=None, remat=remat)
     return _kept_for_backward(of_one_layer, config.data.row_length, config.train.label_smoothing, on_cpu())[1]
 
   # One layer of the encoder and one of the decoder have three attentions, of which the decoder's layer has two.

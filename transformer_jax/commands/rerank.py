@@ -6,6 +6,7 @@ translation of each line is written to standard output.
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -212,7 +213,9 @@ def _pair(kind: str, source: str, translation: str) -> tuple[str, str]:
 
   if kind == "reverse":
     return translation, divided(source)[1]  # the tag tells the language of the translation
-  return source, " ".join(translation.split()[::-1]) if kind == "right-to-left" else translation
+  if kind == "right-to-left":
+    return source, " ".join(re.findall(r"[^ \t]+", translation)[::-1])  # as awk splits the text that trains
+  return source, translation
 
 
 def _as_many(name: str, lists: Sequence[object], n_best: str) -> list[str]:

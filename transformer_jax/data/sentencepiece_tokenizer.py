@@ -7,7 +7,9 @@ decoding removes that space.
 """
 
 import io
+import itertools
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any
@@ -25,6 +27,7 @@ from transformer_jax.runtime.untrusted import read_bytes
 FILE = "tokenizer.model"
 # The most bytes of a model's file: several times the size of the largest vocabularies.
 LARGEST = 1 << 24
+_PER_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # 2^64 / golden ratio
 # SentencePiece writes a space as this sign, and reads the sign as a space.
 SPACE = "\u2581"
 # Characters for which SentencePiece drops a line when it learns: NUL, and the sign that marks unknown pieces. (The
@@ -222,20 +225,27 @@ def _learnable(text: str) -> Iterator[str]:
 
 
 def _spread(sentences: Iterable[str], most: int, most_bytes: int) -> Iterator[str]:
-  """Every sentence, or every third, ninth, ... one, so that there are at most `most` and at most `most_bytes` bytes."""
+  """All sentences, or a third, a ninth, ... of them, so that there are at most `most` and at most `most_bytes` bytes.
+
+  Sentence i has the place i / golden ratio, modulo 1, and those whose places are in the lowest third, ninth, ... are
+  kept. They are evenly spread over the text, and over each of several texts that are read in turns.
+  """
   kept: list[bytes] = []
-  size = 0
-  step = 1  # always odd, as sources and targets alternate
+  places = array("Q")  # in units of 2^-64
+  size, limit = 0, 1 << 64
   for i, sentence in enumerate(sentences):
-    if i % step or not sentence.strip():
+    place = i * _PER_GOLDEN_RATIO % (1 << 64)
+    if place >= limit or not sentence.strip():
       continue
     text = sentence.encode(errors="surrogatepass")
-    while kept and i % step == 0 and (len(kept) == most or size + len(text) > most_bytes):
-      kept = kept[::3]
+    while kept and place < limit and (len(kept) == most or size + len(text) > most_bytes):
+      limit //= 3
+      lowest = [each < limit for each in places]
+      kept, places = [*itertools.compress(kept, lowest)], array("Q", itertools.compress(places, lowest))
       size = sum(map(len, kept))
-      step *= 3
-    if i % step == 0:
+    if place < limit:
       kept.append(text)
+      places.append(place)
       size += len(text)
   kept.reverse()
   while kept:  # a sentence that SentencePiece has copied is not held twice

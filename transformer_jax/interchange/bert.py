@@ -166,6 +166,7 @@ def _model(settings: Settings, weights: Weights) -> BERTConfig:
   kind: type[BERTConfig] = BERTConfig
   options: JsonObject = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
   if "classifier.weight" in weights.shapes:
+    settings.require("problem_type", ["single_label_classification"])
     kind, options["labels"] = BERTClassifierConfig, _labels(settings, *weights.shapes["classifier.weight"][:1])
   return kind(
     **hf_folder.sizes(settings, _SIZES | _POSITIONS, weights),

@@ -43,7 +43,7 @@ import ctranslate2, sentencepiece
 translator = ctranslate2.Translator(".")
 found = translator.translate_batch(
   [{source}.encode(line, out_type=str) for line in ["A sentence."]], beam_size={beam}, patience={patience:g},
-  length_penalty={penalty:g},
+  length_penalty={penalty:g}, max_decoding_length={longest},
 )
 print([{target}.decode(result.hypotheses[0]) for result in found])
 ```"""
@@ -86,6 +86,7 @@ def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
 def _card(run: Run, model: Model) -> bytes:
   decode = model.config.decode
   values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
+  values["longest"] = decode.max_source_length + decode.extra_length
   usage = _USAGE.format(**values, **vocabulary.usage(model.tokenizer))
   header = {"library_name": "ctranslate2", "pipeline_tag": "translation"}
   notes = [_NO_PATIENCE] if decode.beam_size > 1 and not decode.patience else []

@@ -46,6 +46,7 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
     lower, apart = "lowercase", "handle_chinese_chars"
     _require_same(config, normalizer)
   else:
+    _require_plain(config)
     normalizer, unknown = config, _content(config, "unk_token", "[UNK]")
     numbers = {word: number for number, word in enumerate(_lines(folder, _WORDS)) if word}
     lower, apart = "do_lower_case", "tokenize_chinese_chars"
@@ -62,6 +63,14 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
       clean=normalizer.truth("clean_text", True),
     ),
   )
+
+
+def _require_plain(config: Settings) -> None:
+  """Refuses a vocabulary of another tokenizer than BERT's own, such as that of Japanese models, which finds words."""
+  config.require("tokenizer_class", ["BertTokenizer", "BertTokenizerFast"])
+  config.require("do_basic_tokenize", [True])
+  for name in ("word_tokenizer_type", "subword_tokenizer_type"):
+    config.require(name, [])
 
 
 def _require_same(config: Settings, normalizer: Settings) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from etils import epath
 
 from transformer_jax import registry
-from transformer_jax.config import Config, serialization
+from transformer_jax.config import BestBy, Config, serialization
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
@@ -22,6 +22,8 @@ _FREE = {
   *(f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "accumulation", "patience")),
   *("decode", "evaluate", "debug"),  # and all that is in them
 }
+# Keys that a validation's BLEU depends on, besides those of the search.
+_OF_BLEU = {"evaluate.sentences", "evaluate.tokenize", "evaluate.lowercase"}
 
 
 def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool = False) -> Run | None:
@@ -163,3 +165,5 @@ def _require_same(run: Run, config: Config) -> None:
     say(
       "if config.data.validation is another text now, --step best and early stopping compare two texts, maybe wrongly"
     )
+  if config.train.best_by is BestBy.BLEU and any(key in _OF_BLEU or key.startswith("decode.") for key in changed):
+    say("--step best and early stopping compare BLEU of two searches or of two kinds now, maybe wrongly")

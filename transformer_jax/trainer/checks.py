@@ -14,8 +14,10 @@ from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer import Tokenizer, row_type
 from transformer_jax.evaluation.scores import check_tokenization
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.versions import versions
 from transformer_jax.training.task import Task
 
@@ -44,6 +46,23 @@ def require_texts_exist(config: Config) -> None:
       corpus.require_no_pipe()
   if data.shard_pairs:
     text_shards.require_plain(data)
+
+
+def warn(config: Config) -> None:
+  """Says what a user may not expect of a config."""
+  train, every = config.train, config.evaluate.every
+  if config.data.validation and train.save_every and every % train.save_every and not train.patience:
+    say(
+      f"config.evaluate.every = {every} is no multiple of config.train.save_every = {train.save_every}: --step best "
+      "takes the best of those validations that have a checkpoint"
+    )
+  longest, translated = config.data.longest, config.decode.max_source_length
+  learned = isinstance(config.model, ModelConfig) and config.model.learned_positions
+  if learned and translated > longest and not train.init_from:
+    say(
+      f"config.decode.max_source_length = {translated} is more than the {longest} tokens that training reads at most, "
+      "so longer sentences would have positions that were never learned: lower it"
+    )
 
 
 def _require_tokenization(config: Config) -> None:

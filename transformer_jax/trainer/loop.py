@@ -70,6 +70,7 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
     checks.require_trainable(config, task)
     begun = resume.run_to_go_on_with(workdir, config, accept_edits=accept_edits) if devices.is_main_host() else None
     checks.require_texts_exist(config)
+    checks.warn(config)
     if devices.is_main_host():
       tokenizer, vectors = (begun.tokenizer, None) if begun else _new_vocabulary(config, accept_edits)
       content = tokenizers.to_bytes(tokenizer)
@@ -340,7 +341,10 @@ class Trainer:
     self._validated = text
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
     score = {SCORE: line["bleu"]} if self._config.train.best_by is BestBy.BLEU else {}
-    return {LOSS: float(line["loss"])} | score
+    losses = (
+      float(value) for name, value in line.items() if name == "loss" or name.endswith("_loss")
+    )  # as in training
+    return {LOSS: sum(losses)} | score
 
   def _close(self) -> None:
     with doing("saving the last checkpoint"):

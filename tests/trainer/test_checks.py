@@ -1,0 +1,51 @@
+"""What is checked and said of a config before training."""
+
+import dataclasses
+import re
+
+import pytest
+
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig, flags
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.trainer import checks
+
+SHIPPED = ("base", "big", "bert", "bert:classify", "elmo", "en_de", "en_ko", "gpt", "iwslt14", "multi30k", "numbers")
+
+
+def config(*, every=6, save_every=3, patience=0, learned=False, longest=64, init_from=""):
+  return Config(
+    data=DataConfig(corpus=Corpus.TEXT, train="a", validation="b", row_length=32),
+    model=ModelConfig(vocab_size=277, learned_positions=learned, **({"max_positions": 999} if learned else {})),
+    train=TrainConfig(save_every=save_every, patience=patience, init_from=init_from),
+    evaluate=EvaluateConfig(every=every),
+    decode=DecodeConfig(max_source_length=longest),
+  )
+
+
+def said(config, capfd):
+  checks.warn(config)
+  return capfd.readouterr().err
+
+
+@pytest.mark.parametrize("options", [{}, {"save_every": 0}, {"every": 0}, {"save_every": 4, "patience": 1}])
+def test_where_each_validation_has_a_checkpoint_nothing_is_said(capfd, options):
+  assert said(config(**options), capfd) == ""
+
+
+def test_a_validation_without_a_checkpoint_is_said(capfd):
+  assert re.match(
+    r"config.evaluate.every = 6 is no multiple of config.train.save_every = 4: ", said(config(save_every=4), capfd)
+  )
+  without = config(save_every=4)
+  assert said(dataclasses.replace(without, data=dataclasses.replace(without.data, validation="")), capfd) == ""
+
+
+def test_positions_that_are_never_learned_are_said(capfd):
+  assert "= 64 is more than the 32 tokens that training reads" in said(config(learned=True), capfd)
+  for without in (config(), config(learned=True, longest=32), config(learned=True, init_from="other")):
+    assert said(without, capfd) == ""
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_validations_of_the_configs_have_checkpoints(capfd, name):
+  assert said(flags.read_config(name, {}), capfd) == ""
