@@ -73,7 +73,10 @@ def test_minimum_bayes_risk_chooses_from_the_candidates(run, translator, workdir
     (["--mbr", "chrf", "--beam-size", 0], "--beam-size is 0, but must be from 1 to 1024"),
     (["--mbr", "chrf", "--sample", "--candidates", 5000], "--candidates is 5000, but must be from 1 to 1024"),
     (["--mbr", "bleu", "--n-best", 3], "--n-best is 3, but must be from 1 to --candidates, which is 2"),
-    (["--mbr", "bleu", "--candidates", 3], "--candidates is 3, but must be from 1 to the beam size, which is 2"),
+    (
+      ["--mbr", "bleu", "--candidates", 3],
+      "--candidates is 3, but must be from 1 to the beam size, which is 2 (raise it)",
+    ),
     (["--seed", 3], "--seed is for random choices, but this is a search: add --sample, or leave it out"),
     (["--sample", "--beam-size", 3], "--beam-size is 3, but must be left out with sampling, which has no beam"),
     (["--prefix", "/nowhere"], "/nowhere does not exist: check the path"),

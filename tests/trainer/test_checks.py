@@ -1,7 +1,6 @@
 """What is checked and said of a config before training."""
 
 import dataclasses
-import re
 
 import pytest
 
@@ -33,15 +32,13 @@ def test_where_each_validation_has_a_checkpoint_nothing_is_said(capfd, options):
 
 
 def test_a_validation_without_a_checkpoint_is_said(capfd):
-  assert re.match(
-    r"config.evaluate.every = 6 is no multiple of config.train.save_every = 4: ", said(config(save_every=4), capfd)
-  )
+  assert "= 6 is no multiple of config.train.save_every = 4:\n" in said(config(save_every=4), capfd)
   without = config(save_every=4)
   assert said(dataclasses.replace(without, data=dataclasses.replace(without.data, validation="")), capfd) == ""
 
 
 def test_positions_that_are_never_learned_are_said(capfd):
-  assert "= 64 is more than the 32 tokens that training reads" in said(config(learned=True), capfd)
+  assert "= 64 is more than training reads, 32 tokens:" in said(config(learned=True), capfd)
   for without in (config(), config(learned=True, longest=32), config(learned=True, init_from="other")):
     assert said(without, capfd) == ""
 

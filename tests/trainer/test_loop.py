@@ -353,7 +353,9 @@ def test_what_a_run_says(whole):
   lines = err.splitlines()
   assert max(map(len, lines)) <= 80 and out == ""
   number = r"[\d.,e+]+"
-  expected = rf"""learning a vocabulary of 290 tokens
+  expected = rf"""config.evaluate.every = 3 is no multiple of config.train.save_every = 2:
+  --step best takes the best of those validations that have a checkpoint
+learning a vocabulary of 290 tokens
 training on 128 pairs
   1,232 source tokens, 1,232 target tokens
   84 rows of 16, {number}% padding

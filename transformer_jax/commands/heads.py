@@ -64,8 +64,8 @@ def _folder(name: str) -> Path:
     InputError: matplotlib is not installed.
     RunError: the folder cannot be made.
   """
-  require_matplotlib()
   folder = local_path("--output", name)
+  require_matplotlib()
   with writing(folder):
     folder.mkdir(parents=True, exist_ok=True)
   return folder

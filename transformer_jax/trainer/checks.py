@@ -53,15 +53,15 @@ def warn(config: Config) -> None:
   train, every = config.train, config.evaluate.every
   if config.data.validation and train.save_every and every % train.save_every and not train.patience:
     say(
-      f"config.evaluate.every = {every} is no multiple of config.train.save_every = {train.save_every}: --step best "
-      "takes the best of those validations that have a checkpoint"
+      f"config.evaluate.every = {every} is no multiple of config.train.save_every = {train.save_every}:\n"
+      "  --step best takes the best of those validations that have a checkpoint"
     )
   longest, translated = config.data.longest, config.decode.max_source_length
   learned = isinstance(config.model, ModelConfig) and config.model.learned_positions
   if learned and translated > longest and not train.init_from:
     say(
-      f"config.decode.max_source_length = {translated} is more than the {longest} tokens that training reads at most, "
-      "so longer sentences would have positions that were never learned: lower it"
+      f"config.decode.max_source_length = {translated} is more than training reads, {longest} tokens:\n"
+      "  lower it, as longer sentences would have positions that were never learned"
     )
 
 
