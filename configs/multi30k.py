@@ -8,8 +8,9 @@ The sizes are those of Wu et al. 2021, *Good for Misconceived Reasons*.
 
 PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.
 
-BLEU on test_2016_flickr (tok:none, lowercase) is 42.25 with seed 1; Wu et al. report 41.02. The run took 3.7 hours of
-one core of an Intel Xeon (2026-11-26, commit a1f06ef). There were two candidates: the moving average at the end, and
+BLEU on test_2016_flickr (tok:none, lowercase) is 42.25 and 42.13 with seeds 1 and 2; Wu et al. report 41.02. Seed 1
+took 3.7 hours of one core of an Intel Xeon (2026-11-26, commit a1f06ef), seed 2 took 2.4 hours of one core of an AMD
+EPYC (2026-11-28, commit cfcb342). There were two candidates: the moving average at the end, and
 the mean of the last ten checkpoints. The one that is better on the validation text translated the test text.
 
 `multi30k:plain` is the recipe without R-Drop and AdamW. It has 40.88, 40.54 and 40.74 with seeds 1, 2 and 3, 40.72 in
