@@ -281,8 +281,9 @@ class TrainConfig:
     save_every: the steps between two checkpoints; 0 saves only at the end.
     keep: the number of last checkpoints to keep; the best by validation is
       kept, too.
-    best_by: what tells the best checkpoint: the validation `loss`, or `bleu` on
-      the first `evaluate.sentences` validation sentences.
+    best_by: what tells the best checkpoint: the validation `loss`, the sum of
+      both if there are two, or `bleu` on the first `evaluate.sentences`
+      validation sentences.
     patience: the number of validations in a row without a new best that end
       the run; each best one is saved. `steps` stays the upper bound. 0 means
       that the run never ends before it.

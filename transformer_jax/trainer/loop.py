@@ -341,9 +341,7 @@ class Trainer:
     self._validated = text
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
     score = {SCORE: line["bleu"]} if self._config.train.best_by is BestBy.BLEU else {}
-    losses = (
-      float(value) for name, value in line.items() if name == "loss" or name.endswith("_loss")
-    )  # as in training
+    losses = [float(value) for name, value in line.items() if name == "loss" or name.endswith("_loss")]
     return {LOSS: sum(losses)} | score
 
   def _close(self) -> None:
