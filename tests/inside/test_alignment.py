@@ -87,6 +87,22 @@ def test_the_command(run, tmp_path):
   assert (status, out) == (2, "") and "gold has 1 lines, but" in err[-1]
 
 
+@pytest.mark.parametrize(
+  ("argv", "expected"), [([], "1-0 0-1"), (["--layer", 1], "0-0 0-1"), (["--layer", 3], "1-0 1-1")]
+)
+def test_the_layer_is_the_last_but_one_unless_it_is_given(run, translator, tmp_path, monkeypatch, argv, expected):
+  """In layer 1 of three every word looks at the first one, in 2 each at the other one, in 3 at the last one."""
+  for language, line in (("en", "ab cd\n"), ("de", "cd ab\n")):
+    (tmp_path / f"text.{language}").write_text(line)
+  source, target = (translator._tokenizer.words(text) for text in ("ab cd", "cd ab"))
+  weights = np.zeros((3, 2, len(target) + 1, len(source) + 1), np.float32)
+  for token, word in enumerate(target):
+    for layer, other in enumerate((0, 1, 1) if word == 0 else (0, 0, 1)):
+      weights[layer, :, token, source.index(other)] = 1
+  monkeypatch.setattr(translator, "attention", lambda *pair: Attention((), (), (), {"cross": weights}))
+  assert run("--data", tmp_path / "text", *argv)[:2] == (0, f"{expected}\n")
+
+
 def test_a_number_of_thousands_of_digits_is_no_link():
   """Python itself refuses to read it."""
   with pytest.raises(InputError, match=r"line 1 has '1111.*, but a link is 0-1 if it is sure"):

@@ -1,5 +1,6 @@
 """The command `attention`: its files and mistakes. The page loads nothing, and no token is code in it."""
 
+import argparse
 import io
 import json
 import re
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from transformer_jax import runs
+from transformer_jax.commands import attention as command
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.translator import Translator
@@ -63,9 +65,17 @@ def test_json_and_npz_hold_the_same(found):
     np.testing.assert_allclose(data["weights"][kind], weights, atol=1e-6)
 
 
+@pytest.fixture
+def pictures():
+  """The module that draws, where matplotlib is installed."""
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside import attention_pictures
+
+  return attention_pictures
+
+
 @pytest.mark.parametrize("choice", [Choice("cross", 1), Choice("cross", 0, None, 1), Choice("decoder", 1)])
-def test_no_caption_of_a_short_sentence_is_cut_off(choice):
-  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+def test_no_caption_of_a_short_sentence_is_cut_off(pictures, choice):
   from matplotlib.backends.backend_agg import FigureCanvasAgg
 
   weights = {"decoder": uniform(2, 4, 3, 3), "cross": uniform(2, 4, 3, 3)}
@@ -79,8 +89,7 @@ def test_no_caption_of_a_short_sentence_is_cut_off(choice):
     assert extent.x0 >= 0 and extent.x1 <= figures[name].get_size_inches()[0], name
 
 
-def test_the_lines_of_sixteen_heads_are_told_apart_and_stay_near_their_tokens():
-  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+def test_the_lines_of_sixteen_heads_are_told_apart_and_stay_near_their_tokens(pictures):
   weights = {"cross": uniform(1, 16, 3, 3)}
   given = Attention(("a", "b", "c"), ("<s>",) * 3, ("d", "e", "f"), weights)
   [axis] = pictures.lines(given, Choice("cross", 0, None, 1)).axes
@@ -90,8 +99,7 @@ def test_the_lines_of_sixteen_heads_are_told_apart_and_stay_near_their_tokens():
   assert starts and all(abs(start - 1) < 0.4 for start in starts)
 
 
-def test_no_caption_of_one_token_is_cut_off():
-  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+def test_no_caption_of_one_token_is_cut_off(pictures):
   from matplotlib.backends.backend_agg import FigureCanvasAgg
 
   figure = pictures.matrix(
@@ -106,8 +114,7 @@ def test_no_caption_of_one_token_is_cut_off():
 @pytest.mark.parametrize(
   "choice", [pytest.param(Choice("cross", 1, None, 2), marks=pytest.mark.long), Choice("encoder", 0, 1)]
 )
-def test_pictures(found, choice):
-  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
+def test_pictures(pictures, found, choice):
   figures = pictures.pictures(found, choice)
   assert [*figures] == ["heads-encoder", "heads-decoder", "heads-cross", "cross", "lines"]
   drawn = [collection.get_alpha() for collection in figures["lines"].axes[0].collections]
@@ -124,9 +131,40 @@ def test_pictures(found, choice):
   assert contents == files(pictures.lines(found, choice), ("png", "svg", "pdf"))[0]
 
 
-def test_the_command_writes_what_the_library_gives(run, translator, tmp_path):
-  pytest.importorskip("matplotlib")
-  status, out, err = run("--sentence", "abc de", "--target", "de", "--output", tmp_path / "out", "--word", 2)
+def choice_of(found, *argv):
+  """What the command draws as lines."""
+  parser = argparse.ArgumentParser()
+  command.add_arguments(parser)
+  return command._choice(parser.parse_args(["--workdir", "run", "--sentence", "a", "--output", "b", *argv]), found)
+
+
+@pytest.mark.parametrize(
+  ("argv", "expected"),
+  [
+    ("", Choice("cross", 1, None, None)),  # the last layer, all heads and all tokens
+    ("--layer 1 --head 2", Choice("cross", 0, 1, None)),
+    ("--kind encoder --word 7", Choice("encoder", 1, None, 6)),
+    ("--kind decoder --layer 2 --head 3 --word 5", Choice("decoder", 1, 2, 4)),
+    ("--kind decoder --layer 1 --head 1 --word 1", Choice("decoder", 0, 0, 0)),
+  ],
+)
+def test_what_is_drawn_as_lines(found, argv, expected):
+  assert choice_of(found, *argv.split()) == expected
+
+
+def test_the_kind_must_be_there_and_has_tokens_of_its_own(found):
+  alone = found._replace(weights={"decoder": found.weights["decoder"]})
+  assert choice_of(alone, "--head", "3") == Choice("decoder", 1, 2, None)
+  with pytest.raises(InputError, match="--kind is cross, but the model has only decoder"):
+    choice_of(alone, "--kind", "cross")
+  with pytest.raises(InputError, match="--word is 6, but must be from 1 to 5"):
+    choice_of(found, "--word", "6")
+  assert choice_of(found, "--kind", "encoder", "--word", "6").word == 5
+
+
+def test_the_command_writes_what_the_library_gives(run, pictures, translator, tmp_path):
+  chosen = ["--kind", "encoder", "--head", 2, "--word", 3]
+  status, out, err = run("--sentence", "abc de", "--target", "de", "--output", tmp_path / "out", *chosen)
   assert (status, err) == (0, [])
   names = ["attention.json", "attention.html", *(f"heads-{kind}" for kind in ("encoder", "decoder", "cross"))]
   names = [*names[:2], *(f"{name}.{end}" for name in [*names[2:], "cross", "lines"] for end in ("png", "svg"))]
@@ -135,6 +173,10 @@ def test_the_command_writes_what_the_library_gives(run, translator, tmp_path):
   expected = translator.attention("abc de", "de")
   assert (tmp_path / "out" / "attention.json").read_bytes() == inside.to_json(expected)
   assert embedded((tmp_path / "out" / "attention.html").read_text())["texts"] == ["abc de", "de"]
+  from transformer_jax.inside.figures import files
+
+  contents, _ = files(pictures.lines(expected, Choice("encoder", 0, 1, 2)), ("png",))
+  assert (tmp_path / "out" / "lines.png").read_bytes() == contents["png"]
 
 
 @pytest.mark.parametrize(
@@ -177,9 +219,8 @@ def test_a_model_that_takes_no_target_or_has_no_attention(workdir):
     inside.attention_of(run, "last", "ab")
 
 
-def test_the_picture_of_many_tokens_has_a_bound():
+def test_the_picture_of_many_tokens_has_a_bound(pictures):
   """Two texts of 1,000 tokens would be a picture of two gigapixels."""
-  pictures = pytest.importorskip("transformer_jax.inside.attention_pictures")
   tokens = ("a",) * 1000
   many = Attention(tokens, tokens, tokens, {"cross": np.full((1, 1, 1000, 1000), 0.001, np.float32)})
   for draw in (pictures.matrix, pictures.lines):

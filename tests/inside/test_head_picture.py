@@ -69,9 +69,17 @@ def large(n):
   return steps._replace(tokens=tokens, scores=1e4 * generator.normal(size=(n, n)), weights=weights, **wide)
 
 
+@pytest.fixture
+def picture():
+  """The module that draws, where matplotlib is installed."""
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside import head_picture
+
+  return head_picture
+
+
 @pytest.mark.parametrize(("steps", "word"), [(None, None), pytest.param(7, 7, marks=pytest.mark.long), (1, None)])
-def test_the_picture(steps, word):
-  picture = pytest.importorskip("transformer_jax.inside.head_picture")
+def test_the_picture(picture, steps, word):
   from tests.inside.drawn import require_readable, texts
 
   steps = head_steps.toy() if steps is None else large(steps)
@@ -85,8 +93,7 @@ def test_the_picture(steps, word):
     picture.draw(steps, 8)
 
 
-def test_a_long_sentence():
-  picture = pytest.importorskip("transformer_jax.inside.head_picture")
+def test_a_long_sentence(picture):
   with pytest.raises(InputError, match="the sentence has 8 tokens with its end, but the picture has room for 7"):
     picture.draw(head_steps.toy()._replace(q=np.zeros((8, 4))))
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tests.model.example import CONFIG, float64, random_params
-from transformer_jax.config import Config
+from transformer_jax.config import Config, EvaluateConfig
 from transformer_jax.decoding.attention import Attention
+from transformer_jax.evaluation import scores
 from transformer_jax.inside.heads import Head, heads, lines_to_translate, masked, weight_statistics
 from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.model.transformer import Transformer
@@ -89,6 +90,31 @@ def test_the_picture_has_each_number():
   for axis in figure.axes:
     for text in axis.texts:
       assert text.get_color() == ("white" if float(text.get_text()) > 7 else "black")
+
+
+def measured(translator, params, pairs):
+  """BLEU of characters, and the loss per target token: the end of a sentence is one more than its pieces."""
+  translator.params = params
+  translations = translator.translate([source for source, _ in pairs])
+  bleu = scores.score(translations, [target for _, target in pairs], tokenize="char").bleu
+  tokens = sum(len(translator._tokenizer.encode(target)) + 1 for _, target in pairs)
+  return bleu, -sum(pair.log_probability for pair in translator.score(pairs)) / tokens
+
+
+def test_what_is_lost_without_a_head(translator, monkeypatch):
+  """BLEU is lost and loss is added, not the other way round, and afterwards the parameters are what they were."""
+  monkeypatch.setattr(translator._config, "evaluate", EvaluateConfig(tokenize="char"))
+  monkeypatch.setattr(translator, "params", translator.params)  # which come back at the end
+  pairs = [("cab", "GGGGG"), ("a", "GG ab")]  # of a letter that the random model writes
+  whole, found = translator.params, heads(translator, pairs)
+  head = next(found)
+  found.close()
+  jax.tree.map(np.testing.assert_array_equal, translator.params, whole)
+  bleu, loss = measured(translator, whole, pairs)
+  without_bleu, without_loss = measured(translator, masked(whole, "encoder", 0, 0), pairs)
+  assert abs(bleu - without_bleu) > 1 and abs(loss - without_loss) > 1e-3
+  assert head[:3] == ("encoder", 1, 1) and head.bleu_lost == pytest.approx(bleu - without_bleu)
+  assert head.loss_added == pytest.approx(without_loss - loss, rel=1e-3)
 
 
 def write(folder, pairs):

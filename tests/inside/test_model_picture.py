@@ -109,10 +109,17 @@ def test_shapes_are_those_of_the_arrays(changes):
   assert shown(linear)[-1] == shown(softmax)[0] == logits.shape
 
 
-def test_each_layer_of_the_decoder_begins_with_the_state_of_its_own():
-  """A line from the right side of each box of the encoder's layers to the left side of the decoder's."""
-  picture = pytest.importorskip("transformer_jax.inside.model_picture")
+@pytest.fixture
+def picture():
+  """The module that draws, where matplotlib is installed."""
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside import model_picture
 
+  return model_picture
+
+
+def test_each_layer_of_the_decoder_begins_with_the_state_of_its_own(picture):
+  """A line from the right side of each box of the encoder's layers to the left side of the decoder's."""
   figure = picture.draw(model_parts(SequenceToSequenceConfig(31, 6, hidden_size=7, num_layers=3)), "a")
   ways = [line.get_xydata() for line in figure.axes[0].lines if len(line.get_xydata()) == 4]
   boxes = [patch.get_bbox() for patch in figure.axes[0].patches if hasattr(patch, "get_boxstyle")]
@@ -124,8 +131,7 @@ def test_each_layer_of_the_decoder_begins_with_the_state_of_its_own():
 
 
 @pytest.mark.parametrize("changes", [{"vocab_size": 1_234_567, "d_model": 12_288, "d_ff": 98_765}, *long(OPTIONS)])
-def test_the_picture_is_readable(changes):
-  picture = pytest.importorskip("transformer_jax.inside.model_picture")
+def test_the_picture_is_readable(picture, changes):
   from tests.inside.drawn import require_texts_apart, texts
 
   parts = model_parts(options(**changes))
@@ -158,8 +164,7 @@ SECOND = [pytest.param(name, marks=pytest.mark.long) for name in FAMILIES if nam
 
 
 @pytest.mark.parametrize("name", [*QUICK, *SECOND])
-def test_every_family_is_drawn_with_all_its_parameters(name):
-  picture = pytest.importorskip("transformer_jax.inside.model_picture")
+def test_every_family_is_drawn_with_all_its_parameters(picture, name):
   from tests.inside.drawn import require_texts_apart, texts
 
   model = FAMILIES[name]
@@ -178,8 +183,7 @@ def test_every_family_is_drawn_with_all_its_parameters(name):
   assert {f"{total:,}", *parts.notes} <= {*shown}
 
 
-def test_the_titles_of_two_equal_stacks_use_the_whole_width():
-  picture = pytest.importorskip("transformer_jax.inside.model_picture")
+def test_the_titles_of_two_equal_stacks_use_the_whole_width(picture):
   parts = model_parts(FAMILIES["elmo"])
   sizes = {text.get_text(): text.get_fontsize() for text in picture.draw(parts, "elmo").axes[0].texts}
   names = [f"{stack.name}, with embeddings" for stack in parts.stacks if stack.inputs]

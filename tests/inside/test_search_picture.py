@@ -11,9 +11,11 @@ from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, Node, S
 from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.runtime.errors import InputError
 
-COMMAND = ("draw", "search")
+pytest.importorskip("matplotlib")
 
-picture = pytest.importorskip("transformer_jax.inside.search_picture")
+from transformer_jax.inside import search_picture as picture
+
+COMMAND = ("draw", "search")
 
 
 def random_tree(seed, beam, steps, pieces):

@@ -67,9 +67,17 @@ def test_the_order_of_reading():
   assert sources(both, "right2") == {"x1", "x2", "right1"} and sources(both, "left2") == {"x2", "x3", "left3"}
 
 
+@pytest.fixture
+def picture():
+  """The module that draws, where matplotlib is installed."""
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside import unrolled_picture
+
+  return unrolled_picture
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_the_picture(name):
-  picture = pytest.importorskip("transformer_jax.inside.unrolled_picture")
+def test_the_picture(picture, name):
   from tests.inside.drawn import require_readable, texts
 
   model = unrolled(MODELS[name])
@@ -81,9 +89,8 @@ def test_the_picture(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_no_arrow_passes_a_box(name):
+def test_no_arrow_passes_a_box(picture, name):
   """An arrow through a box would say that the box is computed from what it begins at."""
-  picture = pytest.importorskip("transformer_jax.inside.unrolled_picture")
   axis = picture.draw(unrolled(MODELS[name]), "a name").axes[0]
   boxes = [patch.get_path().get_extents() for patch in axis.patches]
   assert boxes and axis.lines

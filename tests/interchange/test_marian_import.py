@@ -113,9 +113,40 @@ def test_a_model_that_we_cannot_express(folder, name, value, message):
   refused(folder, message)
 
 
-@pytest.mark.parametrize("name", marian_hf_import._ONLY)
-def test_each_option_of_which_the_model_has_one_value(folder, name):
-  [only] = marian_hf_import._ONLY[name]
+# The options of which the model has one value.
+ONLY = {
+  "normalize_before": False,
+  "normalize_embedding": False,
+  "add_final_layer_norm": False,
+  "static_position_embeddings": True,
+  "is_encoder_decoder": True,
+  "tie_word_embeddings": True,
+}
+# The settings of which the search has one value, and the ways to write it; without any the setting is left out.
+SEARCH = {
+  "do_sample": (False,),
+  "num_beam_groups": (1,),
+  "diversity_penalty": (0, 0.0),
+  "repetition_penalty": (1, 1.0),
+  "no_repeat_ngram_size": (0,),
+  "encoder_no_repeat_ngram_size": (0,),
+  "min_length": (0,),
+  "min_new_tokens": (0,),
+  "num_return_sequences": (1,),
+  "forced_bos_token_id": (),
+  "begin_suppress_tokens": (),
+  "sequence_bias": (),
+  "exponential_decay_length_penalty": (),
+}
+
+
+def test_every_setting_of_one_value_has_a_test():
+  assert ONLY.keys() == marian_hf_import._ONLY.keys()
+  assert SEARCH.keys() == {*marian_hf_import._SEARCH_ONLY, *marian_hf_import._NEVER}
+
+
+@pytest.mark.parametrize(("name", "only"), ONLY.items())
+def test_each_option_of_which_the_model_has_one_value(folder, name, only):
   edit(folder / "config.json", **{name: not only})
   refused(folder, f"config.json: {name} is {not only}, but must be {only}: the model here has nothing else")
 
@@ -126,10 +157,10 @@ def with_search_in_config_json(folder):
 
 
 @pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
-@pytest.mark.parametrize("name", [*marian_hf_import._SEARCH_ONLY, *marian_hf_import._NEVER])
+@pytest.mark.parametrize("name", SEARCH)
 def test_each_setting_of_which_the_search_has_one_value(folder, file, name):
   """In the file of newer folders, and in that of older ones."""
-  only = marian_hf_import._SEARCH_ONLY.get(name, ())
+  only = SEARCH[name]
   value = True if only == (False,) else 7
   if file == "config.json":
     before = marian_hf_import.described(ForeignFolder(folder))
@@ -145,8 +176,8 @@ def test_the_values_that_are_known_change_nothing(folder):
   """Of every setting of which there is one value, and null."""
   config, *_ = marian_hf_import.described(ForeignFolder(folder))
   for file, table in (
-    ("config.json", marian_hf_import._ONLY),
-    ("generation_config.json", marian_hf_import._SEARCH_ONLY | dict.fromkeys(marian_hf_import._NEVER, ())),
+    ("config.json", {name: (only,) for name, only in ONLY.items()}),
+    ("generation_config.json", SEARCH),
   ):
     before = (folder / file).read_text()
     for place in range(3):

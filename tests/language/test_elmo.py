@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from etils import epath
 
+from tests.data.letters import Letters
 from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
@@ -146,6 +147,23 @@ def test_features_are_those_of_the_last_checkpoint(tmp_path):
   assert loaded.step == 0 and found.shape[0] == 3 and found.shape[2] == 2 * MODEL
   np.testing.assert_array_equal(found, direct.layers("dada abba"))
   np.testing.assert_allclose(loaded.features("dada abba"), found.mean(axis=0), rtol=1e-5, atol=1e-6)
+
+
+def test_features_of_a_text_are_those_of_numpy():
+  """Both directions concatenated, of the text's tokens alone, and the weighted sum of the layers times gamma."""
+  config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, vocab_size=128))
+  params, text = random_params(config, TASK), "dada\nabba"
+  from_left, from_right = np.moveaxis(by_numpy(float64(params), [ord(letter) for letter in text]), 1, 0)
+  expected = np.concatenate([from_left, from_right], axis=-1)
+  features = Features(config, params, Letters())
+  found = features.layers(text)
+  assert found.shape == (3, 9, 2 * MODEL)
+  np.testing.assert_allclose(found, expected, atol=1e-5)
+  weights = np.exp([1, 2, 3]) / np.sum(np.exp([1, 2, 3]))
+  mixed = 1.7 * sum(weight * layer for weight, layer in zip(weights, expected, strict=True))
+  np.testing.assert_allclose(features.features(text, [1, 2, 3], 1.7), mixed, atol=1e-5)
+  np.testing.assert_allclose(features.features(text), expected.mean(axis=0), atol=1e-5)
+  assert features.layers("").shape == (3, 0, 2 * MODEL)
 
 
 def test_gamma_is_1_unless_it_is_given():
