@@ -100,6 +100,15 @@ def test_each_command_takes_the_step(run, steps, tmp_path, monkeypatch, loaded, 
   assert [line for line in err if line.startswith(RESTORING)] == said
 
 
+@pytest.mark.parametrize("step", ["best", 0])
+def test_a_report_translates_with_the_step(run, steps, tmp_path, loaded, step):
+  for language in ("en", "de"):
+    (tmp_path / f"text.{language}").write_text("abc\n")
+  argv = ["--data", tmp_path / "text", "--output", tmp_path / "page.html", "--step", step]
+  assert run("report", "--workdir", steps, *argv)[0] == 2
+  assert loaded == [(steps, step)]
+
+
 @pytest.mark.parametrize("step", ["beste", "-1", "1.5", ""])
 def test_a_step_that_is_none_is_one_sentence(run, steps, step):
   status, out, err = run("translate", "--workdir", steps, f"--step={step}")

@@ -103,7 +103,9 @@ def test_a_direction_within_one_language_is_refused(texts, which):
 def test_a_text_of_absurdly_many_languages_is_refused_before_its_directions_are_listed():
   languages = [str(number) for number in range(1_000_000)]
   for which in (f"p:{'+'.join(languages)}", ";".join([f"p:{'+'.join(languages[:99])}"] * 2)):
-    with pytest.raises(InputError, match="names more than 10,000 directions of translation: name fewer languages"):
+    with pytest.raises(
+      InputError, match=r"^p:0\+1\+2.{,40}\.\.\. has more than 10,000 directions: name fewer languages"
+    ):
       TaggedPairs(which, "en", "de")
 
 

@@ -8,7 +8,22 @@ from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, Eva
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.trainer import checks
 
-SHIPPED = ("base", "big", "bert", "bert:classify", "elmo", "en_de", "en_ko", "gpt", "iwslt14", "multi30k", "numbers")
+SHIPPED = (
+  "base",
+  "big",
+  "bert",
+  "bert:classify",
+  "elmo",
+  "en_de",
+  "en_ko",
+  "gpt",
+  "iwslt14",
+  "multi30k",
+  "numbers",
+  "parsing",
+  "rnn",
+  "text",
+)
 
 
 def config(*, every=6, save_every=3, patience=0, learned=False, longest=64, init_from=""):

@@ -15,6 +15,7 @@ from transformer_jax.runtime import devices
 from transformer_jax.tasks.token_prediction import Prediction, output_layer_sums
 from transformer_jax.training.chunked_loss import chunk_size, chunked_sums
 from transformer_jax.training.loss import r_drop_sums, token_sums
+from transformer_jax.training.sums import Sums, joint_loss, means, total_loss
 
 TOKENS, MODEL, VOCAB = 17, 5, 13
 
@@ -226,3 +227,14 @@ def test_r_drop_in_chunks(example, whole):
   found, expected = (jax.jit(jax.grad(f, (0, 1), has_aux=True))(table, hidden) for f in (chunked, plain))
   for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_the_loss_that_tells_the_best_checkpoint_is_what_training_minimises():
+  """With two losses, each is a mean over its own count; other numbers of the validation do not count."""
+  other = Sums(*np.float32([11, 5, 2, 3]))
+  both = Sums(*np.float32([17, 13, 4, 7]), {"next_sentence": other})
+  line = means(both) | {"bleu": 40.0, "samples": "text"}
+  assert total_loss(line) == pytest.approx(17 / 7 + 11 / 3)
+  joint = joint_loss(both, {"tokens": np.float32(7), "next_sentence": np.float32(3)}) / 7
+  assert total_loss(line) == pytest.approx(float(joint))
+  assert total_loss(means(other)) == pytest.approx(11 / 3)

@@ -132,14 +132,14 @@ def _directions(which: str, default: tuple[str, str]) -> list[tuple[str, tuple[s
   for part in which.split(";"):
     corpus, directions = _parse(part.strip(), which, default)
     found.extend((corpus, direction) for direction in directions)
-    _require_few(len(found))
+    _require_few(len(found), which)
   return found
 
 
-def _require_few(directions: int) -> None:
+def _require_few(directions: int, which: str) -> None:
   """Raises InputError for so many directions that a list of them would fill the memory, as a stranger's config may."""
   if directions > _MOST_DIRECTIONS:
-    raise InputError(f"a text names more than {_MOST_DIRECTIONS:,} directions of translation: name fewer languages")
+    raise InputError(f"{which[:40]}... has more than {_MOST_DIRECTIONS:,} directions: name fewer languages")
 
 
 def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[tuple[str, str]]]:
@@ -149,7 +149,7 @@ def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[t
     return part, [default]
   corpus, languages, weight = found.groups()
   one, any_to_any = tuple(languages.split("-")), languages.count("+") + 1
-  _require_few(any_to_any * (any_to_any - 1))
+  _require_few(any_to_any * (any_to_any - 1), which)
   directions = [one] if len(one) == 2 else list(itertools.permutations(languages.split("+"), 2))
   if any(source == target for source, target in directions):
     raise InputError(f"{part!r} in {which!r} has one language twice: write PREFIX:en-de or PREFIX:en+de+fr")

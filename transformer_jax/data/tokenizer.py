@@ -9,7 +9,7 @@ import numpy as np
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, PAD, UNK
 
-LONGEST_PIECE = 4096  # characters; SentencePiece has no longer one
+LONGEST_PIECE = 4096  # characters; those of real vocabularies are far shorter
 
 
 def row_type(vocab_sizes: Sequence[int]) -> type:

@@ -40,6 +40,7 @@ from transformer_jax.training.step import (
   init_state,
   update_on_devices,
 )
+from transformer_jax.training.sums import total_loss
 from transformer_jax.training.task import Task, task_of
 
 
@@ -341,8 +342,7 @@ class Trainer:
     self._validated = text
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
     score = {SCORE: line["bleu"]} if self._config.train.best_by is BestBy.BLEU else {}
-    losses = [float(value) for name, value in line.items() if name == "loss" or name.endswith("_loss")]
-    return {LOSS: sum(losses)} | score
+    return {LOSS: total_loss(line)} | score
 
   def _close(self) -> None:
     with doing("saving the last checkpoint"):

@@ -6,11 +6,14 @@ different numbers of tokens.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import field
 
 import flax.struct
 import jax
 import jax.numpy as jnp
+
+from transformer_jax.runtime.values import Json
 
 
 @flax.struct.dataclass
@@ -54,6 +57,11 @@ def means(sums: Sums) -> dict[str, float]:
   for other, its_sums in sums.others.items():
     line |= {f"{other}_{name}": value for name, value in _means(its_sums).items()}
   return line
+
+
+def total_loss(means: Mapping[str, Json]) -> float:
+  """The sum of all losses among `means`, which training minimises."""
+  return sum(float(value) for name, value in means.items() if name == "loss" or name.endswith("_loss"))
 
 
 def _means(sums: Sums) -> dict[str, float]:
