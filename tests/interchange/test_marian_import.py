@@ -130,6 +130,8 @@ SEARCH = {
   "repetition_penalty": (1, 1.0),
   "no_repeat_ngram_size": (0,),
   "encoder_no_repeat_ngram_size": (0,),
+  "encoder_repetition_penalty": (1, 1.0),
+  "guidance_scale": (1, 1.0),
   "min_length": (0,),
   "min_new_tokens": (0,),
   "num_return_sequences": (1,),
@@ -137,6 +139,11 @@ SEARCH = {
   "begin_suppress_tokens": (),
   "sequence_bias": (),
   "exponential_decay_length_penalty": (),
+  "max_new_tokens": (),
+  "max_time": (),
+  "force_words_ids": (),
+  "stop_strings": (),
+  "penalty_alpha": (),
 }
 
 

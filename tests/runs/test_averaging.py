@@ -294,7 +294,7 @@ def test_a_damaged_checkpoint_is_one_sentence(slow_folder, tmp_path, capfd):
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_full_disk_leaves_an_empty_folder_so_that_the_same_command_works_afterwards(
+def test_a_full_disk_leaves_the_folder_as_it_was_so_that_the_same_command_works_afterwards(
   folder, tmp_path, capfd, is_there
 ):
   output = tmp_path / "output"
@@ -305,22 +305,32 @@ def test_a_full_disk_leaves_an_empty_folder_so_that_the_same_command_works_after
     assert main(command) == 1
   line = capfd.readouterr().err.splitlines()[-1]
   assert line.startswith(f"transformer-jax: error: a checkpoint in {output} could not be written: File too large")
-  assert not [*output.iterdir()]
+  assert output.exists() == is_there and not [*tmp_path.rglob("output/*")]
   assert main(command) == 0
   assert runs.open(output).model().step == 13
 
 
-def test_after_a_ctrl_c_the_folder_is_empty(folder, tmp_path, monkeypatch):
+def test_a_ctrl_c_removes_the_new_folder(folder, tmp_path, monkeypatch):
   def interrupted(workdir, *_):
     assert (workdir / "checkpoints").exists()
     raise KeyboardInterrupt
 
   monkeypatch.setattr(run_folder, "begin_run", interrupted)
   assert main(["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "output")]) == 130
-  assert not [*(tmp_path / "output").iterdir()]
+  assert not (tmp_path / "output").exists()
 
 
-def test_after_a_sigterm_the_folder_is_empty(folder, tmp_path, monkeypatch):
+def test_two_do_not_write_one_folder_and_the_second_deletes_nothing_of_the_first(folder, tmp_path, capfd, monkeypatch):
+  command = ["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "output")]
+  monkeypatch.setattr(run_folder, "begin_run", lambda *args, begin=run_folder.begin_run: (main(command), begin(*args)))
+  assert main(command) == 0
+  assert f"another process writes in {tmp_path / 'output'}: wait for its end, or choose another --output" in (
+    capfd.readouterr().err
+  )
+  assert runs.open(tmp_path / "output").model().step == 13
+
+
+def test_a_sigterm_removes_the_new_folder(folder, tmp_path, monkeypatch):
   def terminated(workdir, *_):
     assert (workdir / "checkpoints").exists() and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     os.kill(os.getpid(), signal.SIGTERM)
@@ -328,7 +338,7 @@ def test_after_a_sigterm_the_folder_is_empty(folder, tmp_path, monkeypatch):
   monkeypatch.setattr(run_folder, "begin_run", terminated)
   with pytest.raises(SystemExit) as ended:
     main(["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "output")])
-  assert ended.value.code == 143 and not [*(tmp_path / "output").iterdir()]
+  assert ended.value.code == 143 and not (tmp_path / "output").exists()
 
 
 def test_how_many_must_be_said(folder, tmp_path, capfd):

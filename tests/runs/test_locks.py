@@ -38,7 +38,7 @@ def killed(process):
 def test_two_do_not_train_in_one_folder(tmp_path):
   workdir = epath.Path(tmp_path / "run")
   with locks.exclusive_lock(workdir):
-    with pytest.raises(InputError, match=f"another process trains in {workdir}"), locks.exclusive_lock(workdir):
+    with pytest.raises(InputError, match=f"another process writes in {workdir}"), locks.exclusive_lock(workdir):
       pass
     with locks.exclusive_lock(epath.Path(tmp_path / "other")):
       pass
@@ -62,20 +62,20 @@ def test_a_folder_that_its_maker_removes_is_made_again(tmp_path, monkeypatch, op
     monkeypatch.setattr(locks, "make_folder", lambda *args, make=locks.make_folder: (make(*args), remove()))
   with locks.exclusive_lock(workdir):
     assert removed
-    with pytest.raises(InputError, match="another process trains in"), locks.exclusive_lock(workdir):
+    with pytest.raises(InputError, match="another process writes in"), locks.exclusive_lock(workdir):
       pass
   assert not workdir.exists()
 
 
 def test_training_from_python_takes_the_lock_too(tmp_path):
   workdir = epath.Path(tmp_path / "run")
-  with locks.exclusive_lock(workdir), pytest.raises(InputError, match=f"another process trains in {workdir}"):
+  with locks.exclusive_lock(workdir), pytest.raises(InputError, match=f"another process writes in {workdir}"):
     train(Config(), workdir)
 
 
 def test_who_trains_is_known_until_the_process_is_killed(tmp_path):
   process = held(tmp_path, "LOCK_EX")
-  with pytest.raises(InputError, match="another process trains in"), locks.exclusive_lock(epath.Path(tmp_path)):
+  with pytest.raises(InputError, match="another process writes in"), locks.exclusive_lock(epath.Path(tmp_path)):
     pass
   killed(process)
   with locks.exclusive_lock(epath.Path(tmp_path)):

@@ -37,11 +37,23 @@ _SEARCH_ONLY: dict[str, tuple[Json, ...]] = {
   "repetition_penalty": (1, 1.0),
   "no_repeat_ngram_size": (0,),
   "encoder_no_repeat_ngram_size": (0,),
+  "encoder_repetition_penalty": (1, 1.0),
+  "guidance_scale": (1, 1.0),
   "min_length": (0,),
   "min_new_tokens": (0,),
   "num_return_sequences": (1,),
 }
-_NEVER = ("forced_bos_token_id", "begin_suppress_tokens", "sequence_bias", "exponential_decay_length_penalty")
+_NEVER = (
+  "forced_bos_token_id",
+  "begin_suppress_tokens",
+  "sequence_bias",
+  "exponential_decay_length_penalty",
+  "max_new_tokens",
+  "max_time",
+  "force_words_ids",
+  "stop_strings",
+  "penalty_alpha",
+)
 _SEARCH, _START = "generation_config.json", "decoder_start_token_id"
 _SOURCE_LENGTH = 256  # the longest input that is translated as a whole
 

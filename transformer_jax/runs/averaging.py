@@ -16,6 +16,7 @@ from transformer_jax.config import Config
 from transformer_jax.model.params import Params
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runs import params_file, reading, restore, run_folder
+from transformer_jax.runs.locks import exclusive_lock
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime import untrusted
@@ -59,8 +60,7 @@ def average(
   _require_checkpoints(run.path)
   tokenizer, history = run.tokenizer, run.provenance
   _enough(run, last, minutes, step)
-  _make_new(target)
-  with _emptied_on_failure(target):
+  with exclusive_lock(target, "--output"), _filled_or_emptied(target):
     steps, params = _mean_of_last(run, last, minutes, step)
     files.write_params(target, steps[0], params)
     averaged = run_folder.entry(averaged={"run": str(run.path), "steps": steps})
@@ -76,16 +76,16 @@ def _require_checkpoints(workdir: epath.Path) -> None:
     )
 
 
-def _make_new(target: epath.Path) -> None:
-  if target.is_dir() and any(target.iterdir()):
-    held = "a run" if (target / run_folder.CONFIG).exists() else "files"
-    raise InputError(f"{target} holds {held} already: choose another --output")
-  run_folder.make_folder(target, "--output")
-
-
 @contextmanager
-def _emptied_on_failure(folder: epath.Path) -> Iterator[None]:
-  """Deletes what is in a folder if the body fails, so that the same command can be given again."""
+def _filled_or_emptied(folder: epath.Path) -> Iterator[None]:
+  """Deletes what the body has written into an empty folder if it fails, so that the same command can be given again.
+
+  Raises:
+    InputError: the folder is not empty.
+  """
+  if any(folder.iterdir()):
+    held = "a run" if (folder / run_folder.CONFIG).exists() else "files"
+    raise InputError(f"{folder} holds {held} already: choose another --output")
   try:
     yield
   except BaseException:

@@ -1,4 +1,4 @@
-"""Locks on folders: one process trains in a run folder, and training deletes no checkpoint that somebody reads.
+"""Locks on folders: one process writes a run folder, and training deletes no checkpoint that somebody reads.
 
 A lock ends with the process that holds it, however that ends. It is on the folder itself: nothing is written, so that a
 stranger's folder may be read-only. In a bucket, and where the file system has no locks, there is none. The library
@@ -18,30 +18,34 @@ from transformer_jax.runtime.file_locks import lock
 
 
 @contextlib.contextmanager
-def exclusive_lock(workdir: epath.Path) -> Iterator[None]:
-  """Keeps other processes from training in the same run folder. Makes the folder, and removes it if it stays empty.
+def exclusive_lock(workdir: epath.Path, flag: str = "--workdir") -> Iterator[None]:
+  """Keeps other processes from writing the same run folder. Makes the folder, and removes it if it stays empty.
+
+  Args:
+    workdir: the run folder.
+    flag: the one that chose it, for messages.
 
   Raises:
-    InputError: another process trains there, or the folder cannot be written.
+    InputError: another process writes there, or the folder cannot be written.
   """
   with contextlib.ExitStack() as held:  # which also ends if another host fails here
     with hosts.collective_errors():
       if devices.is_main_host() and "://" not in os.fspath(workdir):
-        held.enter_context(_made_and_locked(workdir))
+        held.enter_context(_made_and_locked(workdir, flag))
     yield
 
 
-def _made_and_locked(workdir: epath.Path) -> contextlib.ExitStack:
+def _made_and_locked(workdir: epath.Path, flag: str) -> contextlib.ExitStack:
   """The lock on a folder, which is made before; at its end a new folder is removed if it is empty."""
   while True:
     is_new = not workdir.exists()
-    make_folder(workdir, "--workdir")
+    make_folder(workdir, flag)
     try:
       held = _locked(workdir, wait=False)
     except FileNotFoundError:
       continue  # the process that made the folder has removed it meanwhile
     except BlockingIOError as error:
-      raise InputError(f"another process trains in {workdir}: wait for its end, or use another --workdir") from error
+      raise InputError(f"another process writes in {workdir}: wait for its end, or choose another {flag}") from error
     if is_new:
       held.callback(_remove_empty, workdir)  # it runs before the lock ends
     return held

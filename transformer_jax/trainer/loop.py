@@ -51,7 +51,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   applies to this run and to the run in `config.train.init_from`.
 
   Raises:
-    InputError: the config, the data or the folder cannot be used, or another process trains in the folder.
+    InputError: the config, the data or the folder cannot be used, or another process writes in the folder.
     RunError: the loss is not finite, or the disk is full.
     FloatingPointError: with `config.debug`, at the operation that computed the first NaN.
     SystemExit: status 130 after Ctrl-C and 143 after SIGTERM, once the state is saved.
