@@ -507,7 +507,7 @@ def test_another_optimizer_and_the_loop_s_numbers_are_restored(tmp_path):
   state = random_state(config, TASK)
   state = jax.tree.map(lambda leaf: leaf + np.asarray(1, leaf.dtype), state)  # no moment is 0
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
-  numbers = {"place": {"epoch": 7, "first_row": 12_345}, "stopping": {"best": np.inf, "best_step": 0, "waited": 2}}
+  numbers = {"place": {"part": 7, "first_row": 12_345}, "stopping": {"best": np.inf, "best_step": 0, "waited": 2}}
   checkpoints.save(state, {LOSS: 3.0, SCORE: 41.5}, numbers)
   checkpoints.save(at_step(state, 2), {LOSS: 2.0, SCORE: 40.5}, numbers)  # a lower loss, but a lower score
   checkpoints.close()

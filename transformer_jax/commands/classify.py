@@ -17,13 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import read_lines
-  from transformer_jax.runtime.compilation_cache import use_compilation_cache
   from transformer_jax.runtime.progress import Progress, say
   from transformer_jax.tasks.classifier import Classifier
 
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
-  use_compilation_cache()
   classifier = Classifier.load(run_to_restore(args.workdir, args, "classify"), step=args.step)
   lines = read_lines(source.readline, "standard input")
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:

@@ -23,11 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.decoding.generator import Generator
-  from transformer_jax.runtime.compilation_cache import use_compilation_cache
   from transformer_jax.runtime.progress import say
 
   prompt = _standard_input() if args.prompt is None else args.prompt
-  use_compilation_cache()
   samples = Generator.load(run_to_restore(args.workdir, args, "generate"), step=args.step).generate(
     prompt,
     max_tokens=args.max_tokens,

@@ -193,10 +193,8 @@ def _log_probabilities_of_texts(workdir: str, lists: "list[list[Candidate]]", ar
   """The log-probability that a language model gives each candidate, as a document of its own."""
   from transformer_jax.commands.workdir import run_to_restore
   from transformer_jax.decoding.generator import Generator
-  from transformer_jax.runtime.compilation_cache import use_compilation_cache
   from transformer_jax.runtime.progress import doing
 
-  use_compilation_cache()
   run = run_to_restore(workdir, args, "generate")
   generator = Generator.load(run, step=args.step)
   texts = [[each.text for each in candidates] for candidates in lists]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands.workdir import add_workdir_arguments
-from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ def load(runs: "Sequence[Run]", args: argparse.Namespace) -> "Translator":
   with doing("loading the libraries that translate"):
     from transformer_jax.decoding.translator import Translator
 
-  use_compilation_cache()
   return Translator.load(runs if len(runs) > 1 else runs[0], step=args.step)
 
 

@@ -68,8 +68,10 @@ def runs_to_restore(workdirs: Sequence[str], args: argparse.Namespace, command: 
   with doing("loading JAX"):
     from transformer_jax import registry, runs
     from transformer_jax.runtime import devices
+    from transformer_jax.runtime.compilation_cache import use_compilation_cache
 
     devices.require_devices()
+    use_compilation_cache()
   opened = [runs.open(workdir, accept_edits=args.accept_edits) for workdir in workdirs]
   for run in opened:
     which = {"last": ", the last", "best": f", the best by {run.config.train.best_by}"}.get(args.step, "")

@@ -68,9 +68,8 @@ class BatchesPackedAhead:
     self._mentioned = False
 
   def begin_at(self, place: Mapping[str, float]) -> None:
-    """Begins with the part that `place` gave."""
-    number = place["part"] if "part" in place else place["epoch"]  # older checkpoints have the epoch
-    self._unread = int(number), int(place["first_row"])
+    """Begins with the part that `place` gave; with the first, if a checkpoint has no place."""
+    self._unread = (int(place["part"]), int(place["first_row"])) if "part" in place else (0, 0)
 
   def place(self, step: int) -> dict[str, int]:
     """The part of the next step to read, for a checkpoint."""

@@ -11,7 +11,7 @@ Params = PyTree
 
 
 def by_name(tree: PyTree) -> dict[str, PyTree]:
-  """The leaves, such as `decoder/layers_0/norm/scale`, for trees of dicts as for those of classes."""
+  """The leaves, such as `decoder/layers_0/self_sublayer/norm/scale`, for trees of dicts as for those of classes."""
   return {keystr(path, simple=True, separator="/"): leaf for path, leaf in jax.tree.leaves_with_path(tree)}
 
 

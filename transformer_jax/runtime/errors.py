@@ -1,4 +1,4 @@
-"""The two kinds of errors that end a program of this project with one sentence."""
+"""The two kinds of errors that end a program of this project with one sentence, and functions that raise them."""
 
 import errno
 import os

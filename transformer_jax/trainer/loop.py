@@ -164,7 +164,7 @@ class Trainer:
         say(self._where(step))
       if isinstance(self._batches, BatchesPackedAhead):
         # Without a place the parts are counted from the first one.
-        self._batches.begin_at(log.get("place") or {"part": 0, "first_row": 0})
+        self._batches.begin_at(log.get("place", {}))
       return restored.state, MetricsAccumulator.from_dict(log, self._losses) if log else MetricsAccumulator()
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
       numbers = checkpoint_files.folder_of(workdir, step) / checkpoint_files.LOG

@@ -124,15 +124,15 @@ class Path(NamedTuple):
   formula: int
 
 
-def path_lengths(n: int, k: int, r: int, d: int = 4) -> dict[str, Path]:
+def path_lengths(n: int, k: int, r: int) -> dict[str, Path]:
   """The path length of each layer type, from the Jacobians of stacks with random weights.
 
   Args:
     n: the number of positions.
     k: the width of the convolutions, odd, so that they reach (k - 1) / 2 positions to either side.
     r: the radius of the restricted self-attention.
-    d: the width of a position.
   """
+  d = 4  # any width will do
   x = jnp.asarray(np.random.default_rng(1).standard_normal((n, d)), jnp.float32)
   everything, past = np.ones((n, n), bool), np.tri(n, dtype=bool)
   half = (k - 1) // 2
