@@ -11,6 +11,7 @@ from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList
 from transformer_jax.data.packing import encode_pairs
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.text import TextPairs
+from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding.long_lines import Long, parts
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
@@ -43,6 +44,29 @@ def test_each_part_of_a_long_line_has_the_code_of_its_language(line, expected):
   first = [tokenizer.pieces(tokens)[0] for tokens in found]
   assert error is None and len(found) > 1 and max(map(len, found)) <= 20
   assert [piece == ">>fr<<" for piece in first] == [expected is not None] * len(found)
+
+
+@pytest.mark.parametrize("line", ["", "\u200b", "\ufeff \x01", ">>fr<<", ">>fr<<\u200b", ">>fr<< \u200b "])
+def test_a_line_of_which_no_token_is_left_is_empty(line):
+  """The normalisation of SentencePiece deletes such characters, and a model would invent a text for EOS alone."""
+  warnings = []
+  assert parts([line], listed(), 20, Long.REFUSE, 1, warnings.append, []) == ([[]], None) and not warnings
+
+
+def test_a_line_without_the_code_of_a_language_is_told_of():
+  warnings = []
+  parts(["a house", ">>fr<< a house", ">>it<< a", ""], listed(), 20, Long.SPLIT, 1, warnings.append, [])
+  assert [warning.line for warning in warnings] == [1, 3]
+  assert warnings[0] == "line 1 begins with no code of a language, such as >>fr<<: its translation may be in any"
+
+
+def test_the_first_numbers_are_text_where_the_list_has_no_special_piece():
+  tokenizer = listed()
+  assert tokenizer.codes == [">>fr<<", ">>de<<"]
+  assert [tokenizer.pieces([i])[0] for i in (0, 1, 3)] == ["<pad>", "<unk>", "</s>"]
+  assert {*tokenizer.special} == {0, 1, 3} and {*tokenizer.silent} == {0, 1}
+  both = TokenizerPair(tokenizer, tokenizer)
+  assert (both.special, both.silent, both.codes) == (tokenizer.special, tokenizer.silent, tokenizer.codes)
 
 
 @pytest.mark.parametrize("between", ["X" * 9000, " " * 9000])

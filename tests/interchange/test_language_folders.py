@@ -23,9 +23,9 @@ from transformer_jax.interchange import bert, gpt2, hf_folder, hf_tokenizer, hf_
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
-from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
-from transformer_jax.model.config import Activation, Dtype
-from transformer_jax.runs import params_file, run_folder
+from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
+from transformer_jax.model.config import Activation, Dtype, ModelConfig
+from transformer_jax.runs import init_from, params_file, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import loop
 from transformer_jax.training.initialization import shapes_of
@@ -106,6 +106,20 @@ def test_the_command(run_command, folders, tmp_path):
   assert (status, out, err) == (0, f"{tmp_path / 'run'} holds the model of {folders / 'bert'}\n", [])
   status, out, err = run_command("import", folders / "bert", "--from", "gpt2", "--workdir", tmp_path / "other")
   assert (status, out, len(err)) == (2, "", 1) and "model_type is 'bert', but must be 'gpt2'" in err[0]
+
+
+@pytest.mark.parametrize(("name", "text"), [("bert", None), ("gpt2", "'\"'")])
+def test_a_new_run_does_not_begin_with_text_as_its_special_tokens(tmp_path, name, text):
+  """A vocabulary of bytes keeps its numbers, of which the first are text."""
+  other = runs.open(run_of(name, tmp_path / "run"))
+  size = other.tokenizer.vocab_size
+  for model in (ModelConfig(vocab_size=size), ELMoConfig(vocab_size=size), other.config.model):
+    config = Config(DataConfig(row_length=11), model, TrainConfig(init_from=str(tmp_path / "run")))
+    if text and model is not other.config.model:
+      with pytest.raises(InputError, match=f"begins a text with the token 2, but .* that is the text {text}: begin"):
+        init_from.tokenizer_to_begin_with(config, other)
+    else:
+      assert init_from.tokenizer_to_begin_with(config, other) is other.tokenizer
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
   text = existing(args.input)
   runs = runs_to_restore(args.workdir, args, "translate")
   data = runs[0].config.data
-  if data.tags:
+  if data.tags or len(runs[0].tokenizer.source.codes) > 1:
     raise InputError(
       f"the run in {runs[0].path} translates into several languages, so its lines need a tag that the corpus must not "
       "have: use a run of one direction"

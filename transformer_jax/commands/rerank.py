@@ -154,8 +154,9 @@ def _log_probabilities(
   from transformer_jax.data.tagged import divided
   from transformer_jax.runtime.progress import doing
 
-  translator = load(runs_to_restore([workdir], args, "translate"), args)
-  if kind == "reverse" and translator.config.data.tags:
+  [run] = runs_to_restore([workdir], args, "translate")
+  translator = load([run], args)
+  if kind == "reverse" and (translator.config.data.tags or len(run.tokenizer.source.codes) > 1):
     raise InputError(
       f"the run in {workdir} translates into several languages, so its sources need a tag, which --reverse does not "
       "write: use a run of one direction"
@@ -207,10 +208,11 @@ def _log_probabilities_of_texts(workdir: str, lists: "list[list[Candidate]]", ar
 
 def _pair(kind: str, source: str, translation: str) -> tuple[str, str]:
   """What a model of this kind is asked for."""
+  from transformer_jax.data.listed_tokenizer import code_first
   from transformer_jax.data.tagged import divided
 
   if kind == "reverse":
-    return translation, divided(source)[1]  # the tag tells the language of the translation
+    return translation, code_first(divided(source)[1])[1].lstrip()  # a tag or a code tells the translation's language
   if kind == "right-to-left":
     return source, " ".join(re.findall(r"[^ \t]+", translation)[::-1])  # as awk splits the text that trains
   return source, translation

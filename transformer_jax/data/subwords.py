@@ -150,6 +150,7 @@ class SubwordTokenizer(Tokenizer):
     spell, special = _word_of if vocabulary.kind is Kind.WORDPIECE else _bytes_of, set(vocabulary.special)
     names = [vocabulary.pieces[number] for number in vocabulary.order]
     self._spelling = [b"" if name in special else spell(name) for name in names]
+    self.special = [number for number, name in enumerate(names) if name in special]
     self.longest_piece = max(map(len, self._spelling), default=0)
     self._encoder = _encoder(vocabulary)
 

@@ -2,12 +2,12 @@
 
 import abc
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from transformer_jax.data.words import words_of
-from transformer_jax.model.special_tokens import BOS, PAD, UNK
+from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 
 LONGEST_PIECE = 4096  # characters; those of real vocabularies are far shorter
 
@@ -23,13 +23,17 @@ class Tokenizer(abc.ABC):
   Attributes:
     vocab_size: the number of pieces, special ones included.
     longest_piece: the most bytes that one piece stands for; those of the longest line if nothing bounds them.
-    silent: special pieces that a language model never writes.
+    special: the numbers of the pieces that are no text.
+    silent: those of them that a language model never writes.
+    codes: the pieces that tell the target language in front of a source, such as `>>fr<<`.
     lines_apart: whether each line of a text is encoded by itself, with a line feed between two lines.
   """
 
   vocab_size: int
   longest_piece: int
+  special: Collection[int] = (PAD, UNK, BOS, EOS)
   silent: tuple[int, ...] = (PAD, UNK, BOS)
+  codes: Sequence[str] = ()
   lines_apart: bool = True
 
   @abc.abstractmethod

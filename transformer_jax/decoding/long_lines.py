@@ -74,18 +74,21 @@ def parts(
     tags: those of the model's target languages, if each line should begin with one; each part then gets it.
 
   Returns:
-    The tokens of the parts of each line, each part with its EOS; a line without text has no part. If a line is
-    refused, only the lines before it, and the error.
+    The tokens of the parts of each line, each part with its EOS; a line without text, or whose text the vocabulary
+    ignores, has no part. If a line is refused, only the lines before it, and the error.
   """
   # No token spells more characters than `longest_piece`, so the lines left out here are too long.
   short = [text if len(text) < longest * tokenizer.longest_piece else "" for text in texts]
   found: list[list[list[int]]] = []
   for number, (text, known, tokens) in enumerate(zip(texts, short, tokenizer.encode_batch(short), strict=True), first):
     too_long = f"has more than config.decode.max_source_length = {longest} tokens: "
-    _check_tag(text, tags, number, warn)
-    if is_empty(text, tags):
+    head = tokenizer.head(text)
+    is_nothing = is_empty(text, tags) or (known != "" and len(tokens) <= bool(head))  # all may be normalised away
+    if is_nothing:
       found.append([])
-    elif known and len(tokens) < longest:
+      continue
+    _check_language(text, head, tags, tokenizer.codes, number, warn)
+    if known and len(tokens) < longest:
       found.append([[*tokens, EOS]])
     elif long is Long.REFUSE:
       return found, InputError(f"line {number} {too_long}shorten it")
@@ -95,10 +98,14 @@ def parts(
   return found, None
 
 
-def _check_tag(text: str, tags: Sequence[str], number: int, warn: Callable[[LineWarning], object]) -> None:
-  """Warns of a line with text that begins with none of the tags, if there are any."""
-  if tags and not is_empty(text, tags) and divided(text)[0].strip() not in tags:
+def _check_language(
+  text: str, head: str, tags: Sequence[str], codes: Sequence[str], number: int, warn: Callable[[LineWarning], object]
+) -> None:
+  """Warns of a line that begins with none of the tags, or of the vocabulary's codes, if there are several."""
+  if tags and divided(text)[0].strip() not in tags:
     warn(LineWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
+  elif not tags and len(codes) > 1 and not head:
+    warn(LineWarning(number, f"begins with no code of a language, such as {codes[0]}: its translation may be in any"))
 
 
 def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -> list[list[int]]:

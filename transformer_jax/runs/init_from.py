@@ -11,6 +11,7 @@ from jax.tree_util import KeyPath
 from transformer_jax.config import Config, serialization
 from transformer_jax.data import tokenizers
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runs import resume
 from transformer_jax.runs.run import Run
@@ -88,7 +89,8 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
     other: the run in `config.train.init_from`, if there is one.
 
   Raises:
-    InputError: a vocabulary has another size than the model's, or two are given that differ.
+    InputError: a vocabulary has another size than the model's or text in place of its special tokens, or two are given
+      that differ.
   """
   sizes, chosen = config.model.vocab_sizes, config.data.tokenizer
   if other is None:
@@ -97,11 +99,22 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
     return task_of(config.model).learn_tokenizer(config)
   tokenizer = other.tokenizer
   tokenizers.require_sizes(tokenizer, sizes, f"the run in {config.train.init_from}")
+  _require_special(tokenizer, config.model, config.train.init_from)
   if chosen and tokenizers.chosen(chosen, *sizes).fingerprint() != tokenizer.fingerprint():
     raise InputError(
       f"config.data.tokenizer: {chosen} is not the vocabulary of the run in {config.train.init_from}: leave it empty"
     )
   return tokenizer
+
+
+def _require_special(tokenizer: Tokenizer, model: AnyModelConfig, init_from: str) -> None:
+  """Raises InputError if the vocabulary has text where the model has the tokens that begin and end a text."""
+  for does, number in (("begins", model.start_token), ("ends", model.end_token)):
+    if number not in tokenizer.special:
+      raise InputError(
+        f"config.train.init_from: the model {does} a text with the token {number}, but in the vocabulary of the run in "
+        f"{init_from} that is the text {tokenizer.pieces([number])[0]!r}: begin with another run"
+      )
 
 
 def params_from(other: Run, config: Config, params: Params) -> Params:
