@@ -1,6 +1,7 @@
 """Checkpoints: which are kept, and that what is restored is what was saved."""
 
 import dataclasses
+import errno
 import functools
 import gc
 import itertools
@@ -230,6 +231,35 @@ def test_a_damaged_checkpoint_is_never_restored_as_if_it_were_whole(state, two_s
     checkpoints.close()
   assert older >= 4
   gc.collect()  # now, and not in another test
+
+
+OF_THE_MACHINE = [
+  OSError(errno.ESTALE, "Stale file handle"),
+  OSError(errno.EIO, "Input/output error"),
+  ValueError("NOT_READ: [os_error_code='5' source_locations='x']"),
+  ValueError("UNAVAILABLE: the bucket is busy"),
+]
+
+
+@pytest.mark.parametrize("error", OF_THE_MACHINE, ids=str)
+def test_an_error_of_the_machine_is_not_called_damage(state, two_steps, tmp_path, monkeypatch, error):
+  """Otherwise the run would throw its newest checkpoint away, and make its updates again."""
+  shutil.copytree(two_steps, tmp_path / "run")
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=2)
+  with monkeypatch.context() as patch:
+    patch.setattr(checkpoint.files, "read_item", raising(error))
+    with pytest.raises(RunError, match=r"checkpoints/5 cannot be read now: .*; nothing was changed, so give the same"):
+      checkpoints.restore(abstract())
+  assert not (tmp_path / "run" / "damaged").exists()
+  jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(abstract()).state, at_step(state, 5))
+  checkpoints.close()
+
+
+def raising(error):
+  def fail(*_):
+    raise error
+
+  return fail
 
 
 @leaves_reads_behind

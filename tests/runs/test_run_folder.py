@@ -13,7 +13,7 @@ from tests.model.example import random_state
 from tests.runs.test_checkpoint import CONFIG
 from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
+from transformer_jax.config import BestBy, Config, DataConfig, EvaluateConfig, TrainConfig, serialization
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runs import checkpoint, restore, resume, run_folder
@@ -42,6 +42,52 @@ def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(tmp_path):
   run_folder.begin_run(folder, config, SentencePieceTokenizer.learn(["abc ab"] * 5, 265), [])
   (folder / "checkpoints" / "2").mkdir(parents=True)
   assert resume.run_to_go_on_with(folder, config)
+
+
+@pytest.mark.parametrize(
+  ("section", "changes", "message"),
+  [
+    ("model", {"dropout": 0.0}, r"train\.r_drop is 0\.5, but must be 0 for a model without dropout, whose two passes"),
+    ("data", {"validation": ""}, r"train\.best_by is .*, but must be loss without config\.data\.validation"),
+    ("evaluate", {"every": 8}, r"train\.patience is 2, but must be 0 if config\.evaluate\.every is more than config"),
+    ("train", {"sampling_least": 0.25}, r"train\.sampling_least is 0\.25, but must be 0 unless"),
+    ("train", {"accumulation": 4}, r"train\.accumulation is 4, but must be at most 3, the rows of a batch \(config"),
+  ],
+)
+def test_a_new_run_has_no_key_without_effect(tmp_path, section, changes, message):
+  train = TrainConfig(
+    steps=7,
+    r_drop=0.5,
+    best_by=BestBy.BLEU,
+    patience=2 * (section != "data"),
+    accumulation=3,
+    batch_tokens=3 * 128 + 127,
+  )
+  config = Config(train=train, evaluate=EvaluateConfig(every=7))
+  assert resume.run_to_go_on_with(epath.Path(tmp_path), config) is None
+  changed = dataclasses.replace(config, **{section: dataclasses.replace(getattr(config, section), **changes)})
+  with pytest.raises(InputError, match=message):
+    resume.run_to_go_on_with(epath.Path(tmp_path), changed)
+
+
+def test_a_run_keeps_its_vocabulary(tmp_path):
+  """A file that has it may have another name now."""
+  folder = epath.Path(tmp_path / "run")
+  config = Config(model=dataclasses.replace(Config().model, vocab_size=265))
+  texts = {"same": ["abc ab"] * 5, "other": ["xyz zy"] * 5}
+  for name, text in texts.items():
+    (tmp_path / f"{name}.model").write_bytes(SentencePieceTokenizer.learn(text, 265).to_bytes())
+  folder.mkdir()
+  run_folder.begin_run(folder, config, SentencePieceTokenizer.learn(texts["same"], 265), [])
+  (folder / "checkpoints" / "2").mkdir(parents=True)
+  for name in ("same", "other", "missing"):
+    chosen = dataclasses.replace(config, data=DataConfig(tokenizer=str(tmp_path / f"{name}.model")))
+    if name == "same":
+      assert resume.run_to_go_on_with(folder, chosen)
+    else:
+      message = {"other": "is not the vocabulary that the run in .* was begun with: leave it out"}
+      with pytest.raises(InputError, match=message.get(name, "missing.model")):
+        resume.run_to_go_on_with(folder, chosen)
 
 
 def test_a_vocabulary_of_an_earlier_start_does_not_stay(tmp_path):

@@ -128,11 +128,23 @@ def test_a_run_in_parts_equals_a_run_in_one(whole, tmp_path, capfd):
 
 
 def test_a_change_of_the_machine_is_reported(capfd):
-  loop._report_other_machine([], {"machine": {"cores": 2}})
-  loop._report_other_machine([{"machine": {"cores": 3}}, {"machine": {"cores": 2}}], {"machine": {"cores": 2}})
+  loop._report_differences([], {"machine": {"cores": 2}})
+  loop._report_differences([{"machine": {"cores": 3}}, {"machine": {"cores": 2}}], {"machine": {"cores": 2}})
   assert not capfd.readouterr().err
-  loop._report_other_machine([{"machine": {"cores": 2}}, {"machine": {"cores": 3}}], {"machine": {"cores": 2}})
+  loop._report_differences([{"machine": {"cores": 2}}, {"machine": {"cores": 3}}], {"machine": {"cores": 2}})
   assert re.search("before {'cores': 3}\n +now +{'cores': 2}", capfd.readouterr().err)
+
+
+def test_a_change_of_packages_is_reported(capfd):
+  """Their arithmetic may round otherwise, and grain's order of rows decides which of them follow."""
+  now = {"machine": 1, "versions": {"jax": "0.9", "grain": "0.2", "numpy": "2.4"}}
+  for same in (now, {"machine": 1}):  # older runs do not tell their versions
+    loop._report_differences([same], now)
+  assert not capfd.readouterr().err
+  loop._report_differences([now | {"versions": {"jax": "0.8", "grain": "0.1", "numpy": "2.4"}}], now)
+  err = capfd.readouterr().err
+  assert "other packages: maybe other rounding, and of grain another order of rows" in err
+  assert err.endswith("  jax 0.8 is now 0.9, grain 0.1 is now 0.2\n")
 
 
 @pytest.mark.long
@@ -608,11 +620,21 @@ def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
     loop.train(config, epath.Path(tmp_path))
   rows = loop.Batches(packed_rows(config), 8, config.train.seed).rows_of(1)
   assert f"has rows {', '.join(map(str, rows))} of" in str(error.value)
+  assert "The last checkpoint in the run folder is good, " in str(error.value)
   state = state_of(tmp_path, config)
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(state))
   lines = metrics_of(tmp_path)
   assert [(line["step"], line["updates"], line["skipped"]) for line in lines] == [(2, 2, 1), (4, 2, 2), (6, 2, 2)]
   assert ["loss" in line for line in lines] == [True, False, False]
+
+
+@pytest.mark.long
+def test_a_run_that_diverges_before_its_first_checkpoint_has_none_that_is_good(prefix, tmp_path):
+  config = tiny(prefix, peak_learning_rate=1e38, steps=40, max_skipped=3, save_every=0)
+  config = dataclasses.replace(config, evaluate=EvaluateConfig(every=0))
+  with pytest.raises(RunError, match=r"The run has no checkpoint yet: give the command again with a lower config"):
+    loop.train(config, epath.Path(tmp_path))
+  loop.train(dataclasses.replace(config, train=TrainConfig(steps=1, batch_tokens=128)), epath.Path(tmp_path))
 
 
 @pytest.mark.parametrize("sizes", [{"batch_tokens": 10**12}, {"batch_tokens": 10**6, "accumulation": 10**10}])

@@ -331,7 +331,8 @@ class TrainConfig:
     require_key(self, "train.seed", self.seed >= 0, "0 or more")
     self._check_optimizer()
     rate = self.peak_learning_rate
-    require_key(self, "train.peak_learning_rate", rate is None or 0 < rate < math.inf, "positive or None")
+    expected = f"None, or from {least} to {most}"
+    require_key(self, "train.peak_learning_rate", rate is None or least <= rate <= most, expected)
     expected = "empty with config.train.init_from, whose run has trained embeddings"
     require_key(self, "train.embeddings", not (self.embeddings and self.init_from), expected)
     trained = bool(self.embeddings or self.init_from)
@@ -340,7 +341,8 @@ class TrainConfig:
 
   def _check_optimizer(self) -> None:
     for name in ("weight_decay", "clip_norm", "r_drop"):
-      require_key(self, f"train.{name}", 0 <= getattr(self, name) < math.inf, "0 or more")
+      value, (least, most) = getattr(self, name), FLOAT32
+      require_key(self, f"train.{name}", value == 0 or least <= value <= most, f"0, or from {least} to {most}")
     decays = self.optimizer is Optimizer.ADAMW
     require_key(self, "train.weight_decay", decays or not self.weight_decay, "0 unless config.train.optimizer is adamw")
     fits = not self.ends_at_last_step or self.warmup_steps <= self.steps

@@ -20,6 +20,7 @@ from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tagged import TaggedPairs
+from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.data.trees import symbols
@@ -108,10 +109,23 @@ def packing_ahead(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable
 
   Raises:
     InputError: as `text_shards.packing_of_shards` and `packing_of_epochs`.
+    RunError: while packing, the files are no longer those of the start of the run.
   """
-  if data.shard_pairs:
-    return text_shards.packing_of_shards(data, tokenizer, seed)
-  return packing_of_epochs(data, tokenizer, seed)
+  pack = (text_shards.packing_of_shards if data.shard_pairs else packing_of_epochs)(data, tokenizer, seed)
+  corpus = open_corpus(data, data.train)
+  if not isinstance(corpus, TextPairs | TaggedPairs):
+    return pack
+  stamps = corpus.stamps()
+
+  def pack_unchanged(part: int) -> Iterator[np.ndarray]:
+    yield from pack(part)
+    if corpus.stamps() != stamps:  # after the rows, of which none is used before the part is whole
+      raise RunError(
+        f"the files of config.data.train = {data.train} changed during the run: give it the text that it began with, "
+        "and the same command resumes it"
+      )
+
+  return pack_unchanged
 
 
 def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:

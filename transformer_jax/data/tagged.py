@@ -114,6 +114,10 @@ class TaggedPairs:
     largest = max(counts.values())
     return [(largest / max(1, counts[direction])) ** (1 - 1 / self._temperature) for _, direction in self._corpora]
 
+  def stamps(self) -> list[tuple[int, float]]:
+    """The size and the time of the last change of each file."""
+    return [stamp for corpus, _ in self._corpora for stamp in corpus.stamps()]
+
   def fingerprint(self) -> str:
     """A digest of the files' bytes, the directions, the weights and the temperature."""
     return fingerprint.of_values(

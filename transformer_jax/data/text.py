@@ -80,6 +80,15 @@ class TextPairs:
     """Raises InputError if a file is a pipe, for a program that reads the pairs more than once."""
     require_no_pipe(path for files in self.files for path in (files.source, files.target))
 
+  def stamps(self) -> list[tuple[int, float]]:
+    """The size and the time of the last change of each file."""
+    found = []
+    for path in (path for files in self.files for path in (files.source, files.target)):
+      with readable(path):
+        stat = path.stat()
+        found.append((stat.length, stat.mtime if "://" in os.fspath(path) else os.stat(path).st_mtime_ns))
+    return found
+
   def fingerprint(self) -> str:
     """A digest of the files' bytes on disk and of the weights."""
     return fingerprint.of_values([(digest(files.source), digest(files.target), files.weight) for files in self.files])

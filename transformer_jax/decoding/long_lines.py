@@ -2,7 +2,7 @@
 
 import enum
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from transformer_jax.data.tagged import divided, is_empty
@@ -77,18 +77,15 @@ def parts(
     The tokens of the parts of each line, each part with its EOS; a line without text, or whose text the vocabulary
     ignores, has no part. If a line is refused, only the lines before it, and the error.
   """
-  # No token spells more characters than `longest_piece`, so the lines left out here are too long.
-  short = [text if len(text) < longest * tokenizer.longest_piece else "" for text in texts]
   found: list[list[list[int]]] = []
-  for number, (text, known, tokens) in enumerate(zip(texts, short, tokenizer.encode_batch(short), strict=True), first):
+  for number, (text, tokens) in enumerate(_encoded(texts, tokenizer, longest), first):
     too_long = f"has more than config.decode.max_source_length = {longest} tokens: "
-    head = tokenizer.head(text)
-    is_nothing = is_empty(text, tags) or (known != "" and len(tokens) <= bool(head))  # all may be normalised away
-    if is_nothing:
+    # Tokens may be none, or only the code of a language, as a normalisation can delete characters.
+    if is_empty(text, tags) or (tokens is not None and len(tokens) == bool(tokenizer.head(text))):
       found.append([])
       continue
-    _check_language(text, head, tags, tokenizer.codes, number, warn)
-    if known and len(tokens) < longest:
+    _check_language(text, tokenizer, tags, number, warn)
+    if tokens is not None and len(tokens) < longest:
       found.append([[*tokens, EOS]])
     elif long is Long.REFUSE:
       return found, InputError(f"line {number} {too_long}shorten it")
@@ -98,13 +95,21 @@ def parts(
   return found, None
 
 
+def _encoded(texts: Sequence[str], tokenizer: Tokenizer, longest: int) -> Iterator[tuple[str, list[int] | None]]:
+  """Each text and its tokens; None for one that must have more than `longest`, as no token spells so much of it."""
+  short = [text if len(text) < longest * tokenizer.longest_piece else None for text in texts]
+  known = iter(tokenizer.encode_batch([text for text in short if text is not None]))
+  for text, kept in zip(texts, short, strict=True):
+    yield text, None if kept is None else next(known)
+
+
 def _check_language(
-  text: str, head: str, tags: Sequence[str], codes: Sequence[str], number: int, warn: Callable[[LineWarning], object]
+  text: str, tokenizer: Tokenizer, tags: Sequence[str], number: int, warn: Callable[[LineWarning], object]
 ) -> None:
   """Warns of a line that begins with none of the tags, or of the vocabulary's codes, if there are several."""
   if tags and divided(text)[0].strip() not in tags:
     warn(LineWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
-  elif not tags and len(codes) > 1 and not head:
+  elif not tags and len(codes := tokenizer.codes) > 1 and not tokenizer.head(text):
     warn(LineWarning(number, f"begins with no code of a language, such as {codes[0]}: its translation may be in any"))
 
 

@@ -1,8 +1,11 @@
 """The checkpoints of a run that is being trained: saving them, and resuming from the last one."""
 
+import contextlib
+import errno
 import json
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import jax
@@ -14,9 +17,28 @@ from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runs import reading
 from transformer_jax.runs.run_folder import CHECKPOINTS
 from transformer_jax.runtime import devices, hosts, untrusted
+from transformer_jax.runtime.errors import first_line, os_error_number
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import Json, PyTree
 from transformer_jax.training.step import TrainState
+
+# Errors that another attempt may not have, while a damaged file always has the same.
+_OF_MACHINE = {
+  errno.EIO,
+  errno.ESTALE,
+  errno.EMFILE,
+  errno.ENFILE,
+  errno.EACCES,
+  errno.EPERM,
+  errno.EAGAIN,
+  errno.EBUSY,
+  errno.ETIMEDOUT,
+  errno.ECONNRESET,
+  errno.ECONNREFUSED,
+  errno.EHOSTUNREACH,
+  errno.ENETUNREACH,
+}
+_OF_BUCKET = re.compile(r"\b(UNAVAILABLE|DEADLINE_EXCEEDED|PERMISSION_DENIED|UNAUTHENTICATED|ABORTED)\b")
 
 
 class Restored(NamedTuple):
@@ -65,7 +87,7 @@ class Checkpoints:
       abstract: the shapes and types that it must have.
 
     Raises:
-      RunError: there are checkpoints, and none can be read; all are left as they are.
+      RunError: there are checkpoints, and none can be read, or the newest not now; all are left as they are.
     """
     with hosts.collective_errors():
       found = self._read(self._writer, abstract) if self._writer else None
@@ -79,6 +101,10 @@ class Checkpoints:
     expected = _items(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), abstract))  # to NumPy arrays
 
     def read(step: int) -> Restored:
+      with _readable_now(files.folder_of(self._workdir, step)):
+        return read_now(step)
+
+    def read_now(step: int) -> Restored:
       for name, item in expected.items():
         untrusted.require_arrays(by_name(item), *files.headers(self._workdir, step, name))
       found = {name: files.read_item(self._workdir, step, name, item) for name, item in expected.items()}
@@ -104,6 +130,20 @@ class Checkpoints:
     writer, self._writer = self._writer, None
     if writer:
       writer.close()
+
+
+@contextlib.contextmanager
+def _readable_now(folder: epath.Path) -> Iterator[None]:
+  """Raises CannotRead for an error of the machine or a bucket in the body, which says nothing about the files."""
+  try:
+    yield
+  except Exception as error:  # orbax may raise any
+    if os_error_number(error) in _OF_MACHINE or _OF_BUCKET.search(str(error)):
+      raise reading.CannotRead(
+        f"{folder} cannot be read now: {first_line(error)}; nothing was changed, so give the same command again; if it "
+        "stays so, move this checkpoint away, and the run goes on after the one before it"
+      ) from error
+    raise
 
 
 def _items(state: TrainState) -> dict[str, PyTree]:

@@ -11,7 +11,6 @@ import contextlib
 import functools
 import math
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -29,7 +28,7 @@ from transformer_jax.runs import locks
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runs.run_folder import CHECKPOINTS, checkpoint_names
 from transformer_jax.runtime import untrusted
-from transformer_jax.runtime.errors import RunError, first_line, writing
+from transformer_jax.runtime.errors import RunError, first_line, os_error_number, writing
 from transformer_jax.runtime.values import Json, PyTree
 
 PARAMS, OPTIMIZER, AVERAGE = "params", "optimizer", "average"
@@ -225,8 +224,8 @@ def _saving(workdir: epath.Path) -> Iterator[None]:
   try:
     yield
   except (OSError, ValueError) as error:  # tensorstore raises a ValueError that carries the system's error number
-    found = re.search(r"os_error_code='(\d+)'", str(error))
-    reason = os.strerror(int(found[1])) if found else getattr(error, "strerror", None) or first_line(error)
+    number = os_error_number(error)
+    reason = os.strerror(number) if number else first_line(error)
     last = max(finished(workdir), default=None)
     rest = (
       "there is none before it" if last is None else f"that of step {last} is whole, and the same command goes on there"

@@ -23,6 +23,10 @@ Item = TypeVar("Item")
 _SECONDS_BETWEEN_LOOKS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
+class CannotRead(RunError):
+  """A checkpoint that may be whole, but that the machine cannot read now."""
+
+
 class Look(NamedTuple, Generic[Item]):
   """What one look at the checkpoints of a run found.
 
@@ -123,6 +127,7 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
   """Reads the checkpoint that is asked for; of `last` the newest that can be read.
 
   Raises:
+    CannotRead: as `read` does.
     InputError: there is no such step.
   """
   damaged: dict[int, str] = {}
@@ -131,7 +136,7 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
     try:
       return Look((candidate, read(candidate)), damaged)
     except Exception as error:  # damaged or hostile files can make orbax raise any
-      if is_out_of_memory(error):
+      if is_out_of_memory(error) or isinstance(error, CannotRead):
         raise
       damaged[candidate] = first_line(error)
       others += isinstance(error, untrusted.OtherModel)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from etils import epath
 
 from transformer_jax import registry
-from transformer_jax.config import BestBy, Config, serialization
+from transformer_jax.config import BestBy, Config, Decay, serialization
+from transformer_jax.data import tokenizers
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
@@ -136,6 +137,24 @@ def _require_new(config: Config) -> None:
   require_key(train, "train.seed", train.seed < 2**32, "below 2 ** 32, as JAX's keys are no longer")
   if not config.model.translates:
     require_key(data, "data.max_length", data.max_length == 0, "0: no text is too long to be read")
+  rows = train.batch_tokens // data.row_length
+  expected = f"at most {rows}, the rows of a batch (config.train.batch_tokens / config.data.row_length)"
+  require_key(train, "train.accumulation", train.accumulation <= rows, expected)
+  _require_effects(config)
+
+
+def _require_effects(config: Config) -> None:
+  """Raises InputError for a key that would have no effect beside the others."""
+  train, model = config.train, config.model
+  rates = [getattr(model, name) for name in ("dropout", "attention_dropout") if hasattr(model, name)]
+  differ = not train.r_drop or any(rates) or not rates
+  require_key(train, "train.r_drop", differ, "0 for a model without dropout, whose two passes are the same")
+  validates = bool(config.data.validation) or train.best_by is BestBy.LOSS
+  require_key(train, "train.best_by", validates, "loss without config.data.validation")
+  counts = not train.patience or config.evaluate.every <= train.steps
+  require_key(train, "train.patience", counts, "0 if config.evaluate.every is more than config.train.steps")
+  linear = not train.sampling_least or train.scheduled_sampling is Decay.LINEAR
+  require_key(train, "train.sampling_least", linear, "0 unless config.train.scheduled_sampling is linear")
 
 
 def _require_same(run: Run, config: Config) -> None:
@@ -159,6 +178,8 @@ def _require_same(run: Run, config: Config) -> None:
         f"config.{key} is {value!r}, but the run in {run.path} was begun with {before[key]!r}: "
         "set it back, or use another --workdir"
       )
+  if "data.tokenizer" in changed:
+    _require_same_vocabulary(run, config)
   for key, value in changed.items():
     say(f"config.{key} is now {value!r}, before {before[key]!r}")
   if "data.validation" in changed:
@@ -167,3 +188,12 @@ def _require_same(run: Run, config: Config) -> None:
     )
   if config.train.best_by is BestBy.BLEU and any(key in _OF_BLEU or key.startswith("decode.") for key in changed):
     say("--step best and early stopping compare BLEU of two searches or of two kinds now, maybe wrongly")
+
+
+def _require_same_vocabulary(run: Run, config: Config) -> None:
+  """Raises InputError if the file of the config's vocabulary, if it names one, holds another than the run's."""
+  chosen = config.data.tokenizer
+  if chosen and tokenizers.chosen(chosen, *config.model.vocab_sizes).fingerprint() != run.tokenizer.fingerprint():
+    raise InputError(
+      f"config.data.tokenizer: {chosen} is not the vocabulary that the run in {run.path} was begun with: leave it out"
+    )

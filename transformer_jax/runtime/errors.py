@@ -59,6 +59,14 @@ def require_key(group: object, key: str, condition: bool, expected: str) -> None
   require(condition, key, getattr(value, "value", value), expected)  # of an enum, what the user writes
 
 
+def os_error_number(error: BaseException) -> int | None:
+  """The number of the error of the operating system that an error is, or that TensorStore says it comes from."""
+  if isinstance(error, OSError):
+    return error.errno
+  found = re.search(r"os_error_code='(\d+)'", str(error))
+  return int(found[1]) if found else None
+
+
 def require_option(name: str, value: object, condition: bool, expected: str) -> None:
   """Raises OptionError unless an argument of a function or a command is as expected."""
   if not condition:

@@ -269,7 +269,8 @@ def explain_peer_failure() -> Iterator[None]:
 
 
 def _cannot_go_on() -> str:
-  return f"host {jax.process_index()} cannot go on (start all again: the last checkpoint in the run folder is good)"
+  good = "the last checkpoint in the run folder, if there is one, is good"
+  return f"host {jax.process_index()} cannot go on (start all again: {good})"
 
 
 def _speak_before_abort() -> None:

@@ -85,7 +85,7 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
     texts = checks.digests_of_texts(config, task, tokenizer, packed) if hosts.count() > 1 else {}
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
-  _report_other_machine(history, now)
+  _report_differences(history, now)
   trainer = Trainer(config, task, workdir, tokenizer, packed, vectors, accept_edits)
   run_folder.begin_run(workdir, config, tokenizer, [*history, now])
   with closing(trainer):
@@ -93,8 +93,12 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
   say(f"try it:\n  {next_command(config, workdir)}")
 
 
-def _report_other_machine(history: list[JsonObject], now: JsonObject) -> None:
-  """Reports a change of the machine since the last start of the run."""
+def _report_differences(history: list[JsonObject], now: JsonObject) -> None:
+  """Reports a change of the machine or of packages since the last start of the run."""
+  before, after = ((each.get("versions") or {}) for each in (history[-1] if history else now, now))
+  changed = [f"{name} {before[name]} is now {after.get(name)}" for name in before if before[name] != after.get(name)]
+  if changed:
+    say(f"other packages: maybe other rounding, and of grain another order of rows\n  {', '.join(changed)}")
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
     was_and_is = f"  before {before}\n  now    {now['machine']}"
@@ -322,11 +326,15 @@ class Trainer:
     return f"{text}{line['tokens_per_second']:,.0f} {self._task.unit}/s"
 
   def _why_skipped(self, first: int, last: int) -> str:
+    then = (
+      "The last checkpoint in the run folder is good, but from there the same would happen: use another --workdir"
+      if run_folder.checkpoint_names(self._workdir)
+      else "The run has no checkpoint yet: give the command again"
+    )
     return (
       f"the loss or its gradients were not finite in the updates of steps {first} to {last}, which changed nothing; "
       f"the batch of step {first} has {self._batches.describe(first - 1)} of the packed text. --config.debug says "
-      "where the first such number comes from. The last checkpoint in the run folder is good, but from there the same "
-      "would happen: use another --workdir with a lower config.train.peak_learning_rate or more "
+      f"where the first such number comes from. {then} with a lower config.train.peak_learning_rate or more "
       "config.train.warmup_steps"
     )
 
