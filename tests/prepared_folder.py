@@ -1,6 +1,7 @@
 """A prepared folder without Apache Beam: its steps one after another, in this process."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from etils import epath
@@ -8,7 +9,7 @@ from etils import epath
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import manifest, pipeline, preparation
 from transformer_jax.data.cleaning import Rules
-from transformer_jax.data.text import TextPairs
+from transformer_jax.data.text import TextFiles, TextPairs
 from transformer_jax.data.text_parts import parts_of
 
 
@@ -31,10 +32,15 @@ def prepare(
   tokenizer = pipeline.learn_tokenizer(data, vocab_size, corpus=passing)
   preparation.begin(epath.Path(folder), tokenizer)
   values = manifest.settings_of(data, tokenizer.fingerprint())
-  settings = preparation.Settings(str(folder), values, rules, duplicates)
-  parts = [part for number, files in enumerate(corpus.files) for part in parts_of(number, files, lines)]
+  run(preparation.Settings(str(folder), values, rules, duplicates), corpus.files, lines)
+  return prepared(data, folder)
+
+
+def run(settings: preparation.Settings, files: Sequence[TextFiles], lines: int, *engine: object) -> None:
+  """The steps of `beam_pipeline.run`, which has the same arguments; those of the engine change nothing."""
+  parts = [part for number, of_corpus in enumerate(files) for part in parts_of(number, of_corpus, lines)]
   groups, repeated = defaultdict(list), defaultdict(list)
-  for one in parts if duplicates else ():
+  for one in parts if settings.duplicates else ():
     for group, records in preparation.digests_of(settings, one):
       groups[group].append(records)
   for group, records in groups.items():
@@ -42,7 +48,6 @@ def prepare(
       repeated[place] += numbers
   made = [preparation.make_shard(settings, one, repeated[one.corpus, one.number]) for one in parts]
   preparation.finish(settings, reversed(made))  # an engine may give them in any order
-  return prepared(data, folder)
 
 
 def prepared(data: DataConfig, folder: Path) -> DataConfig:

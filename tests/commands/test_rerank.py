@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from sacrebleu import BLEU
 
 from tests.commands.lines import LINES, text
 from transformer_jax.commands import rerank
@@ -40,6 +42,37 @@ def test_weights_are_tuned_and_applied(run, files, tmp_path):
   assert run(*files) == (0, text(REFERENCE), [])
   (tmp_path / "weights").write_text(json.dumps(weights | {"score": 1.0, "length": 0.0, "logp": 0.0}))
   assert run(*files) == (0, text(first), [])
+
+
+@pytest.mark.parametrize(
+  ("flags", "options", "best", "named"),
+  [
+    ([], {}, 1, "13a, cased"),
+    (["--tokenize", "none"], {"tokenize": "none", "force": True}, 0, "none, cased"),
+    (["--lowercase"], {"lowercase": True}, 2, "13a, lowercased"),
+    (
+      ["--tokenize", "none", "--lowercase"],
+      {"tokenize": "none", "lowercase": True, "force": True},
+      2,
+      "none, lowercased",
+    ),
+  ],
+)
+def test_weights_are_tuned_for_bleu_as_the_flags_read_texts(run, files, tmp_path, flags, options, best, named):
+  """The first translation has the tokens between spaces, the second those of 13a, the third all but the case."""
+  reference = "Das Haus, das am See steht, ist alt."
+  texts = ["Das Haus, das am See steht, war neu.", "Das Haus , das am See steht , ist alt", reference.lower()]
+  (tmp_path / "list").write_text(
+    "".join(f"0 ||| {text} ||| x= {int(i == 1)} y= {int(i == 2)} ||| 0\n" for i, text in enumerate(texts))
+  )
+  (tmp_path / "reference").write_text(f"{reference}\n")
+  status, out, _ = run(*files, "--reference", tmp_path / "reference", *flags)
+  bleu = [BLEU(**options).corpus_score([text], [[reference]]).score for text in texts]
+  assert np.argmax(bleu) == best
+  assert status == 0 and out.startswith(
+    f"BLEU ({named}): {bleu[0]:.2f} of the first of each list, {bleu[best]:.2f} of the best by the weights"
+  )
+  assert run(*files)[:2] == (0, f"{texts[best]}\n")
 
 
 def test_models_give_their_log_probabilities(run, translator, workdir, files, tmp_path):
@@ -163,6 +196,7 @@ def test_the_tag_of_a_source_is_not_a_part_of_it():
   """The model of the reverse direction never saw the tag of the language that it translates from."""
   assert rerank._pair("reverse", "<2de> a b", "c d") == ("c d", "a b")
   assert rerank._pair("reverse", "a b", "c d") == ("c d", "a b")
+  assert rerank._pair("reverse", ">>de<< a b", "c d") == ("c d", "a b")
   assert rerank._pair("forward", "<2de> a b", "c d") == ("<2de> a b", "c d")
   assert rerank._pair("right-to-left", "<2de> a b", "c d") == ("<2de> a b", "d c")
 

@@ -2,41 +2,15 @@
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.commands.lines import LINES
-from tests.serve.fake import served
 from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
+from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.serve import server
-
-
-class Asking:
-  """Stands for the server: asks its application, and returns instead of waiting for a signal."""
-
-  def __init__(self, app, ask):
-    self._app, self._ask = app, ask
-
-  def run(self, sockets):
-    with served(self._app, sockets[0]) as client:
-      self._ask(client)
-
-
-@pytest.fixture
-def asked(monkeypatch):
-  """A function that says what is asked while the command serves."""
-  server_of = server.server
-
-  def while_serving(ask):
-    def make(app):
-      monkeypatch.setattr(server, "server", server_of)
-      return Asking(app, ask)
-
-    monkeypatch.setattr(server, "server", make)
-
-  return while_serving
 
 
 @pytest.mark.long
@@ -92,6 +66,59 @@ def test_long_lines_attention_and_languages(run, workdir, translator, asked):
 
   asked(ask)
   assert run("serve", "--workdir", workdir, "--port", "0", "--source-language", "ko", "--target-language", "fr")[0] == 0
+
+
+def test_names_of_the_server_besides_localhost_are_those_of_the_flags(run, workdir, translator, asked):
+  statuses = {}
+
+  def ask(client):
+    for host in ("localhost", "127.0.0.1", "box.example:8000", "BOX.lan", "other.example"):
+      statuses[host] = client.get("/health", Host=host).status
+
+  asked(ask)
+  flags = ["--port", "0", "--allow-host", "Box.example", "--allow-host", "box.lan"]
+  assert run("serve", "--workdir", workdir, *flags)[0] == 0
+  assert statuses == dict.fromkeys(("localhost", "127.0.0.1", "box.example:8000", "BOX.lan"), 200) | {
+    "other.example": 403
+  }
+  asked(ask)
+  assert run("serve", "--workdir", workdir, "--port", "0")[0] == 0
+  assert [host for host, status in statuses.items() if status == 200] == ["localhost", "127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+  ("flags", "expected"), [([], (2, 0.6)), (["--beam-size", "3", "--length-penalty", "0.7"], (3, 0.7))]
+)
+def test_the_page_is_told_of_the_run_and_the_flags(run, workdir, translator, asked, flags, expected):
+  found = []
+  asked(lambda client: found.append(client.get("/model").json))
+  assert run("serve", "--workdir", workdir, "--port", "0", *flags)[0] == 0
+  assert (found[0]["beam_size"], found[0]["length_penalty"]) == expected
+  assert found[0]["name"] == Path(workdir).name and [each["code"] for each in found[0]["languages"]] == ["en", "de"]
+
+
+def test_a_request_may_have_another_length_penalty_but_not_another_patience(
+  run, workdir, translator, asked, monkeypatch
+):
+  given = []
+
+  def noted(self, lines, **options):
+    given.append({name: options.get(name) for name in ("length_penalty", "patience", "beam_size", "n_best")})
+    return iter([[Translation("a", 0.0, 0.0, 1)] for _ in lines])
+
+  def ask(client):
+    given.clear()  # of the check of the flags
+    client.post("/hypotheses", {"q": "a", "length_penalty": 1.3, "patience": 7})
+    client.translate("a")
+
+  monkeypatch.setattr(Translator, "translate_lines", noted)
+  asked(ask)
+  flags = ["--port", "0", "--length-penalty", "0.7", "--patience", "0.5"]
+  assert run("serve", "--workdir", workdir, *flags)[0] == 0
+  assert given == [
+    {"length_penalty": 1.3, "patience": 0.5, "beam_size": 2, "n_best": 2},
+    {"length_penalty": 0.7, "patience": 0.5, "beam_size": 2, "n_best": 1},
+  ]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """--step: which checkpoint of a run a command uses, and that it says which."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
@@ -9,8 +11,12 @@ from tests.commands.lines import LINES, text
 from tests.example_commands import RESTORING, command_line, make_run
 from tests.model.example import random_state
 from transformer_jax import runs
+from transformer_jax.commands import attention
 from transformer_jax.decoding.generator import Generator
+from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.inside.alignment import links, pharaoh
+from transformer_jax.inside.attention import to_json
 from transformer_jax.language.config import BERTClassifierConfig, GPTConfig
 from transformer_jax.runs import checkpoint
 from transformer_jax.runs.checkpoint_files import LOSS
@@ -26,18 +32,24 @@ def run(monkeypatch, capfdbinary, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def steps(tmp_path_factory):
-  """A run with the checkpoints of steps 0, 3 and 5, of which that of step 3 is the best."""
+def saved(tmp_path_factory):
+  """A run with the checkpoints of steps 0, 3 and 5, of which that of step 3 is the best, and their parameters."""
   workdir = epath.Path(make_run(tmp_path_factory.mktemp("run")))
   checkpoints = checkpoint.Checkpoints(workdir, keep=3)
   state = random_state(runs.open(workdir).config, TASK)
-  generator = np.random.default_rng(0)
+  generator, params = np.random.default_rng(0), {0: state.params}
   for step, loss in ((3, 0.5), (5, 0.7)):
-    params = jax.tree.map(lambda x: np.float32(x + generator.standard_normal(x.shape)), state.params)
-    checkpoints.save(state.replace(step=np.int32(step), params=params), {LOSS: loss})
+    params[step] = jax.tree.map(lambda x: np.float32(x + generator.standard_normal(x.shape)), state.params)
+    checkpoints.save(state.replace(step=np.int32(step), params=params[step]), {LOSS: loss})
     checkpoints.wait()
   checkpoints.close()
-  return workdir
+  return workdir, params
+
+
+@pytest.fixture(scope="module")
+def steps(saved):
+  """The run folder alone."""
+  return saved[0]
 
 
 @pytest.mark.long
@@ -101,12 +113,124 @@ def test_each_command_takes_the_step(run, steps, tmp_path, monkeypatch, loaded, 
 
 
 @pytest.mark.parametrize("step", ["best", 0])
+def test_backtranslate_takes_the_step(run, steps, tmp_path, loaded, step):
+  (tmp_path / "mono").write_text("abc\n")
+  argv = ["--input", tmp_path / "mono", "--output", tmp_path / "out", "--step", step]
+  assert run("backtranslate", "--workdir", steps, *argv)[0] == 2
+  assert loaded == [(steps, step)]
+
+
+@pytest.mark.parametrize("step", ["best", 0])
 def test_a_report_translates_with_the_step(run, steps, tmp_path, loaded, step):
   for language in ("en", "de"):
     (tmp_path / f"text.{language}").write_text("abc\n")
   argv = ["--data", tmp_path / "text", "--output", tmp_path / "page.html", "--step", step]
   assert run("report", "--workdir", steps, *argv)[0] == 2
   assert loaded == [(steps, step)]
+
+
+@pytest.fixture
+def with_step(saved, translator, monkeypatch):
+  """A function that returns the translator with the parameters of a step; a command restores its own into it.
+
+  So nothing is compiled twice.
+  """
+  monkeypatch.setattr(translator, "params", translator.params)  # which come back at the end
+
+  def load(run, *, step):
+    return other(run.model("translate", step).params)
+
+  def other(params):
+    translator.params = params
+    return translator
+
+  monkeypatch.setattr(Translator, "load", load)
+  return lambda step: other(saved[1][step])
+
+
+def expected_of(with_step, output):
+  """The output of each step, all of which differ."""
+  found = {step: output(with_step(step)) for step in (0, 3, 5)}
+  assert len(set(map(str, found.values()))) == len(found)
+  return found
+
+
+def write_pair(folder, source, target):
+  """The name of a corpus of one sentence pair."""
+  for language, line in (("en", source), ("de", target)):
+    (folder / f"text.{language}").write_text(f"{line}\n")
+  return folder / "text"
+
+
+@pytest.mark.parametrize(("flags", "step"), [(["--step", 3], 3), ([], 5)])
+def test_rerank_scores_with_the_step(run, steps, with_step, tmp_path, flags, step):
+  words = ["abc", "cde", "efg", "ghi"]
+  (tmp_path / "list").write_text(text(f"0 ||| {word} ||| x= 1 ||| 0" for word in words))
+  (tmp_path / "source").write_text("abc\n")
+  (tmp_path / "weights").write_text('{"score": 0, "x": 0, "forward": 1}')
+
+  def best(translator):
+    found = translator.score([("abc", word) for word in words])
+    return words[np.argmax([each.log_probability for each in found])]
+
+  argv = [f"--{name}={tmp_path / name.replace('n-best', 'list')}" for name in ("n-best", "source", "weights")]
+  status, out, _ = run("rerank", *argv, "--forward", steps, *flags)
+  assert (status, out) == (0, f"{expected_of(with_step, best)[step]}\n")
+
+
+@pytest.mark.long
+def test_backtranslate_translates_with_the_step(run, steps, with_step, tmp_path):
+  (tmp_path / "mono").write_text(text(LINES))
+  argv = ["--input", tmp_path / "mono", "--output", tmp_path / "out", "--beam-size", 2, "--step", 3]
+  assert run("backtranslate", "--workdir", steps, *argv)[:2] == (0, "")
+  expected = expected_of(with_step, lambda translator: text(translator.translate(LINES)))
+  assert (tmp_path / "out.de").read_text() == expected[3]
+
+
+def test_attention_is_that_of_the_step(run, steps, with_step, tmp_path, monkeypatch):
+  monkeypatch.setattr(attention, "_pictures", lambda *drawn: iter(()))
+  argv = ["--sentence", "abc de", "--target", "de", "--output", tmp_path / "out", "--step", 3]
+  assert run("attention", "--workdir", steps, *argv)[0] == 0
+  expected = expected_of(with_step, lambda translator: to_json(translator.attention("abc de", "de")))
+  assert (tmp_path / "out" / "attention.json").read_bytes() == expected[3]
+
+
+def test_align_links_by_the_attention_of_the_step(run, steps, with_step, tmp_path):
+  """Each target token is linked to the source token of the largest mean weight over the heads of the only layer."""
+  pair = "ab cd ef gh", "hg fe dc ba"
+
+  def linked(translator):
+    words = [translator._tokenizer.words(side) for side in pair]
+    return pharaoh(links(translator.attention(*pair), 0, *words))
+
+  status, out, _ = run("align", "--workdir", steps, "--data", write_pair(tmp_path, *pair), "--step", 3)
+  assert (status, out) == (0, f"{expected_of(with_step, linked)[3]}\n")
+
+
+def test_heads_are_those_of_the_step(run, steps, with_step, tmp_path, translator, monkeypatch):
+  """By the entropy of their weights, in bits. Nothing is translated, as that takes longer to compile."""
+  own = [[Translation("cd", 0.0, 0.0, 3)]]
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **options: own)
+
+  def entropies(translator):
+    weights = [head for kind in translator.attention("ab cd", "cd").weights.values() for head in kind[0]]
+    return [-np.sum(head * np.log2(np.where(head > 0, head, 1)), axis=1).mean() for head in weights]
+
+  status, out, _ = run(
+    "heads", "--workdir", steps, "--data", write_pair(tmp_path, "ab cd", "cd"), "--json", "--step", 3
+  )
+  found = [json.loads(line)["entropy"] for line in out.split("\n")[:-1]]
+  assert status == 0
+  np.testing.assert_allclose(found, expected_of(with_step, entropies)[3], rtol=1e-4)
+
+
+def test_serve_serves_the_step(run, steps, with_step, asked):
+  """Its attention, which is quicker to compile than its translations; what is served is rounded to four digits."""
+  found = []
+  asked(lambda client: found.append(client.post("/attention", {"source": "abc", "target": "cab"}).json["weights"]))
+  assert run("serve", "--workdir", steps, "--port", "0", "--step", 3)[0] == 0
+  expected = expected_of(with_step, lambda translator: translator.attention("abc", "cab").weights["cross"])
+  np.testing.assert_allclose(found[0], expected[3], atol=1e-4)
 
 
 @pytest.mark.parametrize("step", ["beste", "-1", "1.5", ""])

@@ -1,19 +1,30 @@
 """`translate`: what it prints where, and how it ends. `test_translator.py` shows that translations are right."""
 
 import fcntl
+import math
 import os
 import subprocess
 import sys
 import threading
 
+import jax
+import numpy as np
 import pytest
+from sacrebleu import BLEU, CHRF
 
 from tests.commands.lines import LINES, text
 from tests.example_commands import RESTORING
+from tests.marks import long
+from tests.model.example import float64
+from transformer_jax import runs
 from transformer_jax.__main__ import main
+from transformer_jax.config import EvaluateConfig
 from transformer_jax.decoding import n_best
+from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.minimum_bayes_risk import Utility, ranked
 from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.model.special_tokens import EOS
+from transformer_jax.paper import formulas
 
 
 def test_line_i_is_the_translation_of_line_i(run, translator, workdir):
@@ -40,6 +51,58 @@ def test_scores_and_n_best(run, translator, workdir):
   assert lines[2:4] == ["0.000000\t", ""]
 
 
+@pytest.fixture
+def short_outputs(translator, monkeypatch):
+  """EOS is so probable that hypotheses end at different lengths."""
+  params = jax.tree.map(np.array, translator.params)
+  direction = params["target_embedding"]["table"][EOS]
+  params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]["bias"] += 3.5 * direction / np.sum(direction**2)
+  monkeypatch.setattr(translator, "params", params)
+  return translator
+
+
+def searched(translator, line, alpha, patience):
+  """The best output of a line by the formulas of the model and of the search: (score, text, tokens)."""
+  params, decode = float64(translator.params), translator.config.decode
+  source = [*translator._tokenizer.encode(line), EOS]
+
+  def log_probs(tokens):
+    return np.log(formulas.softmax(formulas.transformer(params, source, [*tokens, EOS])[-1]))
+
+  def penalty(length):
+    return ((5 + length) / 6) ** alpha
+
+  limit = len(source) + decode.extra_length
+  score, tokens = formulas.beam_search(log_probs, limit, decode.beam_size, penalty, patience)[0]
+  return score, translator._tokenizer.decode(tokens[:-1]), len(tokens)
+
+
+@pytest.mark.parametrize(
+  ("flags", "alpha", "patience", "length"),
+  [
+    (["--length-penalty", 2, "--patience", 0.5], 2.0, 0.5, 7),
+    *long([(["--length-penalty", 0], 0.0, math.inf, 7), (["--length-penalty", 2], 2.0, math.inf, 10)]),
+  ],
+)
+def test_length_penalty_and_patience_are_those_of_the_search(
+  run, short_outputs, workdir, flags, alpha, patience, length
+):
+  """A larger exponent prefers longer outputs; little patience ends the search before it has found them."""
+  _, out, _ = run("translate", "--workdir", workdir, "--scores", *flags, stdin=b"de de\n")
+  score, translated, tokens = searched(short_outputs, "de de", alpha, patience)
+  assert tokens == length
+  found, _, line = out.partition("\t")
+  assert line == f"{translated}\n" and float(found) == pytest.approx(score, abs=1e-4)
+
+
+def test_draws_have_the_temperature_and_the_seed_of_the_flags(run, translator, workdir, monkeypatch):
+  given = {}
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **options: given.update(options) or iter([]))
+  flags = ["--sample", "--temperature", 0.7, "--top-k", 5, "--top-p", 0.9, "--seed", 11]
+  assert run("translate", "--workdir", workdir, *flags) == (0, "", [])
+  assert given["sampling"] == SamplingOptions(temperature=0.7, top_k=5, top_p=0.9) and given["seed"] == 11
+
+
 def test_lists_in_the_format_of_moses(run, translator, workdir):
   _, out, _ = run("translate", "--workdir", workdir, "--n-best", 2, "--moses", stdin=text(LINES).encode())
   found = n_best.read(out.split("\n")[:-1], "out")
@@ -63,6 +126,50 @@ def test_minimum_bayes_risk_chooses_from_the_candidates(run, translator, workdir
   for line, candidates in zip(out.split("\n"), drawn, strict=False):
     [best, *_] = ranked(candidates, Utility.CHRF, drawn=True)
     assert line == f"{best.score:.6f}\t{best.text}"
+
+
+CANDIDATES = [
+  "steht Haus. alt",
+  "STEHT STEHT Haus. STEHT",
+  "(alt) das STEHT ein",
+  "Haus alt STEHT",
+  "STEHT Haus Das ein",
+]
+
+
+@pytest.mark.parametrize(
+  ("metric", "evaluate", "chosen"),
+  [
+    (BLEU(effective_order=True), {}, 3),
+    (BLEU(effective_order=True, tokenize="char"), {"tokenize": "char"}, 4),
+    (BLEU(effective_order=True, lowercase=True), {"lowercase": True}, 0),
+    (CHRF(), {"tokenize": "char"}, 4),
+    (CHRF(lowercase=True), {"lowercase": True}, 1),
+  ],
+  ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_minimum_bayes_risk_reads_texts_as_the_run_says(
+  run, translator, workdir, monkeypatch, metric, evaluate, chosen
+):
+  """By config.evaluate: sacreBLEU's tokeniser, and whether case counts."""
+  opened, drawn = runs.open, [Translation(each, 0.0, -1.0, 3) for each in CANDIDATES]
+
+  def with_evaluate(*args, **options):
+    found = opened(*args, **options)
+    found.config.evaluate = EvaluateConfig(**evaluate)
+    return found
+
+  monkeypatch.setattr(runs, "open", with_evaluate)
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **options: iter([drawn]))
+  utility = "bleu" if isinstance(metric, BLEU) else "chrf"
+  argv = ["--sample", "--mbr", utility, "--candidates", len(drawn), "--n-best", len(drawn), "--scores"]
+  _, out, _ = run("translate", "--workdir", workdir, *argv, stdin=b"a\n")
+  expected = {
+    text: np.mean([metric.sentence_score(text, [other]).score for other in CANDIDATES]) for text in CANDIDATES
+  }
+  scores, texts = zip(*(line.split("\t") for line in out.splitlines()), strict=True)
+  assert list(texts) == sorted(expected, key=lambda text: -expected[text]) and texts[0] == CANDIDATES[chosen]
+  np.testing.assert_allclose(np.array(scores, float), sorted(expected.values(), reverse=True), atol=1e-6)
 
 
 @pytest.mark.parametrize(

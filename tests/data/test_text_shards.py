@@ -1,7 +1,9 @@
 """A text in shards: each epoch has every pair once, shard by shard, in an order of its own."""
 
+import collections
 import dataclasses
 import gzip
+import itertools
 import re
 
 import numpy as np
@@ -11,7 +13,8 @@ from tests.data.letters import Letters
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline, text_shards
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.runtime.errors import InputError, RunError
 
 SEED = 3
 PAIRS = [(chr(97 + i), chr(122 - i)) for i in range(23)]  # different letters tell the pairs apart
@@ -56,6 +59,48 @@ def test_an_epoch_has_each_shard_once_in_an_order_of_its_own(data):
   assert shards_in(again, 2, 5) == epochs[2]  # whatever was packed before
   other = pipeline.packing_ahead(data, Letters(), SEED + 1)
   assert [shards_in(other, epoch, 5) for epoch in range(4)] != epochs
+
+
+def test_four_epochs_read_twelve_shards_in_four_orders(data):
+  """Which depend on the seed and the epoch alone."""
+  data.shard_pairs = 2
+  expected: list = [PAIRS[start : start + 2] for start in range(0, 23, 2)]
+
+  def orders(seed):
+    pack = pipeline.packing_ahead(data, Letters(), seed)
+    epochs = [shards_in(pack, epoch, 12) for epoch in range(4)]
+    return [[expected.index(shard) for shard in shards] for shards in epochs]
+
+  found = orders(SEED)
+  assert [sorted(order) for order in found] == [[*range(12)]] * 4
+  assert len({tuple(order) for order in (*found, *orders(SEED + 1), range(12))}) == 9
+  assert orders(SEED) == found
+
+
+def test_all_orders_of_shards_are_equally_frequent_over_epochs_and_seeds():
+  """Each of the six of three shards 500 times of 3000, within five standard deviations of 20.4."""
+  for orders in (
+    [text_shards._order(SEED, epoch, 3) for epoch in range(3000)],
+    [text_shards._order(seed, 1, 3) for seed in range(3000)],
+  ):
+    counts = collections.Counter(tuple(order.tolist()) for order in orders)
+    assert set(counts) == set(itertools.permutations(range(3)))
+    assert all(abs(count - 500) < 103 for count in counts.values())
+
+
+@pytest.mark.parametrize("shard_pairs", [5, 0])
+def test_a_text_that_changes_during_the_run_ends_it(data, tmp_path, shard_pairs):
+  """Shards begin at bytes that were found before, so that pairs would be joined from other lines."""
+  data = dataclasses.replace(data, shard_pairs=shard_pairs)
+  tokenizer = Letters()
+  if not shard_pairs:
+    data = dataclasses.replace(data, bpe_dropout=0.5, row_length=37)
+    tokenizer = SentencePieceTokenizer.learn(["abc abd"] * 5, 265)
+  pack = pipeline.packing_ahead(data, tokenizer, SEED)
+  assert [*pack(0)]
+  write(tmp_path / "train", [(source * 2, target) for source, target in PAIRS])
+  with pytest.raises(RunError, match=r"the files of config\.data\.train = .* changed during the run: give it the text"):
+    [*pack(1)]
 
 
 def test_each_pair_comes_as_often_as_its_corpus_weighs(data, tmp_path):

@@ -56,3 +56,23 @@ def test_the_ranking_is_that_of_a_double_loop(utility, drawn):
 def test_one_translation_is_its_own_reference():
   [best] = ranked([Translation("ein Haus", -1.0, -700.0, 3)], Utility.CHRF, drawn=False)
   assert best == Translation("ein Haus", 100.0, -700.0, 3)
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+@pytest.mark.parametrize("utility", list(Utility))
+def test_of_translations_that_are_equally_good_the_first_comes_first(utility, drawn):
+  """No two of these have a letter in common, so each is like itself alone; one that comes twice is better."""
+  texts = ["bb", "aa", "dd", "cc"]
+  for order in (texts, texts[::-1]):
+    found = ranked([Translation(text, 0.0, -2.0, 3) for text in order], utility, drawn=drawn)
+    assert [each.text for each in found] == order and [each.score for each in found] == pytest.approx([25.0] * 4)
+    found = ranked([Translation(text, 0.0, -2.0, 3) for text in (*order, order[2])], utility, drawn=drawn)
+    assert [each.text for each in found] == [order[i] for i in (2, 0, 1, 3)]
+    assert [each.score for each in found] == pytest.approx([40.0, 20.0, 20.0, 20.0])
+
+
+def test_of_equal_texts_the_first_one_stays():
+  """Different tokens can spell one text."""
+  twice = [Translation("ein Haus", 0.0, log_probability, tokens) for log_probability, tokens in ((-3.0, 5), (-2.0, 4))]
+  [best] = ranked(twice, Utility.BLEU, drawn=True)
+  assert (best.log_probability, best.tokens) == (-3.0, 5)

@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -13,13 +14,16 @@ import pytest
 from etils import epath
 
 from benchmarks.tiny import WORDS
+from tests.decoding.test_sampling import brute_force
 from tests.example_commands import command_line, save_run
 from tests.language import example
+from tests.model.example import float64
 from transformer_jax import runs
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
@@ -133,6 +137,42 @@ def test_generate(gpt_run, command):
     assert out == expected[0].text + "\n"
 
 
+def written(generator, prompt, count, seed, temperature=1.0, top_k=0, top_p=1.0):
+  """The text of sample 0 by the equations: at each position the first token whose cumulative probability is above a
+  random number, of those that may be chosen.
+  """
+  params, tokens = float64(generator._params), encode_text(generator._tokenizer, prompt)
+  key = jax.random.fold_in(jax.random.key(seed), 0)
+  for _ in range(count):
+    logits = example.gpt(generator.config.model, params, np.array([BOS, *tokens]))[-1]
+    probabilities = brute_force(logits, temperature, top_k, top_p)
+    allowed = sorted(probabilities)
+    ends = np.cumsum([probabilities[token] for token in allowed])
+    number = jax.random.uniform(jax.random.fold_in(key, len(tokens)))
+    tokens.append(allowed[min(np.searchsorted(ends, number, side="right"), len(allowed) - 1)])
+  return decode_text(generator._tokenizer, tokens)[len(prompt) :]
+
+
+@pytest.mark.parametrize(
+  ("flags", "greedy"),
+  [
+    (["--top-k", 1], True),
+    (["--top-p", 1e-9], True),
+    (["--temperature", 0], True),
+    (["--temperature", 1.7, "--top-k", 29, "--top-p", 0.6], False),
+  ],
+)
+def test_a_sample_is_drawn_by_the_flags(gpt_run, command, flags, greedy):
+  """One probable token alone is greedy search, whatever the seed is."""
+  generator, prompt = Generator.load(gpt_run), "ein zwei"
+  options = {flag[2:].replace("-", "_"): value for flag, value in zip(flags[::2], flags[1::2], strict=True)}
+  expected = written(generator, prompt, 5, seed=3, **options)
+  argv = ["generate", "--workdir", gpt_run, "--prompt", prompt, "--max-tokens", 5, "--seed", 3]
+  assert command(*argv, *flags)[:2] == (0, expected + "\n")
+  assert (expected == written(generator, prompt, 5, seed=4, temperature=0.0)) == greedy
+  assert expected != written(generator, prompt, 5, seed=3)
+
+
 @pytest.mark.long
 def test_the_text_is_what_follows_the_prompt(gpt_run):
   """Greedily, against the logits of the whole text, of which the model knows nothing but its tokens."""
@@ -178,6 +218,22 @@ def test_reranking_by_a_language_model(gpt_run, command, tmp_path):
     flags = ["--n-best", tmp_path / "list", "--weights", tmp_path / "weights", "--language-model", gpt_run]
     expected = [texts[own.index(best(own))] for texts, own in zip(lists, scores, strict=True)]
     assert command("rerank", *flags)[:2] == (0, "".join(f"{text}\n" for text in expected))
+
+
+def test_reranking_takes_the_step_of_a_language_model(gpt_run, command, tmp_path, monkeypatch):
+  lines, asked = ["zwei", "ein drei", "drei"], []
+
+  def load(run, *, step):
+    asked.append((str(run.path), step))
+    return SimpleNamespace(fits=lambda texts: True, score=lambda texts, **_: [Probability(-len(t), 1) for t in texts])
+
+  monkeypatch.setattr(Generator, "load", load)
+  (tmp_path / "list").write_text("".join(f"0 ||| {line} ||| x= 1 ||| 0\n" for line in lines))
+  (tmp_path / "weights").write_text('{"score": 0, "x": 0, "language-model": -1}')
+  flags = ["--n-best", tmp_path / "list", "--weights", tmp_path / "weights", "--language-model", gpt_run]
+  for given, step in (([], "last"), (["--step", 2], 2), (["--step", "best"], "best")):
+    assert command("rerank", *flags, *given)[:2] == (0, "ein drei\n")
+    assert asked.pop() == (gpt_run, step) and not asked
 
 
 def test_no_more_than_there_is_room_for(gpt_run, capfdbinary):

@@ -9,6 +9,7 @@ from tests.model.example import CONFIG, SOURCE, options, random_params
 from transformer_jax.config import Config
 from transformer_jax.model import cache as caching
 from transformer_jax.model import masking
+from transformer_jax.model.config import Dtype
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.tasks.translation import TASK
 
@@ -26,7 +27,7 @@ class Example:
     mask = masking.padding_mask(VALID, VALID)
     self.memory = jax.jit(lambda: self.apply(source, np.arange(SOURCE), mask, method="encode"))()
     self.step = jax.jit(lambda *args: self.apply(*args, method="decode_step"))
-    self.whole = jax.jit(jax.vmap(self._whole))
+    self.whole = jax.jit(jax.vmap(self._whole, (0, None)))
     self.start = jax.jit(self._start)
 
   def apply(self, *args, method):
@@ -36,10 +37,10 @@ class Example:
     memory = self.apply(self.memory, valid, method="precompute_cross_attention")
     return self.apply(memory, LENGTH, BEAMS, method="init_cache")
 
-  def _whole(self, tokens):
-    """Decodes `[length]` tokens at once -> `[length, model]`."""
+  def _whole(self, tokens, first=0):
+    """Decodes `[length]` tokens at once, the first of which is at position `first` -> `[length, model]`."""
     cross_mask = jnp.broadcast_to(VALID, (LENGTH, SOURCE))
-    positions, mask = jnp.arange(LENGTH), masking.causal_mask(LENGTH)
+    positions, mask = first + jnp.arange(LENGTH), masking.causal_mask(LENGTH)
     return self.apply(tokens, positions, self.memory, mask, cross_mask, method="decode")
 
 
@@ -62,7 +63,31 @@ def test_beams_that_change_places_equal_the_whole_path_of_each(example):
     paths = paths[parents]
     paths[:, position] = tokens
     hidden, cache = example.step(cache, jnp.int32(position), parents, tokens)
-    np.testing.assert_allclose(hidden, example.whole(paths)[:, position], atol=1e-5)
+    np.testing.assert_allclose(hidden, example.whole(paths, 0)[:, position], atol=1e-5)
+
+
+def unit_in_the_last_place(x):
+  """The distance of a bfloat16 number, which has 8 bits, to the next one."""
+  return 2.0 ** (np.floor(np.log2(np.abs(x))) - 7)
+
+
+def test_in_bfloat16_a_step_is_the_whole_path_to_the_last_place_and_another_position_is_not():
+  """Sums in float32 may have another order, so that numbers are rounded to the neighbour of a bfloat16 number."""
+  example, generator = Example(dtype=Dtype.BFLOAT16, num_layers=1), np.random.default_rng(1)
+  logits = jax.jit(lambda hidden: example.apply(hidden, method="logits"))
+  table = np.abs(np.asarray(example.params["target_embedding"]["table"], np.float64))
+  cache, paths = example.start(VALID), np.zeros((BEAMS, LENGTH), np.int64)
+  assert {x.dtype for x in jax.tree.leaves((cache.past, cache.memory.keys_values))} == {jnp.dtype("bfloat16")}
+  for position in range(LENGTH):
+    parents = generator.integers(BEAMS, size=BEAMS)
+    paths = paths[parents]
+    paths[:, position] = generator.integers(CONFIG.vocab_size, size=BEAMS)
+    hidden, cache = example.step(cache, jnp.int32(position), parents, paths[:, position])
+    assert hidden.dtype == jnp.bfloat16
+    bound = unit_in_the_last_place(np.asarray(hidden, np.float64)) @ table.T
+    expected, wrong = (logits(example.whole(paths, first)[:, position]) for first in (0, 1))
+    assert np.all(np.abs(logits(hidden) - expected) <= bound)
+    assert np.all(np.any(np.abs(logits(hidden) - wrong) > 2 * bound, axis=1))
 
 
 def test_what_is_not_yet_written_is_not_read(example):

@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +22,9 @@ from transformer_jax.model import masking
 from transformer_jax.model.special_tokens import BOS, PAD
 from transformer_jax.paper.formulas import softmax
 from transformer_jax.runtime import devices
+from transformer_jax.tasks import translation
 from transformer_jax.tasks.translation import TASK, chosen_rows
+from transformer_jax.training.scheduled_sampling import forcing_probability
 from transformer_jax.training.step import init_state, train_step
 
 
@@ -97,6 +101,74 @@ def test_the_models_own_tokens_become_more():
 def test_teacher_forcing_leaves_the_rows_as_they_are():
   config, rows = config_with(Decay.NONE), np.stack([packed(pairs())])
   assert chosen_rows(config, {}, rows, jax.random.split(jax.random.key(0), 1), jnp.int32(3)) is rows
+
+
+class Coins:
+  """Stands for a model: instead of the decoder's inputs it returns the coins, and the numbers that draw its tokens."""
+
+  def __init__(self, config):
+    self.config = config
+
+  def apply(self, variables, *arguments, method):
+    assert method == "choose_inputs"
+    *_, forced, uniform = arguments
+    return jnp.stack([forced.astype(jnp.float32), uniform])
+
+
+def thrown(keys, step, decay=Decay.LINEAR):
+  """The coins and the numbers at a step, `[rows, row_length]` each, of rows with these keys."""
+  config = config_with(decay, k=100.0)
+  probability = forcing_probability(config.train, step)
+  model: Any = Coins(config.model)
+  row = jnp.asarray(packed(pairs()))
+  inputs = functools.partial(translation._chosen_inputs, model, {}, probability, row)
+  return np.asarray(jax.jit(jax.vmap(inputs))(keys)).swapaxes(0, 1)
+
+
+KEYS = jax.random.split(jax.random.key(7), 997)
+
+
+@pytest.mark.parametrize(("step", "probability"), [(1, 0.99), (37, 0.63), (90, 0.1)])
+def test_a_coin_comes_up_where_a_number_of_its_own_is_below_the_probability(step, probability):
+  """That is 1 - step / 100. The share is met within five standard deviations."""
+  coins, uniform = thrown(KEYS, step)
+  numbers = np.stack([jax.random.uniform(jax.random.fold_in(key, 1), (2 * ROW_LENGTH,)) for key in KEYS[:17]])
+  np.testing.assert_array_equal(coins[:17], numbers[:, :ROW_LENGTH] < probability)
+  np.testing.assert_array_equal(uniform[:17], numbers[:, ROW_LENGTH:])
+  count = coins.size
+  assert abs(coins.mean() - probability) < 5 * math.sqrt(probability * (1 - probability) / count)
+  assert abs(uniform.mean() - 0.5) < 5 * math.sqrt(1 / 12 / count)
+  together = np.mean((coins - probability) * (uniform - 0.5))  # of independent ones 0
+  assert abs(together) < 5 * math.sqrt(probability * (1 - probability) / 12 / count)
+  assert len(np.unique(uniform)) > 0.99 * count  # each place and each row has a number of its own
+
+
+@pytest.mark.parametrize("number", [0.0, np.nextafter(np.float32(1), np.float32(0))])
+@pytest.mark.parametrize(("step", "coin"), [(0, 1), (100, 0), (5000, 0)])
+def test_a_probability_of_0_or_1_leaves_nothing_to_chance(monkeypatch, step, coin, number):
+  """Not even where the random number is the smallest or the largest of [0, 1)."""
+  monkeypatch.setattr(jax.random, "uniform", lambda key, shape: jnp.full(shape, number, jnp.float32))
+  coins, _ = thrown(KEYS[:2], step)
+  np.testing.assert_array_equal(coins, np.full((2, ROW_LENGTH), coin))
+
+
+def test_rows_are_those_of_teacher_forcing_at_probability_1_and_the_models_own_at_0():
+  """The first token of a sentence is always BOS."""
+  config, (model, params) = config_with(Decay.LINEAR, k=100.0), example("gru")
+  rows, choose = np.stack([packed(pairs())] * 2), jax.jit(functools.partial(chosen_rows, config))
+  forced, own = (np.asarray(choose(params, rows, KEYS[:2], jnp.int32(step)))[:, INPUTS] for step in (0, 100))
+  ends = np.cumsum([0, *(len(words) for _, words in pairs())])
+  for row, keys in zip(own, KEYS, strict=False):
+    _, uniform = jax.random.uniform(jax.random.fold_in(keys, 1), (2, ROW_LENGTH))
+    for (sentence, words), begin in zip(pairs(), ends, strict=False):
+      inputs = [BOS]
+      for t in range(1, len(words)):
+        logits = reference.logits(model.config, float64(params), sentence, np.array([*inputs[1:], 4]))
+        inputs.append(drawn(logits[-1], uniform[begin + t - 1]))
+      assert row[begin : begin + len(words)].tolist() == inputs
+  for row in forced:
+    for (_, words), begin in zip(pairs(), ends, strict=False):
+      assert row[begin : begin + len(words)].tolist() == [BOS, *words[:-1]]
 
 
 def trained(config, count, updates=4, state=None):

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from tests.serve.fake import Gate, fake, look, served, serving
+from tests.serve.fake import Gate, fake, look, served, serving, shout
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.serve.app import MOST_ATTENTIONS, application
 from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
 from transformer_jax.serve.decoder import Busy
+from transformer_jax.serve.search import Options
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PARTS = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -205,6 +206,52 @@ def test_hypotheses(client):
   assert len(client.post("/hypotheses", {"q": "a"}).json["lines"][0]) == 4
 
 
+@pytest.mark.parametrize(
+  ("fields", "expected"),
+  [
+    ({}, Options(4, 0.6, 4)),
+    ({"length_penalty": 0}, Options(4, 0.0, 4)),
+    ({"length_penalty": 1.7}, Options(4, 1.7, 4)),
+    ({"length_penalty": 2, "beam_size": 3}, Options(3, 2.0, 3)),
+  ],
+)
+def test_the_search_has_the_options_of_the_request_or_else_the_models(fields, expected):
+  asked = []
+
+  def translate(lines, options, warn):
+    asked.append(options)
+    return shout(lines, options, warn)
+
+  with serving(translate) as client:
+    assert client.post("/hypotheses", {"q": "a", **fields}).status == 200
+    assert client.translate("a", alternatives=1, **fields).status == 200
+  assert asked == [expected, Options(4, 0.6, 4)]  # LibreTranslate's protocol has no such fields
+
+
+def test_what_the_page_is_told_of_the_model(client):
+  expected = {
+    "name": "fake",
+    "languages": [{"code": "en", "name": "English"}, {"code": "de", "name": "German"}],
+    "beam_size": 4,
+    "length_penalty": 0.6,
+    "most_beams": 16,
+  }
+  assert client.get("/model").json == expected
+  assert client.post("/model", {}).status == 405
+
+
+def test_the_page_may_ask_for_the_models_own_beam_and_penalty_whatever_they_are():
+  model = dataclasses.replace(fake(), beam_size=19, length_penalty=0.65)
+  with served(application(model)) as client:
+    found = client.get("/model").json
+    assert (found["beam_size"], found["most_beams"], found["length_penalty"]) == (19, 19, 0.65)
+    for beam_size, status in ((19, 200), (16, 200), (17, 400)):
+      reply = client.post("/hypotheses", {"q": "a", "beam_size": beam_size, "length_penalty": 0.65})
+      assert reply.status == status
+      assert status == 400 or len(reply.json["lines"][0]) == beam_size
+  model.decoder.close()
+
+
 def test_attention(client):
   found = client.post("/attention", {"source": "a b", "target": "c d e"}).json
   assert (found["kinds"], found["kind"]) == (["encoder", "decoder", "cross"], "cross")
@@ -233,6 +280,40 @@ def test_other_places_and_methods(client):
 def test_oversize_input_is_413(client, q, words):
   reply = client.translate(q)
   assert reply.status == 413 and words in reply.json["error"]
+
+
+@pytest.mark.parametrize(
+  ("text", "status", "words"),
+  [
+    ("x" * 32_768, 200, ""),
+    ("x" * 32_769, 413, "32,769 characters, but a request may have at most 32,768"),
+    ("\n" * 4_095, 200, ""),
+    ("\n" * 4_096, 413, "4,097 lines, but a request may have at most 4,096"),
+    ("\0" * 100_000, 413, "more than 524,288 bytes"),  # of six bytes each
+  ],
+  ids=["characters", "a character more", "lines", "a line more", "bytes"],
+)
+def test_oversize_text_of_hypotheses_is_413(client, text, status, words):
+  reply = client.post("/hypotheses", {"q": text, "beam_size": 1})
+  assert reply.status == status and words in reply.json.get("error", "")
+
+
+@pytest.mark.parametrize(
+  ("source", "target", "words"),
+  [
+    ("x", "y" * 32_768, "32,769 characters"),
+    ("x" * 32_768, "y", "32,769 characters"),
+    ("x", "\0" * 100_000, "more than 524,288 bytes"),
+  ],
+  ids=["target", "source", "bytes"],
+)
+def test_an_oversize_pair_of_attention_is_413_and_is_not_computed(source, target, words):
+  asked = []
+  model = dataclasses.replace(fake(), attention=lambda *pair: asked.append(pair))
+  with served(application(model)) as client:
+    reply = client.post("/attention", {"source": source, "target": target})
+  model.decoder.close()
+  assert reply.status == 413 and words in reply.json["error"] and not asked
 
 
 def test_a_full_queue_is_503():

@@ -1,0 +1,94 @@
+"""The rates that a run tells, in its lines and at its end, by a clock that is set by hand."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from etils import epath
+
+from tests.trainer.test_metrics import lines_of
+from transformer_jax.config import Config
+from transformer_jax.runtime import devices
+from transformer_jax.tasks.causal import TASK as CAUSAL
+from transformer_jax.tasks.translation import TASK
+from transformer_jax.trainer import loop, metrics, summary
+from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
+from transformer_jax.training.sums import Sums
+
+# The target tokens of each update and its seconds; of each pair of updates there is a line.
+UPDATES = [(2003, 0.25), (1009, 0.5), (3001, 2.0), (997, 3.0)]
+
+
+class Clock:
+  """Stands for the module `time`."""
+
+  now = 1000.0
+
+  def perf_counter(self):
+    return self.now
+
+
+def update_of(tokens: int, *, skipped: bool = False) -> Any:
+  """The metrics of an update, as `train_step` returns them."""
+  sums = Sums(*np.array([3.0 * tokens, 2.0 * tokens, 1.0, tokens]))
+  return {"sums": sums, "skipped": skipped, "gradient_norm": 1.0, "learning_rate": 1.0}
+
+
+def trained(folder, monkeypatch, task, interval=None, skipped=()):
+  """A trainer after the updates, with a validation of an hour in between, and what its lines say."""
+  clock, said = Clock(), []
+  monkeypatch.setattr(metrics, "time", clock)
+  trainer = object.__new__(loop.Trainer)
+  trainer._config, trainer._task, trainer._updates, trainer._seconds = Config(), task, 0, 0.0
+  trainer._metrics = MetricsLog(epath.Path(folder), 0, interval or MetricsAccumulator())
+  for step, (tokens, seconds) in enumerate(UPDATES, 1):
+    clock.now += seconds
+    trainer._metrics.add(update_of(0, skipped=True) if step in skipped else update_of(tokens))
+    if step % 2 == 0:
+      said.append(trainer._log(step))
+      with trainer._metrics.clock_stopped():
+        clock.now += 3600.0
+  trainer._metrics.close()
+  return trainer, said
+
+
+@pytest.mark.parametrize("task", [TASK, CAUSAL], ids=lambda task: task.unit)
+def test_a_line_tells_the_tokens_of_its_updates_over_their_seconds(tmp_path, monkeypatch, task):
+  trainer, said = trained(tmp_path, monkeypatch, task)
+  rates = [(2003 + 1009) / 0.75, (3001 + 997) / 5.0]
+  assert [line["tokens_per_second"] for line in lines_of(tmp_path)] == pytest.approx(rates) == [4016.0, 799.6]
+  assert [line["seconds"] for line in lines_of(tmp_path)] == [0.75, 5.0]
+  assert [line["target_tokens"] for line in lines_of(tmp_path)] == [3012, 3998]
+  assert said == [
+    f"step 2: loss 3.000, perplexity 7.389, 4,016 {task.unit}/s",
+    f"step 4: loss 3.000, perplexity 7.389, 800 {task.unit}/s",
+  ]
+  assert (trainer._updates, trainer._seconds) == (4, 5.75)
+
+
+def test_an_interval_that_a_checkpoint_holds_counts_with_its_tokens_and_its_seconds(tmp_path, monkeypatch):
+  before = MetricsAccumulator(seconds=1.25)
+  before.add(update_of(5000))
+  trained(tmp_path, monkeypatch, TASK, before)
+  assert [line["tokens_per_second"] for line in lines_of(tmp_path)] == [(5000 + 3012) / 2.0, 799.6]
+
+
+def test_what_a_skipped_update_has_read_is_no_progress_but_takes_its_time(tmp_path, monkeypatch):
+  _, said = trained(tmp_path, monkeypatch, TASK, skipped={1})
+  assert lines_of(tmp_path)[0]["tokens_per_second"] == pytest.approx(1009 / 0.75)
+  assert said[0].splitlines()[-1].endswith(" 1,345 target tokens/s")
+
+
+@pytest.mark.parametrize(("updates", "seconds", "expected"), [(7, 3.5, "5e+09"), (7, 14.0, "1.25e+09")])
+def test_the_operations_a_second_are_those_of_a_device(monkeypatch, updates, seconds, expected):
+  """Seven updates of 20e9 operations are 140e9, on eight devices 17.5e9 each."""
+  assert jax.device_count() == 8
+  monkeypatch.setattr(summary.plan, "flops", lambda config: SimpleNamespace(step=20e9))
+  monkeypatch.setattr(summary.plan, "memory", lambda config, count: SimpleNamespace(total=count * 1.5e9))
+  monkeypatch.setattr(devices, "peak_memory", lambda: (2.25e9, "the first device"))
+  assert summary.planned_and_seen(Config(), updates, seconds) == (
+    "planned: 1.4e+11 operations in 7 updates, 12.00 GB on a device; "
+    f"seen: {seconds:,.0f} seconds, {expected} operations/s per device, 2.25 GB in the first device"
+  )
