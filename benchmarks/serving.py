@@ -212,7 +212,7 @@ def serve_ctranslate2(args: argparse.Namespace) -> None:
   from transformer_jax.decoding.long_lines import Translation
   from transformer_jax.serve import server
   from transformer_jax.serve.app import Served, application
-  from transformer_jax.serve.decoder import Decoder
+  from transformer_jax.serve.batcher import Batcher
   from transformer_jax.serve.libretranslate import Languages
 
   folder = Path(args.folder)
@@ -232,11 +232,11 @@ def serve_ctranslate2(args: argparse.Namespace) -> None:
 
   config = runs.open(args.workdir).config
   languages = Languages(config.data.source_language, config.data.target_language)
-  decode, decoder = config.decode, Decoder()
-  served = Served(CT2, translate, attention, decoder, languages, decode.beam_size, decode.length_penalty)
+  decode, batcher = config.decode, Batcher()
+  served = Served(CT2, translate, attention, batcher, languages, decode.beam_size, decode.length_penalty)
   with server.bind("127.0.0.1", 0) as bound:
     server.server(application(served)).run(sockets=[bound])
-  decoder.close()
+  batcher.close()
   side.close()
 
 

@@ -193,6 +193,18 @@ def test_score_is_the_report_without_a_run(run, translator, workdir, files):
   assert json.loads(again) == json.loads(out) | {"run": None, "seconds": None}
 
 
+def test_references_that_are_missing_are_counted(run, tmp_path):
+  """chrF2 leaves such a line out: here it says 100."""
+  for name, lines in {"out": ["a b c d", "x", ""], "reference": ["a b c d", " ", ""]}.items():
+    (tmp_path / name).write_text(text(lines))
+  status, out, err = run("score", "--hypotheses", tmp_path / "out", "--reference", tmp_path / "reference", "--json")
+  found = json.loads(out)
+  assert status == 0 and found["scores"]["chrf"]["score"] == 100.0 and found["scores"]["bleu"]["score"] < 100
+  assert err == [
+    f"{tmp_path / 'reference'} has 1 empty line where {tmp_path / 'out'} has text: such text lowers BLEU, but not chrF2"
+  ]
+
+
 def test_score_of_what_equals_the_reference(run, files):
   argv = ["score", "--hypotheses", files / "a.de", "--reference", files / "a.de", "--compare", files / "a.de"]
   status, out, _ = run(*argv)

@@ -13,7 +13,7 @@ from tests.nasty import LINES
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import numbers, packing, pipeline
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.piece_list import Algorithm, Pieces, pieces_of
+from transformer_jax.data.sentencepiece_pieces import Algorithm, Pieces, pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tokenizer import Tokenizer

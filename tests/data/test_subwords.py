@@ -70,7 +70,7 @@ def test_texts_and_documents():
   ("changes", "message"),
   [
     ({"pieces": ("a", "a")}, "has a piece twice"),
-    ({"special": ("[PAD]", "[PAD]", "[CLS]", "[SEP]")}, "must have four signs"),
+    ({"special": ("[PAD]", "[PAD]", "[CLS]", "[SEP]")}, "must have four special tokens"),
     ({"unknown": "[NONE]"}, r"has no token '\[NONE\]'"),
     ({"merges": (("a", "##b"),)}, "has no token 'a##b'"),
     ({"kind": Kind.BYTES, "special": ()}, "has no token for some bytes"),

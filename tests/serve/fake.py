@@ -14,7 +14,7 @@ from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.long_lines import LineWarning, Translation
 from transformer_jax.serve import server
 from transformer_jax.serve.app import Served, application
-from transformer_jax.serve.decoder import Decoder
+from transformer_jax.serve.batcher import Batcher
 from transformer_jax.serve.libretranslate import Languages
 from transformer_jax.serve.search import Options, Translate
 
@@ -51,7 +51,7 @@ def look(source: str, target: str) -> Attention:
 
 def fake(translate: Translate = shout, **options: int) -> Served:
   """A model of which this function translates."""
-  return Served("fake", translate, look, Decoder(**options), LANGUAGES, 4, 0.6)
+  return Served("fake", translate, look, Batcher(**options), LANGUAGES, 4, 0.6)
 
 
 class Reply(NamedTuple):
@@ -112,7 +112,7 @@ def serving(translate: Translate = shout, most_waiting: int = 256, hosts: Sequen
   model = fake(translate, most_waiting=most_waiting)
   with served(application(model, hosts)) as client:
     yield client
-  model.decoder.close()
+  model.batcher.close()
 
 
 class Gate:

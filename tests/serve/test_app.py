@@ -16,8 +16,8 @@ from libretranslatepy import LibreTranslateAPI
 from tests.serve.fake import Gate, fake, look, served, serving, shout
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.serve.app import MOST_ATTENTIONS, application
+from transformer_jax.serve.batcher import Busy
 from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
-from transformer_jax.serve.decoder import Busy
 from transformer_jax.serve.search import Options
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -249,7 +249,7 @@ def test_the_page_may_ask_for_the_models_own_beam_and_penalty_whatever_they_are(
       reply = client.post("/hypotheses", {"q": "a", "beam_size": beam_size, "length_penalty": 0.65})
       assert reply.status == status
       assert status == 400 or len(reply.json["lines"][0]) == beam_size
-  model.decoder.close()
+  model.batcher.close()
 
 
 def test_attention(client):
@@ -312,7 +312,7 @@ def test_an_oversize_pair_of_attention_is_413_and_is_not_computed(source, target
   model = dataclasses.replace(fake(), attention=lambda *pair: asked.append(pair))
   with served(application(model)) as client:
     reply = client.post("/attention", {"source": source, "target": target})
-  model.decoder.close()
+  model.batcher.close()
   assert reply.status == 413 and words in reply.json["error"] and not asked
 
 
@@ -394,7 +394,7 @@ def test_more_requests_for_attention_than_fit_are_503():
     statuses = sorted(future.result().status for future in asked)
     assert statuses == [200] * MOST_ATTENTIONS + [503] * 3
     assert client.post("/attention", {"source": "a", "target": "b"}).status == 200  # there is room again
-  model.decoder.close()
+  model.batcher.close()
 
 
 def test_an_answer_counts_until_its_client_has_read_it():
@@ -436,5 +436,5 @@ def test_attention_that_is_no_number_is_an_error():
   model = dataclasses.replace(fake(), attention=broken)
   with served(application(model)) as client:
     reply = client.post("/attention", {"source": "a b", "target": "c", "kind": "cross"})
-  model.decoder.close()
+  model.batcher.close()
   assert reply.status == 500 and "no probabilities but NaN" in reply.json["error"]

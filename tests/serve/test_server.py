@@ -128,7 +128,7 @@ bound = server.bind("127.0.0.1", 0)
 print(bound.getsockname()[1], flush=True)
 model = fake(slowly)
 server.server(application(model)).run(sockets=[bound])
-model.decoder.close()
+model.batcher.close()
 """
 
 

@@ -75,10 +75,14 @@ def named(path: str | None, lines: Sequence[str]) -> "Text":
 
 
 def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
-  """Reads two files with the same number of lines."""
+  """Reads two files with the same number of lines; tells how many references alone are empty."""
   from transformer_jax.data.text import lines_of, zip_lines
+  from transformer_jax.runtime.progress import say
+  from transformer_jax.runtime.wording import counted
 
   pairs = list(zip_lines(lines_of(path), lines_of(reference), path, reference))
+  if empty := sum(bool(line.strip()) and not expected.strip() for line, expected in pairs):
+    say(f"{reference} has {counted(empty, 'empty lines')} where {path} has text: such text lowers BLEU, but not chrF2")
   return named(path, [line for line, _ in pairs]), named(reference, [line for _, line in pairs])
 
 

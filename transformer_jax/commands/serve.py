@@ -61,13 +61,13 @@ def run(args: argparse.Namespace) -> None:
     try:
       server.server(application(served, [args.host, *args.allow_host])).run(sockets=[bound])
     finally:
-      served.decoder.close()
+      served.batcher.close()
 
 
 def _served(args: argparse.Namespace) -> "Served":
   from transformer_jax.runtime import devices
   from transformer_jax.serve.app import Served
-  from transformer_jax.serve.decoder import Decoder
+  from transformer_jax.serve.batcher import Batcher
   from transformer_jax.serve.libretranslate import Languages
 
   run = run_to_restore(args.workdir, args, "translate")
@@ -83,7 +83,7 @@ def _served(args: argparse.Namespace) -> "Served":
   translator.translate([], beam_size=beam_size, length_penalty=length_penalty, **rest)  # checks the flags
   translate = functools.partial(translate_batch, translator, rest)
   name = Path(str(run.path)).name
-  return Served(name, translate, translator.attention, Decoder(), languages, beam_size, length_penalty)
+  return Served(name, translate, translator.attention, Batcher(), languages, beam_size, length_penalty)
 
 
 def translate_batch(

@@ -15,7 +15,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from transformer_jax.data.piece_list import Pieces
+from transformer_jax.data.sentencepiece_pieces import Pieces
 
 _LONGEST_KEPT = 32  # a longer word rarely occurs twice with the same ranks
 _RANK = np.uint16

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from transformer_jax.data.piece_list import Algorithm, pieces_of
+from transformer_jax.data.sentencepiece_pieces import Algorithm, pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError

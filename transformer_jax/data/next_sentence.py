@@ -38,7 +38,9 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   """
   data = config.data
   if data.row_length < 8:
-    raise InputError(f"config.data.row_length is {data.row_length}, but two texts and three signs need at least 8")
+    raise InputError(
+      f"config.data.row_length is {data.row_length}, but two texts and three special tokens need at least 8"
+    )
   text = open_text(data, which)
   report, dtype = PackingReport(), tokenizer.row_type
 

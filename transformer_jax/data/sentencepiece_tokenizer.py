@@ -10,7 +10,7 @@ import io
 import itertools
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -143,20 +143,18 @@ class SentencePieceTokenizer(Tokenizer):
     return cls(model.getvalue())
 
   @classmethod
-  def load(cls, path: str | PathLike, read: Callable[[int], bytes] | None = None) -> "SentencePieceTokenizer":
+  def load(cls, path: str | PathLike) -> "SentencePieceTokenizer":
     """Reads a model.
 
     Args:
       path: the path of the file.
-      read: a function (most bytes) -> the file's content; None opens the file.
 
     Raises:
       InputError: the file is missing, or not a model that the class accepts.
     """
     file = epath.Path(path).expanduser()
     with readable(file):
-      model = read(LARGEST) if read else read_bytes(file, LARGEST)
-    return cls(model, str(path))
+      return cls(read_bytes(file, LARGEST), str(path))
 
   def to_bytes(self) -> bytes:
     """The serialised model; `SentencePieceTokenizer(model)` is the same tokenizer."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from transformer_jax.config import DataConfig
 from transformer_jax.data.bpe_dropout import BpeDropout
-from transformer_jax.data.piece_list import Algorithm, Pieces, pieces_of
+from transformer_jax.data.sentencepiece_pieces import Algorithm, Pieces, pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SPACE
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.unigram_sampling import UnigramSampling

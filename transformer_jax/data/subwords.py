@@ -69,7 +69,7 @@ class Vocabulary:
     if self.kind is Kind.WORDPIECE:
       used.add(self.unknown)
       if len(set(self.special)) != 4:
-        raise InputError("the vocabulary must have four signs of its own, for padding, mask, begin and end")
+        raise InputError("the vocabulary must have four special tokens, for padding, mask, begin and end")
     elif not byte_letters().keys() <= known:
       raise InputError("the vocabulary has no token for some bytes, so that it cannot spell every text")
     if missing := used - known:

@@ -10,6 +10,7 @@ from etils import epath
 from transformer_jax.data import listed_tokenizer, sentencepiece_tokenizer, subwords, tokenizer_pair
 from transformer_jax.data.sentencepiece_tokenizer import LARGEST, SentencePieceTokenizer
 from transformer_jax.data.subwords import SubwordTokenizer
+from transformer_jax.data.text import readable
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runtime.errors import InputError
@@ -43,7 +44,8 @@ def _made(folder: epath.Path, has: Callable[[str], bool], read: Callable[[str, i
   if has(tokenizer_pair.SOURCE):
     return tokenizer_pair.load_pair(folder, read, listed=has(listed_tokenizer.PIECES))
   file = sentencepiece_tokenizer.FILE
-  return SentencePieceTokenizer.load(folder / file, lambda most: read(file, most))
+  with readable(folder / file):
+    return SentencePieceTokenizer(read(file, LARGEST), str(folder / file))
 
 
 def chosen(path: str, *vocab_sizes: int) -> Tokenizer:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transformer_jax.data.piece_list import Pieces
+from transformer_jax.data.sentencepiece_pieces import Pieces
 
 # A longer word rarely occurs twice, so nothing of it is kept.
 _LONGEST_KEPT = 32

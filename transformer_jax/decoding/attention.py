@@ -119,7 +119,7 @@ def attention_of_text(
   tokenizer: Tokenizer,
   tokens: Sequence[int],
   most: int | None,
-  signs: tuple[int, int],
+  special: tuple[int, int],
 ) -> Attention:
   """The attention of a language model that predicts each token of a text from those before it.
 
@@ -127,12 +127,12 @@ def attention_of_text(
     program, params, tokenizer: as in `attention_of_pair`.
     tokens: the text's tokens, without BOS and EOS.
     most: the most positions of the model; None is no limit.
-    signs: the tokens in front of a text and behind it.
+    special: the tokens in front of a text and behind it.
 
   Raises:
     InputError: the text is too long, or the model has no attention.
   """
-  read = [signs[0], *tokens]
+  read = [special[0], *tokens]
   if most is not None and len(read) > most:
     raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
   length = buckets.padded(len(read), MULTIPLE, most)
@@ -140,7 +140,7 @@ def attention_of_text(
   valid = jnp.arange(length) < len(read)
   mask = masking.combine(masking.causal_mask(length), masking.padding_mask(valid, valid))
   weights = program(params, row, jnp.arange(length), mask)
-  texts = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, signs[1]])]
+  texts = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, special[1]])]
   return Attention((), texts[0], texts[1], cut(weights, 0, len(read)))
 
 

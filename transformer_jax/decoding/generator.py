@@ -134,8 +134,8 @@ class Generator(Predictor):
       InputError: the text is too long, or no text.
     """
     model, tokens = self.config.model, self._encode(text)
-    signs = model.start_token, model.end_token
-    return attention_of_text(self._attention, self._params, self._tokenizer, tokens, model.most_positions, signs)
+    special = model.start_token, model.end_token
+    return attention_of_text(self._attention, self._params, self._tokenizer, tokens, model.most_positions, special)
 
   def next_token(self, text: str) -> NextToken:
     """The probability of each token to come next after a text.

@@ -96,13 +96,13 @@ def write(folder: Path, run: Run, model: Model) -> None:
     "split_special_tokens": True,  # a text with `</s>` in it has these letters
   }
   if isinstance(model.tokenizer, SubwordTokenizer):
-    hf_tokenizer.write_subwords(folder, model.tokenizer.vocabulary, _signs(config, model.tokenizer) | settings)
+    hf_tokenizer.write_subwords(folder, model.tokenizer.vocabulary, _special_tokens(config, model.tokenizer) | settings)
     return
   special = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
   hf_tokenizer.write(folder, model.tokenizer, "<s> $A", "<s> $A $B", special | settings)
 
 
-def _signs(config: GPTConfig, tokenizer: SubwordTokenizer) -> dict[str, str]:
+def _special_tokens(config: GPTConfig, tokenizer: SubwordTokenizer) -> dict[str, str]:
   pieces = tokenizer.vocabulary.pieces
   return {"bos_token": pieces[config.begin], "eos_token": pieces[config.end], "unk_token": pieces[config.end]}
 

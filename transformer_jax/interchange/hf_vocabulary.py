@@ -108,26 +108,26 @@ def _require_special(path: str, added: Sequence[JsonObject], known: Sequence[str
       raise InputError(f"{path} adds the word {word} to those of its model, and the tokenizer here has no such words")
 
 
-def byte_level(folder: ForeignFolder, size: int, signs: tuple[int, ...]) -> SubwordTokenizer:
+def byte_level(folder: ForeignFolder, size: int, ends: tuple[int, ...]) -> SubwordTokenizer:
   """The tokenizer of a GPT-2.
 
   Args:
     folder: the folder.
     size: the rows of the model's embedding.
-    signs: the numbers of the tokens in front of a text and behind it.
+    ends: the numbers of the tokens in front of a text and behind it.
 
   Raises:
     InputError: there is none, it is damaged, or is of another kind.
   """
   folder.settings(_CONFIG, optional=True).require("add_prefix_space", [False])
   if folder.has(BOTH):
-    numbers, merges, added = _byte_level_of_json(folder.settings(BOTH), signs)
+    numbers, merges, added = _byte_level_of_json(folder.settings(BOTH), ends)
   else:
     numbers = _numbers(str(folder.path / _PIECES), folder.settings(_PIECES).all(), [])
     lines = [line for line in _lines(folder, _MERGES) if line and not line.startswith("#version")]
     merges, added = _pairs(str(folder.path / _MERGES), lines), []
   pieces = _filled(folder, numbers, size)
-  silent = {pieces[number] for number in signs} | {filler(i) for i in range(size)} | {each["content"] for each in added}
+  silent = {pieces[number] for number in ends} | {filler(i) for i in range(size)} | {each["content"] for each in added}
   special = tuple(piece for piece in pieces if piece in silent)
   return _tokenizer(folder, lambda: Vocabulary(Kind.BYTES, pieces, tuple(merges), special))
 
@@ -140,7 +140,7 @@ def _tokenizer(folder: ForeignFolder, made: Callable[[], Vocabulary]) -> Subword
 
 
 def _byte_level_of_json(
-  file: Settings, signs: Sequence[int]
+  file: Settings, ends: Sequence[int]
 ) -> tuple[dict[str, int], list[tuple[str, str]], list[JsonObject]]:
   """The numbers of the pieces, the merges, and the tokens that were added."""
   model, spaces = _part(file, "model"), _part(file, "pre_tokenizer")
@@ -157,7 +157,7 @@ def _byte_level_of_json(
     model.require(name, [False])
   added = file.value("added_tokens", [])
   numbers = _numbers(file.path, model.value("vocab"), added)
-  _require_special(file.path, added, [piece for piece, number in numbers.items() if number in signs])
+  _require_special(file.path, added, [piece for piece, number in numbers.items() if number in ends])
   return numbers, _pairs(file.path, model.value("merges", [])), added
 
 

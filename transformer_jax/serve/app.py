@@ -22,8 +22,8 @@ from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.buckets import NOT_FINITE
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.serve import libretranslate
+from transformer_jax.serve.batcher import Answer, AnswerBatch, Batcher, Busy
 from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
-from transformer_jax.serve.decoder import Answer, AnswerBatch, Busy, Decoder
 from transformer_jax.serve.guard import Guard
 from transformer_jax.serve.libretranslate import Languages, TooLarge
 from transformer_jax.serve.search import Options, Search, Translate
@@ -51,7 +51,7 @@ class Served:
     name: what the page calls the model.
     translate: the function that translates lines.
     attention: the function from a sentence and its translation to the attention.
-    decoder: the thread that calls both.
+    batcher: the thread that calls both.
     languages: the model's languages.
     beam_size, length_penalty: the options of a request that does not give them.
   """
@@ -59,7 +59,7 @@ class Served:
   name: str
   translate: Translate
   attention: Callable[[str, str], Attention]
-  decoder: Decoder
+  batcher: Batcher
   languages: Languages
   beam_size: int
   length_penalty: float
@@ -164,8 +164,8 @@ class _Endpoints:
     return Options(beam_size, float(penalty), beam_size)  # pyright: ignore[reportArgumentType]  it is a number
 
   async def _answer(self, request: Request, answer_batch: AnswerBatch[Answer], texts: Sequence[str]) -> Answer:
-    """The decoder's answer; a request whose client leaves before its turn is not translated."""
-    answer = asyncio.wrap_future(self._served.decoder.submit(answer_batch, texts))
+    """The batcher's answer; a request whose client leaves before its turn is not translated."""
+    answer = asyncio.wrap_future(self._served.batcher.submit(answer_batch, texts))
     gone = asyncio.ensure_future(_gone(request))
     await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
     if not answer.done():

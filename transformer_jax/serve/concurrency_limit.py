@@ -2,7 +2,7 @@
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer_jax.serve.decoder import Busy
+from transformer_jax.serve.batcher import Busy
 
 
 class ConcurrencyLimit:

@@ -26,7 +26,7 @@ class _Job(NamedTuple):
   future: "Future[Any]"
 
 
-class Decoder:
+class Batcher:
   """Answers requests in a thread of its own; the methods may be called from any thread.
 
   The thread takes the request that has waited longest, and with it all others for the same function. If a call fails,
@@ -41,7 +41,7 @@ class Decoder:
     self._jobs: deque[_Job] = deque()
     self._changed = threading.Condition()
     self._closed = False
-    self._thread = threading.Thread(target=self._work, name="decoder", daemon=True)
+    self._thread = threading.Thread(target=self._work, name="batcher", daemon=True)
     self._thread.start()
 
   def submit(self, answer_batch: AnswerBatch[Answer], texts: Sequence[str]) -> "Future[Answer]":

@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.serve.fake import Gate, shout
-from transformer_jax.serve import decoder as decoders
-from transformer_jax.serve.decoder import Busy, Decoder
+from transformer_jax.serve import batcher as batchers
+from transformer_jax.serve.batcher import Batcher, Busy
 from transformer_jax.serve.search import Options, Search
 
 GREEDY, BEAM = Options(1, 0.6, 1), Options(3, 0.6, 3)
 NO_WARNING = []
 
 
-class Searching(Decoder):
-  """A decoder that translates with one function."""
+class Searching(Batcher):
+  """A batcher that translates with one function."""
 
   def __init__(self, translate, **options):
     super().__init__(**options)
@@ -32,58 +32,58 @@ def gate():
 
 
 @pytest.fixture
-def decoder(gate):
-  decoder = Searching(gate, most_waiting=7)
-  yield decoder
+def batcher(gate):
+  batcher = Searching(gate, most_waiting=7)
+  yield batcher
   gate.open.set()
-  decoder.close()
+  batcher.close()
 
 
-def occupied(decoder, gate):
+def occupied(batcher, gate):
   """The thread is in a call, so that further requests wait."""
-  first = decoder.search(["first"], GREEDY)
+  first = batcher.search(["first"], GREEDY)
   gate.begun.acquire()
   return first
 
 
-def test_requests_that_wait_share_a_call_if_their_options_are_equal(decoder, gate):
-  futures = [occupied(decoder, gate)]
-  futures += [decoder.search(lines, options) for lines, options in ((["a", "b"], BEAM), (["c"], GREEDY), (["d"], BEAM))]
+def test_requests_that_wait_share_a_call_if_their_options_are_equal(batcher, gate):
+  futures = [occupied(batcher, gate)]
+  futures += [batcher.search(lines, options) for lines, options in ((["a", "b"], BEAM), (["c"], GREEDY), (["d"], BEAM))]
   gate.open.set()
   found = [[best[0].text for best in future.result().lines] for future in futures]
   assert found == [["FIRST"], ["A", "B"], ["C"], ["D"]]
   assert gate.calls == [["first"], ["a", "b", "d"], ["c"]]
 
 
-def test_a_call_has_a_bounded_number_of_characters(decoder, gate, monkeypatch):
-  monkeypatch.setattr(decoders, "_MOST_CHARACTERS", 5)
-  futures = [occupied(decoder, gate), *(decoder.search([line], GREEDY) for line in ("aaaaaaa", "bbb", "ccc", "dd"))]
+def test_a_call_has_a_bounded_number_of_characters(batcher, gate, monkeypatch):
+  monkeypatch.setattr(batchers, "_MOST_CHARACTERS", 5)
+  futures = [occupied(batcher, gate), *(batcher.search([line], GREEDY) for line in ("aaaaaaa", "bbb", "ccc", "dd"))]
   gate.open.set()
   assert [future.result().lines[0][0].text for future in futures[1:]] == ["AAAAAAA", "BBB", "CCC", "DD"]
   assert gate.calls[1:] == [["aaaaaaa"], ["bbb", "dd"], ["ccc"]]
 
 
-def test_a_full_queue_refuses(decoder, gate):
-  occupied(decoder, gate)
-  futures = [decoder.search(["a"], GREEDY) for _ in range(7)]
+def test_a_full_queue_refuses(batcher, gate):
+  occupied(batcher, gate)
+  futures = [batcher.search(["a"], GREEDY) for _ in range(7)]
   with pytest.raises(Busy):
-    decoder.search(["b"], GREEDY)
+    batcher.search(["b"], GREEDY)
   gate.open.set()
   assert all(future.result() for future in futures)
 
 
-def test_a_cancelled_request_is_not_translated(decoder, gate):
-  occupied(decoder, gate)
-  cancelled, other = decoder.search(["a"], GREEDY), decoder.search(["b"], GREEDY)
+def test_a_cancelled_request_is_not_translated(batcher, gate):
+  occupied(batcher, gate)
+  cancelled, other = batcher.search(["a"], GREEDY), batcher.search(["b"], GREEDY)
   assert cancelled.cancel()
   gate.open.set()
   assert other.result().lines[0][0].text == "B" and gate.calls[1:] == [["b"]]
 
 
 def test_closing_answers_what_waits(gate):
-  decoder = Searching(gate)
-  futures = [occupied(decoder, gate), *(decoder.search(["a"], options) for options in (BEAM, GREEDY))]
-  closing = threading.Thread(target=decoder.close)
+  batcher = Searching(gate)
+  futures = [occupied(batcher, gate), *(batcher.search(["a"], options) for options in (BEAM, GREEDY))]
+  closing = threading.Thread(target=batcher.close)
   closing.start()
   gate.open.set()
   closing.join()
@@ -100,18 +100,18 @@ def test_a_request_that_fails_fails_alone():
       raise ValueError("bad")
     return shout(lines, options, warn)
 
-  decoder = Searching(translate)
-  decoder.search(["first"], GREEDY)
+  batcher = Searching(translate)
+  batcher.search(["first"], GREEDY)
   begun.wait()
-  futures = [decoder.search([line], GREEDY) for line in ("a", "bad", "b")]
+  futures = [batcher.search([line], GREEDY) for line in ("a", "bad", "b")]
   go.set()
-  decoder.close()
+  batcher.close()
   assert [str(future.exception() or future.result().lines[0][0].text) for future in futures] == ["A", "bad", "B"]
 
 
-def test_warnings_count_the_lines_of_their_request(decoder, gate):
-  futures = [occupied(decoder, gate)]
-  futures += [decoder.search(lines, GREEDY) for lines in (["a", "b" * 101], ["c"], ["d" * 101, "e", "f" * 101])]
+def test_warnings_count_the_lines_of_their_request(batcher, gate):
+  futures = [occupied(batcher, gate)]
+  futures += [batcher.search(lines, GREEDY) for lines in (["a", "b" * 101], ["c"], ["d" * 101, "e", "f" * 101])]
   gate.open.set()
   assert [future.result().warnings for future in futures] == [
     [],
@@ -122,17 +122,17 @@ def test_warnings_count_the_lines_of_their_request(decoder, gate):
 
 
 def test_many_threads_get_their_own_answers():
-  decoder = Searching(shout)
+  batcher = Searching(shout)
 
   def ask(number):
     generator = random.Random(number)
     lines = [f"{number} {i}" for i in range(generator.randint(1, 5))]
     options = generator.choice([GREEDY, BEAM])
-    return decoder.search(lines, options).result(60).lines == shout(lines, options, NO_WARNING.append)
+    return batcher.search(lines, options).result(60).lines == shout(lines, options, NO_WARNING.append)
 
   with ThreadPoolExecutor(64) as executor:
     assert all(executor.map(ask, range(250)))
-  decoder.close()
+  batcher.close()
 
 
 def test_requests_that_were_cancelled_do_not_wait():
@@ -143,12 +143,12 @@ def test_requests_that_were_cancelled_do_not_wait():
     assert free.wait(60)
     return requests
 
-  decoder = Decoder(most_waiting=2)
-  running = decoder.submit(answer, ["a"])
+  batcher = Batcher(most_waiting=2)
+  running = batcher.submit(answer, ["a"])
   assert begun.wait(60)
   for text in ("b", "c"):
-    decoder.submit(answer, [text]).cancel()
-  last = decoder.submit(answer, ["d"])
+    batcher.submit(answer, [text]).cancel()
+  last = batcher.submit(answer, ["d"])
   free.set()
   assert (running.result(60), last.result(60)) == (["a"], ["d"])
-  decoder.close()
+  batcher.close()
