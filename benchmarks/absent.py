@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.data.tokenizer import row_type
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import prefer_cublas

@@ -26,6 +26,7 @@ import report
 import text
 
 from transformer_jax.data import packing, pipeline
+from transformer_jax.data.batches import Batches
 
 STATES = ("cold", "packed", "cached")
 
@@ -77,7 +78,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
   learned = time.perf_counter()
   packed = pipeline.packed_rows(data, data.train, tokenizer)
   ready = time.perf_counter()
-  batches = pipeline.Batches(packed, args.batch_tokens // args.row_length, 0)
+  batches = Batches(packed, args.batch_tokens // args.row_length, 0)
   first = batches[0]
   got = time.perf_counter()
   assert np.count_nonzero(first.rows[:, packing.TARGET])
@@ -94,7 +95,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
   }
 
 
-def rate(batches: pipeline.Batches, seconds: float) -> float:
+def rate(batches: Batches, seconds: float) -> float:
   """Tokens per second, without padding, of batches one after the other; counting them is not timed."""
   tokens, spent, step = 0, 0.0, 1
   while spent < seconds:

@@ -30,7 +30,7 @@ from tabulate import tabulate
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline
-from transformer_jax.data.pipeline import Batches
+from transformer_jax.data.batches import Batches
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 
 FEW = 1000  # the pairs of the text that tells the time of the start

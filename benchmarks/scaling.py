@@ -36,7 +36,7 @@ import numpy as np
 import report
 
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.decoding.batch import SearchOptions, search
 from transformer_jax.model.attention import scaled_dot_product_attention
 from transformer_jax.model.config import ModelConfig

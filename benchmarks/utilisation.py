@@ -36,6 +36,7 @@ import text
 
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.data import packing, pipeline
+from transformer_jax.data.batches import Batches
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
@@ -111,7 +112,7 @@ def updates(model: ModelConfig, args: argparse.Namespace, folder: str) -> Iterat
   packed = pipeline.packed_rows(data, data.train, pipeline.learn_tokenizer(data, args.pieces))
   report.progress(packed.report.describe(data.row_length))  # also tells what is left out as too long
   multiple = devices.device_count() * args.accumulation
-  batches = pipeline.Batches(packed, args.batch_tokens // args.row_length, config.train.seed, multiple=multiple)
+  batches = Batches(packed, args.batch_tokens // args.row_length, config.train.seed, multiple=multiple)
   state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
   step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   number = 0

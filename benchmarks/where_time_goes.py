@@ -75,7 +75,7 @@ def training(args: argparse.Namespace) -> tuple[Any, Any]:
   from training_speed import SIZES
 
   from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
-  from transformer_jax.data.pipeline import Batch
+  from transformer_jax.data.batches import Batch
   from transformer_jax.model.config import Dtype
   from transformer_jax.runtime import devices
   from transformer_jax.tasks.translation import TASK

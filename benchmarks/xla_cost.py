@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import report
 
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.decoding.batch import SearchOptions, search
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer

@@ -13,8 +13,8 @@ import part
 import training
 
 from transformer_jax.config import Config
+from transformer_jax.data.batches import Batches
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.runtime import devices
 

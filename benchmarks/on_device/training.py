@@ -19,7 +19,7 @@ import utilisation
 
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.model.config import Remat
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK

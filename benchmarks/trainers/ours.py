@@ -13,6 +13,7 @@ import protocol
 
 from transformer_jax.config import serialization
 from transformer_jax.data import pipeline
+from transformer_jax.data.batches import Batches
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.model.config import Dtype
 from transformer_jax.runtime import devices
@@ -28,7 +29,7 @@ def load(job: dict[str, Any], folder: Path) -> protocol.Answer:
   config.data.row_length, config.model.dtype = int(sys.argv[2]), Dtype(sys.argv[3])
   packed = pipeline.packed_rows(config.data, config.data.train, SentencePieceTokenizer.load(folder / "tokenizer.model"))
   rows = config.train.batch_tokens // config.data.row_length
-  batches = pipeline.Batches(packed, rows, config.train.seed, multiple=devices.device_count())
+  batches = Batches(packed, rows, config.train.seed, multiple=devices.device_count())
   state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
   step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   in_flight: list[Any] = []

@@ -15,7 +15,7 @@ from configs import base, big, rnn
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.model.config import Dtype, ModelConfig, Remat
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError

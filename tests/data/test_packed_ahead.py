@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from transformer_jax.data import packed_ahead
+from transformer_jax.data.batches import Share
 from transformer_jax.data.packed_ahead import BatchesPackedAhead
-from transformer_jax.data.pipeline import Share
 from transformer_jax.runtime.errors import InputError
 
 SIZE, SEED = 5, 7

@@ -12,9 +12,9 @@ import pytest
 from tests.data.letters import Letters
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import corpus, pipeline, row_cache
+from transformer_jax.data.batches import Batches, in_order
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
@@ -297,7 +297,7 @@ def test_a_batch_may_be_larger_than_the_corpus(packed):
 
 
 def test_evaluation_reads_all_rows_once_in_order(packed):
-  batches = pipeline.in_order(packed, 10)
+  batches = in_order(packed, 10)
   assert [len(batch.rows) for batch in batches] == [len(batch.places) for batch in batches] == [10, 10, 10]
   joined = np.concatenate([batch.rows for batch in batches])
   np.testing.assert_array_equal(joined[:COUNT], packed.rows)

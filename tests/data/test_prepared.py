@@ -14,9 +14,9 @@ from etils import epath
 from tests.example_run import write_corpus
 from tests.prepared_folder import prepare, text
 from transformer_jax.data import clean_files, pipeline, preparation, shards
+from transformer_jax.data.batches import Batches
 from transformer_jax.data.cleaning import Rules, rules_by_reason
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
-from transformer_jax.data.pipeline import Batches
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.text import TextPairs
 from transformer_jax.runtime.errors import InputError, RunError

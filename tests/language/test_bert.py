@@ -11,8 +11,8 @@ import pytest
 from tests.language import example
 from tests.model.example import float64, random_params
 from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.data.batches import Batch
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
-from transformer_jax.data.pipeline import Batch
 from transformer_jax.language.bert import BERT
 from transformer_jax.model.special_tokens import CLS, FIRST_PIECE, MASK, SEP
 from transformer_jax.paper import formulas

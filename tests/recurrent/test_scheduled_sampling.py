@@ -15,8 +15,8 @@ from tests.model.example import float64
 from tests.recurrent import reference
 from tests.recurrent.example import CONFIGS, ROW_LENGTH, example, packed, pairs
 from transformer_jax.config import Config, DataConfig, Decay, TrainConfig
+from transformer_jax.data.batches import Batch
 from transformer_jax.data.packing import INPUTS, TARGET, TARGET_SEGMENTS
-from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.segments import decoder_input, segment_positions
 from transformer_jax.model import masking
 from transformer_jax.model.special_tokens import BOS, PAD

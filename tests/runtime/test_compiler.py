@@ -20,7 +20,7 @@ import pytest
 from configs import bert, elmo, gpt, multi30k, rnn
 from transformer_jax import registry
 from transformer_jax.config import Config
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.decoding import batch, buckets
 from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runtime import devices

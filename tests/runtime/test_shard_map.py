@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from tests.training.test_step import CONFIG, copying_pairs, packed
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import eval_step, init_state, train_step

@@ -14,8 +14,8 @@ from tests.language import example
 from tests.model.example import float64, random_params
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.data.batches import Batch
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS
-from transformer_jax.data.pipeline import Batch
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.special_tokens import CLS, SEP

@@ -17,7 +17,7 @@ UPDATES = """
 import hashlib, json, sys
 import jax, numpy as np
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.language.config import BERTConfig
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runtime import devices, trace_cache

@@ -10,8 +10,9 @@ import pytest
 
 from tests.training.test_step import CONFIG, ROWS, copying_pairs, over, packed, shares
 from transformer_jax.config import Optimizer
+from transformer_jax.data.batches import Batches
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.pipeline import Batches, PackedRows
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.word_vectors import WordVectors
 from transformer_jax.model.params import by_name
 from transformer_jax.runtime.errors import InputError

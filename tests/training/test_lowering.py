@@ -9,7 +9,7 @@ import pytest
 
 from configs import base, big
 from transformer_jax.config import Config
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tests.model.example import float64, random_params, random_state
 from transformer_jax.config import Config, DataConfig, Optimizer, Schedule, TrainConfig
+from transformer_jax.data.batches import Batch, Batches
 from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, pack
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.data.pipeline import Batch, Batches, PackedRows
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.special_tokens import BOS
 from transformer_jax.model.transformer import Transformer

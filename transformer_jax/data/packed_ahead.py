@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transformer_jax.data.pipeline import Batch, Share
+from transformer_jax.data.batches import Batch, Share
 from transformer_jax.runtime.errors import writing
 from transformer_jax.runtime.progress import say
 
@@ -55,7 +55,7 @@ class BatchesPackedAhead:
   Args:
     pack: packs the rows of a part, which may have none; it is called in another thread, part by part.
     folder: where the rows of two parts are kept, in files without a name, which the system deletes.
-    seed: as in `pipeline.Batches`.
+    seed: as in `batches.Batches`.
     share: this host's share of each batch.
   """
 

@@ -12,6 +12,7 @@ import optax
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import packing, pipeline
+from transformer_jax.data.batches import Batches
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.model import dropout
 from transformer_jax.model.config import ModelConfig
@@ -62,7 +63,7 @@ def batch_size():
   config = Config()
   row_length = config.data.row_length
   rows = pipeline.PackedRows(np.ones((503, 4, row_length), np.uint16), PackingReport(), "")
-  batch = pipeline.Batches(rows, config.train.batch_tokens // row_length, seed=0)[0].rows
+  batch = Batches(rows, config.train.batch_tokens // row_length, seed=0)[0].rows
   for name, side in (("source", packing.SOURCE), ("target", packing.TARGET)):
     positions = batch[:, side].size
     require(24_500 <= positions <= 25_500, f"a batch has {positions:,} positions for {name} tokens, not about 25,000")

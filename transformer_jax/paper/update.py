@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.model.transformer import Transformer

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import jax
 
 from transformer_jax.config import Config
-from transformer_jax.data import pipeline
+from transformer_jax.data.batches import in_order
 from transformer_jax.data.corpus import each_once
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import Params
@@ -35,7 +35,7 @@ class Evaluator:
       say("\n  ".join([f"the loss is that of {packed.report.examples} of", which, *missing]))
     rows = min(config.train.batch_tokens // config.data.row_length // config.train.accumulation, len(packed.rows))
     size = -(-max(rows, 1) // devices.device_count())
-    self._batches = pipeline.in_order(packed, size * devices.device_count())
+    self._batches = in_order(packed, size * devices.device_count())
     self._step = devices.over_devices(functools.partial(eval_step, config, task), out_axes=None)
 
   def means(self, params: Params) -> dict[str, float]:

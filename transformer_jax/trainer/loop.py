@@ -13,8 +13,8 @@ from etils import epath
 
 from transformer_jax.config import BestBy, Config
 from transformer_jax.data import tokenizers
+from transformer_jax.data.batches import Batches, Share
 from transformer_jax.data.packed_ahead import BatchesPackedAhead
-from transformer_jax.data.pipeline import Batches, Share
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 
 from transformer_jax.config import Config, serialization
-from transformer_jax.data.pipeline import Batch
+from transformer_jax.data.batches import Batch
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.training.initialization import abstract_params, init_params, random_key
