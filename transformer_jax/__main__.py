@@ -22,6 +22,7 @@ from transformer_jax.runtime.standard_streams import leave_standard_output, open
 from transformer_jax.runtime.wording import nearest, summary
 
 _NAMES = ("FILE", "DIR", "FOLDER", "PREFIX", "PATH", "PICTURE")  # the metavars of files and folders
+_FILTERS = ("translate", "classify")  # commands from standard input to standard output
 
 
 def program(argv: Sequence[str] | None = None) -> int:
@@ -81,7 +82,9 @@ def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:
       known = nearest(flag, args.parser._option_string_actions)
       raise InputError(f"{flag} is not a flag of `{args.parser.prog}`{known}{more}")
   if rest and not takes_keys:
-    raise InputError(f"unrecognized arguments: {' '.join(rest)}{more}")
+    reads = f"; it reads standard input, as in `{args.parser.prog} ... < {rest[0]}`"
+    hint = reads if args.command in _FILTERS and not rest[0].startswith("-") else ""
+    raise InputError(f"unrecognized arguments: {' '.join(rest)}{hint}{more}")
 
 
 def _require_names(args: argparse.Namespace, argv: Sequence[str]) -> None:

@@ -36,6 +36,17 @@ def written(tmp_path):
   return [*zip(lines(tmp_path / "out.en"), lines(tmp_path / "out.de"), strict=True)]
 
 
+def test_duplicates_that_are_not_there_are_counted_too(tmp_path, capfd):
+  for language in ("en", "de"):
+    (tmp_path / f"in.{language}").write_text("a\nb\n")
+  argv = ["clean", "--data", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--duplicates", "sources"]
+  assert main(argv) == 0
+  assert capfd.readouterr().err.splitlines()[1:] == [
+    "  0 left out: an empty side",
+    "  0 left out: the source occurred before",
+  ]
+
+
 def test_what_is_kept_and_what_is_left_out(corpus, tmp_path, capfd):
   left_out = tmp_path / "left.tsv"
   flags = ["--no-copies", "--max-ratio", "3", "--duplicates", "pairs", "--left-out", str(left_out)]

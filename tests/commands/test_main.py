@@ -52,7 +52,11 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
       ["translate", "--workdir", "W", "--beam", "3"],
       "--beam is not a flag of `transformer-jax translate` (did",
     ),
-    (["average", "--workdir", "W", "--last", "1", "--output", "x", "y"], "unrecognized arguments: y"),
+    (["average", "--workdir", "W", "--last", "1", "--output", "x", "y"], "unrecognized arguments: y; `transformer"),
+    (
+      ["translate", "--workdir", "W", "in.en"],
+      "unrecognized arguments: in.en; it reads standard input, as in `transformer-jax translate ... < in.en`; `trans",
+    ),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "/nowhere"], "/nowhere"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),
     (["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--hypotheses", "/nowhere/f"], "--hypotheses"),

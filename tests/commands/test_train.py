@@ -49,12 +49,14 @@ def test_without_flags_it_trains_the_default(run, tmp_path):
   assert workdir == str(tmp_path / "runs" / "numbers")
 
 
-def test_a_folder_without_a_run_begins_with_the_first_example(run, tmp_path):
-  """Who mistyped the folder of a run to resume is told so."""
-  status, [(config, folder)], _, said = run("--workdir=mistyped")
-  assert (status, config.data.corpus, folder) == (0, Corpus.NUMBERS, str(tmp_path / "mistyped"))
-  assert said[0] == "mistyped holds no run: a new one begins there"
-  assert said[1] == "no --config is given; the first example is taken:"
+def test_a_folder_without_a_run_is_not_resumed(run, tmp_path):
+  """Who mistyped the folder of a run is told so; the first example begins there only with --config or a key."""
+  status, started, _, [error] = run("--workdir=mistyped")
+  assert (status, started) == (2, []) and not (tmp_path / "mistyped").exists()
+  assert error.startswith("transformer-jax: error: mistyped holds no run that could go on: check --workdir, or begin")
+  for more in ("--config=numbers", "--config.train.seed=3"):
+    status, [(config, folder)], _, _ = run("--workdir=new", more)
+    assert (status, config.data.corpus, folder) == (0, Corpus.NUMBERS, str(tmp_path / "new"))
 
 
 def test_help_shows_the_keys_of_the_run(run, tmp_path):
@@ -129,7 +131,7 @@ def test_a_run_that_fails_or_is_stopped_has_no_report(end, tmp_path):
 def test_a_run_folder_may_be_in_the_cloud(run, monkeypatch):
   monkeypatch.setattr(run_folder, "require_reachable", lambda path: None)
   monkeypatch.setattr(resume, "config_of_run", lambda *_, **__: None)
-  _, [(_, workdir)], _, _ = run("--workdir=gs://bucket/runs/x")
+  _, [(_, workdir)], _, _ = run("--workdir=gs://bucket/runs/x", "--config=numbers")
   assert workdir == "gs://bucket/runs/x"
 
 

@@ -53,7 +53,7 @@ def test_missing_keys_have_their_defaults():
     ({"nope": 1}, "config.nope is not a key; config has data, debug, decode, evaluate, model, train"),
     (
       {"model": {"layers": 1}},
-      "config.model.layers is not a key (did you mean num_layers or encoder_layers?); config.model has activation, ",
+      "config.model.layers is not a key (did you mean num_layers or encoder_layers?); `transformer-jax train --help` ",
     ),
     ({"model": 3}, "config.model is 3, but must be a group of keys"),
     ({"model": {"num_layers": 2.0}}, "config.model.num_layers is 2.0, but must be int"),

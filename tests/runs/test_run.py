@@ -48,6 +48,23 @@ def folder(original, tmp_path):
   return epath.Path(shutil.copytree(original, tmp_path / "run"))
 
 
+def test_what_is_no_run_folder_is_told(original, tmp_path):
+  (tmp_path / "file").write_text("")
+  (tmp_path / "empty").mkdir()
+  for i in range(11):
+    shutil.copytree(original, tmp_path / "runs" / f"run{i:02}", ignore=shutil.ignore_patterns("checkpoints"))
+  shown = ", ".join(f"run{i:02}" for i in range(9))
+  for name, message in {
+    "nope": "it does not exist; check the path",
+    "file": "it is a file; check the path",
+    "empty": "it has no config.json; check the path",
+    "runs": f"it has no config.json, but holds the runs {shown} and 2 more; name one of them",
+  }.items():
+    with pytest.raises(InputError) as error:
+      runs.open(tmp_path / name)
+    assert str(error.value) == f"{tmp_path / name} is not a run folder: {message}"
+
+
 def test_it_tells_what_is_in_the_folder(original):
   run = runs.open(original)
   assert run.path == original

@@ -365,7 +365,9 @@ def test_what_a_run_says(whole):
   lines = err.splitlines()
   assert max(map(len, lines)) <= 80 and out == ""
   number = r"[\d.,e+]+"
-  expected = rf"""config.evaluate.every = 3 is no multiple of config.train.save_every = 2:
+  expected = rf"""config.data.validation is the training text:
+  its scores and --step best say nothing about other text
+config.evaluate.every = 3 is no multiple of config.train.save_every = 2:
   --step best takes the best of those validations that have a checkpoint
 learning a vocabulary of 290 tokens
 training on 128 pairs

@@ -7,6 +7,7 @@ score is the labelled F1, as EVALB computes it.
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -46,6 +47,8 @@ def run(args: argparse.Namespace) -> None:
   if args.hypotheses:
     read = (args.source, args.reference, args.compare)
     output_file.check_writable("--hypotheses", args.hypotheses, read, args.workdir)
+    if os.path.isfile(args.hypotheses):
+      say(f"{args.hypotheses} is there already: it is replaced by the translations")
   source, reference = score.read_texts(args.source, args.reference)
   other = score.read_as_many(args.compare, args.reference, reference)
   runs = runs_to_restore(args.workdir, args, "translate")

@@ -90,14 +90,22 @@ def _train(
       folder = run_folder.folder_of(workdir)
     if config is None:
       begun_with = resume.config_of_run(folder, accept_edits=args.accept_edits)
-      if not begun_with:
-        say(f"{workdir} holds no run: a new one begins there")
-      config = serialization.changed(begun_with, keys) if begun_with else read_config(args)
+      config = serialization.changed(begun_with, keys) if begun_with else _config_of_new_run(args, keys)
     config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
     train(config, folder, accept_edits=args.accept_edits)
     if devices.is_main_host():
       _report(folder)
     hosts.barrier()  # a host that ends while another one works would soon give it up
+
+
+def _config_of_new_run(args: argparse.Namespace, keys: Mapping[str, Json]) -> Config:
+  """The config of the first example; InputError if there is nothing but --workdir, as then a run was to go on."""
+  if not keys:
+    raise InputError(
+      f"{args.workdir} holds no run that could go on: check --workdir, or begin one there with --config, as in "
+      "--config=numbers"
+    )
+  return read_config(args)
 
 
 def _report(folder: "epath.Path") -> None:

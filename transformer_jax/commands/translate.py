@@ -83,6 +83,8 @@ def run(args: argparse.Namespace) -> None:
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   runs = runs_to_restore(args.workdir, args, "translate")
+  if sys.stdin.isatty():
+    say("type a sentence and Enter; Ctrl-D ends")
   candidates = _candidates(args, search.chosen_beam(args, runs[0].config.decode)["beam_size"])
   translator = search.load(runs, args)
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:

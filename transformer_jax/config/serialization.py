@@ -13,7 +13,7 @@ from typing import Any
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.model.config import AnyModelConfig
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import PROGRAM, InputError
 from transformer_jax.runtime.values import Json, JsonObject
 from transformer_jax.runtime.wording import nearest
 
@@ -101,7 +101,8 @@ def _keys(known: Hint, prefix: str = "") -> Iterator[str]:
 
 def _unknown(path: str, name: str, known: dict[str, Hint], meant: str) -> InputError:
   key = f"{path}.{name}" if name.isidentifier() and len(name) < 80 else _short.repr(name)
-  return InputError(f"{key} is not a key{meant}; {path} has {', '.join(sorted(known)) or 'none'}")
+  all_keys = f"`{PROGRAM} train --help` shows all" if meant else f"{path} has {', '.join(sorted(known)) or 'none'}"
+  return InputError(f"{key} is not a key{meant}; {all_keys}")
 
 
 def validated(config: Config) -> Config:

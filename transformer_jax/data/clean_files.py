@@ -71,7 +71,8 @@ def clean(
     InputError: the corpus cannot be read, or no pair is left.
     RunError: the disk is full.
   """
-  report = CleaningReport(left_out=Counter(dict.fromkeys(rules, 0)))
+  reasons = [*rules, *([REPEATED[duplicates]] if duplicates else [])]
+  report = CleaningReport(left_out=Counter(dict.fromkeys(reasons, 0)))
   with writing(source.parent), _beside(source) as folder, _beside(left_out or source) as folder_of_others:
     others_file = folder_of_others / "left_out"  # on its own disk, so that it can be renamed
     with _text(others_file, "w") as others:
@@ -83,8 +84,7 @@ def clean(
         repeated = seen.repeated(report.read + 1)
       _write(folder, repeated, REPEATED.get(duplicates or "", ""), others, report)
     if not report.kept:
-      counts = "; ".join(f"{count:,} left out: {reason}" for reason, count in report.left_out.items() if count)
-      raise InputError(f"no pair is left, so that nothing was written: {counts or 'the weights of --data select none'}")
+      raise _none_left(report)
     for new, path in ((folder / "source", source), (folder / "target", target), (others_file, left_out)):
       if path is not None:
         os.replace(new, path)
@@ -106,6 +106,11 @@ def passing(
     else:
       report.left_out[reason] += 1
       leave_out(str(number), reason, source, target)
+
+
+def _none_left(report: CleaningReport) -> InputError:
+  counts = "; ".join(f"{count:,} left out: {reason}" for reason, count in report.left_out.items() if count)
+  return InputError(f"no pair is left, so that nothing was written: {counts or 'the weights of --data select none'}")
 
 
 @contextmanager

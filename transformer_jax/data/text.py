@@ -196,12 +196,21 @@ def _parse(part: str, which: str, languages: tuple[str, str]) -> TextFiles:
     raise InputError(f"the weight {text!r} in {which!r} is not a positive number: write PREFIX*2 or PREFIX*0.5")
   names = [name.strip() for name in paths.split(",")]
   if len(names) == 1 and names[0]:
+    _require_prefix(names[0], languages)
     source, target = (_file_of_prefix(f"{names[0]}.{language}") for language in languages)
   elif len(names) == 2 and all(names):
     source, target = map(existing, names)
   else:
     raise InputError(f"{part!r} in {which!r} is not a corpus: write PREFIX or SOURCE,TARGET, and ';' between corpora")
   return TextFiles(source, target, weight)
+
+
+def _require_prefix(name: str, languages: tuple[str, str]) -> None:
+  """Raises InputError if the name of a corpus is that of one of its two files."""
+  prefix, _, ending = name.rpartition(".")
+  if prefix and ending in languages and epath.Path(name).expanduser().is_file():
+    files = " and ".join(f"{prefix}.{language}" for language in languages)
+    raise InputError(f"{name} is one file, but a corpus has two: give {prefix}, the name of {files} without the end")
 
 
 def _file_of_prefix(name: str) -> epath.Path:
@@ -271,6 +280,8 @@ def readable(path: epath.Path) -> Iterator[None]:
     raise InputError(
       f"cannot read {path}: for gs:// install etils[epath-gcs] and log in, or use a local path"
     ) from error
+  except FileNotFoundError as error:
+    raise InputError(f"{path} does not exist: check the path") from error
   except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     raise InputError(f"cannot read {path}: {reason}; check that the file is whole and may be read") from error

@@ -4,6 +4,8 @@ import functools
 import os
 from typing import NamedTuple
 
+from etils import epath
+
 from transformer_jax import registry
 from transformer_jax.config import Config, serialization
 from transformer_jax.data import tokenizers
@@ -14,6 +16,8 @@ from transformer_jax.runs.steps import LAST, Finished, Step
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import PROGRAM, InputError
 from transformer_jax.runtime.values import Json, JsonObject
+
+_MOST_NAMED = 9  # runs, in a message
 
 
 class Model(NamedTuple):
@@ -32,6 +36,19 @@ class Model(NamedTuple):
   step: int
 
 
+def _what_it_is(path: epath.Path) -> str:
+  """What a path is that is no run folder, and what to do."""
+  if not path.exists():
+    return "it does not exist; check the path"
+  if not path.is_dir():
+    return "it is a file; check the path"
+  inside = sorted(child.name for child in path.iterdir() if (child / run_folder.CONFIG).exists())
+  if inside:
+    named = ", ".join(inside[:_MOST_NAMED]) + (f" and {len(inside) - _MOST_NAMED} more" if inside[_MOST_NAMED:] else "")
+    return f"it has no {run_folder.CONFIG}, but holds the runs {named}; name one of them"
+  return f"it has no {run_folder.CONFIG}; check the path"
+
+
 class Run:
   """A run folder, which may come from a stranger; `open` makes one.
 
@@ -47,14 +64,9 @@ class Run:
     self._accept_edits = accept_edits
     self.path = run_folder.folder_of(workdir)
     untrusted.require_own_files(self.path)
-    try:
-      values = self._json(run_folder.CONFIG)
-    except FileNotFoundError as error:
-      raise InputError(
-        f"{self.path} is not a run folder: it has no {run_folder.CONFIG}; "
-        f"`{PROGRAM} train --workdir={self.path}` makes one"
-      ) from error
-    self.config = serialization.from_dict(values)
+    if not (self.path / run_folder.CONFIG).exists():
+      raise InputError(f"{self.path} is not a run folder: {_what_it_is(self.path)}")
+    self.config = serialization.from_dict(self._json(run_folder.CONFIG))
 
   @functools.cached_property
   def tokenizer(self) -> Tokenizer:

@@ -51,6 +51,10 @@ def require_texts_exist(config: Config) -> None:
 def warn(config: Config) -> None:
   """Says what a user may not expect of a config."""
   train, every = config.train, config.evaluate.every
+  if config.data.validation and config.data.validation == config.data.train:
+    say("config.data.validation is the training text:\n  its scores and --step best say nothing about other text")
+  if not config.data.validation:
+    say("config.data.validation is empty: no checkpoint will be known as the best")
   if config.data.validation and train.save_every and every % train.save_every and not train.patience:
     say(
       f"config.evaluate.every = {every} is no multiple of config.train.save_every = {train.save_every}:\n"
