@@ -51,7 +51,11 @@ def installed(tmp_path, monkeypatch):
     (tmp_path / f"{name}.py").write_text(example(f"# {name}.py"))
     monkeypatch.delitem(sys.modules, name, raising=False)
   for source in TOML:
-    project = tomllib.loads(source)["project"]
+    told = tomllib.loads(source)
+    project = told["project"]
+    [place] = [place for names in project["entry-points"].values() for place in names.values()]
+    # Otherwise setuptools refuses a folder with another file beside it, or installs nothing.
+    assert told["tool"] == {"setuptools": {"py-modules": [place.partition(":")[0]]}}
     info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
