@@ -8,7 +8,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.search import load
-from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
+from transformer_jax.commands.workdir import add_pairs, add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:
@@ -17,13 +17,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_workdir_arguments(parser)
+  add_pairs(parser)
   add = parser.add_argument
-  add(
-    "--data",
-    required=True,
-    metavar="PREFIX",
-    help="the sentence pairs, two text files, as config.data.train names them",
-  )
   add("--layer", type=int, metavar="L", help="the layer, from 1 (default: the last but one, if there are several)")
   add("--gold", metavar="FILE", help="alignments by hand, a line for each pair: 0-1 is sure, 0p1 or 0?1 is possible")
 

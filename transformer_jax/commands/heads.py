@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from transformer_jax.commands.output_file import local_path
 from transformer_jax.commands.pictures import require_matplotlib
 from transformer_jax.commands.search import load
-from transformer_jax.commands.workdir import add_workdir_arguments, run_to_restore
+from transformer_jax.commands.workdir import add_pairs, add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import one_line, require_option, writing
 from transformer_jax.runtime.files import write_atomically
 
@@ -24,13 +24,8 @@ _WIDTH = 11  # of a column
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_workdir_arguments(parser)
+  add_pairs(parser)
   add = parser.add_argument
-  add(
-    "--data",
-    required=True,
-    metavar="PREFIX",
-    help="the sentence pairs, two text files, as config.data.train names them",
-  )
   add("--sentences", type=int, default=200, metavar="N", help="take the first N pairs (default 200)")
   add("--json", action="store_true", help="print a JSON object for each head")
   add("--output", metavar="DIR", help="write the pictures heads.png and heads.svg there")

@@ -7,7 +7,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands import output_file
-from transformer_jax.commands.workdir import add_accept_edits, step_of
+from transformer_jax.commands.workdir import add_accept_edits, add_step
 from transformer_jax.runtime.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help="translate and score PREFIX.en and PREFIX.de, by the run's languages (default: the sentences of the "
     "validation text that the run translates in each validation, or all of them if it translates none)",
   )
-  add(
-    "--step", type=step_of, default="last", metavar="N|last|best", help="the checkpoint that translates (default last)"
-  )
+  add_step(parser, "the checkpoint that translates (default last)")
   add_accept_edits(parser)
 
 

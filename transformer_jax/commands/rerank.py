@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands import output_file
-from transformer_jax.commands.workdir import add_accept_edits, step_of
+from transformer_jax.commands.workdir import add_accept_edits, add_step
 from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   )
   add("--lowercase", action="store_true", help="letters of both cases are equal")
   add("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
-  add("--step", type=step_of, default="last", metavar="N|last|best", help="the checkpoint of each model (default last)")
+  add_step(parser, "the checkpoint of each model (default last)")
   add_accept_edits(parser)
 
 

@@ -20,14 +20,23 @@ def add_workdir_arguments(
     metavar="DIR",
     help="the run folder that `train` made" + ("; several are an ensemble" if ensemble else ""),
   )
-  parser.add_argument(
-    "--step",
-    type=step_of,
-    default="last",
-    metavar="N|last|best",
-    help=f"{step}: that of step N, the last (default), or the best by validation",
-  )
+  add_step(parser, f"{step}: that of step N, the last (default), or the best by validation")
   add_accept_edits(parser)
+
+
+def add_step(parser: argparse.ArgumentParser, description: str) -> None:
+  """Adds --step."""
+  parser.add_argument("--step", type=step_of, default="last", metavar="N|last|best", help=description)
+
+
+def add_pairs(parser: argparse.ArgumentParser) -> None:
+  """Adds --data, the sentence pairs that a command looks at."""
+  parser.add_argument(
+    "--data",
+    required=True,
+    metavar="PREFIX",
+    help="the sentence pairs, two text files, as config.data.train names them",
+  )
 
 
 def add_accept_edits(parser: argparse.ArgumentParser) -> None:

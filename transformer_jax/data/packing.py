@@ -13,11 +13,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from transformer_jax.config import DataConfig
 from transformer_jax.data.encoding import TOKEN, Encoder
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.wording import counted
+from transformer_jax.runtime.workers import Workers
 
 # The four arrays of a row in their order: `rows[row, SOURCE]` is `[row_length]`.
 SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS = range(4)
@@ -66,6 +68,24 @@ class LeftOut:
       f"pairs skipped, longer than {counted(longest, 'tokens')} (the longest has {self.longest:,})": self.too_long,
       "pairs skipped, with an empty side": self.empty,
     }
+
+
+def pack_pairs(
+  pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, data: DataConfig, report: PackingReport
+) -> Iterator[np.ndarray]:
+  """Encodes sentence pairs and packs them, on all cores: rows `[rows, 4, row_length]`, one window at a time.
+
+  Args:
+    pairs: the text.
+    tokenizer: the tokenizer.
+    data: the config of the data, which has the length of a row and of the longest sentence.
+    report: an empty report, which is filled in.
+  """
+  with Workers() as workers:
+    encoded = encode_pairs(pairs, tokenizer, data.longest, report, workers.map)
+    for rows in pack(encoded, data.row_length, tokenizer.row_type, workers.map):
+      report.rows += len(rows)
+      yield rows
 
 
 def encode_pairs(

@@ -20,7 +20,6 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.data.trees import symbols
 from transformer_jax.runtime.errors import InputError, RunError
-from transformer_jax.runtime.workers import Workers
 
 _FORMAT = 1  # the version of the cached rows; it changes when their meaning does
 
@@ -71,11 +70,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
     return fingerprint.of_values(_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest)
 
   def pack() -> Iterator[np.ndarray]:
-    with Workers() as workers:
-      pairs = packing.encode_pairs(corpus, tokenizer, data.longest, report, workers.map)
-      for rows in packing.pack(pairs, data.row_length, tokenizer.row_type, workers.map):
-        report.rows += len(rows)
-        yield rows
+    yield from packing.pack_pairs(corpus, tokenizer, data, report)
     if not report.rows:
       raise InputError(
         f"no sentence pair of {corpus.name} is left: {', '.join(report.missing()) or 'it has none'}; "

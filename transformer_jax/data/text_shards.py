@@ -20,7 +20,6 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.wording import counted
-from transformer_jax.runtime.workers import Workers
 
 _FORMAT = 1  # the version of the rows and their order; it changes when their meaning does
 _ORDER = 3  # the place in Philox' counter of the order of shards; others use 0 to 2
@@ -58,11 +57,7 @@ def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
     epoch, place = divmod(number, len(shards))
     shard = shards[_order(seed, epoch, len(shards))[place]]
     report = PackingReport()
-    with Workers() as workers:
-      pairs = packing.encode_pairs(read_part(shard), tokenizer, data.longest, report, workers.map)
-      for rows in packing.pack(pairs, data.row_length, tokenizer.row_type, workers.map):
-        report.rows += len(rows)
-        yield rows
+    yield from packing.pack_pairs(read_part(shard), tokenizer, data, report)
     if not epoch:
       _report(shard, report)
     empty = 0 if report.rows else empty + 1
