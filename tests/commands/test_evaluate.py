@@ -21,15 +21,16 @@ def test_evaluate_prints_scores(run, translator, workdir, files):
   expected = score(translator.translate(LINES), LINES[::-1], tokenize="char", lowercase=True)
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
   argv += ["--tokenize", "char", "--lowercase", "--hypotheses", files / "out"]
-  status, out, _ = run(*argv, "--json")
+  replaced = f"{files / 'out'} is there already: the translations will replace it"
+  status, out, err = run(*argv, "--json")
   values = json.loads(out)
-  assert status == 0
+  assert status == 0 and replaced not in err
   assert values.pop("seconds") >= 0
   assert values == expected.to_dict()
   assert values["sentences"] == len(LINES)
   assert (files / "out").read_text() == text(translator.translate(LINES))
-  _, out, _ = run(*argv)
-  assert out.startswith(str(expected))
+  _, out, err = run(*argv)
+  assert out.startswith(str(expected)) and err[0] == replaced
 
 
 @pytest.fixture

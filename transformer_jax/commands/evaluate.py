@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
     read = (args.source, args.reference, args.compare)
     output_file.check_writable("--hypotheses", args.hypotheses, read, args.workdir)
     if os.path.isfile(args.hypotheses):
-      say(f"{args.hypotheses} is there already: it is replaced by the translations")
+      say(f"{args.hypotheses} is there already: the translations will replace it")
   source, reference = score.read_texts(args.source, args.reference)
   other = score.read_as_many(args.compare, args.reference, reference)
   runs = runs_to_restore(args.workdir, args, "translate")
