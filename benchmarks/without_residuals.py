@@ -2,7 +2,7 @@
 LayerNorm(x + f(x)), on Multi30k.
 
     PYTHONPATH=benchmarks transformer-jax train --config=benchmarks/without_residuals.py --workdir=DIR \\
-      --config.data.train=PREFIX --config.data.validation=PREFIX
+      --config.data.train=TRAIN --config.data.validation=VALID
 """
 
 import dataclasses

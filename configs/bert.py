@@ -1,14 +1,14 @@
 """BERT (Devlin et al. 2019) of 2 million parameters, for a text of a few megabytes on a CPU core.
 
     transformer-jax train --config=configs/bert.py --workdir=runs/bert \
-      --config.data.train=FILE --config.data.validation=FILE
+      --config.data.train=TRAIN --config.data.validation=VALID
 
 FILE is plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A document is a
 paragraph between blank lines, unless `--config.data.document` is set. The second config fine-tunes on lines
 `LABEL<TAB>SENTENCE`:
 
     transformer-jax train --config=configs/bert.py:classify --workdir=runs/classes --config.train.init_from=runs/bert \
-      --config.model.labels=LABEL,LABEL --config.data.train=TSV --config.data.validation=TSV
+      --config.model.labels=LABEL,LABEL --config.data.train=TRAIN.tsv --config.data.validation=VALID.tsv
     transformer-jax classify --workdir=runs/classes < sentences
 
 For hundreds of updates the model predicts a masked token little better than token frequencies do, until attention finds

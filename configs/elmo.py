@@ -1,7 +1,7 @@
 """ELMo (Peters et al. 2018) of 1.6 million parameters, for a text of a few megabytes on two CPU cores.
 
     transformer-jax train --config=configs/elmo.py --workdir=runs/elmo \
-      --config.data.train=FILE --config.data.validation=FILE
+      --config.data.train=TRAIN --config.data.validation=VALID
 
 FILE is plain text as for `configs/gpt.py`. This gives the features of a sentence in Python:
 

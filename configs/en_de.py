@@ -1,6 +1,6 @@
 """Everyday English to German: short sentences, such as the pairs of Tatoeba.
 
-    transformer-jax train --config=en_de --workdir=runs/en_de --config.data.train=PREFIX --config.data.validation=PREFIX
+    transformer-jax train --config=en_de --workdir=runs/en_de --config.data.train=TRAIN --config.data.validation=VALID
 
 PREFIX.en and PREFIX.de are raw text. With 2.6 million parameters the model is small enough for `models/en-de`, which is
 the mean of the last checkpoints of a run of this config. `models/README.md` has its scores, machine and date.

@@ -1,7 +1,7 @@
 """GPT (Radford et al. 2018) of 2 million parameters, for a text of a few megabytes on two CPU cores.
 
     transformer-jax train --config=configs/gpt.py --workdir=runs/gpt \
-      --config.data.train=FILE --config.data.validation=FILE
+      --config.data.train=TRAIN --config.data.validation=VALID
     transformer-jax generate --workdir=runs/gpt --prompt="Prince Andrew" --top-p=0.95
 
 FILE is plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A document is a

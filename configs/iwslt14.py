@@ -1,7 +1,7 @@
 """IWSLT14 German to English, 160,000 sentence pairs of talks, with the sizes that are usual for it.
 
     transformer-jax train --config=configs/iwslt14.py --workdir=runs/iwslt14 \
-      --config.data.train=PREFIX --config.data.validation=PREFIX
+      --config.data.train=TRAIN --config.data.validation=VALID
 
 PREFIX.de and PREFIX.en are the tokenised, lowercased talks of the campaign, as the preparation script of fairseq's
 examples writes them. The model has 6+6 layers of 512 with 4 heads, a feed-forward layer of 1,024, dropout 0.3 and

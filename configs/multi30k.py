@@ -3,7 +3,7 @@
 The sizes are those of Wu et al. 2021, *Good for Misconceived Reasons*.
 
     transformer-jax train --config=multi30k --workdir=runs/m30k \
-      --config.data.train=PREFIX --config.data.validation=PREFIX
+      --config.data.train=TRAIN --config.data.validation=VALID
     transformer-jax average --workdir=runs/m30k --last 10 --output=runs/m30k-average
 
 PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.

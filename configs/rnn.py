@@ -1,7 +1,7 @@
 """The recurrent models before the Transformer on Multi30k, with the size, data and search of `multi30k.py:plain`.
 
     transformer-jax train --config=configs/rnn.py:bahdanau --workdir=runs/bahdanau \
-      --config.data.train=PREFIX --config.data.validation=PREFIX
+      --config.data.train=TRAIN --config.data.validation=VALID
 
 The kinds are rnn and gru (an encoder and a decoder of simple recurrent units, or of Cho et al. 2014's), plain (LSTMs,
 Sutskever et al. 2014), reversed (plain, but it reads the source from its end), bahdanau (Bahdanau et al. 2015), and

@@ -1,6 +1,6 @@
 """A small Transformer for your own text: plain sentences with capitals and punctuation, some thousand pairs or more.
 
-    transformer-jax train --config=text --workdir=runs/mine --config.data.train=PREFIX --config.data.validation=PREFIX
+    transformer-jax train --config=text --workdir=runs/mine --config.data.train=TRAIN --config.data.validation=VALID
 
 The sizes and the recipe are those of `multi30k.py:plain`, which has the measured results: 29,000 pairs, about an hour
 of two CPU cores. This config scores plain text, and its rows take longer sentences. `docs/training.md` tells which keys

@@ -351,7 +351,7 @@ def test_the_command_on_a_row_of_table_3(capsys):
 def test_the_command_reads_for_a_person(capsys):
   assert main(["plan", f"--config={CONFIGS}/big.py", "--fit=16GB", "--platform=gpu"]) == 0
   out = capsys.readouterr().out
-  assert "memory on each of 1 devices (gpu)" in out
+  assert "memory on 1 device (gpu)" in out
   assert "214,171,648" in out
   assert "Table 2 has 2.3e+19 for big: not operations done but device time,\n  84 hours of 8 P100 at 9.5 TFLOP/s" in out
   assert "--config.train.accumulation=" in out

@@ -206,5 +206,5 @@ def test_a_model_of_several_languages_is_refused(run, flags, workdir, monkeypatc
   """Its lines need a tag, which would become a part of the corpus."""
   read_with_tags(monkeypatch)
   status, out, err = run(*flags)
-  assert (status, out) == (2, "") and "its lines need a tag that the corpus must not have" in err[-1]
+  assert (status, out) == (2, "") and "its lines need a tag or code that the corpus must not have" in err[-1]
   assert not [*tmp_path.glob("out.*")]

@@ -202,7 +202,8 @@ def test_references_that_are_missing_are_counted(run, tmp_path):
   found = json.loads(out)
   assert status == 0 and found["scores"]["chrf"]["score"] == 100.0 and found["scores"]["bleu"]["score"] < 100
   assert err == [
-    f"{tmp_path / 'reference'} has 1 empty line where {tmp_path / 'out'} has text: such text lowers BLEU, but not chrF2"
+    f"{tmp_path / 'reference'} has 1 empty line where {tmp_path / 'out'} has text: "
+    "what is translated there lowers BLEU, but not chrF2"
   ]
 
 

@@ -197,6 +197,8 @@ def test_the_tag_of_a_source_is_not_a_part_of_it():
   assert rerank._pair("reverse", "<2de> a b", "c d") == ("c d", "a b")
   assert rerank._pair("reverse", "a b", "c d") == ("c d", "a b")
   assert rerank._pair("reverse", ">>de<< a b", "c d") == ("c d", "a b")
+  for source in (">> The file << was lost", "  indented", ">>> a <<"):
+    assert rerank._pair("reverse", source, "c d") == ("c d", source)
   assert rerank._pair("forward", "<2de> a b", "c d") == ("<2de> a b", "c d")
   assert rerank._pair("right-to-left", "<2de> a b", "c d") == ("<2de> a b", "d c")
 
@@ -206,4 +208,4 @@ def test_a_reverse_model_of_several_languages_is_refused(run, translator, workdi
   (tmp_path / "source").write_text(text(["a", "b", ""]))
   flags = [*files, "--source", tmp_path / "source", "--reference", tmp_path / "reference"]
   status, out, [err] = run(*flags, "--reverse", workdir)
-  assert (status, out) == (2, "") and "its sources need a tag, which --reverse does not write" in err
+  assert (status, out) == (2, "") and "its sources need a tag or code, which --reverse does not write" in err

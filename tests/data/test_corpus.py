@@ -133,7 +133,7 @@ def test_missing_ambiguous_and_unreadable_files(write, tmp_path):
   complaint(str(tmp_path / "none"), f"{tmp_path / 'none'}.en does not exist", "none.en.gz", "none.en.xz")
   complaint(f"{prefix}.en,{prefix}.fr", f"{prefix}.fr does not exist")
   complaint(
-    f"{prefix}.de", f"{prefix}.de is one file, but a corpus has two: give {prefix}, the name of {prefix}.en and"
+    f"{prefix}.de", f"{prefix}.de is one file, but a corpus has two: give {prefix}, which stands for {prefix}.en and"
   )
   complaint(f"{prefix}.en,{tmp_path}", f"cannot read {tmp_path}")
   write(*sides(PAIRS), endings=(".gz", ""))

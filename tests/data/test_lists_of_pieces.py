@@ -57,7 +57,9 @@ def test_a_line_without_the_code_of_a_language_is_told_of():
   warnings = []
   parts(["a house", ">>fr<< a house", ">>it<< a", ""], listed(), 20, Long.SPLIT, 1, warnings.append, [])
   assert [warning.line for warning in warnings] == [1, 3]
-  assert warnings[0] == "line 1 begins with no code of a language, such as >>fr<<: its translation may be in any"
+  assert (
+    warnings[0] == "line 1 begins with no code of a language, such as >>fr<<: its translation may be in any language"
+  )
 
 
 def test_the_first_numbers_are_text_where_the_list_has_no_special_piece():

@@ -98,7 +98,24 @@ def test_a_text_that_changes_during_the_run_ends_it(data, tmp_path, shard_pairs)
     tokenizer = SentencePieceTokenizer.learn(["abc abd"] * 5, 265)
   pack = pipeline.packing_ahead(data, tokenizer, SEED)
   assert [*pack(0)]
-  write(tmp_path / "train", [(source * 2, target) for source, target in PAIRS])
+  write(tmp_path / "train", PAIRS)  # the same again
+  assert [*pack(1)]
+  for change in (lambda: write(tmp_path / "train", PAIRS[::-1]), (tmp_path / "train.de").unlink):  # of the same size
+    change()
+    with pytest.raises(
+      RunError, match=r"the files of config\.data\.train = .* changed during the run: give it the text"
+    ):
+      [*pack(2)]
+
+
+def test_a_text_of_several_directions_that_changes_ends_the_run_too(data, tmp_path):
+  write(tmp_path / "other", PAIRS)
+  data = dataclasses.replace(
+    data, shard_pairs=0, bpe_dropout=0.5, row_length=37, tags=True, train=f"{data.train};{tmp_path / 'other'}:de-en"
+  )
+  pack = pipeline.packing_ahead(data, SentencePieceTokenizer.learn(["abc abd"] * 5, 265), SEED)
+  assert [*pack(0)]
+  write(tmp_path / "other", PAIRS[::-1])
   with pytest.raises(RunError, match=r"the files of config\.data\.train = .* changed during the run: give it the text"):
     [*pack(1)]
 

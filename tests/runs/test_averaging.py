@@ -320,6 +320,16 @@ def test_a_ctrl_c_removes_the_new_folder(folder, tmp_path, monkeypatch):
   assert not (tmp_path / "output").exists()
 
 
+def test_a_folder_of_a_bucket_is_only_there_with_a_file(tmp_path):
+  folder = epath.Path(tmp_path / "output")
+  with averaging._filled_or_emptied(folder):
+    folder.mkdir()
+    (folder / "file").write_text("")
+  with pytest.raises(InputError, match="holds files already"), averaging._filled_or_emptied(folder):
+    pass
+  assert (folder / "file").exists()
+
+
 def test_two_do_not_write_one_folder_and_the_second_deletes_nothing_of_the_first(folder, tmp_path, capfd, monkeypatch):
   command = ["average", "--workdir", str(folder), "--last", "2", "--output", str(tmp_path / "output")]
   monkeypatch.setattr(run_folder, "begin_run", lambda *args, begin=run_folder.begin_run: (main(command), begin(*args)))

@@ -24,6 +24,7 @@ from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, checkpoint_files, locks, reading, restore, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS, SCORE
+from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.tasks.translation import TASK
@@ -241,18 +242,28 @@ OF_THE_MACHINE = [
 ]
 
 
+@pytest.mark.parametrize("of_a_sum", [False, True], ids=["arrays", "sums"])
 @pytest.mark.parametrize("error", OF_THE_MACHINE, ids=str)
-def test_an_error_of_the_machine_is_not_called_damage(state, two_steps, tmp_path, monkeypatch, error):
+def test_an_error_of_the_machine_is_not_called_damage(state, two_steps, tmp_path, monkeypatch, error, of_a_sum):
   """Otherwise the run would throw its newest checkpoint away, and make its updates again."""
   shutil.copytree(two_steps, tmp_path / "run")
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=2)
   with monkeypatch.context() as patch:
-    patch.setattr(checkpoint.files, "read_item", raising(error))
+    patch.setattr(*((untrusted, "read_bytes") if of_a_sum else (checkpoint.files, "read_item")), raising(error))
     with pytest.raises(RunError, match=r"checkpoints/5 cannot be read now: .*; nothing was changed, so give the same"):
       checkpoints.restore(abstract())
   assert not (tmp_path / "run" / "damaged").exists()
   jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(abstract()).state, at_step(state, 5))
   checkpoints.close()
+
+
+def test_a_loss_that_cannot_be_read_now_is_not_called_damage(two_steps, tmp_path, monkeypatch):
+  shutil.copytree(two_steps, tmp_path / "run")
+  with monkeypatch.context() as patch:
+    patch.setattr(untrusted, "read_bytes", raising(OSError(errno.EIO, "Input/output error")))
+    with pytest.raises(RunError, match=r"checkpoints/3 cannot be read now: .*; nothing was changed, so give the same"):
+      checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=2)
+  assert not (tmp_path / "run" / "damaged").exists()
 
 
 def raising(error):

@@ -51,14 +51,16 @@ def folder(original, tmp_path):
 def test_what_is_no_run_folder_is_told(original, tmp_path):
   (tmp_path / "file").write_text("")
   (tmp_path / "empty").mkdir()
+  shutil.copytree(original, tmp_path / "one" / "x", ignore=shutil.ignore_patterns("checkpoints"))
   for i in range(11):
     shutil.copytree(original, tmp_path / "runs" / f"run{i:02}", ignore=shutil.ignore_patterns("checkpoints"))
   shown = ", ".join(f"run{i:02}" for i in range(9))
   for name, message in {
     "nope": "it does not exist; check the path",
     "file": "it is a file; check the path",
+    "one": "it has no config.json, but holds the run x: name a run",
     "empty": "it has no config.json; check the path",
-    "runs": f"it has no config.json, but holds the runs {shown} and 2 more; name one of them",
+    "runs": f"it has no config.json, but holds the runs {shown} and 2 more: name a run",
   }.items():
     with pytest.raises(InputError) as error:
       runs.open(tmp_path / name)

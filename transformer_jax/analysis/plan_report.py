@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from transformer_jax.analysis.plan import gigabytes
 from transformer_jax.runtime.values import JsonObject
-from transformer_jax.runtime.wording import counted
 
 # Table 2's training costs are device time: 8 P100 at 9.5 TFLOP/s, base for 12 hours and big for 3.5 days.
 _P100S, _P100_RATE = 8, 9.5e12
@@ -25,9 +24,13 @@ def _parameters(plan: JsonObject) -> Iterator[str]:
 def _memory(plan: JsonObject) -> Iterator[str]:
   memory = plan["memory"]
   rows = f"{memory['rows_at_a_time']} rows of {plan['row_length']} at a time"
-  yield f"memory on each of {counted(plan['devices'], 'devices')} ({plan['platform']}), {rows}"
+  yield f"memory on {_each(plan['devices'])} ({plan['platform']}), {rows}"
   for part in ("parameters", "optimizer", "gradients", "activations", "working", "total"):
     yield f"  {part:<36} {gigabytes(memory[part]):>14}"
+
+
+def _each(devices: int) -> str:
+  return "1 device" if devices == 1 else f"each of {devices} devices"
 
 
 def _operations(plan: JsonObject) -> Iterator[str]:
@@ -44,7 +47,7 @@ def _operations(plan: JsonObject) -> Iterator[str]:
 def _time(plan: JsonObject) -> Iterator[str]:
   if plan["time"]:
     time = plan["time"]
-    yield f"time at {time['rate']:.3g} operations/s on each of {counted(plan['devices'], 'devices')}"
+    yield f"time at {time['rate']:.3g} operations/s on {_each(plan['devices'])}"
     yield f"  {'a step':<36} {time['step']:>12,.3f} s"
     yield f"  {'the whole run':<36} {time['recipe'] / 3600:>12,.2f} h"
 

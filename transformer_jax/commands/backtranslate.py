@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> None:
   data = runs[0].config.data
   if data.tags or len(runs[0].tokenizer.source.codes) > 1:
     raise InputError(
-      f"the run in {runs[0].path} translates into several languages, so its lines need a tag that the corpus must not "
-      "have: use a run of one direction"
+      f"the run in {runs[0].path} translates into several languages, so its lines need a tag or code that the "
+      "corpus must not have: use a run of one direction"
     )
   languages = data.target_language, data.source_language
   prefix = _prefix(args, languages)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
   from transformer_jax.decoding.n_best import Candidate
 
 _TOKENIZE = "13a"
+_CODE = re.compile(r"^>>[^\s<>]+<<\s*")  # of a language, in front of a source
 _MODELS = {
   "forward": "log P(translation | source) of this run; may be repeated",
   "reverse": "log P(source | translation) of this run, which translates in the reverse direction; may be repeated",
@@ -158,8 +159,8 @@ def _log_probabilities(
   translator = load([run], args)
   if kind == "reverse" and (translator.config.data.tags or len(run.tokenizer.source.codes) > 1):
     raise InputError(
-      f"the run in {workdir} translates into several languages, so its sources need a tag, which --reverse does not "
-      "write: use a run of one direction"
+      f"the run in {workdir} translates into several languages, so its sources need a tag or code, which "
+      "--reverse does not write: use a run of one direction"
     )
   pairs = [
     [_pair(kind, line, each.text) for each in candidates] for line, candidates in zip(source, lists, strict=True)
@@ -208,11 +209,10 @@ def _log_probabilities_of_texts(workdir: str, lists: "list[list[Candidate]]", ar
 
 def _pair(kind: str, source: str, translation: str) -> tuple[str, str]:
   """What a model of this kind is asked for."""
-  from transformer_jax.data.listed_tokenizer import code_first
   from transformer_jax.data.tagged import divided
 
   if kind == "reverse":
-    return translation, code_first(divided(source)[1])[1].lstrip()  # a tag or a code tells the translation's language
+    return translation, _CODE.sub("", divided(source)[1])  # a tag or a code tells the language of the translation
   if kind == "right-to-left":
     return source, " ".join(re.findall(r"[^ \t]+", translation)[::-1])  # as awk splits the text that trains
   return source, translation

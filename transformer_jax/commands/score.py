@@ -82,7 +82,10 @@ def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
 
   pairs = list(zip_lines(lines_of(path), lines_of(reference), path, reference))
   if empty := sum(bool(line.strip()) and not expected.strip() for line, expected in pairs):
-    say(f"{reference} has {counted(empty, 'empty lines')} where {path} has text: such text lowers BLEU, but not chrF2")
+    say(
+      f"{reference} has {counted(empty, 'empty lines')} where {path} has text: "
+      "what is translated there lowers BLEU, but not chrF2"
+    )
   return named(path, [line for line, _ in pairs]), named(reference, [line for _, line in pairs])
 
 

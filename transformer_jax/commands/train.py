@@ -37,7 +37,7 @@ class Cluster(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
-  add_config_arguments(parser, "that of the run in --workdir, or else the first example")
+  add_config_arguments(parser, "that of the run in --workdir; without --workdir the first example")
   add("--workdir", metavar="DIR", help="the run folder, which is made (default: runs/NAME, by the config file's name)")
   add_accept_edits(parser)
   add("--coordinator", metavar="HOST:PORT", help="a free address on host 0 that all hosts can reach")
@@ -99,7 +99,7 @@ def _train(
 
 
 def _config_of_new_run(args: argparse.Namespace, keys: Mapping[str, Json]) -> Config:
-  """The config of the first example; InputError if there is nothing but --workdir, as then a run was to go on."""
+  """The config of the first example; InputError without a key, as then a run was to go on."""
   if not keys:
     raise InputError(
       f"{args.workdir} holds no run that could go on: check --workdir, or begin one there with --config, as in "

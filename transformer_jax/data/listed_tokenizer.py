@@ -100,7 +100,7 @@ class ListedTokenizer(Tokenizer):
     self._numbers = {piece: number for number, piece in enumerate(self._names)}
     self.silent = (PAD, UNK) if vocabulary.bos is None else (PAD, UNK, BOS)
     self.special = (*self.silent, EOS)
-    self.codes = [piece for piece in self._names if code_first(piece) == ([piece], "")]
+    self.codes = [piece for piece in self._names if _code_first(piece) == ([piece], "")]
     self.vocab_size = len(self._names)
     # UNK stands for any number of unknown characters, and spaces may be dropped: the number of tokens bounds no length.
     self.longest_piece = LONGEST_LINE
@@ -118,11 +118,11 @@ class ListedTokenizer(Tokenizer):
 
   def head(self, text: str) -> str:
     """The code of a language in front of a text, such as `>>fr<<`, if it is a piece."""
-    code, _ = code_first(text)
-    return code[0] if code and code[0] in self.codes else ""
+    code, _ = _code_first(text)
+    return code[0] if code and code[0] in self._numbers else ""
 
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-    divided = [code_first(text) for text in texts]
+    divided = [_code_first(text) for text in texts]
     try:
       found = self._processor.encode(
         [text for _, text in divided], out_type=str, num_threads=-1 if len(divided) > 1 else 1
@@ -142,7 +142,7 @@ class ListedTokenizer(Tokenizer):
 
   def words(self, text: str) -> list[int | None]:
     """The number of each piece's word, as of `Tokenizer.words`; a space that only the normalised text has is none."""
-    code, rest = code_first(text)
+    code, rest = _code_first(text)
     of_characters, before = words_of(text), len(text) - len(rest)
     normal, places = self._processor.normalize(rest, with_offsets=True)
     pieces = self._processor.encode(rest, out_type=str)
@@ -160,7 +160,7 @@ def to_json_file(values: JsonObject) -> bytes:
   return f"{json.dumps(values, ensure_ascii=False, indent=0)}\n".encode()
 
 
-def code_first(text: str) -> tuple[list[str], str]:
+def _code_first(text: str) -> tuple[list[str], str]:
   """The code of a language in front of a text, if there is one, and the text."""
   end = text.find("<<") if text.startswith(">>") else -1
   return ([], text) if end < 0 else ([text[: end + 2]], text[end + 2 :])

@@ -87,21 +87,43 @@ def packing_ahead(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable
     InputError: as `text_shards.packing_of_shards` and `packing_of_epochs`.
     RunError: while packing, the files are no longer those of the start of the run.
   """
-  pack = (text_shards.packing_of_shards if data.shard_pairs else packing_of_epochs)(data, tokenizer, seed)
-  corpus = open_corpus(data, data.train)
+  corpus, make = open_corpus(data, data.train), text_shards.packing_of_shards if data.shard_pairs else packing_of_epochs
   if not isinstance(corpus, TextPairs | TaggedPairs):
-    return pack
-  stamps = corpus.stamps()
+    return make(data, tokenizer, seed)
+  changed = _changes(corpus)
+  pack = make(data, tokenizer, seed)
+  error = RunError(
+    f"the files of config.data.train = {data.train} changed during the run: give it the text that it began with, and "
+    "the same command resumes it"
+  )
 
   def pack_unchanged(part: int) -> Iterator[np.ndarray]:
-    yield from pack(part)
-    if corpus.stamps() != stamps:  # after the rows, of which none is used before the part is whole
-      raise RunError(
-        f"the files of config.data.train = {data.train} changed during the run: give it the text that it began with, "
-        "and the same command resumes it"
-      )
+    try:
+      yield from pack(part)
+    except InputError as found:
+      raise (error if changed() else found) from found
+    if changed():  # after the rows, of which none is used before the part is whole
+      raise error
 
   return pack_unchanged
+
+
+def _changes(corpus: TextPairs | TaggedPairs) -> Callable[[], bool]:
+  """A function that tells whether the text is another one than now; it reads the files if they were written anew."""
+  stamps, content = corpus.stamps(), corpus.fingerprint()
+
+  def changed() -> bool:
+    nonlocal stamps
+    try:
+      now = corpus.stamps()
+      if now != stamps and corpus.fingerprint() != content:
+        return True
+    except InputError:  # a file is gone
+      return True
+    stamps = now
+    return False
+
+  return changed
 
 
 def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:

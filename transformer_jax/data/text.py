@@ -196,8 +196,7 @@ def _parse(part: str, which: str, languages: tuple[str, str]) -> TextFiles:
     raise InputError(f"the weight {text!r} in {which!r} is not a positive number: write PREFIX*2 or PREFIX*0.5")
   names = [name.strip() for name in paths.split(",")]
   if len(names) == 1 and names[0]:
-    _require_prefix(names[0], languages)
-    source, target = (_file_of_prefix(f"{names[0]}.{language}") for language in languages)
+    source, target = _files_of_prefix(names[0], languages)
   elif len(names) == 2 and all(names):
     source, target = map(existing, names)
   else:
@@ -205,12 +204,20 @@ def _parse(part: str, which: str, languages: tuple[str, str]) -> TextFiles:
   return TextFiles(source, target, weight)
 
 
-def _require_prefix(name: str, languages: tuple[str, str]) -> None:
-  """Raises InputError if the name of a corpus is that of one of its two files."""
-  prefix, _, ending = name.rpartition(".")
-  if prefix and ending in languages and epath.Path(name).expanduser().is_file():
+def _files_of_prefix(name: str, languages: tuple[str, str]) -> tuple[epath.Path, epath.Path]:
+  """The two files of a corpus; InputError if there is one missing, also if `name` is that of the other."""
+  source, target = (f"{name}.{language}" for language in languages)
+  try:
+    return _file_of_prefix(source), _file_of_prefix(target)
+  except InputError as error:
+    prefix, _, ending = name.rpartition(".")
+    path = epath.Path(name).expanduser()
+    with readable(path):
+      is_one = bool(prefix) and ending in languages and path.is_file()
+    if not is_one:
+      raise
     files = " and ".join(f"{prefix}.{language}" for language in languages)
-    raise InputError(f"{name} is one file, but a corpus has two: give {prefix}, the name of {files} without the end")
+    raise InputError(f"{name} is one file, but a corpus has two: give {prefix}, which stands for {files}") from error
 
 
 def _file_of_prefix(name: str) -> epath.Path:

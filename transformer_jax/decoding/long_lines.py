@@ -110,7 +110,11 @@ def _check_language(
   if tags and divided(text)[0].strip() not in tags:
     warn(LineWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
   elif not tags and len(codes := tokenizer.codes) > 1 and not tokenizer.head(text):
-    warn(LineWarning(number, f"begins with no code of a language, such as {codes[0]}: its translation may be in any"))
+    warn(
+      LineWarning(
+        number, f"begins with no code of a language, such as {codes[0]}: its translation may be in any language"
+      )
+    )
 
 
 def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -> list[list[int]]:

@@ -83,7 +83,7 @@ def _filled_or_emptied(folder: epath.Path) -> Iterator[None]:
   Raises:
     InputError: the folder is not empty.
   """
-  if any(folder.iterdir()):
+  if folder.exists() and any(folder.iterdir()):  # a bucket has no empty folders
     held = "a run" if (folder / run_folder.CONFIG).exists() else "files"
     raise InputError(f"{folder} holds {held} already: choose another --output")
   try:

@@ -138,12 +138,19 @@ def _readable_now(folder: epath.Path) -> Iterator[None]:
   try:
     yield
   except Exception as error:  # orbax may raise any
-    if os_error_number(error) in _OF_MACHINE or _OF_BUCKET.search(str(error)):
+    if any(os_error_number(each) in _OF_MACHINE or _OF_BUCKET.search(str(each)) for each in _causes(error)):
       raise reading.CannotRead(
         f"{folder} cannot be read now: {first_line(error)}; nothing was changed, so give the same command again; if it "
         "stays so, move this checkpoint away, and the run goes on after the one before it"
       ) from error
     raise
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+  """An error, and those that it was made of."""
+  while error is not None:
+    yield error
+    error = error.__cause__
 
 
 def _items(state: TrainState) -> dict[str, PyTree]:
@@ -164,7 +171,8 @@ def _set_aside_damaged_losses(workdir: epath.Path) -> None:
   """Moves damaged validation losses away: orbax reads them all when it starts, and a checkpoint is usable without."""
   for step in files.finished(workdir):
     try:
-      reading.rank(workdir, step)
+      with _readable_now(files.folder_of(workdir, step)):
+        reading.rank(workdir, step)
     except ValueError:
       folder = files.folder_of(workdir, step) / files.METRICS
       say(f"{folder} is damaged: the checkpoint of step {step} counts as one without a validation loss")

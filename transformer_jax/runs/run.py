@@ -1,5 +1,6 @@
 """An existing run folder, opened once and handed on."""
 
+import contextlib
 import functools
 import os
 from typing import NamedTuple
@@ -42,10 +43,14 @@ def _what_it_is(path: epath.Path) -> str:
     return "it does not exist; check the path"
   if not path.is_dir():
     return "it is a file; check the path"
-  inside = sorted(child.name for child in path.iterdir() if (child / run_folder.CONFIG).exists())
+  inside: list[str] = []
+  if "://" not in os.fspath(path):  # a bucket would be asked for each
+    with contextlib.suppress(OSError):
+      inside = sorted(child.name for child in path.iterdir() if (child / run_folder.CONFIG).exists())
   if inside:
-    named = ", ".join(inside[:_MOST_NAMED]) + (f" and {len(inside) - _MOST_NAMED} more" if inside[_MOST_NAMED:] else "")
-    return f"it has no {run_folder.CONFIG}, but holds the runs {named}; name one of them"
+    more = f" and {len(inside) - _MOST_NAMED} more" if inside[_MOST_NAMED:] else ""
+    runs = ("the run " if len(inside) == 1 else "the runs ") + ", ".join(inside[:_MOST_NAMED])
+    return f"it has no {run_folder.CONFIG}, but holds {runs}{more}: name a run"
   return f"it has no {run_folder.CONFIG}; check the path"
 
 
@@ -64,9 +69,13 @@ class Run:
     self._accept_edits = accept_edits
     self.path = run_folder.folder_of(workdir)
     untrusted.require_own_files(self.path)
-    if not (self.path / run_folder.CONFIG).exists():
-      raise InputError(f"{self.path} is not a run folder: {_what_it_is(self.path)}")
-    self.config = serialization.from_dict(self._json(run_folder.CONFIG))
+    try:
+      values = self._json(run_folder.CONFIG)
+    except (FileNotFoundError, InputError) as error:
+      if isinstance(error, InputError) and not isinstance(error.__cause__, NotADirectoryError):
+        raise
+      raise InputError(f"{self.path} is not a run folder: {_what_it_is(self.path)}") from error
+    self.config = serialization.from_dict(values)
 
   @functools.cached_property
   def tokenizer(self) -> Tokenizer:

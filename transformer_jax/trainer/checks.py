@@ -88,7 +88,7 @@ def _require_memory(config: Config, task: Task) -> None:
     raise InputError(
       f"config.train.batch_tokens is {config.train.batch_tokens}: its tokens, with the embeddings of one of "
       f"config.train.accumulation = {config.train.accumulation} parts, take {plan.gigabytes(size)} and more, but there "
-      f"are {plan.gigabytes(memory)}: lower it, or the parts; `transformer-jax plan` tells what a config needs"
+      f"are {plan.gigabytes(memory)}: lower it; `transformer-jax plan` tells what a config needs"
     )
 
 

@@ -95,10 +95,12 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
 
 def _report_differences(history: list[JsonObject], now: JsonObject) -> None:
   """Reports a change of the machine or of packages since the last start of the run."""
-  before, after = ((each.get("versions") or {}) for each in (history[-1] if history else now, now))
-  changed = [f"{name} {before[name]} is now {after.get(name)}" for name in before if before[name] != after.get(name)]
-  if changed:
-    say(f"other packages: maybe other rounding, and of grain another order of rows\n  {', '.join(changed)}")
+  before, after = history[-1].get("versions") if history else {}, now.get("versions", {})
+  before = before if isinstance(before, dict) else {}  # older runs have none
+  changed = {name: f"{name} {before[name]} is now {after[name]}" for name in after if after[name] != before.get(name)}
+  if before and changed:
+    order = ", and of grain maybe another order of rows" if "grain" in changed else ""
+    say(f"other packages: maybe other rounding{order}\n  {', '.join(changed.values())}")
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
     was_and_is = f"  before {before}\n  now    {now['machine']}"

@@ -19,7 +19,7 @@ _NEXT = {
   "generate": "transformer-jax generate --workdir {} --prompt TEXT",
   "classify": "transformer-jax classify --workdir {} < FILE",
   "train --config.train.init_from": "transformer-jax train --config=bert:classify --config.train.init_from={} "
-  "--workdir NEW --config.model.labels=LABEL,LABEL --config.data.train=TSV --config.data.validation=TSV",
+  "--workdir NEW --config.model.labels=LABEL,LABEL --config.data.train=TRAIN.tsv --config.data.validation=VALID.tsv",
   "transformer_jax.tasks.features": "python -c 'from transformer_jax.tasks.features import Features; help(Features)'",
 }
 
