@@ -97,8 +97,8 @@ def _report_differences(history: list[JsonObject], now: JsonObject) -> None:
   """Reports a change of the machine or of packages since the last start of the run."""
   before, after = history[-1].get("versions") if history else {}, now.get("versions", {})
   before = before if isinstance(before, dict) else {}  # older runs have none
-  changed = {name: f"{name} {before[name]} is now {after[name]}" for name in after if after[name] != before.get(name)}
-  if before and changed:
+  both = [name for name in after if name in before and before[name] != after[name]]
+  if changed := {name: f"{name} {before[name]} is now {after[name]}" for name in both}:
     order = ", and of grain maybe another order of rows" if "grain" in changed else ""
     say(f"other packages: maybe other rounding{order}\n  {', '.join(changed.values())}")
   if history and history[-1].get("machine") != now["machine"]:
