@@ -112,7 +112,7 @@ def test_a_run_of_another_family_is_refused(prefix, tmp_path):
 @pytest.mark.parametrize(
   ("flags", "message"),
   [
-    (["--config.model.num_heads=2"], "config.model.num_heads is not a key (did you mean"),
+    (["--config.model.num_heads=2"], "config.model.num_heads is not a key; config.model has attention_size, d_model"),
     (["--config.model.attention_size=0"], "config.model.attention_size is 0, but must be positive"),
     (["--config.model.cell=lstm"], "cell"),
     (["--config.model.dropout=1"], "config.model.dropout is 1.0, but must be at least 0 and below 1"),

@@ -38,7 +38,9 @@ def type_of(key: str, config: Config | None = None) -> Hint:
   for name in key.split("."):
     hints = _hints(known)
     if name not in hints:
-      raise _unknown(seen, name, hints, nearest(key, _keys(Config)))
+      every = [*_keys(Config)]
+      of_another = key in every  # family, so that the keys of this one are listed
+      raise _unknown(seen, name, hints, "" if of_another else nearest(key, every))
     known, seen = hints[name], f"{seen}.{name}"
     if known is AnyModelConfig and config:
       known = type(config.model)
