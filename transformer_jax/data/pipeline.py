@@ -101,7 +101,9 @@ def packing_ahead(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable
     try:
       yield from pack(part)
     except InputError as found:
-      raise (error if changed() else found) from found
+      if changed():
+        raise error from found
+      raise
     if changed():  # after the rows, of which none is used before the part is whole
       raise error
 
