@@ -2,7 +2,7 @@
 
     transformer-jax train --config=en_de --workdir=runs/en_de --config.data.train=TRAIN --config.data.validation=VALID
 
-PREFIX.en and PREFIX.de are raw text. With 2.6 million parameters the model is small enough for `models/en-de`, which is
+TRAIN.en and TRAIN.de are raw text. With 2.6 million parameters the model is small enough for `models/en-de`, which is
 the mean of the last checkpoints of a run of this config. `models/README.md` has its scores, machine and date.
 """
 

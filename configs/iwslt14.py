@@ -3,7 +3,7 @@
     transformer-jax train --config=configs/iwslt14.py --workdir=runs/iwslt14 \
       --config.data.train=TRAIN --config.data.validation=VALID
 
-PREFIX.de and PREFIX.en are the tokenised, lowercased talks of the campaign, as the preparation script of fairseq's
+TRAIN.de and TRAIN.en are the tokenised, lowercased talks of the campaign, as the preparation script of fairseq's
 examples writes them. The model has 6+6 layers of 512 with 4 heads, a feed-forward layer of 1,024, dropout 0.3 and
 10,000 shared tokens. A batch has about 4,096 tokens, and the peak learning rate is 5e-4.
 

@@ -6,12 +6,13 @@ The sizes are those of Wu et al. 2021, *Good for Misconceived Reasons*.
       --config.data.train=TRAIN --config.data.validation=VALID
     transformer-jax average --workdir=runs/m30k --last 10 --output=runs/m30k-average
 
-PREFIX.en and PREFIX.de are the tokenised, lowercased captions of the corpus.
+TRAIN.en and TRAIN.de are the tokenised, lowercased captions of the corpus.
 
-BLEU on test_2016_flickr (tok:none, lowercase) is 42.25 and 42.13 with seeds 1 and 2; Wu et al. report 41.02. Seed 1
-took 3.7 hours of one core of an Intel Xeon (2026-11-26, commit a1f06ef), seed 2 took 2.4 hours of one core of an AMD
-EPYC (2026-11-28, commit cfcb342). There were two candidates: the moving average at the end, and
-the mean of the last ten checkpoints. The one that is better on the validation text translated the test text.
+BLEU on test_2016_flickr (tok:none, lowercase) is 42.25, 42.13 and 42.19 with seeds 1, 2 and 3, 42.19 in the mean; Wu et
+al. report 41.02. Seed 1 took 3.7 hours of one core of an Intel Xeon (2026-11-26, commit a1f06ef), seeds 2 and 3 took
+2.4 and 2.3 hours of one core of an AMD EPYC (2026-11-28, commit cfcb342). There were two candidates: the moving average
+at the end, and the mean of the last ten checkpoints. The one that is better on the validation text translated the test
+text.
 
 `multi30k:plain` is the recipe without R-Drop and AdamW. It has 40.88, 40.54 and 40.74 with seeds 1, 2 and 3, 40.72 in
 the mean. Seed 1 took 59 minutes of updates on 2 cores of an AMD EPYC at commit 8251a90, seeds 2 and 3 took 83 minutes
