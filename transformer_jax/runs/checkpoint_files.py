@@ -28,7 +28,7 @@ from transformer_jax.runs import locks
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runs.run_folder import CHECKPOINTS, checkpoint_names
 from transformer_jax.runtime import untrusted
-from transformer_jax.runtime.errors import RunError, first_line, os_error_number, writing
+from transformer_jax.runtime.errors import InputError, RunError, first_line, os_error_number, writing
 from transformer_jax.runtime.values import Json, PyTree
 
 PARAMS, OPTIMIZER, AVERAGE = "params", "optimizer", "average"
@@ -226,7 +226,9 @@ def _saving(workdir: epath.Path) -> Iterator[None]:
   except (OSError, ValueError) as error:  # tensorstore raises a ValueError that carries the system's error number
     number = os_error_number(error)
     reason = os.strerror(number) if number else first_line(error)
-    last = max(finished(workdir), default=None)
+    last = None
+    with contextlib.suppress(InputError, RunError):  # the folder may be gone as well
+      last = max(finished(workdir), default=None)
     rest = (
       "there is none before it" if last is None else f"that of step {last} is whole, and the same command goes on there"
     )
