@@ -39,6 +39,18 @@ def test_windows_line_ends_and_a_missing_last_one(run, translator, workdir):
   assert out == text(translator.translate(LINES))
 
 
+def test_at_a_terminal_the_end_is_told(translator, workdir, monkeypatch, capfd):
+  keyboard, screen = os.openpty()
+  os.write(keyboard, b"de de\n\x04")  # Ctrl-D
+  with open(screen) as terminal:
+    monkeypatch.setattr(sys, "stdin", terminal)
+    assert main(["translate", "--workdir", str(workdir)]) == 0
+  os.close(keyboard)
+  out, err = capfd.readouterr()
+  assert out == text(translator.translate(["de de"]))
+  assert "type a sentence and Enter; Ctrl-D ends\n" in err
+
+
 def test_scores_and_n_best(run, translator, workdir):
   _, out, _ = run("translate", "--workdir", workdir, "--n-best", 2, "--scores", stdin=text(LINES).encode())
   lines = out.split("\n")[:-1]

@@ -9,6 +9,7 @@ import pytest
 from etils import epath
 
 from benchmarks.curves import read_points
+from transformer_jax.runs import metrics_file
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import metrics as module
 from transformer_jax.trainer.curves import Curves
@@ -154,6 +155,16 @@ def test_a_malformed_line_is_one_sentence_and_nothing_is_changed(tmp_path, bad):
     log_with(tmp_path, text, 3)
   assert "\n" not in str(raised.value)
   assert (tmp_path / FILE).read_bytes() == text
+
+
+def test_a_log_that_is_too_large_is_one_sentence_and_stays(tmp_path, monkeypatch):
+  log = tmp_path / metrics_file.FILE
+  log.write_text('{"split": "train", "step": 1}\n')
+  monkeypatch.setattr(metrics_file, "_LARGEST", 29)
+  with pytest.raises(InputError, match=r"metrics\.jsonl has more than 29 bytes, .*: move it away, and start again$"):
+    metrics_file.read_lines(epath.Path(log))
+  monkeypatch.setattr(metrics_file, "_LARGEST", 30)
+  assert [entry["step"] for _, entry in metrics_file.read_lines(epath.Path(log))] == [1]
 
 
 @pytest.mark.parametrize("behind", [b"", b'{"step": 3, "spl', b'{"step": 3, "split": "train"}'])

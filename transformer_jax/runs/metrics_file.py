@@ -19,7 +19,10 @@ def read_lines(path: epath.Path) -> list[tuple[bytes, JsonObject]]:
   Raises:
     InputError: a line is malformed, or the file is too large.
   """
-  *lines, last = untrusted.read_bytes(path, _LARGEST).split(b"\n") if path.exists() else [b""]
+  try:
+    *lines, last = untrusted.read_bytes(path, _LARGEST).split(b"\n") if path.exists() else [b""]
+  except InputError as error:
+    raise InputError(f"{error}: move it away, and start again") from error
   if parsed(last):  # an editor may have taken its line feed
     lines.append(last)
   found = []

@@ -64,7 +64,7 @@ def read_bytes(path: epath.Path, most: int) -> bytes:
   with path.open("rb") as file:
     content = file.read(most + 1)
   if len(content) > most:
-    raise InputError(f"{path} has more than {most:,} bytes, which is not what such a file holds: move it away")
+    raise InputError(f"{path} has more than {most:,} bytes, which is not what such a file holds")
   return content
 
 
