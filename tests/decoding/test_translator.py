@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+from tests.data.letters import Letters
 from transformer_jax.config import DecodeConfig, LengthPenalty
 from transformer_jax.decoding import bucketed_search, buckets, splitting
 from transformer_jax.decoding.beam_search import SearchOptions
@@ -148,22 +149,16 @@ def test_patience_gives_complete_translations_that_are_not_better(translator, pa
   assert patience == 1 or hasty != patient
 
 
-class Numbers:
+class Numbers(Letters):
   """A tokenizer of texts that are the tokens' numbers: what the search finds is what `score` is given."""
 
   longest_piece = 4
 
-  @property
-  def source(self):
-    return self
-
-  target = source
-
   def encode_batch(self, texts):
     return [[int(word) for word in text.split()] for text in texts]
 
-  def decode(self, tokens):
-    return " ".join(map(str, tokens))
+  def decode(self, ids):
+    return " ".join(map(str, ids))
 
 
 @pytest.mark.long

@@ -5,13 +5,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.config import Config, DecodeConfig, EvaluateConfig, LengthPenalty
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import batch, beam_search
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.translator import Translator
@@ -82,22 +82,22 @@ def beam_of_four():
   _require_found(toy.search(4, 0.6), expected, "what a beam of 4 finds")
 
 
-class _Numbers:
+class _Numbers(Tokenizer):
   """A tokenizer of texts that are the tokens' numbers."""
 
   longest_piece = 4
 
-  @property
-  def source(self) -> "_Numbers":
-    return self
-
-  target = source
-
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
     return [[int(word) for word in text.split()] for text in texts]
 
-  def decode(self, tokens: Sequence[int]) -> str:
-    return " ".join(map(str, tokens))
+  def decode(self, ids: Sequence[int]) -> str:
+    return " ".join(map(str, ids))
+
+  def pieces(self, ids: Sequence[int]) -> list[str]:
+    return [*map(str, ids)]
+
+  def files(self) -> dict[str, bytes]:
+    return {}
 
 
 @STATEMENTS.add(
@@ -115,7 +115,7 @@ def search_with_the_model():
   norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
   norm["scale"] *= 3
   norm["bias"] += 1.6 * end / (end @ end)
-  numbers: Any = _Numbers()
+  numbers = _Numbers()
   sentences = [SOURCE[:-1], SOURCE[2:3], TARGET[:5]]  # of different lengths, so that padding is beside the shorter
   texts = [numbers.decode(sentence) for sentence in sentences]
   found = Translator(config, params, numbers).translate(texts, return_scores=True)
