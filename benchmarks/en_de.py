@@ -33,7 +33,7 @@ import compared
 import multi30k
 from compared import Pair, Texts
 
-from transformer_jax.evaluation import scores
+from transformer_jax.evaluation.compounds import compound_split_bleu
 
 CORPORA = ("tatoeba", "news")
 LANGUAGES = ("en", "de")
@@ -119,7 +119,7 @@ def back_translate(run: Path, texts: Texts, corpora: Sequence[str], keys: Sequen
 
 
 def as_the_paper(translations: list[str], reference: list[str]) -> dict[str, str]:
-  return {"Table 2": f"{scores.compound_split_bleu(translations, reference)[0]:.2f}"}
+  return {"Table 2": f"{compound_split_bleu(translations, reference)[0]:.2f}"}
 
 
 if __name__ == "__main__":

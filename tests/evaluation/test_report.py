@@ -9,7 +9,6 @@ import sacrebleu
 
 from transformer_jax.evaluation import report
 from transformer_jax.evaluation.report import Text, build_report, compare, content_hash
-from transformer_jax.evaluation.scores import compound_split_bleu, split_compounds
 from transformer_jax.runtime.errors import InputError
 
 REFERENCES = ["Ein Mann reitet ein rot-weißes Pferd.", "Zwei Hunde spielen im Schnee.", "Die Frau liest."]
@@ -64,59 +63,6 @@ class TestScores:
     assert build_report(*DE)["scores"]["compound_split_bleu"] is None
     assert build_report(*DE, languages=("de", "en"))["scores"]["compound_split_bleu"] is None
     assert build_report(*DE, languages=("en", "de"))["scores"]["compound_split_bleu"]["score"] > 0
-
-
-class TestCompounds:
-  @pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-      ("rot-weiß", "rot ##AT##-##AT## weiß"),
-      ("das rot-weiß-blaue T-Shirt", "das rot ##AT##-##AT## weiß ##AT##-##AT## blaue T ##AT##-##AT## Shirt"),
-      ("A-B-C", "A ##AT##-##AT## B-C"),
-      ("Nord- und Süd -teil - so", "Nord- und Süd -teil - so"),
-      ("", ""),
-    ],
-  )
-  def test_are_split_as_by_the_scripts_regular_expression(self, line, expected):
-    assert split_compounds(line) == expected
-
-  def test_bleu_by_hand(self):
-    """`ein rot ##AT##-##AT## weißes auto`: 4/5, 3/4, 2/3 and 1/2 of the n-grams are right."""
-    value, signature = compound_split_bleu(["ein rot-weißes auto"], ["ein rot-weißes haus"])
-    assert value == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
-    assert signature == (
-      f"nrefs:1|case:mixed|eff:no|tok:moses-de-compounds|smooth:none|version:{sacrebleu.__version__}"
-    )
-
-  def test_is_not_smoothed(self):
-    assert compound_split_bleu(["ein rotes auto"], ["ein rotes haus"])[0] == 0
-
-  def test_is_cased(self):
-    assert compound_split_bleu(["EIN MANN GEHT NUN."], ["ein mann geht nun."])[0] == 0
-
-  def test_a_short_translation_is_punished(self):
-    """5 words against 6: exp(1 - 6 / 5)."""
-    value, _ = compound_split_bleu(["ein mann geht nun weg"], ["ein mann geht nun weg !"], tokenized=True)
-    assert value == pytest.approx(100 * 0.8187307530779818)
-
-  @pytest.mark.parametrize(
-    ("plain", "tokenized"),
-    [
-      ('Er sagte: "Geht\'s?"', "Er sagte : &quot; Geht &apos; s ? &quot;"),
-      ("Am 5. Mai kam Dr. Müller, z.B. mit 1.000,50 € usw.", "Am 5. Mai kam Dr. Müller , z.B. mit 1.000,50 € usw ."),
-      ("Im Haus [Nr. 7] wohnt R&D...", "Im Haus &#91; Nr. 7 &#93; wohnt R &amp; D ..."),
-      ("„Ein rot-weißes Auto.“", "„ Ein rot ##AT##-##AT## weißes Auto . “"),
-    ],
-  )
-  def test_text_of_moses_and_plain_text_are_equal(self, plain, tokenized):
-    assert compound_split_bleu([plain], [tokenized])[0] == pytest.approx(100)
-    assert compound_split_bleu([tokenized], [plain])[0] == pytest.approx(100)
-
-  def test_text_that_is_tokenized_is_not_touched(self):
-    """`Wagen.` is one word here."""
-    value, signature = compound_split_bleu(["ein rot-weißer Wagen."], ["ein rot-weißer Wagen ."], tokenized=True)
-    assert value == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25 * 0.8187307530779818)
-    assert "|tok:compounds|" in signature
 
 
 class TestComparison:

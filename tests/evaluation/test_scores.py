@@ -12,7 +12,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 from transformer_jax.config import EvaluateConfig
-from transformer_jax.evaluation import bootstrap, report, scores
+from transformer_jax.evaluation import bootstrap, report
 from transformer_jax.evaluation.scores import check_tokenization, exact_match_by_group, score
 from transformer_jax.runtime.errors import InputError
 
@@ -103,10 +103,6 @@ def test_warns_of_tokenized_text_where_asked(caplog):
     assert not caplog.records
     score(tokenized, tokenized, warn_if_tokenized=True)
   assert "tokenized period" in caplog.text
-
-
-def test_moses_signs_are_not_escaped():
-  assert scores._moses_tokenizer()("Haus & Hof <b>, Hof") == "Haus & Hof < b > , Hof"
 
 
 def test_scores_cannot_be_changed():

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.bootstrap import RESAMPLES, Resampled, resampled
+from transformer_jax.evaluation.compounds import compound_split_bleu
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.versions import versions
 
@@ -93,7 +94,7 @@ def _scores(
     found[name] = {"score": value, "signature": str(metric.get_signature())}
   found[_COMPOUNDS] = None
   if languages and languages[1] == "de":
-    value, signature = scores.compound_split_bleu(translations.lines, reference.lines, tokenized=tokenize == "none")
+    value, signature = compound_split_bleu(translations.lines, reference.lines, tokenized=tokenize == "none")
     found[_COMPOUNDS] = {"score": value, "signature": signature, "meaning": _COMPOUNDS_MEANING}
   return found
 
