@@ -15,7 +15,7 @@ import numpy as np
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config
 from transformer_jax.data.batches import Batch
 from transformer_jax.data.tokenizer import row_type
@@ -43,7 +43,7 @@ def gpu() -> Any:
 def lowered_update(config: Config, chips: list[Any], share: int) -> Any:
   """The update that train.py runs on these devices, with the state whole on each and a `share`-th of the batch."""
   task = task_of(config.model)
-  rows = plan.rows_at_a_time(config, share) * config.train.accumulation
+  rows = requirements.rows_at_a_time(config, share) * config.train.accumulation
   mesh = Mesh(np.array(chips), (devices.AXIS,))
   whole, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), (devices.AXIS,)))
 

@@ -26,7 +26,7 @@ import multi30k
 import report
 import timed_runs
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.runtime.errors import InputError
 
 KINDS = {"rnn": "rnn", "gru": "gru", "lstm": "plain"}  # cell -> kind in configs/rnn.py
@@ -96,7 +96,7 @@ def width(cell: str, layers: int, most: int, keys: list[str]) -> tuple[int, int]
 
   def parameters(width: int) -> int:
     flags = timed_runs.flags(model(cell, layers, width), 1, "", keys)
-    return plan.parameters(timed_runs.rates.config_of(flags))["total"]
+    return requirements.parameters(timed_runs.rates.config_of(flags))["total"]
 
   one, two, three = map(parameters, (1, 2, 3))
 

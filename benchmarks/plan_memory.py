@@ -17,7 +17,7 @@ import jax
 import multi30k
 import report
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config
 from transformer_jax.config.flags import read_config, read_keys
 from transformer_jax.runtime import devices
@@ -62,10 +62,10 @@ def chip_of(platform: str | None) -> Any:
 
 def compare(config: Config, chip: Any, count: int) -> dict[str, Any]:
   """The columns of a config, on one of `count` devices."""
-  planned = plan.memory(config, count).total
+  planned = requirements.memory(config, count).total
   allocated = absent.bytes_of(absent.lowered_update(config, [chip], count).compile())
   return {
-    "rows of a device": f"{plan.rows_at_a_time(config, count)} of {config.data.row_length}",
+    "rows of a device": f"{requirements.rows_at_a_time(config, count)} of {config.data.row_length}",
     "plan, GB": planned / 1e9,
     "XLA, GB": allocated / 1e9,
     "plan / XLA": planned / allocated,

@@ -15,7 +15,7 @@ from typing import Any
 import absent
 import report
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.runtime import devices
 
 
@@ -37,12 +37,12 @@ def measure(name: str, chips: list[Any]) -> dict[str, Any]:
   compiled = lowered.compile()
   seconds = time.perf_counter() - start
   with devices.traced_for("tpu"):
-    planned = plan.memory(config, len(chips)).total
+    planned = requirements.memory(config, len(chips)).total
   return {
     "config": name,
     "chips": f"{len(chips)} {chips[0].device_kind}",
     "type": config.model.dtype.value,
-    "rows of a chip": plan.rows_at_a_time(config, len(chips)) * config.train.accumulation,
+    "rows of a chip": requirements.rows_at_a_time(config, len(chips)) * config.train.accumulation,
     "memory, GB": absent.bytes_of(compiled) / 1e9,
     "plan, GB": planned / 1e9,
     "all-reduces": compiled.as_text().count("all-reduce-done") or compiled.as_text().count(" all-reduce("),

@@ -103,9 +103,9 @@ def rows_of(model: ModelConfig, tiny: bool, rate: float, bandwidth: float) -> pa
   rows = 2 if tiny else 196
   packed = utilisation.lengths(sizes.packed_rows(model, length, rows))
   needed = 3 * utilisation.forward_flops(model, packed[:, 0], packed[:, 1])
-  from transformer_jax.analysis import plan
+  from transformer_jax.analysis import requirements
 
-  parts = work(model, rows, length, plan.parameters(sizes.config(model, length, rows * length))["total"])
+  parts = work(model, rows, length, requirements.parameters(sizes.config(model, length, rows * length))["total"])
   least = {name: one.seconds(rate, bandwidth) for name, one in parts.items()}
   table = [
     {

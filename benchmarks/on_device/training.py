@@ -17,7 +17,7 @@ import roofline
 import sizes
 import utilisation
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config
 from transformer_jax.data.batches import Batch
 from transformer_jax.model.config import Remat
@@ -87,7 +87,7 @@ def measure(config: Config, tiny: bool) -> part.Rows:
       "TFLOP/s": rate / 1e12,
       "utilisation, %": 100 * rate / matmuls(tiny),
       "memory, GB": (needed.argument_size_in_bytes + needed.temp_size_in_bytes) / 1e9,
-      "plan, GB": plan.memory(config).total / 1e9,
+      "plan, GB": requirements.memory(config).total / 1e9,
     }
   ]
 

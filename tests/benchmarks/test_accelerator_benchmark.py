@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.model.config import Dtype, ModelConfig
 
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "accelerator.py"
@@ -31,8 +31,8 @@ def test_the_rooflines_operations_are_those_of_the_plan(on_device):
   sizes, roofline = on_device("sizes"), on_device("roofline")
   rows, length = 3, 17
   config = sizes.config(MODEL, length, rows * length)
-  parts = roofline.work(MODEL, rows, length, plan.parameters(config)["total"])
-  assert sum(part.operations for part in parts.values()) == plan.flops(config).step
+  parts = roofline.work(MODEL, rows, length, requirements.parameters(config)["total"])
+  assert sum(part.operations for part in parts.values()) == requirements.flops(config).step
 
 
 def test_fused_attention_moves_fewer_bytes_and_computes_as_much(on_device):

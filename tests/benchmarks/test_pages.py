@@ -10,7 +10,7 @@ import jax
 import pytest
 
 from configs import multi30k, rnn
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Decay, TrainConfig
 from transformer_jax.training.scheduled_sampling import forcing_probability
 
@@ -245,7 +245,7 @@ def test_word_for_word():
 
 def size(kind: str, **changes: int) -> int:
   model = dataclasses.replace(rnn.get_config(kind).model, **changes)
-  return sum(leaf.size for leaf in jax.tree.leaves(plan.parameter_shapes(model)))
+  return sum(leaf.size for leaf in jax.tree.leaves(requirements.parameter_shapes(model)))
 
 
 def test_the_sizes_of_the_kinds():
@@ -259,7 +259,7 @@ def test_the_sizes_of_the_kinds():
 def test_widths_with_as_many_parameters():
   """The widths of 2 layers are those of the configs, and the others those with the nearest number of parameters."""
   _, rows = tables("lineage.md", "# The models before the Transformer")
-  most = plan.parameters(multi30k.get_config("plain"))["total"]
+  most = requirements.parameters(multi30k.get_config("plain"))["total"]
   assert f"as many parameters as `configs/multi30k.py:plain`, {most:,}, to within 1%" in prose("lineage.md")
   for name, *widths in rows:
     kind = name.strip("`")

@@ -13,7 +13,7 @@ from tests.example_commands import command_line
 from tests.marks import long
 from tests.model.example import SOURCE, TARGET, options
 from transformer_jax import registry
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.inside.layer_parts import ACTIVATIONS
 from transformer_jax.inside.model_parts import model_parts
@@ -47,7 +47,7 @@ def test_parameters_are_those_of_the_model(changes):
   tree = jax.eval_shape(lambda: init_params(Config(model=model), TASK))
   total = sum(leaf.size for leaf in jax.tree.leaves(tree))
   assert sum(stack.parameters for stack in parts.stacks) == parts.parameters == total
-  assert total == plan.parameters(Config(model=model))["total"]
+  assert total == requirements.parameters(Config(model=model))["total"]
   for stack in parts.stacks:
     for layer in tree[stack.name].values():
       size = sum(leaf.size for leaf in jax.tree.leaves(layer))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from configs import base, big, table3
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import serialization
 from transformer_jax.paper import results
 from transformer_jax.runtime.errors import InputError
@@ -60,14 +60,14 @@ def test_the_formula_gives_the_parameters(row):
 )
 def test_parameters(row):
   config = table3.get_config(row)
-  assert plan.parameters(config)["total"] == formula(config.model)
+  assert requirements.parameters(config)["total"] == formula(config.model)
 
 
 @pytest.mark.parametrize("row", ["A-h1", "B-dk16", "C-dff1024", "E-learned", "big"])
 def test_parameters_of_one_layer(row):
   config = table3.get_config(row)
   config = dataclasses.replace(config, model=dataclasses.replace(config.model, num_layers=1))
-  assert plan.parameters(config)["total"] == formula(config.model)
+  assert requirements.parameters(config)["total"] == formula(config.model)
 
 
 def vocabularies(row):

@@ -13,7 +13,7 @@ from configs import multi30k, rnn
 from tests.marks import long
 from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, Corpus, DataConfig, Decay, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.runs import checkpoint, init_from, resume, run_folder
@@ -46,7 +46,7 @@ def test_they_differ_from_the_transformer_in_the_model_alone(kind):
   ours, theirs = rnn.get_config(kind), multi30k.get_config("plain")
   assert (ours.data, ours.evaluate, ours.decode) == (theirs.data, theirs.evaluate, theirs.decode)
   assert ours.train == dataclasses.replace(theirs.train, peak_learning_rate=ours.train.peak_learning_rate)
-  counts = [plan.parameters(config)["total"] for config in (ours, theirs)]
+  counts = [requirements.parameters(config)["total"] for config in (ours, theirs)]
   assert counts[0] == pytest.approx(counts[1], rel=0.01)
 
 

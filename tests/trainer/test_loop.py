@@ -21,7 +21,7 @@ from benchmarks.curves import read_points
 from tests.example_run import TIMING, metrics_of, write_corpus
 from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import (
   BestBy,
   Config,
@@ -43,6 +43,7 @@ from transformer_jax.runs import checkpoint, checkpoint_files, run_folder
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.process import ended_at_once_by_ctrl_c
+from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.tasks.translation_validation import TranslationValidation
@@ -351,8 +352,8 @@ def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
   loop.train(config, epath.Path(tmp_path / "run"))
   [line] = log.read_text().splitlines()
   assert re.match(r"20\d\d-\d\d-\d\dT\S+ step 6: planned: ", line)
-  assert f"{6 * plan.flops(config).step:.3g} operations in 6 updates" in line
-  assert f"{plan.gigabytes(plan.memory(config, jax.device_count()).total)} on a device" in line
+  assert f"{6 * requirements.flops(config).step:.3g} operations in 6 updates" in line
+  assert f"{gigabytes(requirements.memory(config, jax.device_count()).total)} on a device" in line
   used = float(re.search(r"([\d.]+) GB in the process$", line)[1])
   assert 0.1 < used < 50  # JAX alone takes hundreds of megabytes
   loop.train(config, epath.Path(tmp_path / "run"))  # nothing is left to do, and nothing to report

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from transformer_jax.analysis.plan import gigabytes
+from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.runtime.values import JsonObject
 
 # Table 2's training costs are device time: 8 P100 at 9.5 TFLOP/s, base for 12 hours and big for 3.5 days.

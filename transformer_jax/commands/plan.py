@@ -49,9 +49,10 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.analysis import plan, plan_report
   from transformer_jax.config import Corpus
   from transformer_jax.runtime.devices import traced_for
+  from transformer_jax.runtime.sizes import in_bytes
 
   with traced_for(args.platform):
-    found = plan.build_report(config, args.devices, args.rate, plan.in_bytes(args.fit) if args.fit else None)
+    found = plan.build_report(config, args.devices, args.rate, in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:
     try:
       found["data"] = plan.data(config, accept_edits=args.accept_edits)

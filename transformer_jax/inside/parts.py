@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from flax.traverse_util import flatten_dict
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.runtime.values import PyTree
 from transformer_jax.runtime.wording import counted
@@ -89,7 +89,7 @@ class Sizes:
   """The number of parameters in each part of a model's tree of parameters."""
 
   def __init__(self, model: AnyModelConfig):
-    leaves: dict[tuple[str, ...], PyTree] = flatten_dict(plan.parameter_shapes(model))
+    leaves: dict[tuple[str, ...], PyTree] = flatten_dict(requirements.parameter_shapes(model))
     self._sizes = {path: math.prod(leaf.shape) for path, leaf in leaves.items()}
 
   def count(self, *path: str) -> int:

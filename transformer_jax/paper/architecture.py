@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config
 from transformer_jax.model import attention, embedding, masking
 from transformer_jax.model.config import Dtype, ModelConfig
@@ -134,7 +134,7 @@ def residual_and_normalisation():
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def one_width():
-  tree = plan.parameter_shapes(ModelConfig())
+  tree = requirements.parameter_shapes(ModelConfig())
   layers = [layer for side in ("encoder", "decoder") for layer in tree[side].values()]
   outputs = [part["output"]["kernel"] for layer in layers for name, part in layer.items() if name.endswith("attention")]
   outputs += [layer["feed_forward"]["outer"]["kernel"] for layer in layers] + [tree["target_embedding"]["table"]]
@@ -263,7 +263,7 @@ def two_convolutions():
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def inner_width():
-  tree = plan.parameter_shapes(ModelConfig())
+  tree = requirements.parameter_shapes(ModelConfig())
   kernels = [
     layer["feed_forward"]["inner"]["kernel"].shape for s in ("encoder", "decoder") for layer in tree[s].values()
   ]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.analysis import operations, plan
+from transformer_jax.analysis import operations, requirements
 from transformer_jax.model import attention, masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
@@ -73,7 +73,7 @@ def multi_head():
   test="tests/model/test_transformer.py::test_number_of_parameters",
 )
 def heads():
-  layer = plan.parameter_shapes(ModelConfig(num_layers=1))["encoder"]["layers_0"]["attention"]
+  layer = requirements.parameter_shapes(ModelConfig(num_layers=1))["encoder"]["layers_0"]["attention"]
   found = {name: part["kernel"].shape for name, part in layer.items()}
   projection = (512, 8, 64)
   expected = {"query": projection, "key": projection, "value": projection, "output": (8, 64, 512)}

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.model import embedding, positional_encoding
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
@@ -26,7 +26,7 @@ STATEMENTS = Statements()
   test="tests/model/test_transformer.py::test_tables_are_shared_as_asked",
 )
 def one_table():
-  tree = plan.parameter_shapes(ModelConfig())
+  tree = requirements.parameter_shapes(ModelConfig())
   tables = [leaf.shape for leaf in jax.tree.leaves(tree) if 37_000 in leaf.shape]
   require_equal(tables, [(37_000, 512)], "parameters with an axis of the vocabulary")
   params = random_params(TINY)

@@ -7,7 +7,7 @@ import flax.linen as nn
 import jax
 import numpy as np
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.params import Params
@@ -29,7 +29,7 @@ def random_like(shapes: Params) -> Params:
 
 def random_params(config: ModelConfig) -> PyTree:
   """Random parameters of the whole model."""
-  return random_like(plan.parameter_shapes(config))
+  return random_like(requirements.parameter_shapes(config))
 
 
 def parameters(module: nn.Module, *inputs: PyTree, **options: PyTree) -> PyTree:

@@ -1,6 +1,6 @@
 """§6.3, English constituency parsing, and Table 4."""
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, DecodeConfig, TrainConfig
 from transformer_jax.data import grammar, trees
 from transformer_jax.data.trees import Outcome
@@ -77,7 +77,7 @@ def parser():
     require_equal(found, expected, f"the model of {name}")
     # V d + N (3 * 4 d^2 + 2 * (2 d d_ff + d_ff + d) + 10 d)
     count = vocabulary * 1024 + 4 * (12 * 1024**2 + 2 * (2 * 1024 * 2048 + 2048 + 1024) + 10 * 1024)
-    require_equal(plan.parameters(Config(model=model))["total"], count, f"parameters of {name}")
+    require_equal(requirements.parameters(Config(model=model))["total"], count, f"parameters of {name}")
   require_equal((TrainConfig().steps, TrainConfig().warmup_steps), (100_000, 4000), "the updates and the warmup")
 
 

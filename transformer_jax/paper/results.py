@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, TrainConfig
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
@@ -78,7 +78,7 @@ def _require_rows(letter: str, number: int) -> None:
     found = values(config)
     for column, expected in TABLE_3[name].items():
       require_equal(found[column], expected, f"{column} of row {name}")
-    require_equal(plan.parameters(config)["total"], _count(**TABLE_3[name]), f"parameters of row {name}")
+    require_equal(requirements.parameters(config)["total"], _count(**TABLE_3[name]), f"parameters of row {name}")
 
 
 def _count(

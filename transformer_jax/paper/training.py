@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import packing, pipeline
 from transformer_jax.data.batches import Batches
@@ -165,7 +165,7 @@ def _active_dropouts(config: ModelConfig) -> list[tuple[str, ...]]:
     return Transformer(config).apply({"params": params}, n, n, n, n, mask, mask, mask, deterministic=False, rngs=rngs)
 
   with watched_dropouts() as seen:
-    jax.eval_shape(train, plan.parameter_shapes(config))
+    jax.eval_shape(train, requirements.parameter_shapes(config))
   return [path for path, _, _ in seen]
 
 

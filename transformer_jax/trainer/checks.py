@@ -4,7 +4,7 @@ import dataclasses
 
 import jax.numpy as jnp
 
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, Corpus, serialization
 from transformer_jax.data import manifest, prepared, text_shards
 from transformer_jax.data.corpus import each_once, open_corpus
@@ -18,6 +18,7 @@ from transformer_jax.model.config import ModelConfig
 from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.runtime.versions import versions
 from transformer_jax.training.task import Task
 
@@ -79,7 +80,7 @@ def _require_tokenization(config: Config) -> None:
 
 def _require_memory(config: Config, task: Task) -> None:
   """Raises InputError if a batch exceeds the memory; otherwise it would take minutes until memory runs out."""
-  rows = plan.rows_at_a_time(config, devices.device_count())
+  rows = requirements.rows_at_a_time(config, devices.device_count())
   tokens = config.train.accumulation * task.parts * row_type(config.model.vocab_sizes)().itemsize
   embedded = config.model.d_model * jnp.dtype(config.model.dtype.value).itemsize
   size = rows * config.data.row_length * (tokens + embedded) * (devices.local_device_count() if devices.on_cpu() else 1)
@@ -87,8 +88,8 @@ def _require_memory(config: Config, task: Task) -> None:
   if memory is not None and size > memory:
     raise InputError(
       f"config.train.batch_tokens is {config.train.batch_tokens}: its tokens, with the embeddings of one of "
-      f"config.train.accumulation = {config.train.accumulation} parts, take {plan.gigabytes(size)} and more, but there "
-      f"are {plan.gigabytes(memory)}: lower it; `transformer-jax plan` tells what a config needs"
+      f"config.train.accumulation = {config.train.accumulation} parts, take {gigabytes(size)} and more, but there "
+      f"are {gigabytes(memory)}: lower it; `transformer-jax plan` tells what a config needs"
     )
 
 

@@ -6,10 +6,11 @@ import shlex
 from etils import epath
 
 from transformer_jax import registry
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config
 from transformer_jax.data.corpus import example_of
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.sizes import gigabytes
 
 LOG = "train.log"
 
@@ -42,10 +43,10 @@ def next_command(config: Config, workdir: epath.Path) -> str:
 def planned_and_seen(config: Config, updates: int, seconds: float) -> str:
   """The planned operations and memory of `updates` updates, and their actual time and memory."""
   count = devices.device_count()
-  operations, memory = plan.flops(config).step * updates, plan.memory(config, count).total
+  operations, memory = requirements.flops(config).step * updates, requirements.memory(config, count).total
   used, by = devices.peak_memory()
   return (
-    f"planned: {operations:.3g} operations in {updates:,} updates, {plan.gigabytes(memory)} on a device; "
+    f"planned: {operations:.3g} operations in {updates:,} updates, {gigabytes(memory)} on a device; "
     f"seen: {seconds:,.0f} seconds, {operations / seconds / count:.3g} operations/s per device, "
-    f"{plan.gigabytes(used)} in {by}"
+    f"{gigabytes(used)} in {by}"
   )

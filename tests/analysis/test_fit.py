@@ -1,0 +1,83 @@
+"""The paper's batch in the memory at hand."""
+
+import dataclasses
+
+import pytest
+
+from configs import base, big
+from tests.analysis.examples import SMALL, TINY, transformer_flops, with_model, with_train
+from transformer_jax.analysis import fit, requirements
+from transformer_jax.config import DataConfig
+from transformer_jax.model.config import Dtype, Remat
+from transformer_jax.runtime.errors import InputError
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "devices"), [(base.get_config, 1), (big.get_config, 8)], ids=["base", "big"])
+def test_fit_gives_the_papers_batch(make, devices):
+  budget = 16 * 10**9
+  fitted = fit.fit(make(), budget, devices)
+  assert abs(fitted.train.batch_tokens - 25_000) <= devices * fitted.data.row_length
+  assert requirements.memory(fitted, devices).total <= budget
+  if fitted.train.accumulation > 1:
+    fewer = with_train(fitted, accumulation=fitted.train.accumulation - 1)
+    assert requirements.memory(fewer, devices).total > budget
+
+
+@pytest.mark.long
+def test_fit_weighs_rematerialisation_against_micro_batches():
+  config = with_train(with_model(TINY, num_layers=1), steps=1)
+
+  def best(budget):
+    fitted = fit.fit(config, budget)
+    assert requirements.memory(fitted).total <= budget
+    return fitted.model.remat, fitted.train.accumulation
+
+  def needed(remat, parts):
+    paper = with_train(with_model(config, remat=remat), batch_tokens=410 * 61, accumulation=parts)
+    return requirements.memory(paper).total
+
+  assert best(2 * needed(Remat.NONE, 1)) == (Remat.NONE, 1)
+  assert needed(Remat.LAYER, 1) < needed(Remat.ATTENTION, 1) < needed(Remat.NONE, 1)
+  # So small a model has few parameters to read again: micro-batches cost less than computing anything twice.
+  remat, parts = best(needed(Remat.LAYER, 1))
+  assert remat is Remat.NONE and parts > 1
+  # At one row a part nothing is left but to keep less.
+  assert best(needed(Remat.LAYER, 410))[0] is Remat.LAYER
+
+
+def test_the_cost_of_memory():
+  """Layers are computed forward once more; each part moves 20 bytes for each parameter."""
+  output_layer = 2 * 31 * 38 * 997
+  layers = transformer_flops(SMALL.model, 31) - output_layer
+  again = fit.cost(with_model(SMALL, remat=Remat.LAYER)) - fit.cost(SMALL)
+  assert again == 13 * layers
+  parts = fit.cost(with_train(SMALL, accumulation=13)) - fit.cost(SMALL)
+  assert parts == 300 * 12 * 20 * requirements.parameters(SMALL)["total"]
+
+
+def test_fit_says_when_nothing_fits():
+  with pytest.raises(InputError, match=r"the model does not fit in 0\.50 GB: .* alone take [1-9]"):
+    fit.fit(base.get_config(), 500 * 10**6)
+
+
+@pytest.mark.long
+def test_fit_with_short_rows():
+  assert fit.fit(SMALL, 10**9).data.row_length == 31
+
+
+def test_a_halved_row_of_fused_attention_is_even(monkeypatch):
+  """cuDNN needs it; 250 halved would be 125."""
+  config = with_model(
+    dataclasses.replace(SMALL, data=DataConfig(row_length=250, max_length=20)),
+    fused_attention=True,
+    dtype=Dtype.BFLOAT16,
+    num_heads=1,
+    d_k=8,
+    d_v=8,
+  )
+  tried = []
+  monkeypatch.setattr(fit, "_with_fewest_parts", lambda kind, budget, devices, length: tried.append(length))
+  with pytest.raises(InputError, match="does not fit"):
+    fit.fit(config, 10**12)
+  assert [*dict.fromkeys(tried)] == [250, 124]
