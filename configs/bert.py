@@ -3,9 +3,9 @@
     transformer-jax train --config=configs/bert.py --workdir=runs/bert \
       --config.data.train=TRAIN --config.data.validation=VALID
 
-FILE is plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A document is a
-paragraph between blank lines, unless `--config.data.document` is set. The second config fine-tunes on lines
-`LABEL<TAB>SENTENCE`:
+TRAIN and VALID are plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A
+document is a paragraph between blank lines, unless `--config.data.document` is set. The second config fine-tunes on
+lines `LABEL<TAB>SENTENCE`:
 
     transformer-jax train --config=configs/bert.py:classify --workdir=runs/classes --config.train.init_from=runs/bert \
       --config.model.labels=LABEL,LABEL --config.data.train=TRAIN.tsv --config.data.validation=VALID.tsv

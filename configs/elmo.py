@@ -3,7 +3,7 @@
     transformer-jax train --config=configs/elmo.py --workdir=runs/elmo \
       --config.data.train=TRAIN --config.data.validation=VALID
 
-FILE is plain text as for `configs/gpt.py`. This gives the features of a sentence in Python:
+TRAIN and VALID are plain text as for `configs/gpt.py`. This gives the features of a sentence in Python:
 
     from transformer_jax.tasks.features import Features
     Features.load("runs/elmo").features("A man rides a horse.")  # [tokens, 2 * 192]

@@ -4,10 +4,11 @@
       --config.data.train=TRAIN --config.data.validation=VALID
     transformer-jax generate --workdir=runs/gpt --prompt="Prince Andrew" --top-p=0.95
 
-FILE is plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A document is a
-file, or with `--config.data.document=paragraph` or `line` a paragraph or a line of a file. Documents do not attend to
-each other. `configs/gpt.py:paper` has the sizes of the paper. LayerNorm comes before each sub-layer, as in GPT-2, which
-allows larger learning rates. `--config.model.pre_norm=False` puts it after each sub-layer, as in the paper.
+TRAIN and VALID are plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A
+document is a file, or with `--config.data.document=paragraph` or `line` a paragraph or a line of a file. Documents do
+not attend to each other. `configs/gpt.py:paper` has the sizes of the paper. LayerNorm comes before each sub-layer, as
+in GPT-2, which allows larger learning rates. `--config.model.pre_norm=False` puts it after each sub-layer, as in the
+paper.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
