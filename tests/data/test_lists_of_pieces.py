@@ -62,6 +62,16 @@ def test_a_line_without_the_code_of_a_language_is_told_of():
   )
 
 
+def test_the_tag_of_a_run_of_ours_is_a_code_too():
+  """It is a piece of the SentencePiece model, with the space in front of it; a tag that is no piece is text."""
+  tokenizer = listed(user_defined_symbols=["\u2581<2de>", "\u2581<2fr>"], vocab_size=17)
+  assert tokenizer.codes == [">>fr<<", ">>de<<", "<2de>", "<2fr>"]
+  assert [tokenizer.head(text) for text in ("<2fr> a", "<2it> a", "<2fr", "a <2fr>")] == ["<2fr>", "", "", ""]
+  [found], _ = parts(["<2fr> " + "a small house . " * 5], tokenizer, 20, Long.SPLIT, 1, str, [])
+  assert len(found) > 1 and {tokenizer.pieces(tokens)[0].strip() for tokens in found} == {"<2fr>"}
+  assert parts(["<2fr>"], tokenizer, 20, Long.SPLIT, 1, str, []) == ([[]], None)
+
+
 def test_the_first_numbers_are_text_where_the_list_has_no_special_piece():
   tokenizer = listed()
   assert tokenizer.codes == [">>fr<<", ">>de<<"]

@@ -18,7 +18,7 @@ from transformer_jax.decoding.translator import Translator
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.language.gpt import GPT
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 
 
 def test_the_probabilities_of_all_steps_multiply_to_that_of_the_translation(translator):
@@ -72,6 +72,10 @@ def test_a_language_model_by_hand(translator):
   assert found.source == () and found.read == tuple(tokenizer.pieces(read.tolist()))
   with pytest.raises(InputError, match="the model can read at most 6: shorten it"):
     generator.next_token("abcdefghij" * 9)
+  broken = Generator(generator.config, jax.tree.map(lambda x: x * np.nan, params), tokenizer)
+  for temperature in (0.0, 1.0):
+    with pytest.raises(RunError, match="NaN"):
+      broken.generate("ab", max_tokens=2, temperature=temperature)
 
 
 def test_the_most_probable_tokens_come_first():

@@ -102,7 +102,8 @@ PROMPT = jnp.array([5, 9, 30] + [0] * (LENGTH - 3), jnp.int32)
 def texts(model, options, keys, whole=LENGTH):
   module, params = model
   function = jax.jit(jax.vmap(lambda key: sample(module, options, LENGTH, params, PROMPT, (3, whole), key)))
-  tokens, counts = function(keys)
+  tokens, counts, finite = function(keys)
+  assert finite.all()
   return np.asarray(tokens), np.asarray(counts)
 
 

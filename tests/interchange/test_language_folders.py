@@ -19,7 +19,7 @@ from transformer_jax import runs
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import blocks, tokenizers
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
-from transformer_jax.interchange import bert, gpt2, hf_folder, hf_tokenizer, hf_vocabulary
+from transformer_jax.interchange import bert, gpt2, hf_folder, hf_tokenizer, hf_vocabulary, vocabulary
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
@@ -58,10 +58,10 @@ def model_of(name):
 NAMES = ["bert", "gpt2", "bert of ours", "classes of ours", "gpt2 of ours"]
 
 
-def run_of(name, folder):
+def run_of(name, folder, row_length=11):
   """The run folder of a model with random parameters."""
   model, tokenizer = model_of(name)
-  config = Config(data=DataConfig(corpus=Corpus.TEXT, row_length=11), model=model)
+  config = Config(data=DataConfig(corpus=Corpus.TEXT, row_length=row_length), model=model)
   folder.mkdir()
   params_file.write(folder, random_params(config, task_of(model)), 5, Dtype.FLOAT32)
   run_folder.begin_run(epath.Path(folder), config, tokenizer, [])
@@ -99,6 +99,32 @@ def test_there_and_back(folders, tmp_path, name):
   for file in (tmp_path / "back").iterdir():
     if file.name != "README.md":
       assert file.read_bytes() == (folders / name / file.name).read_bytes(), file.name
+
+
+@pytest.mark.parametrize("name", ["bert of ours", "gpt2 of ours"])
+def test_positions_that_were_not_trained_are_not_read(tmp_path, name):
+  """A model of 11 positions that has trained rows of 7; a folder that names more than it has is of all."""
+  run = run_of(name, tmp_path / "run", row_length=7)
+  export(run, tmp_path / "there", format_of(name))
+  import_model(tmp_path / "there", tmp_path / "again", format_of(name))
+  assert runs.open(tmp_path / "again").config.data.row_length == 7
+  if "gpt2" in name:
+    assert json.loads((tmp_path / "there" / "generation_config.json").read_text())["max_length"] == 7
+  file = tmp_path / "there" / "tokenizer_config.json"
+  for place, longest in enumerate((10**30, 0, "7", None)):
+    file.write_text(json.dumps({**json.loads(file.read_text()), "model_max_length": longest}))
+    import_model(tmp_path / "there", tmp_path / f"{place}", format_of(name))
+    assert runs.open(tmp_path / f"{place}").config.data.row_length == 11
+
+
+@pytest.mark.parametrize("name", ["bert of ours", "gpt2 of ours"])
+def test_a_sentencepiece_model_of_another_size_is_refused(folders, tmp_path, name):
+  shutil.copytree(folders / name, tmp_path / "there")
+  other = SentencePieceTokenizer.learn(["ab abc", "bcab c"], 268)
+  (tmp_path / "there" / "tokenizer.model").write_bytes(vocabulary.sentencepiece_model(other))
+  with pytest.raises(InputError, match=r"a vocabulary of 268 tokens, which do not fit the 270 rows of the embedding"):
+    import_model(tmp_path / "there", tmp_path / "again", format_of(name))
+  assert not (tmp_path / "again").exists()
 
 
 def test_the_command(run_command, folders, tmp_path):
@@ -187,11 +213,11 @@ def test_training_goes_on_from_an_imported_model(folders, tmp_path, name, model)
     assert 0 < np.max(np.abs(after - before)) < 0.1
 
 
-def test_long_texts_fit_into_a_batch():
+def test_long_texts_fit_into_a_batch(tmp_path):
   model = dataclasses.replace(model_of("gpt2")[0], max_positions=30_000)
-  config = hf_folder.config(model)
+  config = hf_folder.config(model, ForeignFolder(tmp_path))
   assert (config.data.row_length, config.train.batch_tokens) == (30_000, 30_000)
-  assert hf_folder.config(model_of("gpt2")[0]).train.batch_tokens == 25_000
+  assert hf_folder.config(model_of("gpt2")[0], ForeignFolder(tmp_path)).train.batch_tokens == 25_000
 
 
 def by_path(params, names):

@@ -293,6 +293,9 @@ def test_more_layers_than_arrays(folder):
     ),
     ("bad_words_ids", 5, r"bad_words_ids is 5, but must be of \[0, 2\]"),
     ("do_sample", True, "do_sample is True, but must be False"),
+    ("eos_token_id", 9, r"eos_token_id is 9, but must be \d or \[\d\]: the search here ends with EOS, as config.json"),
+    ("eos_token_id", [3, 9], r"eos_token_id is a list, but must be \d or \[\d\]"),
+    ("pad_token_id", 9, r"pad_token_id is 9, but must be \d: config.json has that"),
   ],
 )
 def test_a_search_that_we_do_not_have(folder, name, value, message):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.parity import exported
-from transformer_jax.config import LengthPenalty
+from transformer_jax.config import Corpus, LengthPenalty
 from transformer_jax.interchange import safetensors
 from transformer_jax.interchange.export import export
 
@@ -78,6 +78,15 @@ def test_another_search_is_told(tmp_path, capsys, to, changes, told):
   lines = capsys.readouterr().err.splitlines()
   assert [line.startswith(start) for line, start in zip(lines, told, strict=True)] == [True] * len(told)
   assert all(f"\n\n{line}\n" in (folder / "README.md").read_text() for line in lines)
+
+
+def test_the_program_of_a_model_with_tags_gives_one(tmp_path):
+  config = exported.config(layer_norm_epsilon=1e-5)
+  data = dataclasses.replace(config.data, corpus=Corpus.TEXT, train="a:en-de;b:en-fr", tags=True)
+  config = dataclasses.replace(config, data=data)
+  page = (exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf") / "README.md").read_text()
+  assert "A sentence begins with the tag of its target language: `<2de>`, `<2fr>`.\n" in page
+  assert '["<2de> A sentence."]' in page
 
 
 def test_the_history_names_no_folder_of_this_machine():

@@ -18,6 +18,7 @@ from transformer_jax.language.config import ELMoConfig
 from transformer_jax.language.elmo import ELMo, Mix, mix
 from transformer_jax.paper import formulas
 from transformer_jax.runs import checkpoint, run_folder
+from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.bidirectional import TASK, batch_sums, layers
 from transformer_jax.tasks.features import Features
 from transformer_jax.training.step import init_state
@@ -164,6 +165,21 @@ def test_features_of_a_text_are_those_of_numpy():
   np.testing.assert_allclose(features.features(text, [1, 2, 3], 1.7), mixed, atol=1e-5)
   np.testing.assert_allclose(features.features(text), expected.mean(axis=0), atol=1e-5)
   assert features.layers("").shape == (3, 0, 2 * MODEL)
+
+
+def test_what_features_cannot_be_of():
+  config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, vocab_size=128))
+  params = random_params(config, TASK)
+  features = Features(config, params, Letters())
+  for text in (5, None, ["ab"]):
+    with pytest.raises(InputError, match=r"the text is of type .*, but must be a str"):
+      features.features(text)
+  for weights in ([1, 2], [[1, 2, 3]], [1, 2, np.nan]):
+    with pytest.raises(InputError, match="but must be 3 finite numbers, one for each layer"):
+      features.features("ab", weights)
+  broken = Features(config, jax.tree.map(lambda x: x * np.nan, params), Letters())
+  with pytest.raises(RunError, match="NaN"):
+    broken.layers("ab")
 
 
 def test_gamma_is_1_unless_it_is_given():

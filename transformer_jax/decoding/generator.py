@@ -19,7 +19,7 @@ from transformer_jax.decoding.text_score import score
 from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.errors import InputError, RunError, require_option
 
 _MULTIPLE = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default
@@ -70,6 +70,7 @@ class Generator(Predictor):
 
     Raises:
       InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
+      RunError: the model's probabilities are not finite.
     """
     require_option("samples", samples, samples > 0, "positive")
     require_seed(seed)
@@ -80,12 +81,17 @@ class Generator(Predictor):
     sample = functools.partial(_sample, self._model, options, length, self._params, row, size)
 
     def write(number: int) -> Sample:
-      found, count = jax.device_get(sample(jax.random.fold_in(jax.random.key(seed), number)))
-      written = found[:count].tolist()
-      text = decode_text(self._tokenizer, written)[len(prompt) :]
-      return Sample(text, int(count) - len(tokens), written[-1] == self.config.model.end_token)
+      found = jax.device_get(sample(jax.random.fold_in(jax.random.key(seed), number)))
+      return self._sample_of(*found, prompt, len(tokens))
 
     return list(devices.parallel_map(write, range(samples)))
+
+  def _sample_of(self, tokens: np.ndarray, count: int, finite: bool, prompt: str, prompt_size: int) -> Sample:
+    if not finite:
+      raise RunError(buckets.NOT_FINITE)
+    written = tokens[:count].tolist()
+    text = decode_text(self._tokenizer, written)[len(prompt) :]
+    return Sample(text, len(written) - prompt_size, written[-1] == self.config.model.end_token)
 
   def score(self, texts: Iterable[str], *, batch_size: int | None = None) -> list[Probability]:
     """The log-probability of each text as a document of its own.

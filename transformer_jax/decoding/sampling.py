@@ -84,7 +84,7 @@ def _largest(logits: jax.Array, count: int) -> jax.Array:
 
 def sample(
   model: Any, options: SamplingOptions, length: int, params: Params, prompt: jax.Array, size: jax.Array, key: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+) -> tuple[jax.Array, jax.Array, jax.Array]:
   """Samples one text that begins with a prompt.
 
   Args:
@@ -97,25 +97,27 @@ def sample(
     key: the random key; the key of each position is derived from it.
 
   Returns:
-    Tokens `[length]`, and their number: the most, or fewer if the text ends with EOS, which counts.
+    Tokens `[length]`; their number, the most, or fewer if the text ends with EOS, which counts; and whether all logits
+    on the way had a finite maximum, as those of NaN do not.
   """
   variables = {"params": params}
   prompt_size, most = size
 
   def unfinished(state: PyTree) -> jax.Array:
-    _, tokens, position, _ = state
+    _, tokens, position, _, _ = state
     ended = (position > prompt_size) & (tokens[position - 1] == model.config.end_token)
     return (position < most) & ~ended
 
   def advance(state: PyTree) -> PyTree:
-    cache, tokens, position, last = state
+    cache, tokens, position, last, finite = state
     hidden, cache = model.apply(variables, cache, position, jnp.zeros(1, jnp.int32), last, method="decode_step")
     logits = model.apply(variables, hidden[0], method="logits")
     chosen = draw(candidates(logits, options), jax.random.uniform(jax.random.fold_in(key, position)))
     token = jnp.where(position < prompt_size, prompt[position], chosen).astype(jnp.int32)
-    return cache, tokens.at[position].set(token), position + 1, token[None]
+    return cache, tokens.at[position].set(token), position + 1, token[None], finite & jnp.isfinite(jnp.max(logits))
 
   cache = model.apply(variables, length, 1, method="init_cache")
-  start = cache, jnp.full(length, PAD, jnp.int32), jnp.int32(0), jnp.full(1, model.config.start_token, jnp.int32)
-  _, tokens, count, _ = jax.lax.while_loop(unfinished, advance, start)
-  return tokens, count
+  tokens, last = jnp.full(length, PAD, jnp.int32), jnp.full(1, model.config.start_token, jnp.int32)
+  start = cache, tokens, jnp.int32(0), last, jnp.bool_(True)
+  _, tokens, count, _, finite = jax.lax.while_loop(unfinished, advance, start)
+  return tokens, count, finite

@@ -114,7 +114,7 @@ def write(folder: Path, run: Run, model: Model) -> None:
   padding = {"pad_token_id": _order(model.tokenizer, config)[PAD]}
   hf_folder.write(folder, theirs, {"config.json": _config(config) | padding}, card)
   settings = {
-    "model_max_length": config.max_positions,
+    "model_max_length": hf_folder.max_length(model.config),
     "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
   }
   if isinstance(model.tokenizer, SubwordTokenizer):
@@ -137,14 +137,14 @@ def read(folder: ForeignFolder) -> Imported:
   """
   with hf_folder.opened(folder, _ONLY, _usual) as (settings, weights):
     model = _model(settings, weights)
-    config = hf_folder.config(model)
+    config = hf_folder.config(model, folder)
     shapes, table = shapes_of(config), names(model)
     wanted = layout.shapes_there(shapes, table)
     new = _missing(wanted, weights, isinstance(model, BERTClassifierConfig))
     there = {name: shape for name, shape in wanted.items() if name not in new}
     weights.require(there, _TWICE)
     arrays = {name: weights.array(name) for name in there} | _random(new, wanted)
-  tokenizer = hf_vocabulary.exported(folder) or hf_vocabulary.wordpiece(folder, model.vocab_size)
+  tokenizer = hf_vocabulary.exported(folder, model.vocab_size) or hf_vocabulary.wordpiece(folder, model.vocab_size)
   rows = _order(tokenizer, model)
   arrays = with_classes_swapped(arrays) | {name: arrays[name][rows] for name in _ROWS if name in arrays}
   arrays = layout.renamed_back(arrays, table, np.arange(model.d_model), shapes)

@@ -86,12 +86,12 @@ def write(folder: Path, run: Run, model: Model) -> None:
     layout.renamed(numpy_by_name(model.params), names(config), np.arange(config.d_model)),
     {
       "config.json": _config(config, model.tokenizer),
-      "generation_config.json": _generation_config(config, model.tokenizer),
+      "generation_config.json": _generation_config(model),
     },
     model_card.card(run, model, _USAGE, _HEADER),
   )
   settings = {
-    "model_max_length": config.max_positions,
+    "model_max_length": hf_folder.max_length(model.config),
     "model_input_names": ["input_ids", "attention_mask"],
     "split_special_tokens": True,  # a text with `</s>` in it has these letters
   }
@@ -115,13 +115,13 @@ def read(folder: ForeignFolder) -> Imported:
   """
   with hf_folder.opened(folder, _ONLY, _usual) as (settings, weights):
     model = _model(settings, weights)
-    config = hf_folder.config(model)
+    config = hf_folder.config(model, folder)
     shapes, table = shapes_of(config), names(model)
     wanted = layout.shapes_there(shapes, table)
     weights.require(wanted, _OUTPUT)
     arrays = {name: weights.array(name) for name in wanted}
     arrays = layout.renamed_back(arrays, table, np.arange(model.d_model), shapes)
-  tokenizer = hf_vocabulary.exported(folder)
+  tokenizer = hf_vocabulary.exported(folder, model.vocab_size)
   if tokenizer is None:
     tokenizer = hf_vocabulary.byte_level(folder, model.vocab_size, (model.end, model.begin))
   return Imported(config, arrays, tokenizer)
@@ -167,9 +167,11 @@ def _config(config: GPTConfig, tokenizer: Tokenizer) -> JsonObject:
   }
 
 
-def _generation_config(config: GPTConfig, tokenizer: Tokenizer) -> JsonObject:
+def _generation_config(model: Model) -> JsonObject:
+  config, tokenizer = model.config.model, model.tokenizer
+  assert isinstance(config, GPTConfig)
   silent = {"suppress_tokens": [*tokenizer.silent]} if tokenizer.silent else {}  # they are never emitted here
-  return {"max_length": config.max_positions, **_numbers(config, tokenizer), **silent}
+  return {"max_length": hf_folder.max_length(model.config), **_numbers(config, tokenizer), **silent}
 
 
 def _numbers(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, int]:

@@ -81,10 +81,19 @@ def sizes_there(model: BlocksConfig, names: Mapping[str, tuple[str, int | None]]
   return {theirs: getattr(model, ours) for ours, (theirs, _) in names.items()}
 
 
-def config(model: BlocksConfig) -> Config:
+def max_length(config: Config) -> int:
+  """The most tokens that the other library should read: the positions of the model that the run has trained."""
+  assert isinstance(config.model, BlocksConfig)
+  return min(config.model.max_positions, config.data.row_length)
+
+
+def config(model: BlocksConfig, folder: ForeignFolder) -> Config:
   """The config of a run with an imported model; its text is yet to be named."""
-  data = DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=model.max_positions)
-  batch = max(TrainConfig.batch_tokens, model.max_positions)  # a row at least
+  longest = folder.settings("tokenizer_config.json", optional=True).value("model_max_length")
+  fewer = type(longest) is int and 1 < longest < model.max_positions
+  row_length = longest if fewer else model.max_positions
+  data = DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=row_length)
+  batch = max(TrainConfig.batch_tokens, row_length)  # a row at least
   return Config(data=data, model=model, train=TrainConfig(batch_tokens=batch))
 
 

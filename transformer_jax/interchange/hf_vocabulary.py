@@ -17,16 +17,23 @@ _WORDS, _PIECES, _MERGES, _CONFIG = "vocab.txt", "vocab.json", "merges.txt", "to
 _SPECIAL = {"pad_token": "[PAD]", "mask_token": "[MASK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 
 
-def exported(folder: ForeignFolder) -> Tokenizer | None:
+def exported(folder: ForeignFolder, size: int) -> Tokenizer | None:
   """The tokenizer of the run that was exported into the folder, if one was.
 
+  Args:
+    folder: the folder.
+    size: the rows of the model's embedding.
+
   Raises:
-    InputError: the file is no SentencePiece model of such a run.
+    InputError: the file is no SentencePiece model of such a run, or of another one.
   """
   if not folder.has(SENTENCEPIECE):
     return None
   model = vocabulary.without_dummy_prefix(folder.bytes(SENTENCEPIECE, LARGEST))
-  return SentencePieceTokenizer(model, str(folder.path / SENTENCEPIECE))
+  tokenizer = SentencePieceTokenizer(model, str(folder.path / SENTENCEPIECE))
+  if tokenizer.vocab_size != size:
+    raise _of_another_size(folder, tokenizer.vocab_size, size)
+  return tokenizer
 
 
 def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
@@ -166,13 +173,17 @@ def filler(number: int) -> str:
   return f"<unused {number}>"
 
 
+def _of_another_size(folder: ForeignFolder, tokens: int, size: int) -> InputError:
+  return InputError(
+    f"{folder.path} has a vocabulary of {tokens} tokens, which do not fit the {size} rows of the embedding: "
+    "take all files from one folder"
+  )
+
+
 def _filled(folder: ForeignFolder, numbers: Mapping[str, int], size: int) -> tuple[str, ...]:
   """The pieces by their numbers; a number without a piece gets a name that no text has."""
   if not numbers or max(numbers.values()) >= size:
-    raise InputError(
-      f"{folder.path} has a vocabulary of {len(numbers)} tokens, which do not fit the {size} rows of the embedding: "
-      "take all files from one folder"
-    )
+    raise _of_another_size(folder, len(numbers), size)
   names = {number: piece for piece, number in numbers.items()}
   return tuple(names.get(number, filler(number)) for number in range(size))
 

@@ -202,8 +202,10 @@ def _decode(search: Settings, config: Settings, pieces: PieceList) -> tuple[Deco
   """The search here of the one there, and sentences about what differs."""
   for name, only in {**_SEARCH_ONLY, **dict.fromkeys(_NEVER, ())}.items():
     search.require(name, only, "the search here has nothing else")
-  eos = pieces.pieces.index(pieces.eos)
-  search.require("forced_eos_token_id", [eos], "the search here ends with EOS")
+  eos, pad = (pieces.pieces.index(piece) for piece in (pieces.eos, pieces.pad))
+  for name in ("eos_token_id", "forced_eos_token_id"):
+    search.require(name, [eos, [eos]], "the search here ends with EOS, as config.json has it")
+  search.require("pad_token_id", [pad], "config.json has that")
   _require_suppressed(search, pieces)
   beam = search.integer("num_beams", 1, least=1, most=MOST_BEAMS)
   alpha = search.number("length_penalty", 1.0)

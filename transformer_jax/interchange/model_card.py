@@ -5,12 +5,13 @@ import json
 from collections.abc import Mapping, Sequence
 
 from transformer_jax import registry
-from transformer_jax.config import DecodeConfig, LengthPenalty, serialization
-from transformer_jax.data.tagged import directions_of
+from transformer_jax.config import Config, DecodeConfig, LengthPenalty, serialization
+from transformer_jax.data.tagged import directions_of, tag
 from transformer_jax.runs.run import Model, Run
 from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.values import Json
 
+_EXAMPLE = "A sentence."  # in the programs of the pages
 # Of a start of training, what a stranger may know: not where its files were.
 _PUBLIC = ("time", "data", "packing", "machine", "versions")
 
@@ -29,6 +30,7 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], notes: 
   if model.config.model.translates:
     groups, directions = ["model", "decode"], directions_of(model.config.data)
     header = {"language": [*dict.fromkeys(itertools.chain.from_iterable(directions))], **header}
+    usage, notes = _with_tags(model.config, usage, notes)
   parts = [
     "---",
     *(f"{key}: {json.dumps(value)}" for key, value in header.items()),
@@ -51,6 +53,15 @@ def card(run: Run, model: Model, usage: str, header: Mapping[str, Json], notes: 
     "",
   ]
   return "\n".join(parts).encode()
+
+
+def _with_tags(config: Config, usage: str, notes: Sequence[str]) -> tuple[str, Sequence[str]]:
+  """The usage and notes of a model whose sentences begin with the tag of a language, as config.data.tags says."""
+  if not config.data.tags:
+    return usage, notes
+  tags = [*dict.fromkeys(tag(_word(target)) for _, target in directions_of(config.data))]
+  note = f"A sentence begins with the tag of its target language: {', '.join(f'`{each}`' for each in tags)}."
+  return usage.replace(_EXAMPLE, f"{tags[0]} {_EXAMPLE}"), [note, *notes]
 
 
 def search_notes(decode: DecodeConfig) -> list[str]:

@@ -12,8 +12,10 @@ from transformer_jax.data.documents import encode_text
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.predictor import Predictor
+from transformer_jax.decoding.windows import require_text
 from transformer_jax.language.elmo import mix
 from transformer_jax.model.params import Params
+from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.bidirectional import layers
 
 _MULTIPLE = 64  # programs are compiled for multiples of this length
@@ -29,14 +31,37 @@ class Features(Predictor):
     self._function = jax.jit(lambda params, row: layers(self._model, params, row, None))
 
   def layers(self, text: str) -> np.ndarray:
-    """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`."""
+    """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`.
+
+    Raises:
+      InputError: it is no text.
+      RunError: the model gives no finite numbers.
+    """
+    require_text(text, "the text")
     tokens = encode_text(self._tokenizer, text)
     row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _MULTIPLE)), np.int32)
     row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
     found = np.asarray(self._function(self._params, row))[:, :, : len(tokens)]
+    if not np.isfinite(found).all():
+      raise RunError(buckets.NOT_FINITE)
     return np.concatenate([found[:, 0], found[:, 1]], axis=-1)
 
   def features(self, text: str, weights: Sequence[float] | None = None, gamma: float = 1.0) -> np.ndarray:
-    """The weighted sum of the layers (`elmo.mix`), by default their mean: `[tokens, 2 model]`."""
-    found = jnp.asarray(self.layers(text))
-    return np.asarray(mix(found, jnp.zeros(len(found)) if weights is None else jnp.asarray(weights), gamma))
+    """The weighted sum of the layers (`elmo.mix`), by default their mean: `[tokens, 2 model]`.
+
+    Args:
+      text: the text.
+      weights: s of `mix`, a finite number for each layer; by default all are equal.
+      gamma: of `mix`.
+
+    Raises:
+      InputError: the weights are others, or it is no text.
+      RunError: the model gives no finite numbers.
+    """
+    found = self.layers(text)
+    chosen = np.zeros(len(found)) if weights is None else np.asarray(weights, np.float32)
+    if chosen.shape != (len(found),) or not np.isfinite(chosen).all():
+      raise InputError(
+        f"weights has the shape {chosen.shape}, but must be {len(found)} finite numbers, one for each layer"
+      )
+    return np.asarray(mix(jnp.asarray(found), jnp.asarray(chosen, jnp.float32), gamma))
