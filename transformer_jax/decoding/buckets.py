@@ -116,10 +116,15 @@ def scores(
   found = [0.0] * len(lengths)
   for batch in batches(lengths, longest, rows):
     for i, log_prob in zip(batch.members, score(batch), strict=False):
-      if not math.isfinite(log_prob):
-        raise RunError(NOT_FINITE)
+      require_finite(math.isfinite(log_prob))
       found[i] = float(log_prob)
   return found
+
+
+def require_finite(finite: bool) -> None:
+  """Raises RunError unless a model's numbers are finite."""
+  if not finite:
+    raise RunError(NOT_FINITE)
 
 
 def padded(length: int, multiple: int, most: int | None = None) -> int:

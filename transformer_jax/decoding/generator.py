@@ -19,7 +19,7 @@ from transformer_jax.decoding.text_score import score
 from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError, RunError, require_option
+from transformer_jax.runtime.errors import InputError, require_option
 
 _MULTIPLE = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default
@@ -81,15 +81,13 @@ class Generator(Predictor):
     sample = functools.partial(_sample, self._model, options, length, self._params, row, size)
 
     def write(number: int) -> Sample:
-      found = jax.device_get(sample(jax.random.fold_in(jax.random.key(seed), number)))
-      return self._sample_of(*found, prompt, len(tokens))
+      found, count, finite = jax.device_get(sample(jax.random.fold_in(jax.random.key(seed), number)))
+      buckets.require_finite(finite)
+      return self._sample_of(found[:count].tolist(), prompt, len(tokens))
 
     return list(devices.parallel_map(write, range(samples)))
 
-  def _sample_of(self, tokens: np.ndarray, count: int, finite: bool, prompt: str, prompt_size: int) -> Sample:
-    if not finite:
-      raise RunError(buckets.NOT_FINITE)
-    written = tokens[:count].tolist()
+  def _sample_of(self, written: list[int], prompt: str, prompt_size: int) -> Sample:
     text = decode_text(self._tokenizer, written)[len(prompt) :]
     return Sample(text, len(written) - prompt_size, written[-1] == self.config.model.end_token)
 

@@ -16,7 +16,6 @@ from transformer_jax.decoding.beam_search import log_softmax_without
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import PAD
-from transformer_jax.runtime.errors import RunError
 
 
 class NextToken(NamedTuple):
@@ -109,7 +108,6 @@ def _probabilities(
 
 def _next_token(tokenizer: Tokenizer, source: Sequence[int], read: Sequence[int], found: jax.Array) -> NextToken:
   probabilities = np.asarray(found)
-  if not np.isfinite(probabilities).all():
-    raise RunError(buckets.NOT_FINITE)
+  buckets.require_finite(bool(np.isfinite(probabilities).all()))
   of_read, pieces = (tuple(tokenizer.pieces(ids)) for ids in (read, range(tokenizer.vocab_size)))
   return NextToken(tuple(tokenizer.source.pieces(source)), of_read, pieces, probabilities)

@@ -29,7 +29,7 @@ from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import EOS, PAD, UNK
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError, RunError, require_option
+from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:  # orbax takes seconds to import, Flax a fifth of a second; a cached translation needs neither
   import flax.linen as nn
@@ -342,8 +342,7 @@ class Translator:
     rows = buckets.pad([tokens] * slots, slots, batch.length, PAD)
     params = devices.on_first_device(self._params)
     found = search_tree(self._model, options, params, self._tokenizer, rows, decode.extra_length)
-    if not found.best:
-      raise RunError(buckets.NOT_FINITE)
+    buckets.require_finite(bool(found.best))
     return found
 
   def _log_probs(self, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:

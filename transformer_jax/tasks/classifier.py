@@ -16,7 +16,6 @@ from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.windows import several, windows
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.params import Params
-from transformer_jax.runtime.errors import RunError
 from transformer_jax.tasks.classification import logits, sentence_rows
 from transformer_jax.tasks.encoder_attention import encoder_attention
 
@@ -83,8 +82,7 @@ class Classifier(Predictor):
     rows = np.zeros((_ROWS, PARTS, length), np.int32)
     rows[: len(sentences)], cut = sentence_rows(self._tokenizer, sentences, length)
     found = jax.device_get(self._probabilities(self._params, jnp.asarray(rows)))
-    if not np.isfinite(found).all():
-      raise RunError(buckets.NOT_FINITE)
+    buckets.require_finite(bool(np.isfinite(found).all()))
     for probabilities, was_cut in zip(found, cut, strict=False):  # the remaining rows are empty
       best = int(np.argmax(probabilities))
       yield Class(self.classes[best], float(probabilities[best]), was_cut)

@@ -15,7 +15,7 @@ from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.windows import require_text
 from transformer_jax.language.elmo import mix
 from transformer_jax.model.params import Params
-from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.bidirectional import layers
 
 _MULTIPLE = 64  # programs are compiled for multiples of this length
@@ -42,8 +42,7 @@ class Features(Predictor):
     row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _MULTIPLE)), np.int32)
     row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
     found = np.asarray(self._function(self._params, row))[:, :, : len(tokens)]
-    if not np.isfinite(found).all():
-      raise RunError(buckets.NOT_FINITE)
+    buckets.require_finite(bool(np.isfinite(found).all()))
     return np.concatenate([found[:, 0], found[:, 1]], axis=-1)
 
   def features(self, text: str, weights: Sequence[float] | None = None, gamma: float = 1.0) -> np.ndarray:
