@@ -21,7 +21,7 @@ from transformer_jax.decoding.translator import Translator
 from transformer_jax.interchange import stablehlo
 from transformer_jax.interchange.export import export
 from transformer_jax.language.config import GPTConfig
-from transformer_jax.model.config import Dtype
+from transformer_jax.model.config import Dtype, Start
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import InputError
@@ -56,7 +56,9 @@ def random_run(config, folder):
 
 
 def transformer_run(folder):
-  config = exported.config()
+  """A run whose search has the options that some imported models need."""
+  config = exported.config(start=Start.PAD)
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, renormalize=True))
   return exported.export_of(config, exported.params_of(config), folder, "stablehlo"), folder / "run"
 
 

@@ -58,6 +58,15 @@ def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):
   assert list(found.report.left_out.values()) == [1]
 
 
+def test_cached_rows_are_those_of_the_order_of_the_labels(tokenizer, tmp_path, monkeypatch):
+  monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path))
+  (tmp_path / "labels.tsv").write_text("short\ta\nlong\tbb\nshort\tab\n")
+  for labels, numbers in (("long,short", [1, 0, 1]), ("short,long", [0, 1, 0])):
+    config = dataclasses.replace(CONFIG, model=dataclasses.replace(MODEL, labels=labels))
+    found = classification.packed_rows(config, str(tmp_path / "labels.tsv"), tokenizer)
+    assert np.asarray(found.rows[:])[:, LABEL].tolist() == [[number] * ROW_LENGTH for number in numbers]
+
+
 def test_a_sentence_that_just_fits_is_not_cut():
   """A row of 7 tokens holds 5 between its two signs."""
   rows, cut = classification.sentence_rows(Letters(), ["a" * size for size in (4, 5, 6)], 7)

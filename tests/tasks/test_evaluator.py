@@ -1,0 +1,27 @@
+"""The loss on held-out text."""
+
+from tests.data.letters import Letters
+from tests.language import example
+from tests.model.example import random_params
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.runtime import devices
+from transformer_jax.tasks.causal import TASK
+from transformer_jax.tasks.evaluator import Evaluator, LossValidation
+
+
+def test_each_text_has_its_own_loss(tmp_path):
+  texts = {"train": "abcab" * 7, "validation": "defed" * 7, "test": "ghgig" * 7}
+  for name, text in texts.items():
+    (tmp_path / name).write_text(f"{text}\n")
+  paths = {name: str(tmp_path / name) for name in texts}
+  config = Config(
+    data=DataConfig(corpus=Corpus.TEXT, row_length=11, **paths),
+    model=example.options(example.GPT, vocab_size=128),
+    train=TrainConfig(batch_tokens=44),
+  )
+  tokenizer, params = Letters(), devices.replicate(random_params(config, TASK))
+  means = {name: Evaluator(config, TASK, path, tokenizer).means(params) for name, path in paths.items()}
+  assert len({f"{line['loss']:.2f}" for line in means.values()}) == len(texts)  # the texts can be told apart
+  validation = LossValidation(config, TASK, tokenizer)
+  assert validation.measure(params) == means["validation"]
+  assert validation.test(params) == ", ".join(f"{name} {value:.4f}" for name, value in means["test"].items())
