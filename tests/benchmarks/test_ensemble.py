@@ -50,4 +50,5 @@ def test_bleu_and_the_choice(ensemble, commands, tmp_path):
     "validation BLEU": f"{wrong['val']:.2f}",
     "BLEU": f"{wrong['test_2016_flickr']:.2f}",
   }
-  assert ensemble.chosen(rows) == {"way": "chosen: beam 12", "validation BLEU": "100.00", "BLEU": "100.00"}
+  assert ensemble.chosen(rows, "beam") == {"way": "chosen: beam 12", "validation BLEU": "100.00", "BLEU": "100.00"}
+  assert ensemble.chosen(rows, "MBR") == {**rows[2], "way": "chosen: MBR, beam 12, BLEU"}
