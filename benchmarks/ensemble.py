@@ -4,8 +4,8 @@
 
 DIR has what benchmarks/multi30k.py asks for, and the FOLDERs are its run folders, of several seeds. Each way translates
 the validation set and the test set once. Of the searches, and of the ways with minimum Bayes risk (MBR), the one with
-the highest BLEU on the validation set counts. Their rows are the last ones of the table, too. OUTPUT gets the translations, `WAY.val.de` and `WAY.test_2016_flickr.de`, and `table.md`.
-The same command resumes after a stop.
+the highest BLEU on the validation set counts. Their rows are the last ones of the table, too. OUTPUT gets the
+translations, `WAY.val.de` and `WAY.test_2016_flickr.de`, and `table.md`. The same command resumes after a stop.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def row(way: str, data: str, models: Sequence[str], output: Path) -> dict[str, A
 
 
 def chosen(rows: Sequence[dict[str, Any]], kind: str) -> dict[str, Any]:
-  """Of the ways that begin with `kind`, the one with the highest BLEU on the validation set; of equals the first."""
+  """The way with the highest BLEU on the validation set, of those that begin with `kind`; of equals the first."""
   best = max((row for row in rows if row["way"].startswith(kind)), key=lambda row: float(row["validation BLEU"]))
   return {**best, "way": f"chosen: {best['way']}"}
 

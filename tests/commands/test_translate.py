@@ -187,6 +187,7 @@ def test_minimum_bayes_risk_reads_texts_as_the_run_says(
 @pytest.mark.parametrize(
   ("flags", "message"),
   [
+    (["--moses", "--scores"], "--scores is True, but must be left out with --moses, which writes the scores"),
     (["--candidates", 3], "--candidates is 3, but must be left out without --mbr"),
     (["--mbr", "chrf", "--beam-size", -1], "--beam-size is -1, but must be from 1 to 1024"),
     (["--mbr", "chrf", "--beam-size", 0], "--beam-size is 0, but must be from 1 to 1024"),

@@ -11,7 +11,7 @@ from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import SOURCE
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
-from transformer_jax.data.tagged import TaggedPairs, directions_of, divided, tags_of
+from transformer_jax.data.tagged import TaggedPairs, directions_of, divided, is_empty, tags_of
 from transformer_jax.decoding.long_lines import Long, parts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.evaluator import Evaluator
@@ -217,3 +217,12 @@ def test_the_directions_of_a_config():
   data = DataConfig(corpus=Corpus.TEXT, train="x:fr-en;y;z:en+fr*2", target_language="cs", tags=True)
   assert directions_of(data) == [("fr", "en"), ("en", "cs"), ("en", "fr")]
   assert directions_of(DataConfig(train="x:fr-en")) == [("en", "de")]
+
+
+@pytest.mark.parametrize(
+  ("text", "empty"), [("", True), (" ", True), ("<2de>", True), ("<2de> ", True), ("<2xx>", False), ("<2de> a", False)]
+)
+def test_a_source_of_one_of_the_models_tags_alone_is_empty(text, empty):
+  """Any other tag is text, and the translation has its warning."""
+  assert is_empty(text, ["<2de>", "<2fr>"]) == empty
+  assert is_empty(text, []) == (not text.strip())

@@ -28,14 +28,15 @@ def part(text: str, log_probability: float, tokens: int) -> Translation:
   return Translation(text, log_probability / ((5 + tokens) / 6), log_probability, tokens)
 
 
-def test_translations_of_a_line_in_parts_are_ranked_by_score():
-  """The third is the least probable and has the best score, as it is the longest."""
+def test_translations_of_a_line_in_parts_are_joined_by_rank():
+  """The first one does not depend on how many there are, though the third has the best score, as it is the longest."""
   options = SearchOptions(beam_size=3, penalty=LengthPenalty.GNMT, length_penalty=1.0, n_best=3)
   first = [part("a", -1.0, 1), part("b", -1.25, 1), part("c", -1.5, 4)]
   second = [part("d", -1.0, 1), part("e", -1.5, 2), part("f", -1.75, 5)]
   found = joined([first, second], options)
-  assert [translation.text for translation in found] == ["c f", "a d", "b e"]
-  assert [translation.log_probability for translation in found] == [-3.25, -2.0, -2.75]
-  assert [translation.tokens for translation in found] == [9, 2, 3]
-  # Over (5 + 9) / 6, (5 + 2) / 6 and (5 + 3) / 6.
-  assert [translation.score for translation in found] == pytest.approx([-1.392857, -1.714286, -2.0625], abs=1e-6)
+  assert [translation.text for translation in found] == ["a d", "b e", "c f"]
+  assert [translation.log_probability for translation in found] == [-2.0, -2.75, -3.25]
+  assert [translation.tokens for translation in found] == [2, 3, 9]
+  # Over (5 + 2) / 6, (5 + 3) / 6 and (5 + 9) / 6.
+  assert [translation.score for translation in found] == pytest.approx([-1.714286, -2.0625, -1.392857], abs=1e-6)
+  assert joined([first[:1], second[:1]], options) == found[:1]

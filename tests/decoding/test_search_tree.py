@@ -4,8 +4,10 @@ import jax
 import numpy as np
 import pytest
 
+from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import batch as programs
-from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED
+from transformer_jax.decoding.beam_search import SearchOptions
+from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, SearchTree
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime.errors import InputError
 
@@ -29,13 +31,18 @@ def found(request, translator, params_of_short_outputs):
 
 def test_the_best_equal_translate(found):
   _, tree, translations = found
-  texts = list(dict.fromkeys(tree.texts))  # translate leaves out a text that came before
-  assert texts == [translation.text for translation in translations]
+  assert tree.texts == [translation.text for translation in translations]
   for translation in translations:
     node = tree.nodes[tree.best[tree.texts.index(translation.text)]]
     np.testing.assert_allclose(node.score, translation.score, rtol=1e-5)
     np.testing.assert_allclose(node.log_prob, translation.log_probability, rtol=1e-5)
     assert node.step == translation.tokens == len(tree.tokens(tree.best[tree.texts.index(translation.text)]))
+
+
+def test_as_many_different_texts_as_are_asked_for():
+  tree = SearchTree([], [], [7, 5, 9, 3], ["a", "b", "a", "c"], SearchOptions(4, LengthPenalty.GNMT, 0.6))
+  assert [tree.of_best(count).best for count in (1, 2, 3, 9)] == [[7], [7, 5], [7, 5, 3], [7, 5, 3]]
+  assert tree.of_best(3).texts == ["a", "b", "c"]
 
 
 def test_a_step_extends_what_the_beam_kept(found):

@@ -12,9 +12,10 @@ import pytest
 
 from tests.data.letters import Letters
 from transformer_jax.config import DecodeConfig, LengthPenalty
-from transformer_jax.decoding import bucketed_search, buckets, splitting
+from transformer_jax.decoding import bucketed_search, buckets, line_search, splitting
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.long_lines import different
+from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.decoding.translator import Translation, Translator
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
@@ -374,3 +375,31 @@ def test_a_model_without_probabilities_is_an_error(translator, lines):
 
 def _nan(tree):
   return {key: _nan(value) for key, value in tree.items()} if isinstance(tree, dict) else tree * float("nan")
+
+
+def test_programs_are_forgotten_when_there_are_many(translator, monkeypatch):
+  """Of each beam size, penalty and length there is one: clients of a server choose them."""
+  cleared = []
+  monkeypatch.setattr(bucketed_search.jax, "clear_caches", lambda: cleared.append(1))
+  search = bucketed_search.BucketedSearch(lambda: None, [], translator.config.decode)
+  search._functions["f"] = search._programs
+  for count in range(1, 40):
+    search._forget_if_many()
+    search._programs.add(count)
+    assert len(search._programs) <= 33 and ("f" in search._functions) == (count < 34)
+  assert cleared == [1]
+
+
+@pytest.mark.long
+def test_each_length_counts_as_a_program(translator):
+  translator.translate(["a", "abcabc" * 4])
+  lengths = {length for options, slots, headroom, length, rows, given in translator._bucketed._programs}
+  assert len(lengths) > 1
+
+
+def test_a_window_of_draws_has_fewer_lines(translator, monkeypatch):
+  sizes = []
+  monkeypatch.setattr(line_search, "windows", lambda lines, window, more, first: sizes.append(window) or iter(()))
+  for n_best, sampling in ((3, SamplingOptions()), (1, SamplingOptions()), (3, None), (50, SamplingOptions())):
+    list(translator.translate_lines(["a"], window=20, n_best=n_best, sampling=sampling))
+  assert sizes == [6, 20, 20, 1]

@@ -5,6 +5,7 @@ import doctest
 import numpy as np
 import pytest
 
+from tests.data.test_lists_of_pieces import listed
 from tests.example_commands import read_with_tags
 from transformer_jax.data import words
 from transformer_jax.data.words import words_of
@@ -35,6 +36,23 @@ def links(attention, layer, first=0):
   """The links if the tokens are those of a tokenizer that keeps spaces."""
   source, target = (words_of(side[:-1]) for side in (attention.source, attention.target))
   return alignment.links(attention, layer, source, target, first)
+
+
+@pytest.mark.parametrize(
+  ("source", "words", "first"),
+  [
+    ("a house", [0, 1], 0),
+    (">>fr<< a house", [1, 2], 1),
+    (">>fr<<a house", [0, 1], 0),
+    (">>it<< a", [0, 1], 0),  # it is no piece, and so text
+  ],
+)
+def test_a_code_of_a_language_is_no_word(source, words, first):
+  tokenizer = listed()
+  found, counted_from = alignment.source_words(tokenizer, False, source)
+  assert counted_from == first and [word for word in dict.fromkeys(found) if word is not None] == words
+  assert len(found) == len(tokenizer.encode(source))
+  assert alignment.language_of(tokenizer, False, source) == (">>fr<<" if "fr" in source else "")
 
 
 def test_words():

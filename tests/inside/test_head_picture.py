@@ -1,12 +1,14 @@
 """One head, step by step: its numbers against eq. 1 in NumPy and the layer's output; the picture; the command."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.example_commands import command_line
-from transformer_jax.inside import head_steps
+from transformer_jax.inside import head_picture, head_steps
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runs.run import Model
 from transformer_jax.runtime.errors import InputError
@@ -31,6 +33,18 @@ def test_the_toy_by_hand():
   assert steps.x.shape == (3, 4) and steps.tokens == ("I", "love", "you")
   assert steps.q[2].tolist() == [2, 1, 0, 2] and steps.k[2].tolist() == [1, 1, 2, 1]
   assert steps.scores.tolist() == [[2, 0, 3], [0, 2, 1], [3, 1, 2.5]]
+
+
+def test_scores_outside_of_a_window_are_masked(translator):
+  model = dataclasses.replace(translator.config.model, attention_window=1)
+  config = dataclasses.replace(translator.config, model=model)
+  steps = head_steps.of_model(Model(config, translator.params, translator._tokenizer, 0), "abc de", 1)
+  places = np.arange(len(steps.tokens))
+  outside = np.abs(places[:, None] - places) > 1
+  assert np.array_equal(np.isneginf(steps.scores), outside) and outside.any()
+  weights = np.exp(steps.scores) / np.exp(steps.scores).sum(axis=1, keepdims=True)
+  np.testing.assert_allclose(steps.weights, weights, rtol=1e-4, atol=1e-6)
+  assert head_picture._number(-np.inf, whole=True) == "mask"
 
 
 def test_the_numbers_are_those_of_the_model(translator):

@@ -7,7 +7,7 @@ from tests.serve.fake import serving
 
 @pytest.fixture(scope="module")
 def client():
-  with serving(hosts=["Box.example"]) as client:
+  with serving(hosts=["Box.example", "other.example.:8000"]) as client:
     yield client
 
 
@@ -20,6 +20,7 @@ def client():
     ("192.0.2.7", True),
     ("[::1]:8000", True),
     ("box.example:80", True),
+    ("other.example", True),
     ("evil.example", False),
     ("localhost.evil.example", False),
     ("127.0.0.1.evil.example", False),

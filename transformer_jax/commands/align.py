@@ -25,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.data.pipeline import read_text_pairs
-  from transformer_jax.data.tagged import divided
   from transformer_jax.decoding.attention import CROSS
   from transformer_jax.inside import alignment
   from transformer_jax.runtime.progress import say
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
   if gold is not None and len(gold) != len(pairs):
     raise InputError(f"{args.gold} has {len(gold)} lines, but {args.data} has {len(pairs)} pairs: give one for each")
   for number, (by_hand, (source, target)) in enumerate(zip(gold or (), pairs, strict=False), 1):
-    words = divided(source)[1] if data.tags else source
+    words = source[len(alignment.language_of(opened.tokenizer.source, data.tags, source)) :]
     alignment.require_words(by_hand, words, target, f"{args.gold}, line {number},")
   translator, found = load([opened], args), []
   for number, (source, target) in enumerate(pairs, 1):
@@ -47,9 +46,9 @@ def run(args: argparse.Namespace) -> None:
       raise InputError(f"pair {number} of {args.data}: {error}") from error
     layers = len(attention.weights[CROSS])
     require_option("--layer", args.layer, args.layer is None or 1 <= args.layer <= layers, f"from 1 to {layers}")
-    tag = int(data.tags and bool(divided(source)[0]))  # it is no word of the sentence
-    words = opened.tokenizer.source.words(source), opened.tokenizer.target.words(target)
-    found.append(alignment.links(attention, (args.layer or max(1, layers - 1)) - 1, *words, first=tag))
+    of_source, first = alignment.source_words(opened.tokenizer.source, data.tags, source)
+    of_target = opened.tokenizer.target.words(target)
+    found.append(alignment.links(attention, (args.layer or max(1, layers - 1)) - 1, of_source, of_target, first))
     print(alignment.pharaoh(found[-1]))
   if gold is not None:
     rate = alignment.error_rate(found, gold)

@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.data.text import existing, lines_of, read_lines
   from transformer_jax.runtime.progress import Progress, say
 
+  require_option("--scores", True, not (args.scores and args.moses), "left out with --moses, which writes the scores")
   sampling = search.sampling_options(args) if args.sample else search.require_no_sampling(args, "add --sample")
   prefixes = lines_of(existing(args.prefix)) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))

@@ -61,8 +61,7 @@ def divided(text: str) -> tuple[str, str]:
 
 def is_empty(text: str, tags: Sequence[str]) -> bool:
   """Whether a source has no text, or nothing but one of the model's tags, if it has any."""
-  rest = divided(f"{text} ")[1] if tags else text
-  return not rest.strip()
+  return not text.strip() or text.strip() in tags
 
 
 class TaggedPairs:

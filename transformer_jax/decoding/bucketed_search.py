@@ -24,6 +24,7 @@ from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.runtime.errors import RunError
+from transformer_jax.runtime.values import PyTree
 
 if TYPE_CHECKING:  # Flax takes a fifth of a second to import, and only tracing needs it
   import flax.linen as nn
@@ -32,6 +33,8 @@ if TYPE_CHECKING:  # Flax takes a fifth of a second to import, and only tracing 
 # a device has hundreds of slots.
 _QUEUE_ON_CPU = 16
 _QUEUE = 8
+# Each program takes tens of megabytes, and clients of a server choose options.
+_MOST_PROGRAMS = 32
 
 
 class Request(NamedTuple):
@@ -61,6 +64,7 @@ class BucketedSearch:
     self._model, self._configs = model, tuple(configs)
     self._longest, self._extra = decode.max_source_length, decode.extra_length
     self._functions: dict[tuple[SearchOptions, int, int], Callable] = {}
+    self._programs: set[PyTree] = set()  # what tells them apart; a function has one for each shape of its arguments
     self._lock = threading.Lock()  # batches are searched side by side
 
   def search(
@@ -77,6 +81,7 @@ class BucketedSearch:
     Raises:
       RunError: the model's probabilities are not finite.
     """
+    self._forget_if_many()
     row_lengths = {i: len(request.source) for i, request in enumerate(requests)}  # of those that are still to be found
     while row_lengths:
       truncated = []
@@ -131,6 +136,8 @@ class BucketedSearch:
     source = buckets.pad([request.source for request in requests], batch.rows, batch.length, PAD)
     choices = _choices(requests, batch.rows, batch.length + headroom)
     function = self._function(options, slots, headroom)
+    given = choices.prefixes is not None, choices.numbers is not None
+    self._programs.add((options, slots, headroom, batch.length, batch.rows, given))
     by_device = jax.device_get(function(params, devices.shard(jax.tree.map(deal, (source, choices)))))
     together = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
     found = [Hypotheses(*(x[row] for x in together)) for row in range(len(requests))]
@@ -153,6 +160,14 @@ class BucketedSearch:
       if key not in self._functions:
         self._functions[key] = self._made(*key)
       return self._functions[key]
+
+  def _forget_if_many(self) -> None:
+    """Forgets all programs if there are many, those of JAX included; a search that goes on keeps its own."""
+    with self._lock:
+      if len(self._programs) > _MOST_PROGRAMS:
+        self._functions.clear()
+        self._programs.clear()
+        jax.clear_caches()
 
   def _made(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
     def search(params: Params, batch: tuple[jax.Array, Choices]) -> Hypotheses:

@@ -62,7 +62,9 @@ class LineSearch:
     """Translates the lines of each window; raises a window's error after its lines."""
     longest = self._decode.max_source_length
     long, first = Long(wanted.long), wanted.first
-    for texts, broken in windows(lines, wanted.window, wanted.more, first):
+    # A window has as many translations in memory, however many are drawn of each line.
+    window = max(1, wanted.window // wanted.n_best) if wanted.options.sampling else wanted.window
+    for texts, broken in windows(lines, window, wanted.more, first):
       parts, error = long_lines.parts(texts, self._tokenizer.source, longest, long, first, wanted.warn, self._tags)
       forced = None
       if wanted.prefixes is not None:

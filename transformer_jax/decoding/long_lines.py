@@ -25,7 +25,8 @@ class Translation(NamedTuple):
 
   Attributes:
     text: the translation, without line breaks.
-    score: `log_probability` divided by the length penalty; translations are ranked by it.
+    score: `log_probability` divided by the length penalty; translations are ranked by it, except those of a line in
+      parts.
     log_probability: log P(translation | sentence).
     tokens: the number of tokens, with the EOS.
   """
@@ -127,7 +128,11 @@ def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -
 
 
 def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:
-  """Joins the translations of a line's parts: the line's translations, best first."""
+  """Joins the translations of a line's parts: the best ones of all parts, the second ones, and so on.
+
+  So the first one does not depend on how many are asked for. A later one may have a higher score, as the length penalty
+  is that of the whole line.
+  """
   if not parts:
     return [Translation("", 0.0, 0.0, 0)]
   if len(parts) == 1:
@@ -140,7 +145,7 @@ def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Trans
     whole.append(
       Translation(" ".join(translation.text for translation in translations), score, log_probability, tokens)
     )
-  return sorted(whole, key=lambda translation: -translation.score)
+  return whole
 
 
 def different(translations: list[Translation]) -> list[Translation]:

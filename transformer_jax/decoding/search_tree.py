@@ -62,6 +62,14 @@ class SearchTree(NamedTuple):
   texts: list[str]
   options: SearchOptions
 
+  def of_best(self, count: int) -> "SearchTree":
+    """The tree with the `count` best hypotheses whose texts differ, as `translate` returns them."""
+    different: dict[str, int] = {}
+    for number, text in zip(self.best, self.texts, strict=True):
+      different.setdefault(text, number)
+    chosen = list(different.items())[:count]
+    return self._replace(best=[number for _, number in chosen], texts=[text for text, _ in chosen])
+
   def path(self, number: int) -> list[int]:
     """The numbers of the nodes from the first token of a hypothesis to its last."""
     found: list[int] = []

@@ -60,7 +60,7 @@ class Translator:
   Options of the methods:
     beam_size, length_penalty, patience: replace the values of `config.decode`.
     n_best: translations wanted for each line, at most `beam_size`, best first; fewer if the search finds fewer
-      different ones.
+      different ones. A line in parts has the best ones of all parts first, then the second ones, and so on.
     sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`. They
       come as they were drawn, with equal ones. An empty line has one, but as many draws as the others.
     seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
@@ -343,7 +343,7 @@ class Translator:
     params = devices.on_first_device(self._params)
     found = search_tree(self._model, options, params, self._tokenizer, rows, decode.extra_length)
     buckets.require_finite(bool(found.best))
-    return found
+    return found.of_best(n_best)
 
   def _log_probs(self, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
     """log P of each pair, by the probabilities of the search."""

@@ -1,5 +1,6 @@
 """sacreBLEU's score of each of several texts against each other one, with the n-grams of every text counted once."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -64,8 +65,16 @@ def _bleu(texts: Sequence[Sequence[str]]) -> np.ndarray:
 def _matches(texts: Sequence[Sequence[str]], order: int) -> tuple[np.ndarray, np.ndarray]:
   """How many n-grams two texts have in common, each as often as in both `[texts, texts]`; and how many each has."""
   counters = [ngrams(text, order) for text in texts]
-  column = {ngram: i for i, ngram in enumerate(dict.fromkeys(ngram for counter in counters for ngram in counter))}
-  counts = np.zeros((len(texts), len(column)), np.int32)
-  for row, counter in zip(counts, counters, strict=True):
-    row[[column[ngram] for ngram in counter]] = list(counter.values())
-  return np.array([np.minimum(row, counts).sum(axis=1) for row in counts]), counts.sum(axis=1)
+  held = Counter(ngram for counter in counters for ngram in counter)
+  # Most n-grams are of one text alone, and match nothing but itself.
+  number = {ngram: i for i, ngram in enumerate(ngram for ngram, texts in held.items() if texts > 1)}
+  shared = [{number[ngram]: count for ngram, count in counter.items() if ngram in number} for counter in counters]
+  counts = np.zeros((len(number), len(texts)), np.int32)
+  for text, own in enumerate(shared):
+    counts[list(own), text] = list(own.values())
+  totals = np.array([counter.total() for counter in counters])
+  matches = np.array(
+    [np.minimum(np.array(list(own.values()), np.int32)[:, None], counts[list(own)]).sum(axis=0) for own in shared]
+  )
+  np.fill_diagonal(matches, totals)
+  return matches, totals

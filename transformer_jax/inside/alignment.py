@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transformer_jax.data.tagged import divided
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.attention import CROSS, Attention
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.wording import counted
@@ -69,6 +71,20 @@ def links(attention: Attention, layer: int, source: Words, target: Words, first:
       assert best is not None
       found.add((best - first, word))
   return sorted(found, key=lambda link: (link[1], link[0]))
+
+
+def language_of(tokenizer: Tokenizer, tags: bool, source: str) -> str:
+  """The tag or code of the target language in front of a source; empty if there is none."""
+  return divided(source)[0] if tags else tokenizer.head(source)
+
+
+def source_words(tokenizer: Tokenizer, tags: bool, source: str) -> tuple[list[int | None], int]:
+  """The words of a source's tokens, of which a tag or code is none, and the first one, for `links`."""
+  words, language = tokenizer.words(source), language_of(tokenizer, tags, source)
+  if not language:
+    return words, 0
+  apart = source[len(language.rstrip()) :][:1].isspace()
+  return [None, *words[1:]], int(apart)
 
 
 def pharaoh(found: Sequence[Link]) -> str:

@@ -129,7 +129,8 @@ def _draw_matrix(page: Page, matrix: _Matrix, left: float, top: float, query: in
   page.write(left, top - 0.28, matrix.formula, room + _GAP - 0.04, smallest=8, ha="left")
   for column in range(shown):
     page.write(left + _CELL * (column + 0.5), top - 0.45, f"{column + 1}", _CELL, smallest=8, color="#666666")
-  whole = not matrix.shaded and bool(np.all(np.abs(matrix.values - np.rint(matrix.values)) < 1e-6))
+  values = matrix.values[np.isfinite(matrix.values)]
+  whole = not matrix.shaded and bool(np.all(np.abs(values - np.rint(values)) < 1e-6))
   for place, values in enumerate(matrix.values):
     y = top - _ABOVE - _LINE * (place + 1)
     for column, value in enumerate(values[:shown]):
@@ -148,7 +149,9 @@ def _draw_matrix(page: Page, matrix: _Matrix, left: float, top: float, query: in
 
 
 def _number(value: float, whole: bool) -> str:
-  """The value with at most 5 characters."""
+  """The value with at most 5 characters; "mask" for a score that is masked."""
+  if np.isneginf(value):
+    return "mask"
   if whole and abs(value) < 1000:
     return f"{value + 0.0:.0f}"
   digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0

@@ -10,6 +10,7 @@ import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.decoding.windows import require_text
+from transformer_jax.model import masking
 from transformer_jax.model.attention import WEIGHTS, MultiHeadAttention
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import Params
@@ -30,7 +31,7 @@ class HeadSteps(NamedTuple):
     matrices: W^Q, W^K and W^V of the head, `[d_model, d_k]`, `[d_model, d_k]` and `[d_model, d_v]`.
     q, k: x W^Q and x W^K, `[n, d_k]`.
     v: x W^V, `[n, d_v]`.
-    scores: q k^T / sqrt(d_k), `[n, n]`.
+    scores: q k^T / sqrt(d_k), `[n, n]`; -inf outside of `config.model.attention_window`.
     weights: softmax(scores), `[n, n]`.
     z: weights v, `[n, d_v]`.
     biased: whether q, k and v have biases, too (`config.model.attention_bias`).
@@ -81,7 +82,9 @@ def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 
   inputs = np.array(tokens, np.int32), np.arange(n), np.ones((n, n), bool)
   captured = _captured(registry.module(model), path, params, *inputs, method="encode")
   title = f"layer {layer}, head {head} of the encoder"
-  return _steps(captured, _at(params, path), head - 1, title, tuple(found.tokenizer.source.pieces(tokens)))
+  window = n if model.attention_window is None else model.attention_window
+  mask = np.asarray(masking.window_mask(n, n, window))
+  return _steps(captured, _at(params, path), head - 1, title, tuple(found.tokenizer.source.pieces(tokens)), mask)
 
 
 def toy() -> HeadSteps:
@@ -105,7 +108,7 @@ def toy() -> HeadSteps:
     return layer(x, x, jnp.ones((3, 3), bool), deterministic=True)
 
   captured = _captured(layer, (), params, x, method=attend)
-  return _steps(captured, params, 0, "a toy of width 4", ("I", "love", "you"))
+  return _steps(captured, params, 0, "a toy of width 4", ("I", "love", "you"), np.ones((3, 3), bool))
 
 
 class _Captured(NamedTuple):
@@ -151,12 +154,14 @@ def _at(tree: PyTree, path: tuple[str, ...]) -> PyTree:
   return tree
 
 
-def _steps(captured: _Captured, params: Params, head: int, title: str, tokens: tuple[str, ...]) -> HeadSteps:
+def _steps(
+  captured: _Captured, params: Params, head: int, title: str, tokens: tuple[str, ...], mask: np.ndarray
+) -> HeadSteps:
   def of_head(array: jax.Array) -> np.ndarray:
     return np.asarray(array[:, head], np.float32)
 
   q, k, v, z = map(of_head, (captured.q, captured.k, captured.v, captured.z))
   w_q, w_k, w_v = (of_head(params[name]["kernel"]) for name in ("query", "key", "value"))
-  scores = q @ k.T / np.float32(q.shape[1] ** 0.5)
   x, weights = np.asarray(captured.x, np.float32), np.asarray(captured.weights[head])
+  scores = np.where(mask, q @ k.T / np.float32(q.shape[1] ** 0.5), -np.inf)
   return HeadSteps(title, tokens, x, (w_q, w_k, w_v), q, k, v, scores, weights, z, "bias" in params["query"])

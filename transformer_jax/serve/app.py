@@ -116,7 +116,7 @@ class _Endpoints:
         "languages": [{"code": code, "name": _language_name(code)} for code in served.languages],
         "beam_size": served.beam_size,
         "length_penalty": served.length_penalty,
-        "most_beams": max(MOST_BEAMS, served.beam_size),
+        "most_beams": MOST_BEAMS,
       }
     )
 
@@ -158,7 +158,8 @@ class _Endpoints:
     beam_size = fields.get("beam_size", self._served.beam_size)
     penalty = fields.get("length_penalty", self._served.length_penalty)
     if type(beam_size) is not int or not (0 < beam_size <= MOST_BEAMS or beam_size == self._served.beam_size):
-      raise InputError(f"beam_size is {beam_size!r}, but must be a whole number from 1 to {MOST_BEAMS}")
+      own = f", or {self._served.beam_size}" if self._served.beam_size > MOST_BEAMS else ""
+      raise InputError(f"beam_size is {beam_size!r}, but must be a whole number from 1 to {MOST_BEAMS}{own}")
     if type(penalty) not in (int, float) or penalty not in (*_PENALTIES, self._served.length_penalty):
       raise InputError(f"length_penalty is {penalty!r}, but must be one of 0, 0.1, 0.2, ... to 2")
     return Options(beam_size, float(penalty), beam_size)  # pyright: ignore[reportArgumentType]  it is a number

@@ -42,7 +42,7 @@ class Guard:
 
   def __init__(self, app: ASGIApp, hosts: Collection[str]):
     self._app = app
-    self._hosts = {"localhost", *(host.lower() for host in hosts)}
+    self._hosts = {"localhost", *map(_name, hosts)}
 
   async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
     async def send_with_headers(message: Message) -> None:
