@@ -63,9 +63,10 @@ def run(args: argparse.Namespace) -> None:
     found = translator.translate_lines(source.lines, **search_options(args), progress=progress.update, warn=say)
     translations = [best[0].text for best in found]
   seconds = time.monotonic() - start
+  f1, translations = _parsed(trees, translations) if has_trees else (None, translations)
   try:
-    if has_trees:
-      translations = _print_f1(args, trees, translations, seconds)
+    if f1 is not None:
+      _print(args, f1, "parsed", seconds)
     elif args.report or other:
       directions = directions_of(translator.config.data)
       known = {"source": source, "other": other, "languages": directions[0] if len(directions) == 1 else None}
@@ -129,13 +130,12 @@ def _read_trees(args: argparse.Namespace, sources: Sequence[str], references: Se
   return found
 
 
-def _print_f1(args: argparse.Namespace, references: "list[Tree]", outputs: list[str], seconds: float) -> list[str]:
-  """Prints the scores of trees, and gives the outputs' trees in Penn's format."""
+def _parsed(references: "list[Tree]", outputs: list[str]) -> "tuple[ParseScores, list[str]]":
+  """The scores of trees, and the outputs' trees in Penn's format."""
   from transformer_jax.tasks.parsing import score_parses
 
   result, trees = score_parses(references, outputs)
-  _print(args, result, "parsed", seconds)
-  return [*map(str, trees)]
+  return result, [*map(str, trees)]
 
 
 def _run_facts(args: argparse.Namespace, runs: "Sequence[Run]", translator: "Translator") -> JsonObject:
