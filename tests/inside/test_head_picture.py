@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.example_commands import command_line
-from transformer_jax.inside import head_picture, head_steps
+from transformer_jax.inside import head_steps
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runs.run import Model
 from transformer_jax.runtime.errors import InputError
@@ -44,7 +44,13 @@ def test_scores_outside_of_a_window_are_masked(translator):
   assert np.array_equal(np.isneginf(steps.scores), outside) and outside.any()
   weights = np.exp(steps.scores) / np.exp(steps.scores).sum(axis=1, keepdims=True)
   np.testing.assert_allclose(steps.weights, weights, rtol=1e-4, atol=1e-6)
-  assert head_picture._number(-np.inf, whole=True) == "mask"
+
+
+def test_a_masked_score_is_no_number():
+  pytest.importorskip("matplotlib", reason="matplotlib is missing: pip install -e '.[pictures]'")
+  from transformer_jax.inside.head_picture import _number
+
+  assert [_number(value, whole=True) for value in (-np.inf, 3.0)] == ["mask", "3"]
 
 
 def test_the_numbers_are_those_of_the_model(translator):
