@@ -174,7 +174,7 @@ def test_what_features_cannot_be_of():
   for text in (5, None, ["ab"]):
     with pytest.raises(InputError, match=r"the text is of type .*, but must be a str"):
       features.features(text)
-  for weights in ([1, 2], [[1, 2, 3]], [1, 2, np.nan]):
+  for weights in ([1, 2], [[1, 2, 3]], [1, 2, np.nan], ["a"], [[1], [1, 2]]):
     with pytest.raises(InputError, match="but must be 3 finite numbers, one for each layer"):
       features.features("ab", weights)
   broken = Features(config, jax.tree.map(lambda x: x * np.nan, params), Letters())

@@ -7,7 +7,7 @@ from tests.serve.fake import serving
 
 @pytest.fixture(scope="module")
 def client():
-  with serving(hosts=["Box.example", "other.example.:8000"]) as client:
+  with serving(hosts=["Box.example", "other.example.:8000", "::", "fd00::5"]) as client:
     yield client
 
 
@@ -26,6 +26,8 @@ def client():
     ("127.0.0.1.evil.example", False),
     ("evil.example:8000", False),
     ("", False),
+    (":8000", False),
+    ("fd00:8000", False),
     ("[evil", False),
   ],
 )

@@ -21,7 +21,7 @@ from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks import classification
 from transformer_jax.tasks.classifier import Classifier
 from transformer_jax.training.step import init_state, train_step
@@ -97,6 +97,9 @@ def test_logits_are_those_of_numpy(tokenizer):
   for each, logits in zip(found, expected, strict=True):
     assert each.probability == pytest.approx(np.exp(logits.max()) / np.exp(logits).sum(), rel=1e-3)
   assert [each.cut for each in found] == [False, True, False, False, False]
+  broken = jax.tree.map(lambda x: x * np.nan, params)
+  with pytest.raises(RunError, match="NaN"):
+    list(Classifier(CONFIG, broken, tokenizer).classify(["a"]))
 
 
 def test_the_loss_is_smoothed_as_the_config_says(tokenizer):

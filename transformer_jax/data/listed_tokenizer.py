@@ -100,7 +100,8 @@ class ListedTokenizer(Tokenizer):
     self._numbers = {piece: number for number, piece in enumerate(self._names)}
     self.silent = (PAD, UNK) if vocabulary.bos is None else (PAD, UNK, BOS)
     self.special = (*self.silent, EOS)
-    self.codes = [code for piece in self._names if (code := piece.removeprefix(SPACE)) and self.head(code) == code]
+    names = (piece.removeprefix(SPACE) for piece in self._names)
+    self.codes = [*dict.fromkeys(name for name in names if name and self.head(name) == name)]
     self.vocab_size = len(self._names)
     # UNK stands for any number of unknown characters, and spaces may be dropped: the number of tokens bounds no length.
     self.longest_piece = LONGEST_LINE
@@ -119,8 +120,10 @@ class ListedTokenizer(Tokenizer):
   def head(self, text: str) -> str:
     """The code of a language in front of a text, such as `>>fr<<` or our own `<2fr>`, if it is a piece."""
     code, _ = _code_first(text)
-    found = code[0] if code else text[: text.find(">") + 1] if text.startswith("<2") else ""
-    return found if found in self._numbers or f"{SPACE}{found}" in self._numbers else ""
+    if code:
+      return code[0] if code[0] in self._numbers else ""
+    tag = text[: text.find(">") + 1] if text.startswith("<2") else ""
+    return tag if tag in self._numbers or f"{SPACE}{tag}" in self._numbers else ""
 
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
     divided = [_code_first(text) for text in texts]

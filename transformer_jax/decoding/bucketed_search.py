@@ -162,7 +162,10 @@ class BucketedSearch:
       return self._functions[key]
 
   def _forget_if_many(self) -> None:
-    """Forgets all programs if there are many, those of JAX included; a search that goes on keeps its own."""
+    """Forgets all programs if there are many, and all others that JAX has compiled.
+
+    What is being computed goes on, and the next batch compiles its program again.
+    """
     with self._lock:
       if len(self._programs) > _MOST_PROGRAMS:
         self._functions.clear()

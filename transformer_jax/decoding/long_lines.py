@@ -130,8 +130,8 @@ def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -
 def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:
   """Joins the translations of a line's parts: the best ones of all parts, the second ones, and so on.
 
-  So the first one does not depend on how many are asked for. A later one may have a higher score, as the length penalty
-  is that of the whole line.
+  So the first one does not depend on how many are asked for. Each part is ranked by its own length penalty. The score
+  is that of the whole line, so a later one may have a higher one.
   """
   if not parts:
     return [Translation("", 0.0, 0.0, 0)]

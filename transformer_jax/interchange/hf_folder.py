@@ -82,7 +82,7 @@ def sizes_there(model: BlocksConfig, names: Mapping[str, tuple[str, int | None]]
 
 
 def max_length(config: Config) -> int:
-  """The most tokens that the other library should read: the positions of the model that the run has trained."""
+  """The most tokens that the other library should read: the positions that the rows of this run reach."""
   assert isinstance(config.model, BlocksConfig)
   return min(config.model.max_positions, config.data.row_length)
 

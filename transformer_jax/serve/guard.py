@@ -42,7 +42,8 @@ class Guard:
 
   def __init__(self, app: ASGIApp, hosts: Collection[str]):
     self._app = app
-    self._hosts = {"localhost", *map(_name, hosts)}
+    # Addresses pass anyway, and what is before the first colon of one is no name.
+    self._hosts = {"localhost", *(_name(host) for host in hosts if not _is_address(host))} - {""}
 
   async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
     async def send_with_headers(message: Message) -> None:

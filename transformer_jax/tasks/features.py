@@ -58,9 +58,10 @@ class Features(Predictor):
       RunError: the model gives no finite numbers.
     """
     found = self.layers(text)
-    chosen = np.zeros(len(found)) if weights is None else np.asarray(weights, np.float32)
+    try:
+      chosen = np.zeros(len(found)) if weights is None else np.asarray(weights, np.float32)
+    except (TypeError, ValueError):  # text, or rows of different lengths
+      chosen = np.zeros(0)
     if chosen.shape != (len(found),) or not np.isfinite(chosen).all():
-      raise InputError(
-        f"weights has the shape {chosen.shape}, but must be {len(found)} finite numbers, one for each layer"
-      )
+      raise InputError(f"weights is {weights!r:.80}, but must be {len(found)} finite numbers, one for each layer")
     return np.asarray(mix(jnp.asarray(found), jnp.asarray(chosen, jnp.float32), gamma))
