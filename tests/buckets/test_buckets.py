@@ -142,3 +142,31 @@ def test_a_killed_run_in_a_bucket_goes_on_and_translates_like_one_on_disk(enviro
   given = "one two\nthree\n"
   translations = [run(environment, "translate", "--workdir", workdir, given=given) for workdir in (disk, bucket)]
   assert translations[0] == translations[1] and translations[0].count("\n") == 2
+
+
+DELETE = """
+import sys
+from etils import epath
+epath.Path(sys.argv[1]).unlink()
+"""
+
+
+@pytest.mark.slow
+def test_a_first_checkpoint_that_was_cut_short_in_a_bucket_is_none(environment, tmp_path):
+  """The run begins again, with the vectors that it was begun with."""
+  tiny.write_corpus(tmp_path / "text", pairs=211)
+  words = sorted({*(tmp_path / "text.en").read_text().split()})[:5]
+  lines = [" ".join([word, *(f"{number + 0.25 * i}" for i in range(8))]) for number, word in enumerate(words)]
+  (tmp_path / "vectors").write_text("\n".join(lines) + "\n")
+  more = ["--config.train.steps=3", f"--config.train.embeddings={tmp_path / 'vectors'}"]
+  command = [*train(environment, str(tmp_path / "text"), tmp_path / "cache", "gs://bucket/cut"), *more]
+  run(environment, *command)
+  whole = arrays_of(environment, "gs://bucket/cut", tmp_path / "whole.npz")
+  mark = "gs://bucket/cut/checkpoints/3/commit_success.txt"
+  subprocess.run([sys.executable, "-c", DELETE, mark], check=True, env=environment)
+  again = start(environment, *command)
+  _, error = again.communicate(timeout=1000)
+  assert again.returncode == 0, error
+  assert f"tokens have a vector in {tmp_path / 'vectors'}" in error
+  other = arrays_of(environment, "gs://bucket/cut", tmp_path / "other.npz")
+  assert len(whole) == len(other) and all(a.tobytes() == b.tobytes() for a, b in zip(whole, other, strict=True))

@@ -163,6 +163,31 @@ def test_the_last_are_those_that_are_there_when_fewer_are_kept_later(state, tmp_
   assert averaging.average(folder, tmp_path / "three", 3) == [9, 5, 4]
 
 
+def test_a_checkpoint_that_only_a_signal_asked_for_does_not_count(state, tmp_path):
+  folder = epath.Path(tmp_path / "run")
+  folder.mkdir()
+  run_folder.begin_run(folder, CONFIG, learned_tokenizer(), [])
+  for part in ((2, 3, 5, -7), (11, -13, -17), ()):  # each ends by a signal, and the last ends at once
+    checkpoints = checkpoint.Checkpoints(folder, keep=3)
+    for step in part:
+      checkpoints.save(state.replace(step=np.int32(abs(step))), None, planned=step > 0)
+      checkpoints.wait()
+    checkpoints.close()
+  there = {int(path.name) for path in (folder / "checkpoints").iterdir()}
+  assert there == {3, 5, 11, 17}  # the last three that an uninterrupted run has, and the newest
+  assert averaging.average(folder, tmp_path / "three", 3) == [11, 5, 3]
+  assert averaging.average(folder, tmp_path / "named", 2, step=17) == [17, 11]
+  with pytest.raises(InputError, match=r"\(steps: 11, 5, 3\): .*one that only a signal asked for does not count"):
+    averaging.average(folder, tmp_path / "four", 4)
+
+
+def test_records_that_name_each_other_end(state, tmp_path):
+  folder = epath.Path(tmp_path / "run")
+  assert saved(folder, state, [(3, (2, 3))], best=3) == [2, 3]
+  (folder / "checkpoints" / "2" / "previous" / "metadata").write_text('{"step": 3, "planned": true}')
+  assert averaging.average(folder, tmp_path / "two", 2) == [3, 2]
+
+
 @pytest.mark.parametrize(
   ("step", "last", "expected"),
   [("last", 2, [13, 11]), (11, 2, [11, 7]), (5, 2, [5, 3]), (BEST, 1, [1]), ("best", 1, [1])],

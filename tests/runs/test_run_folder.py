@@ -13,7 +13,7 @@ from tests.model.example import random_state
 from tests.runs.test_checkpoint import CONFIG
 from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.config import BestBy, Config, DataConfig, EvaluateConfig, TrainConfig, serialization
+from transformer_jax.config import BestBy, Config, Corpus, DataConfig, EvaluateConfig, TrainConfig, serialization
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runs import checkpoint, restore, resume, run_folder
@@ -49,6 +49,7 @@ def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(tmp_path):
   [
     ("model", {"dropout": 0.0}, r"train\.r_drop is 0\.5, but must be 0 for a model without dropout, whose two passes"),
     ("data", {"validation": ""}, r"train\.best_by is .*, but must be loss without config\.data\.validation"),
+    ("data", {"corpus": Corpus.TREES}, r"train\.best_by is .*, but must be loss for trees, whose BLEU is high"),
     ("evaluate", {"every": 8}, r"train\.patience is 2, but must be 0 if config\.evaluate\.every is more than config"),
     ("train", {"sampling_least": 0.25}, r"train\.sampling_least is 0\.25, but must be 0 unless"),
     ("train", {"accumulation": 4}, r"train\.accumulation is 4, but must be at most 3, the rows of a batch \(config"),
@@ -272,3 +273,29 @@ def test_a_folder_that_cannot_be_is_refused():
     InputError, match=r"the run folder /proc/no-such-run cannot be written: .*; choose another --workdir"
   ):
     run_folder.make_folder(epath.Path("/proc/no-such-run"), "--workdir")
+
+
+class InBucket:
+  """A folder on the disk that says that it is in a bucket."""
+
+  def __init__(self, path):
+    self._path = path
+    self.name, self.exists = path.name, path.exists
+
+  def __truediv__(self, name):
+    return InBucket(self._path / name)
+
+  def __str__(self):
+    return f"gs:/{self._path}"
+
+  def iterdir(self):
+    return map(InBucket, self._path.iterdir())
+
+
+def test_in_a_bucket_a_checkpoint_that_was_cut_short_is_none(tmp_path):
+  for step in (3, 5):
+    (tmp_path / "checkpoints" / str(step)).mkdir(parents=True)
+  assert run_folder.checkpoint_names(epath.Path(tmp_path)) == {"3", "5"}
+  assert run_folder.checkpoint_names(InBucket(tmp_path)) == set()
+  (tmp_path / "checkpoints" / "3" / "commit_success.txt").touch()
+  assert run_folder.checkpoint_names(InBucket(tmp_path)) == {"3"}

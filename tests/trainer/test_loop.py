@@ -314,8 +314,10 @@ def test_a_checkpoint_that_a_signal_asks_for_is_never_the_best(prefix, tmp_path,
     loop.train(config, epath.Path(tmp_path / "run"))
   found = runs.open(tmp_path / "run").checkpoints
   assert (found.best, found.last) == (None, 3)
+  assert checkpoint_files.read_previous(epath.Path(tmp_path / "run"), 3) == (None, False)
   loop.train(config, epath.Path(tmp_path / "run"))
   assert len(made) == 2 and runs.open(tmp_path / "run").checkpoints.best == 6
+  assert checkpoint_files.read_previous(epath.Path(tmp_path / "run"), 6) == (None, True)
 
 
 @pytest.mark.long

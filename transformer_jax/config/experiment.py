@@ -280,7 +280,7 @@ class TrainConfig:
     log_every: the steps between two lines of the log.
     save_every: the steps between two checkpoints; 0 saves only at the end.
     keep: the number of last checkpoints to keep; the best by validation is
-      kept, too.
+      kept, too. One that only a signal asks for is extra, until the next one.
     best_by: what tells the best checkpoint: the validation `loss`, the sum of
       both if there are two, or `bleu` on the first `evaluate.sentences`
       validation sentences.

@@ -19,7 +19,6 @@ from transformer_jax.runs import params_file, reading, restore, run_folder
 from transformer_jax.runs.locks import exclusive_lock
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
-from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line, require_option
 from transformer_jax.runtime.progress import Progress
 
@@ -38,7 +37,8 @@ def average(
   """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
 
   The new folder decodes as every run folder does, and cannot be trained on. A checkpoint that the run keeps only
-  because it is the best does not count, and the run's moving average is not used.
+  because it is the best does not count, and neither does one that only a signal asked for, as an uninterrupted run has
+  none. The run's moving average is not used.
 
   Args:
     workdir: the run folder, or the run that `runs.open` made of it.
@@ -120,34 +120,40 @@ def _enough(run: Run, last: int, minutes: float | None, step: reading.Step) -> l
   in_a_row = _saved_in_a_row(run.path, run.config, sorted(times, reverse=True))
   newest = reading.candidates(run.path, step)[:1]
   if newest and step != reading.LAST:
-    in_a_row = [each for each in in_a_row if each <= newest[0]] or newest
-  steps = chosen({each: times[each] for each in in_a_row}, last, minutes)
+    in_a_row = [*newest, *(each for each in in_a_row if each < newest[0])]
+  steps = chosen({each: times[each] for each in in_a_row if each in times}, last, minutes)
   if len(steps) < last:
     apart = "" if minutes is None else f" at least {minutes:g} minutes apart"
     until = f" up to step {newest[0]}" if newest and step != reading.LAST else ""
     raise InputError(
       f"--last is {last}, but {run.path} has fewer checkpoints{apart}{until} (steps: "
       f"{', '.join(map(str, steps)) or 'none'}): "
-      "ask for fewer; config.train.save_every and config.train.keep say which a run keeps"
+      "ask for fewer; config.train.save_every and config.train.keep say which a run keeps, and one that only a signal "
+      "asked for does not count"
     )
   return steps
 
 
 def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -> Sequence[int]:
-  """The newest steps that were saved one after another, without an older one that is kept as the best.
+  """The newest steps that were planned and saved one after another, without an older one that is kept as the best.
 
   Args:
     workdir: the run folder.
     config: the run's.
     steps: all of them, newest first.
   """
-  for number, (newer, older) in enumerate(itertools.pairwise(steps), 1):
-    try:
-      if _saved_before(workdir, newer) != older:
-        return steps[:number]
-    except FileNotFoundError:
-      return _probably_in_a_row(steps, config.train.keep, config.train.save_every)
-  return steps
+  found: list[int] = []
+  newer = math.inf
+  try:
+    step = next((step for step in steps if files.read_previous(workdir, step).planned), None)
+    while step is not None and step in steps and step < newer:  # unless records are damaged, each is older
+      previous = files.read_previous(workdir, step)
+      found += [step] if previous.planned else []
+      step, newer = previous.step, step
+  except FileNotFoundError:
+    planned = [step for step in steps if files.is_planned(workdir, step)]
+    return _probably_in_a_row(planned, config.train.keep, config.train.save_every)
+  return found
 
 
 def _probably_in_a_row(steps: Sequence[int], keep: int, every: int) -> Sequence[int]:
@@ -171,20 +177,6 @@ def chosen(times: Mapping[int, datetime], last: int, minutes: float | None = Non
     if minutes is None or not steps or (times[steps[-1]] - times[step]).total_seconds() >= 60 * minutes:
       steps.append(step)
   return steps[:last]
-
-
-def _saved_before(workdir: epath.Path, step: int) -> int | None:
-  """The step of the checkpoint that was saved before this one, even if it is deleted; None if this is the first.
-
-  Raises:
-    FileNotFoundError: the checkpoint is of an older version, which does not record it.
-    InputError: the record is damaged.
-  """
-  path = files.folder_of(workdir, step) / files.PREVIOUS / "metadata"
-  values = untrusted.read_json(path)
-  if not isinstance(values, dict) or not isinstance(values.get("step", ""), int | None):
-    raise InputError(f"{path} does not say which checkpoint was saved before: copy it back, or delete {path.parent}")
-  return values["step"]
 
 
 def _read(run: Run, steps: list[int]) -> Iterator[Params]:

@@ -49,7 +49,7 @@ class Restored(NamedTuple):
 
 
 class Checkpoints:
-  """The checkpoints of a run: the last `keep` and the best by validation, and all while somebody reads them.
+  """The checkpoints of a run: the newest, the last `keep`, the best by validation, and all while somebody reads them.
 
   Every host has the whole state, so only the main one writes and reads. The others hear from it what it has read.
   """
@@ -61,7 +61,14 @@ class Checkpoints:
       _set_aside_damaged_losses(workdir)
       self._writer = files.Writer(workdir, keep)
 
-  def save(self, state: TrainState, metrics: Mapping[str, float] | None, log: Mapping[str, Json] | None = None) -> None:
+  def save(
+    self,
+    state: TrainState,
+    metrics: Mapping[str, float] | None,
+    log: Mapping[str, Json] | None = None,
+    *,
+    planned: bool = True,
+  ) -> None:
     """Writes the state in the background; a checkpoint counts only when it is whole.
 
     Args:
@@ -69,13 +76,14 @@ class Checkpoints:
       metrics: the numbers that tell the best checkpoint, as `checkpoint_files.rank` takes them, if they were measured
         at this step.
       log: numbers that the loop goes on from.
+      planned: False if only a signal asks for this checkpoint, so that an uninterrupted run has none.
     """
     step = int(state.step)
     if self._writer is None or step in self._writer.steps():
       return
     copies = jax.tree.map(np.array, _items(state))  # as the next update reuses the memory
     numbers = None if log is None else jax.tree.map(np.float64, log)
-    self._writer.save(step, copies, numbers, metrics)
+    self._writer.save(step, copies, numbers, metrics, planned=planned)
 
   def restore(self, abstract: TrainState) -> Restored | None:
     """The last state on every local device, or None at the beginning of a run.

@@ -2,7 +2,7 @@
 
 params, optimizer   the state, and average, the moving one of params, if kept
 sums                checksums of these
-previous            the step of the checkpoint that was saved before
+previous            whether it was planned, and the step of the planned one before it
 log                 what the next line of the log is made of so far, and other numbers that the loop goes on from
 metrics             the validation loss, if it was measured, and a score if that tells the best checkpoint
 """
@@ -12,10 +12,10 @@ import functools
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from logging import getLogger
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import orbax.checkpoint as ocp
@@ -150,17 +150,46 @@ def _with_sums(arrays: Mapping[str, PyTree], **others: ocp.args.CheckpointArgs) 
   return ocp.args.Composite(**items, **{SUMS: sums}, **others)
 
 
+class Previous(NamedTuple):
+  """What a checkpoint says of those before it.
+
+  Attributes:
+    step: of the planned one that was saved before, even if it is deleted; None if this is the first.
+    planned: whether this one is planned: an uninterrupted run has it as well, and not only a run that a signal stopped.
+  """
+
+  step: int | None
+  planned: bool
+
+
+def read_previous(workdir: epath.Path, step: int) -> Previous:
+  """What a checkpoint says of those before it.
+
+  Raises:
+    FileNotFoundError: the checkpoint is of an older version, which does not record it.
+    InputError: the record is damaged.
+  """
+  path = folder_of(workdir, step) / PREVIOUS / "metadata"
+  values = untrusted.read_json(path)
+  if not isinstance(values, dict) or not isinstance(values.get("step", ""), int | None):
+    raise InputError(f"{path} does not say which checkpoint was saved before: copy it back, or delete {path.parent}")
+  return Previous(values["step"], values.get("planned", True) is not False)  # older versions record the step alone
+
+
 class Writer:
-  """Writes the checkpoints of a run; keeps the last `keep`, the best by validation, and all that somebody reads.
+  """Writes the checkpoints of a run, and keeps some.
+
+  It keeps the newest, the last `keep` that are planned, the best by validation, and all that somebody reads.
 
   Raises:
     RunError: the disk refuses it; so do the methods.
   """
 
   def __init__(self, workdir: epath.Path, keep: int):
+    self._unplanned = {step for step in finished(workdir) if not is_planned(workdir, step)}
     best = preservation_policy.BestN(get_metric_fn=rank, reverse=True, n=1, keep_checkpoints_without_metrics=False)
     policy = preservation_policy.AnyPreservationPolicy(
-      [preservation_policy.LatestN(keep), best, _WhileRead(workdir / CHECKPOINTS)]
+      [_LastPlanned(keep, self._unplanned), best, _WhileRead(workdir / CHECKPOINTS)]
     )
     alone = ocp.options.MultiprocessingOptions(primary_host=0, active_processes={0})
     options = ocp.CheckpointManagerOptions(
@@ -182,10 +211,17 @@ class Writer:
     arrays: Mapping[str, PyTree],
     log: Mapping[str, Json] | None,
     metrics: Mapping[str, float] | None,
+    *,
+    planned: bool = True,
   ) -> None:
     """Writes a checkpoint in the background; it counts only when it is whole."""
-    previous = ocp.args.JsonSave({"step": max(self.steps(), default=None)})
-    others = {PREVIOUS: previous} | ({} if log is None else {LOG: ocp.args.StandardSave(log)})
+    previous = Previous(max({*self.steps()} - self._unplanned, default=None), planned)
+    if planned:
+      self._unplanned.discard(step)  # of a damaged one that was moved away
+    else:
+      self._unplanned.add(step)
+    others: dict[str, ocp.args.CheckpointArgs] = {} if log is None else {LOG: ocp.args.StandardSave(log)}
+    others[PREVIOUS] = ocp.args.JsonSave(previous._asdict())
     with _saving(self._workdir):
       saved = self._manager.save(step, args=_with_sums(arrays, **others), metrics=metrics)
     if not saved:
@@ -205,6 +241,27 @@ class Writer:
     """Waits for what is being saved."""
     with _saving(self._workdir):
       self._manager.close()
+
+
+def is_planned(workdir: epath.Path, step: int) -> bool:
+  """Whether a checkpoint is planned; one that does not say it counts as such."""
+  try:
+    return read_previous(workdir, step).planned
+  except (FileNotFoundError, InputError):
+    return True
+
+
+class _LastPlanned:
+  """A policy of orbax: the newest checkpoint is kept, and the last `keep` of those that are planned."""
+
+  def __init__(self, keep: int, unplanned: Set[int]):
+    self._keep, self._unplanned = keep, unplanned
+
+  def should_preserve(self, checkpoints: Sequence[Any], *, context: object) -> Sequence[bool]:
+    del context
+    steps = [checkpoint.step for checkpoint in checkpoints]
+    kept = {*steps[-1:], *[step for step in steps if step not in self._unplanned][-self._keep :]}
+    return [step in kept for step in steps]
 
 
 class _WhileRead:

@@ -67,11 +67,14 @@ def checkpoint_names(workdir: epath.Path) -> set[str]:
   """The names of the folders that look like finished checkpoints, of which none is opened."""
   folder = workdir / CHECKPOINTS
   try:
-    return {path.name for path in folder.iterdir() if path.name.isascii() and path.name.isdigit()}
+    names = {path.name for path in folder.iterdir() if path.name.isascii() and path.name.isdigit()}
   except FileNotFoundError:
     return set()
   except NotADirectoryError as error:
     raise InputError(f"{folder} is a file, but must be the folder of the checkpoints: copy the run again") from error
+  if str(folder).startswith("gs://"):  # where nothing can be renamed, so that orbax writes this file when all is there
+    return {name for name in names if (folder / name / "commit_success.txt").exists()}
+  return names
 
 
 def now() -> str:

@@ -215,7 +215,7 @@ class Trainer:
         number = numbers.highest(received[0] if received else 0)
         if saves or number:
           # Where only the signal asks for a checkpoint, an uninterrupted run has none that could be the best.
-          self._save(step, validated if saves else None)
+          self._save(step, validated if saves else None, planned=saves)
         progress.update(1)
         if number or self._stopping.is_over:
           break
@@ -301,14 +301,14 @@ class Trainer:
     if step != first:
       self._write_log(text)
 
-  def _save(self, step: int, validated: Mapping[str, float] | None) -> None:
+  def _save(self, step: int, validated: Mapping[str, float] | None, *, planned: bool) -> None:
     numbers: JsonObject = self._metrics.interval().to_dict()
     if self._stopping.patience:
       numbers["stopping"] = self._stopping.numbers()
     if isinstance(self._batches, BatchesPackedAhead):
       numbers["place"] = self._batches.place(step)
     with doing(f"saving the checkpoint of step {step}"):
-      self._checkpoints.save(self._state, validated, numbers)
+      self._checkpoints.save(self._state, validated, numbers, planned=planned)
 
   def _log(self, step: int) -> str:
     line = self._metrics.flush(step, self._task.schedules(self._config, step - 1))
