@@ -6,10 +6,12 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fuzz_run_folder import mutated
 from transformer_jax.data import subwords
-from transformer_jax.data.documents import decode_text, encode_documents, encode_text, line_feed
+from transformer_jax.data.documents import _parts, decode_text, encode_documents, encode_text, line_feed
 from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary
 from transformer_jax.runtime.errors import InputError
 
@@ -64,6 +66,23 @@ def test_texts_and_documents():
   assert line_feed(words()) is None
   tokens, _ = zip(*encode_documents([["the", "a"]], words()), strict=True)
   assert np.concatenate(tokens).tolist() == [4, 6, 3]
+
+
+@given(st.lists(st.text("ab \n\t", max_size=13), max_size=5))
+def test_a_document_has_the_tokens_of_the_whole_text(texts):
+  """Also those of several line feeds, and of a line feed and a space, which an encoder of single lines never makes."""
+  more = ("ĊĊ", "ĊĠ", "ĠĊ")
+  known = byte_pairs().vocabulary
+  tokenizer = SubwordTokenizer(
+    dataclasses.replace(known, pieces=(*known.pieces, *more), merges=(*known.merges, *map(tuple, more)))
+  )
+  assert tokenizer.pieces(tokenizer.encode("a\n\n\nb")) == ["a", "\n\n", "\n", "b"]
+  documents = [text.split("\n") for text in texts]
+  parts = [part for lines in documents for part in _parts(lines)]
+  assert "".join(parts) == "".join(texts)
+  assert sum(bool(part.strip()) for part in parts) == sum(bool(line.strip()) for lines in documents for line in lines)
+  found = [token for tokens, _ in encode_documents(documents, tokenizer, end=0) for token in tokens.tolist()]
+  assert found == [token for text in texts for token in [*encode_text(tokenizer, text), 0]]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, tokenizers
-from transformer_jax.data.documents import Chunk, encode_documents, open_text
+from transformer_jax.data.documents import Chunk, encode_documents, line_feed, open_text
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -46,7 +46,8 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
 
   def content() -> str:
     values = (_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
-    return fingerprint.of_values(*values, *([] if end == EOS else [end]))  # old caches stay valid
+    together = [] if tokenizer.lines_apart or line_feed(tokenizer) is None else ["lines together"]
+    return fingerprint.of_values(*values, *([] if end == EOS else [end]), *together)  # other caches stay valid
 
   def pack() -> Iterator[np.ndarray]:
     yield from pack_blocks(encode_documents(text, tokenizer, end), data.row_length, report, dtype)

@@ -1,7 +1,8 @@
 """Plain text of one language: documents, their tokens, and back.
 
 Each line is encoded by itself, and the token of a line feed stands between two lines. So a word has the same token at
-the start of a line as in the middle of it, and nothing of the text is lost.
+the start of a line as in the middle of it, and nothing of the text is lost. Vocabularies of GPT-2 and BERT, which know
+line feeds or drop them, encode a text as a whole.
 """
 
 import itertools
@@ -113,8 +114,9 @@ def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer, end: int = EOS) -> Iterator[Chunk]:
   """The tokens of documents with `end` after each; at most some millions of characters are encoded at once."""
-  separator = line_feed(tokenizer)
-  numbered = ((number, line) for document in documents for number, line in enumerate(document))
+  separator = line_feed(tokenizer) if tokenizer.lines_apart else None
+  parts = documents if tokenizer.lines_apart else map(_parts, documents)
+  numbered = ((number, line) for document in parts for number, line in enumerate(document))
   begun = False  # whether a document has no end yet
   for lines in gathered(numbered, CHARACTERS_AT_ONCE, lambda line: 1024 + len(line[1])):
     tokens: list[int] = []
@@ -130,6 +132,24 @@ def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer, e
       yield np.array(tokens), False
   if begun:
     yield np.array([end]), True
+
+
+def _parts(lines: Iterable[str]) -> Iterator[str]:
+  """A text in parts of about a line, for a vocabulary that does not read line by line: joined, they are the text.
+
+  A part ends where space follows something else, where these vocabularies always end a piece. So a piece of several
+  line feeds, or of one and the spaces beside it, stays whole.
+  """
+  begun, rest = False, []
+  for line in lines:
+    kept = line.rstrip()
+    if kept and (kept == line or line[len(kept)] in " \t\r\v\f"):  # Python strips more than GPT-2 knows as space
+      yield "\n".join([*rest, kept])
+      begun, rest = True, [line[len(kept) :]]
+    else:
+      rest.append(line)
+  if any(rest) or len(rest) > 1 or (rest and not begun):
+    yield "\n".join(rest)
 
 
 def join_lines(lines: Iterable[Sequence[int] | np.ndarray], separator: int | None) -> list[int]:
