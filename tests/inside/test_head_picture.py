@@ -9,6 +9,7 @@ import pytest
 
 from tests.example_commands import command_line
 from transformer_jax.inside import head_steps
+from transformer_jax.model.config import Remat
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runs.run import Model
 from transformer_jax.runtime.errors import InputError
@@ -44,6 +45,18 @@ def test_scores_outside_of_a_window_are_masked(translator):
   assert np.array_equal(np.isneginf(steps.scores), outside) and outside.any()
   weights = np.exp(steps.scores) / np.exp(steps.scores).sum(axis=1, keepdims=True)
   np.testing.assert_allclose(steps.weights, weights, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("remat", [Remat.LAYER, pytest.param(Remat.ATTENTION, marks=pytest.mark.long)])
+def test_a_model_that_was_trained_with_less_memory(translator, remat):
+  config = translator.config
+  rematerialized = dataclasses.replace(config, model=dataclasses.replace(config.model, remat=remat))
+  found = [
+    head_steps.of_model(Model(each, translator.params, translator._tokenizer, 0), "abc de", 1)
+    for each in (config, rematerialized)
+  ]
+  np.testing.assert_array_equal(found[0].z, found[1].z)
+  np.testing.assert_array_equal(found[0].scores, found[1].scores)
 
 
 def test_a_masked_score_is_no_number():
@@ -134,6 +147,8 @@ def test_the_command(run, workdir, tmp_path):
   assert (status, out) == (0, f"{output}\n") and "layer 1, head 2 of the encoder" in output.read_text()
   for argv, message in (
     (["--head", 2], "--head is for a trained model: give its run with --workdir"),
+    (["--step", 5], "--step is for a trained model: give its run with --workdir"),
+    (["--accept-edits"], "--accept-edits is for a trained model: give its run with --workdir"),
     (["--workdir", workdir], "--sentence is missing"),
     ([*trained, "--head", 3], "--head is 3, but must be from 1 to 2"),
     ([*trained, "--layer", 0], "--layer is 0, but must be from 1 to 1"),

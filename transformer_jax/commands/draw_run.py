@@ -84,6 +84,7 @@ def draw_self_attention(args: argparse.Namespace) -> "Figure":
   of a trained model, or without --workdir for a toy of width 4.
   """
   given = [name for name in ("sentence", "layer", "head") if getattr(args, name) is not None]
+  given += ["step"] * (args.step != "last") + ["accept-edits"] * args.accept_edits
   if args.workdir is None and given:
     raise InputError(f"--{given[0]} is for a trained model: give its run with --workdir, or leave it out")
   if args.workdir is not None and args.sentence is None:

@@ -1,5 +1,6 @@
 """One head of self-attention, step by step: x, q, k, v, scores, weights and z, as the model computes them (§3.2)."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from transformer_jax import registry
 from transformer_jax.decoding.windows import require_text
 from transformer_jax.model import masking
 from transformer_jax.model.attention import WEIGHTS, MultiHeadAttention
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runs.run import Model
@@ -80,7 +81,9 @@ def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 
   n, path = len(tokens), ("encoder", f"layers_{layer - 1}", "attention")
   params = devices.on_first_device(found.params)
   inputs = np.array(tokens, np.int32), np.arange(n), np.ones((n, n), bool)
-  captured = _captured(registry.module(model), path, params, *inputs, method="encode")
+  # What a layer under `jax.checkpoint` computes cannot be kept.
+  module = registry.module(dataclasses.replace(model, remat=Remat.NONE))
+  captured = _captured(module, path, params, *inputs, method="encode")
   title = f"layer {layer}, head {head} of the encoder"
   window = n if model.attention_window is None else model.attention_window
   mask = np.asarray(masking.window_mask(n, n, window))
