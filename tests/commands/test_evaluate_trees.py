@@ -48,6 +48,14 @@ def files(tmp_path, monkeypatch):
   return tmp_path
 
 
+def test_a_report_translates_no_trees(run, workdir, files, monkeypatch):
+  monkeypatch.setattr(Translator, "translate_lines", None)
+  page = files / "page.html"
+  assert run("report", "--workdir", workdir, "--output", page)[0] == 0 and page.exists()
+  status, _, err = run("report", "--workdir", workdir, "--output", page, "--data", files / "words")
+  assert status == 2 and "does not translate: leave it out" in err[-1]
+
+
 def test_evaluate_prints_f1_and_writes_trees(run, workdir, files):
   argv = ["evaluate", "--workdir", workdir, "--source", files / "words", "--reference", files / "trees"]
   expected, trees = score_parses(TREES, OUTPUTS)

@@ -214,6 +214,17 @@ def test_scores_are_those_that_were_computed(older):
     assert one.translation in page.text and f"{one.chrf:.1f}" in page.text
 
 
+def test_a_run_on_trees_shows_f1(folder):
+  config = json.loads((folder / "config.json").read_text())
+  config["data"]["corpus"] = "grammar"
+  (folder / "config.json").write_text(json.dumps(config))
+  add_validation(folder, 901, loss=3.25, f1=41.25)
+  page = page_of(folder)
+  assert "41.25" in page.text and page.data["curves"]["f1"]["lines"][0]["values"] == [41.25]
+  assert f"evaluate --workdir {folder} --source SENTENCES --reference TREES" in page.text
+  assert "--report" not in page.text
+
+
 def test_several_runs_are_side_by_side(older, folder):
   add_validation(folder, 901, loss=3.25)
   pairs = [("one two", "eins zwei"), ("three", "drei"), ("four", "vier")]

@@ -76,6 +76,7 @@ def test_validation_and_test_report_f1(tmp_path, monkeypatch):
   validation._evaluator, validation._pairs = Losses(), PAIRS
   line = validation.measure(None)
   assert line["loss"] == 1 and line["f1"] == pytest.approx(200 * 5 / 14) and line["refused"] == 1
+  assert not {"bleu", "chrf"} & {*line} and len(line["samples"]) == 3
 
 
 class Losses:

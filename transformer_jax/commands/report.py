@@ -60,7 +60,9 @@ def _translations(opened: "list[Run]", prefix: str | None, step: "Step") -> "tup
   from transformer_jax import registry
   from transformer_jax.runtime.progress import say
 
-  others = [run.path for run in opened if registry.command_of(run.config.model) != "translate"]
+  others = [
+    run.path for run in opened if run.config.data.has_trees or registry.command_of(run.config.model) != "translate"
+  ]
   if others and prefix:
     raise InputError(f"--data is a text to translate, but the run in {others[0]} does not translate: leave it out")
   if len(others) == len(opened):

@@ -144,6 +144,7 @@ def _headline(found: Log) -> list[tuple[str, str, str]]:
   """The last value of the quantities that tell most, and its step."""
   wanted = (
     ("validation", "bleu", "BLEU"),
+    ("validation", "f1", "F1"),
     ("validation", "loss", "validation loss"),
     ("validation", "perplexity", "perplexity"),
     ("train", "loss", "training loss"),
@@ -192,7 +193,10 @@ def _commands(run: Run, trains: bool) -> list[tuple[str, str]]:
   where = short_path(run.path)
   commands = [("train on", f"{PROGRAM} train --workdir {where}")] if trains else []
   commands.append(("use the model", next_command(run.config, run.path)))
-  if registry.command_of(run.config.model) == "translate":
+  if run.config.data.has_trees:
+    files = "--source SENTENCES --reference TREES"
+    commands.append(("evaluate", f"{PROGRAM} evaluate --workdir {where} {files}"))
+  elif registry.command_of(run.config.model) == "translate":
     source, target = (shlex.quote(f"PREFIX.{language}") for language in directions_of(run.config.data)[0])
     commands.append(
       ("evaluate", f"{PROGRAM} evaluate --workdir {where} --source {source} --reference {target} --report")

@@ -151,6 +151,8 @@ def _require_effects(config: Config) -> None:
   require_key(train, "train.r_drop", differ, "0 for a model without dropout, whose two passes are the same")
   validates = bool(config.data.validation) or train.best_by is BestBy.LOSS
   require_key(train, "train.best_by", validates, "loss without config.data.validation")
+  scored = not config.data.has_trees or train.best_by is BestBy.LOSS
+  require_key(train, "train.best_by", scored, "loss for trees, whose BLEU is high, however wrong they are")
   counts = not train.patience or config.evaluate.every <= train.steps
   require_key(train, "train.patience", counts, "0 if config.evaluate.every is more than config.train.steps")
   linear = not train.sampling_least or train.scheduled_sampling is Decay.LINEAR

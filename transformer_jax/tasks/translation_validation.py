@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from transformer_jax.config import Config, Corpus
+from transformer_jax.config import BestBy, Config, Corpus
 from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import groups_of
 from transformer_jax.data.tokenizer import Tokenizer
@@ -56,8 +56,11 @@ class TranslationValidation:
     line: JsonObject = {**self._evaluator.means(params)}
     if self._pairs:
       scores, translations = self.translate(params, self._pairs)
-      line |= scores.to_dict() | {"samples": _kept(self._pairs, translations)}
-      if self._config.data.has_trees:
+      line["samples"] = _kept(self._pairs, translations)
+      trees = self._config.data.has_trees
+      if not trees or self._config.train.best_by is BestBy.BLEU:  # which only an older run on trees has
+        line |= scores.to_dict()
+      if trees:
         line |= score_outputs(self._pairs, translations).to_dict()
     return line
 
