@@ -13,7 +13,7 @@ import pytest
 from configs import base, big, rnn
 from tests.analysis.examples import SMALL, TINY, transformer_flops, with_model, with_train
 from transformer_jax.analysis import requirements
-from transformer_jax.config import DataConfig, TrainConfig
+from transformer_jax.config import DataConfig, Decay, TrainConfig
 from transformer_jax.data.batches import Batch
 from transformer_jax.model.config import Dtype, Remat
 from transformer_jax.runtime import devices
@@ -97,7 +97,10 @@ def test_operations_of_a_recurrent_model():
   d, h, length = 38, 53, 31
   gates = 2 * 4 * h * ((d + h) + (h + h))
   forward = 13 * length * 2 * (gates + h * d + d * 997)
-  assert requirements.flops(recurrent("plain")).step == 3 * forward
+  config = recurrent("plain")
+  assert requirements.flops(config).step == 3 * forward
+  sampled = with_train(config, scheduled_sampling=Decay.LINEAR)  # a pass more, which chooses the inputs
+  assert requirements.flops(sampled).step == 4 * forward
 
 
 @pytest.mark.long

@@ -57,6 +57,16 @@ def test_a_validation_that_tells_nothing_is_said(capfd, text, message):
   assert err.startswith(f"config.data.validation {message}") and max(map(len, err.splitlines())) <= 80
 
 
+def test_languages_that_are_never_learned_are_said(capfd):
+  data = dataclasses.replace(config().data, tags=True, train="a:en-de;b:en-fr", validation="c:fr-de", test="d:de+cs+en")
+  err = said(dataclasses.replace(config(), data=data), capfd)
+  assert [line.split(" has translations to ")[-1] for line in err.splitlines()[::2]] == [
+    f"{language}, but config.data.train has none:" for language in ("cs", "en")
+  ]
+  assert "<2cs> is no tag of this model" in err and max(map(len, err.splitlines())) <= 80
+  assert said(dataclasses.replace(config(init_from="other"), data=data), capfd) == ""  # which may know them
+
+
 def test_positions_that_are_never_learned_are_said(capfd):
   assert "= 64 is more than training reads, 32 tokens:" in said(config(learned=True), capfd)
   for without in (config(), config(learned=True, longest=32), config(learned=True, init_from="other")):

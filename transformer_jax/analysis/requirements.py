@@ -15,7 +15,7 @@ import numpy as np
 
 from transformer_jax.analysis import operations
 from transformer_jax.analysis.activations import kept_bytes
-from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
+from transformer_jax.config import Config, DataConfig, Decay, DecodeConfig, TrainConfig
 from transformer_jax.data.tokenizer import row_type
 from transformer_jax.model.config import AnyModelConfig, ModelConfig, Remat
 from transformer_jax.model.params import Params
@@ -181,12 +181,12 @@ def _kept(config: Config, rows: int, cpu: bool) -> int:
 
 def flops(config: Config) -> Flops:
   """The operations of all matmuls of an update, forward and backward, for all positions of a batch."""
-  rows = config.train.batch_tokens // config.data.row_length * config.train.passes
-  tokens = rows * config.data.row_length
-  return Flops(
-    step=rows * _operations_of_a_row(config.model, config.data.row_length),
-    six_n_d=6 * parameters(config)["total"] * tokens,
-  )
+  length, train = config.data.row_length, config.train
+  rows = train.batch_tokens // length
+  step = rows * train.passes * _operations_of_a_row(config.model, length)
+  if train.scheduled_sampling is not Decay.NONE:
+    step += rows * _operations_of_chosen_inputs(config.model, length, train.scheduled_sampling)
+  return Flops(step=step, six_n_d=6 * parameters(config)["total"] * rows * train.passes * length)
 
 
 @functools.cache
@@ -201,6 +201,19 @@ def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
     return joint_loss(task.batch_sums(config, params, rows, None), task.counts(config, rows))
 
   return operations.matmuls(jax.make_jaxpr(jax.grad(loss))(parameter_shapes(model), batch).jaxpr) // rows
+
+
+@functools.cache
+def _operations_of_chosen_inputs(model: AnyModelConfig, row_length: int, decay: Decay) -> int:
+  """The operations that scheduled sampling needs to choose one row's inputs."""
+  config = _for_shapes(model, row_length)
+  config = dataclasses.replace(config, train=dataclasses.replace(config.train, scheduled_sampling=decay))
+  task = task_of(model)
+  batch = jax.ShapeDtypeStruct((1, task.parts, row_length), row_type(model.vocab_sizes))
+  keys = jax.eval_shape(lambda: jax.random.split(random_key(config), 1))
+  choose = functools.partial(task.chosen_rows, config)
+  step = jax.ShapeDtypeStruct((), np.int32)
+  return operations.matmuls(jax.make_jaxpr(choose)(parameter_shapes(model), batch, keys, step).jaxpr)
 
 
 def parameter_shapes(model: AnyModelConfig) -> Params:

@@ -5,12 +5,13 @@ import dataclasses
 import jax.numpy as jnp
 
 from transformer_jax.analysis import requirements
-from transformer_jax.config import Config, Corpus, serialization
+from transformer_jax.config import Config, Corpus, DataConfig, serialization
 from transformer_jax.data import manifest, prepared, text_shards
 from transformer_jax.data.corpus import each_once, open_corpus
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.packed_ahead import PackPart
 from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.tagged import directions_of, tag
 from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer import Tokenizer, row_type
 from transformer_jax.evaluation.scores import check_tokenization
@@ -61,6 +62,8 @@ def warn(config: Config) -> None:
       f"config.evaluate.every = {every} is no multiple of config.train.save_every = {train.save_every}:\n"
       "  --step best takes the best of those validations that have a checkpoint"
     )
+  if not train.init_from:
+    _warn_of_tags(config.data)
   longest, translated = config.data.longest, config.decode.max_source_length
   learned = isinstance(config.model, ModelConfig) and config.model.learned_positions
   if learned and translated > longest and not train.init_from:
@@ -68,6 +71,19 @@ def warn(config: Config) -> None:
       f"config.decode.max_source_length = {translated} is more than training reads, {longest} tokens:\n"
       "  lower it, as longer sentences would have positions that were never learned"
     )
+
+
+def _warn_of_tags(data: DataConfig) -> None:
+  """Says that validation or test has a target language that training does not have."""
+  learned = {target for _, target in directions_of(data)} if data.tags else set()
+  for key in ("validation", "test") if data.tags else ():
+    which = getattr(data, key)
+    others = {target for _, target in directions_of(dataclasses.replace(data, train=which))} if which else set()
+    for language in sorted(others - learned):
+      say(
+        f"config.data.{key} has translations to {language}, but config.data.train has none:\n"
+        f"  {tag(language)} is no tag of this model, and its scores say little"
+      )
 
 
 def _require_tokenization(config: Config) -> None:
