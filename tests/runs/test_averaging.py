@@ -168,17 +168,46 @@ def test_a_checkpoint_that_only_a_signal_asked_for_does_not_count(state, tmp_pat
   folder.mkdir()
   run_folder.begin_run(folder, CONFIG, learned_tokenizer(), [])
   for part in ((2, 3, 5, -7), (11, -13, -17), ()):  # each ends by a signal, and the last ends at once
-    checkpoints = checkpoint.Checkpoints(folder, keep=3)
-    for step in part:
-      checkpoints.save(state.replace(step=np.int32(abs(step))), None, planned=step > 0)
-      checkpoints.wait()
-    checkpoints.close()
+    save_all(folder, state, 3, part)
   there = {int(path.name) for path in (folder / "checkpoints").iterdir()}
   assert there == {3, 5, 11, 17}  # the last three that an uninterrupted run has, and the newest
   assert averaging.average(folder, tmp_path / "three", 3) == [11, 5, 3]
   assert averaging.average(folder, tmp_path / "named", 2, step=17) == [17, 11]
   with pytest.raises(InputError, match=r"\(steps: 11, 5, 3\): .*one that only a signal asked for does not count"):
     averaging.average(folder, tmp_path / "four", 4)
+
+
+def test_the_checkpoint_that_a_signal_asked_for_counts_if_the_run_ends_with_it(state, tmp_path):
+  folder = epath.Path(tmp_path / "run")
+  folder.mkdir()
+  config = dataclasses.replace(CONFIG, train=TrainConfig(keep=5, steps=17))
+  run_folder.begin_run(folder, config, learned_tokenizer(), [])
+  save_all(folder, state, 5, (11, -13, -17))
+  assert averaging.average(folder, tmp_path / "two", 2) == [17, 11]
+
+
+def test_checkpoints_that_only_signals_asked_for_fill_the_number_that_is_kept(state, tmp_path):
+  folder = epath.Path(tmp_path / "run")
+  (folder / "checkpoints").mkdir(parents=True)
+
+  def there():
+    return {int(path.name) for path in (folder / "checkpoints").iterdir()}
+
+  save_all(folder, state, 3, (-2, -3, -5, -7))
+  assert there() == {3, 5, 7}
+  save_all(folder, state, 3, (11,))
+  assert there() == {5, 7, 11}
+  save_all(folder, state, 3, (13, 17, -19))
+  assert there() == {11, 13, 17, 19}
+
+
+def save_all(folder, state, keep, steps):
+  """Saves checkpoints one after another; a negative step is one that only a signal asks for."""
+  checkpoints = checkpoint.Checkpoints(folder, keep=keep)
+  for step in steps:
+    checkpoints.save(state.replace(step=np.int32(abs(step))), None, planned=step > 0)
+    checkpoints.wait()
+  checkpoints.close()
 
 
 def test_records_that_name_each_other_end(state, tmp_path):

@@ -1,7 +1,7 @@
 """Averages the parameters of a run's last checkpoints, as in section 6.1 of the paper: the result is a new run folder.
 `translate` and `evaluate` work with it as with any other; `train` cannot resume it. The parameters of the updates are
-averaged, not their moving average (config.train.ema_decay). The checkpoint that a stopped run saved counts as one. An
-older checkpoint that is kept only as the best does not count.
+averaged, not their moving average (config.train.ema_decay). A checkpoint that only a stop saved does not count, unless
+--step names it or the run ends with it. An older checkpoint that is kept only as the best does not count.
 """
 
 import argparse

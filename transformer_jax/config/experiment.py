@@ -280,10 +280,11 @@ class TrainConfig:
     log_every: the steps between two lines of the log.
     save_every: the steps between two checkpoints; 0 saves only at the end.
     keep: the number of last checkpoints to keep; the best by validation is
-      kept, too. One that only a signal asks for is extra, until the next one.
+      kept, too. One that only a signal asks for is extra, until the next one or
+      until there are `keep` others.
     best_by: what tells the best checkpoint: the validation `loss`, the sum of
       both if there are two, or `bleu` on the first `evaluate.sentences`
-      validation sentences.
+      validation sentences, but not of trees.
     patience: the number of validations in a row without a new best that end
       the run; each best one is saved. `steps` stays the upper bound. 0 means
       that the run never ends before it.

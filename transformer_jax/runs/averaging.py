@@ -37,8 +37,8 @@ def average(
   """Writes a run folder whose parameters are the mean of those of a run's last checkpoints.
 
   The new folder decodes as every run folder does, and cannot be trained on. A checkpoint that the run keeps only
-  because it is the best does not count, and neither does one that only a signal asked for, as an uninterrupted run has
-  none. The run's moving average is not used.
+  because it is the best does not count. Neither does one that only a signal asked for, as an uninterrupted run has
+  none, unless `step` is its number or the run ends with it. The run's moving average is not used.
 
   Args:
     workdir: the run folder, or the run that `runs.open` made of it.
@@ -144,11 +144,12 @@ def _saved_in_a_row(workdir: epath.Path, config: Config, steps: Sequence[int]) -
   """
   found: list[int] = []
   newer = math.inf
+  last = config.train.steps  # planned, even if a signal asked for it before
   try:
-    step = next((step for step in steps if files.read_previous(workdir, step).planned), None)
+    step = next((step for step in steps if step == last or files.read_previous(workdir, step).planned), None)
     while step is not None and step in steps and step < newer:  # unless records are damaged, each is older
       previous = files.read_previous(workdir, step)
-      found += [step] if previous.planned else []
+      found += [step] if previous.planned or step == last else []
       step, newer = previous.step, step
   except FileNotFoundError:
     planned = [step for step in steps if files.is_planned(workdir, step)]

@@ -252,7 +252,11 @@ def is_planned(workdir: epath.Path, step: int) -> bool:
 
 
 class _LastPlanned:
-  """A policy of orbax: the newest checkpoint is kept, and the last `keep` of those that are planned."""
+  """A policy of orbax: keeps the newest checkpoint and the last `keep` that are planned.
+
+  As long as there are fewer planned ones, the newest of the others fill their number, so that one that is damaged has
+  another before it.
+  """
 
   def __init__(self, keep: int, unplanned: Set[int]):
     self._keep, self._unplanned = keep, unplanned
@@ -260,7 +264,9 @@ class _LastPlanned:
   def should_preserve(self, checkpoints: Sequence[Any], *, context: object) -> Sequence[bool]:
     del context
     steps = [checkpoint.step for checkpoint in checkpoints]
-    kept = {*steps[-1:], *[step for step in steps if step not in self._unplanned][-self._keep :]}
+    planned = [step for step in steps if step not in self._unplanned][-self._keep :]
+    others = sorted(self._unplanned & {*steps}, reverse=True)[: self._keep - len(planned)]
+    kept = {*steps[-1:], *planned, *others}
     return [step in kept for step in steps]
 
 
