@@ -85,6 +85,10 @@ def test_a_document_has_the_tokens_of_the_whole_text(texts):
   assert found == [token for text in texts for token in [*encode_text(tokenizer, text), 0]]
 
 
+def test_a_line_that_ends_with_a_space_of_unicode_is_divided_as_well():
+  assert list(_parts(["a b\xa0", "c d\xa0", "\xa0"])) == ["a", " b\xa0\nc", " d\xa0\n\xa0"]
+
+
 @pytest.mark.parametrize(
   ("changes", "message"),
   [

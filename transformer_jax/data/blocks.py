@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from transformer_jax.config import Config
+from transformer_jax.config import Config, Document
 from transformer_jax.data import fingerprint, tokenizers
 from transformer_jax.data.documents import Chunk, encode_documents, line_feed, open_text
 from transformer_jax.data.packing_report import PackingReport
@@ -46,7 +46,8 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
 
   def content() -> str:
     values = (_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
-    together = [] if tokenizer.lines_apart or line_feed(tokenizer) is None else ["lines together"]
+    apart = tokenizer.lines_apart or data.document is Document.LINE or line_feed(tokenizer) is None
+    together = [] if apart else ["lines together"]
     return fingerprint.of_values(*values, *([] if end == EOS else [end]), *together)  # other caches stay valid
 
   def pack() -> Iterator[np.ndarray]:

@@ -6,6 +6,7 @@ line feeds or drop them, encode a text as a whole.
 """
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -20,6 +21,9 @@ from transformer_jax.runtime.errors import InputError
 
 # Some tokens of a document, and whether they are its last.
 Chunk = tuple[np.ndarray, bool]
+
+# As much of a line as ends before space or with the line; Python's \S knows more space than GPT-2 does.
+_UP_TO_SPACE = re.compile(r".*\S(?=[ \t\r\v\f]|\Z)", re.DOTALL)
 
 
 class PlainText:
@@ -142,10 +146,10 @@ def _parts(lines: Iterable[str]) -> Iterator[str]:
   """
   begun, rest = False, []
   for line in lines:
-    kept = line.rstrip()
-    if kept and (kept == line or line[len(kept)] in " \t\r\v\f"):  # Python strips more than GPT-2 knows as space
-      yield "\n".join([*rest, kept])
-      begun, rest = True, [line[len(kept) :]]
+    part = _UP_TO_SPACE.match(line)
+    if part is not None:
+      yield "\n".join([*rest, part[0]])
+      begun, rest = True, [line[part.end() :]]
     else:
       rest.append(line)
   if any(rest) or len(rest) > 1 or (rest and not begun):
