@@ -1,8 +1,10 @@
 """Outputs of a model as trees, scored."""
 
+import dataclasses
+
 import pytest
 
-from transformer_jax.config import Config, Corpus, DataConfig
+from transformer_jax.config import BestBy, Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.trees import read_trees
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks import translation_validation
@@ -77,6 +79,10 @@ def test_validation_and_test_report_f1(tmp_path, monkeypatch):
   line = validation.measure(None)
   assert line["loss"] == 1 and line["f1"] == pytest.approx(200 * 5 / 14) and line["refused"] == 1
   assert not {"bleu", "chrf"} & {*line} and len(line["samples"]) == 3
+  older = dataclasses.replace(config, train=TrainConfig(best_by=BestBy.BLEU))  # new runs are refused
+  validation = translation_validation.TranslationValidation(older, TASK, None)
+  validation._evaluator, validation._pairs = Losses(), PAIRS
+  assert {"bleu", "f1"} <= {*validation.measure(None)}
 
 
 class Losses:

@@ -27,7 +27,8 @@ class Given:
 def test_scores_are_with_the_configs_tokenisation_and_case(tokenize, lowercase, monkeypatch):
   monkeypatch.setattr(translation_validation, "Translator", Given)
   config = Config(data=DataConfig(validation=""), evaluate=EvaluateConfig(tokenize=tokenize, lowercase=lowercase))
-  scores, found = translation_validation.TranslationValidation(config, TASK, None).translate(None, PAIRS)
+  validation = translation_validation.TranslationValidation(config, TASK, None)
+  found = validation.translate(None, PAIRS)
   references = [[reference for _, reference in PAIRS]]
   expected = {
     (name, case): sacrebleu.corpus_bleu(TRANSLATIONS, references, tokenize=name, lowercase=case).score
@@ -36,7 +37,7 @@ def test_scores_are_with_the_configs_tokenisation_and_case(tokenize, lowercase, 
   }
   assert len(set(expected.values())) == len(expected)  # the sentences tell all of them apart
   assert found == TRANSLATIONS
-  assert scores.bleu == expected[tokenize, lowercase]
+  assert validation.scores(PAIRS, found).bleu == expected[tokenize, lowercase]
 
 
 def test_the_test_has_all_sentences(tmp_path, monkeypatch):

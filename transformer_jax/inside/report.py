@@ -203,4 +203,5 @@ def _commands(run: Run, trains: bool) -> list[tuple[str, str]]:
     )
   if trains:
     commands.append(("average checkpoints", f"{PROGRAM} average --workdir {where} --last 5 --output DIR"))
-  return [*commands, ("make this report again, with translations", f"{PROGRAM} report --workdir {where}")]
+  again = "make this report again" + ("" if run.config.data.has_trees else ", with translations")
+  return [*commands, (again, f"{PROGRAM} report --workdir {where}")]

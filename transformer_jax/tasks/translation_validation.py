@@ -55,26 +55,27 @@ class TranslationValidation:
     """
     line: JsonObject = {**self._evaluator.means(params)}
     if self._pairs:
-      scores, translations = self.translate(params, self._pairs)
+      translations = self.translate(params, self._pairs)
       line["samples"] = _kept(self._pairs, translations)
       trees = self._config.data.has_trees
       if not trees or self._config.train.best_by is BestBy.BLEU:  # which only an older run on trees has
-        line |= scores.to_dict()
+        line |= self.scores(self._pairs, translations).to_dict()
       if trees:
         line |= score_outputs(self._pairs, translations).to_dict()
     return line
 
   def test(self, params: Params) -> str:
     """The scores of all translations of the test set, and the exact match of each group in it, in words."""
-    scores, translations = self.translate(params, self._test)
+    translations = self.translate(params, self._test)
     if self._config.data.has_trees:
       return str(score_outputs(self._test, translations))
+    scores = self.scores(self._test, translations)
     if not self._exact:
       return scores.describe(exact_match=False)
     references = [reference for _, reference in self._test]
     return f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}"
 
-  def translate(self, params: Params, pairs: list[tuple[str, str]]) -> tuple[Scores, list[str]]:
+  def translate(self, params: Params, pairs: list[tuple[str, str]]) -> list[str]:
     if self._translator is None:
       self._translator = Translator(self._config, params, self._tokenizer)
     self._translator.params = params
@@ -83,9 +84,12 @@ class TranslationValidation:
     translations = hosts.concatenated(mine)
     rows = (row for sample in _kept(pairs, translations) for row in sample.items())
     self.samples = "\n".join(f"  {f'{name}:':13}{shortened(text, COLUMNS - 15)}" for name, text in rows)
+    return translations
+
+  def scores(self, pairs: list[tuple[str, str]], translations: list[str]) -> Scores:
     evaluate = self._config.evaluate
     references = [reference for _, reference in pairs]
-    return score(translations, references, tokenize=evaluate.tokenize, lowercase=evaluate.lowercase), translations
+    return score(translations, references, tokenize=evaluate.tokenize, lowercase=evaluate.lowercase)
 
 
 def _kept(pairs: list[tuple[str, str]], translations: list[str]) -> list[dict[str, str]]:
