@@ -36,7 +36,6 @@ from transformer_jax.config import (
 from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
-from transformer_jax.evaluation.scores import score
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import checkpoint, checkpoint_files, run_folder
@@ -417,7 +416,7 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
   translations = ["sieben", "achtzehn", "sechshundert", "neunundzwanzig tausend"]
 
   def first_two_right(self, params, pairs):
-    return score(translations, [reference for _, reference in pairs]), translations
+    return translations
 
   monkeypatch.setattr(TranslationValidation, "translate", first_two_right)
   config = tiny("train", steps=1)
