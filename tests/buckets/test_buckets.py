@@ -155,7 +155,8 @@ epath.Path(sys.argv[1]).unlink()
 def test_a_first_checkpoint_that_was_cut_short_in_a_bucket_is_none(environment, tmp_path):
   """The run begins again, with the vectors that it was begun with."""
   tiny.write_corpus(tmp_path / "text", pairs=211)
-  words = sorted({*(tmp_path / "text.en").read_text().split()})[:5]
+  text = (tmp_path / "text.en").read_text()
+  words = sorted({*text.split(), *text} - {" ", "\n"})
   lines = [" ".join([word, *(f"{number + 0.25 * i}" for i in range(8))]) for number, word in enumerate(words)]
   (tmp_path / "vectors").write_text("\n".join(lines) + "\n")
   more = ["--config.train.steps=3", f"--config.train.embeddings={tmp_path / 'vectors'}"]
