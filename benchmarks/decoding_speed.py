@@ -28,10 +28,9 @@ with the batch size of --batches that was fastest on a sample of the sentences. 
 sentences decoded side by side, and ours may also choose it itself ("own"). Two times are reported separately and are
 not part of the rates: start-up, until the weights are loaded, and first use, the first pass over the sample minus the
 second (compilation, if there is any). Before the rounds each side translates all sentences once, and this time is
-reported nowhere. Tokens are those of
-the outputs, with one EOS each. Each side is one process for each run folder and idle while another is measured; the
-sides take turns in each round. "speedup of ours" is how many times as fast ours is, as the median over the rounds, and
-"95%" its bounds by a bootstrap over the rounds.
+reported nowhere. Tokens are those of the outputs, with one EOS each. Each side is one process for each run folder and
+idle while another is measured; the sides take turns in each round. "speedup of ours" is how many times as fast ours is,
+as the median over the rounds, and "95%" its bounds by a bootstrap over the rounds.
 
 The second command compares two commits: OTHER is a checkout of this project at another commit, and `--sides` without
 names leaves the peers out.
