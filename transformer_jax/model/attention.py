@@ -11,6 +11,7 @@ from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.ops import shared_matmul
 from transformer_jax.ops.blocked_attention import blocked_attention, suits
+from transformer_jax.ops.masked_softmax import masked_softmax
 
 WEIGHTS = "attention_weights"  # the name of the weights in the collection "intermediates", for every model
 
@@ -32,9 +33,7 @@ def attention_weights(query: jax.Array, key: jax.Array, mask: jax.Array) -> jax.
     may look at nothing.
   """
   scores = jnp.einsum("qhd,khd->hqk", query, key, preferred_element_type=jnp.float32)
-  scores = scores * query.shape[-1] ** -0.5
-  scores = jnp.where(mask[None], scores, jnp.finfo(jnp.float32).min)
-  return jnp.where(mask[None], jax.nn.softmax(scores), 0)
+  return masked_softmax(scores * query.shape[-1] ** -0.5, mask[None])
 
 
 def scaled_dot_product_attention(

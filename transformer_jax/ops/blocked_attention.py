@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 
+from transformer_jax.ops.masked_softmax import masked_softmax
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import cores
 
@@ -126,8 +127,7 @@ def _sizes(keys: int) -> list[int]:
 def _weights(query: jax.Array, key: jax.Array, mask: jax.Array) -> jax.Array:
   """softmax(Q K^T / sqrt(d_k)), `[heads, query, key]`, of queries `[heads, query, d_k]` and keys."""
   scores = jnp.einsum("hqd,hkd->hqk", query, key) * query.shape[-1] ** -0.5
-  scores = jnp.where(mask[None], scores, jnp.finfo(jnp.float32).min)
-  return jnp.where(mask[None], jax.nn.softmax(scores), 0)
+  return masked_softmax(scores, mask[None])
 
 
 def _by_head(x: jax.Array) -> jax.Array:

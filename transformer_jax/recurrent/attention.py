@@ -21,17 +21,6 @@ def additive_score(query: jax.Array, keys: jax.Array, v: jax.Array) -> jax.Array
   return jnp.einsum("sk,k->s", jnp.tanh(query[None] + keys), v, preferred_element_type=jnp.float32)
 
 
-def attention_weights(scores: jax.Array, mask: jax.Array) -> jax.Array:
-  """softmax(scores) over what the mask allows: float32 `[source]`; 0 where the query may look at nothing.
-
-  Args:
-    scores: `[source]` float32.
-    mask: `[source]`, true where the query may look.
-  """
-  found = jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(jnp.float32).min))
-  return jnp.where(mask, found, 0)
-
-
 def context(weights: jax.Array, values: jax.Array) -> jax.Array:
   """The context vector, sum_j weights_j values_j: `[source]`, `[source, size]` -> float32 `[size]`."""
   return jnp.einsum("s,sv->v", weights.astype(values.dtype), values, preferred_element_type=jnp.float32)

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.model.attention import WEIGHTS
-from transformer_jax.recurrent.attention import additive_score, attention_weights, context
+from transformer_jax.ops.masked_softmax import masked_softmax
+from transformer_jax.recurrent.attention import additive_score, context
 from transformer_jax.recurrent.config import BahdanauConfig
 from transformer_jax.recurrent.encoder_decoder import EncoderDecoder, Memory
 from transformer_jax.recurrent.gru import GRU
@@ -56,7 +57,7 @@ class Alignment(nn.Module):
 
   def __call__(self, s: jax.Array, source: Source, mask: jax.Array) -> jax.Array:
     """s_(i-1) `[hidden]` -> c_i `[2 hidden]`; `mask` `[source]` says where it may look."""
-    weights = attention_weights(additive_score(self.query(s), source.keys, self.v), mask)
+    weights = masked_softmax(additive_score(self.query(s), source.keys, self.v), mask)
     self.sow("intermediates", WEIGHTS, weights)
     return context(weights, source.annotations)
 

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.model.attention import WEIGHTS
-from transformer_jax.recurrent.attention import additive_score, attention_weights, context, dot_score
+from transformer_jax.ops.masked_softmax import masked_softmax
+from transformer_jax.recurrent.attention import additive_score, context, dot_score
 from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
@@ -69,7 +70,7 @@ class GlobalAttention(nn.Module):
       scores = additive_score(self.query(h), source.keys, self.v)
     else:
       scores = dot_score(h, source.keys)
-    weights = attention_weights(scores, mask)
+    weights = masked_softmax(scores, mask)
     self.sow("intermediates", WEIGHTS, weights)
     return jnp.tanh(self.combine(jnp.concatenate([context(weights, source.states), h])))
 
