@@ -475,6 +475,22 @@ def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
     resume.history_of(runs.open(tmp_path), "a digest")
 
 
+@pytest.mark.parametrize(
+  ("versions", "advice"),
+  [
+    ({}, "same text, or"),
+    ({"versions": {"transformer_jax": "0.1"}}, "same text and read it by transformer_jax 0.1, or"),
+  ],
+)
+def test_a_run_goes_on_with_its_text_only(tmp_path, versions, advice):
+  (tmp_path / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
+  (tmp_path / run_folder.PROVENANCE).write_text(json.dumps([{"data": "a digest"} | versions]))
+  run = runs.open(tmp_path)
+  assert len(resume.history_of(run, "a digest")) == 1
+  with pytest.raises(InputError, match=advice):
+    resume.history_of(run, "another")
+
+
 def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
   workdir = epath.Path(tmp_path)
   assert not resume.run_to_go_on_with(workdir, CONFIG)

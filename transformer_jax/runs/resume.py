@@ -124,9 +124,11 @@ def history_of(run: Run, text: str) -> list[JsonObject]:
     path = run.path / run_folder.PROVENANCE
     raise InputError(f"{path} does not say with which text the run was begun: use another --workdir")
   if history[0]["data"] != text:
-    raise InputError(
-      f"config.data.train now gives another text than that which the run in {run.path} was begun with: "
-      "give it the same text, or use another --workdir"
+    versions = history[0].get("versions")
+    version = versions.get("transformer_jax") if isinstance(versions, dict) else None
+    raise InputError(  # another version may make other tokens of the same text
+      f"config.data.train now gives another text than that which the run in {run.path} was begun with: give it "
+      f"the same text{f' and read it by transformer_jax {version}' if version else ''}, or use another --workdir"
     )
   return history
 
