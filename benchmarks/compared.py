@@ -71,7 +71,7 @@ def train(run: Path, config: str, texts: Texts, corpora: Iterable[str], keys: Se
   flags += [f"--config.data.train={texts.prefixes(corpora, 'train')}"]
   flags += [f"--config.data.validation={texts.prefixes(texts.scored, 'valid')}"]
   flags += [f"--config.{key}" for key in keys]
-  subprocess.run([sys.executable, str(multi30k.ROOT / "train.py"), *flags], check=True)
+  multi30k.call_train(*flags)
 
 
 def translate(run: Path, texts: Texts, name: str, output: Path) -> None:

@@ -113,10 +113,13 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
 
 
 def train(study: Study, seed: int, run: Path) -> None:
-  arguments = [f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys)]
-  status = subprocess.run([sys.executable, str(ROOT / "train.py"), *arguments]).returncode
-  if status:
-    sys.exit(status)  # train.py has told why
+  call_train(f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys))
+
+
+def call_train(*arguments: str) -> None:
+  """Calls train.py, and ends with its status if it fails or is stopped; it has told why."""
+  if status := subprocess.run([sys.executable, str(ROOT / "train.py"), *arguments]).returncode:
+    sys.exit(status)
 
 
 def flags(data: str, seed: int, keys: list[str]) -> list[str]:
