@@ -13,8 +13,9 @@ A run makes 100,000 updates of about 25,000 source and 25,000 target tokens. The
 German and 32,000 for French. newstest2013 is the validation text, and newstest2014 is the test text. §6.1 averages the
 last five checkpoints, which are written every ten minutes. At the paper's 0.4 s per step that is every 1,500 steps.
 
-This config has not been run to the end; `docs/accelerators.md` has its speed on an H200. `transformer-jax plan --config=configs/base.py` counts 63,045,632 parameters and 1.02e18
-operations for the whole run. The paper took 12 hours on 8 P100 and reports a BLEU of 27.3 (German) and 38.1 (French).
+This config has not been run to the end; `docs/accelerators.md` has its speed on an H200. `transformer-jax plan
+--config=configs/base.py` counts 63,045,632 parameters and 1.02e18 operations for the whole run. The paper took 12 hours
+on 8 P100 and reports a BLEU of 27.3 (German) and 38.1 (French).
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig

@@ -7,8 +7,9 @@ Data and batch are those of `base.py`. A run makes 300,000 updates, with dropout
 averages the last twenty checkpoints, which are written every ten minutes. At the paper's 1.0 s per step that is every
 600 steps.
 
-This config has not been run to the end; `docs/accelerators.md` has its speed on an H200. `transformer-jax plan --config=configs/big.py` counts 214,171,648 parameters and 1.01e19
-operations for the whole run. The paper took 3.5 days on 8 P100 and reports a BLEU of 28.4 (German) and 41.8 (French).
+This config has not been run to the end; `docs/accelerators.md` has its speed on an H200. `transformer-jax plan
+--config=configs/big.py` counts 214,171,648 parameters and 1.01e19 operations for the whole run. The paper took 3.5 days
+on 8 P100 and reports a BLEU of 28.4 (German) and 41.8 (French).
 """
 
 import dataclasses

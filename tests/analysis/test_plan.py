@@ -115,7 +115,8 @@ def test_text_that_is_not_there_is_said(capsys):
       [f"--config={CONFIGS}/base.py", "--config.model.num_layers=1", "--fit=100MB"],
       "the model does not fit in 0.10 GB",
     ),
-    ([f"--config={CONFIGS}/base.py", "--devices=0"], "--devices and --rate must be positive numbers"),
+    ([f"--config={CONFIGS}/base.py", "--devices=0"], "--devices and --rate must be numbers of at least 1"),
+    ([f"--config={CONFIGS}/base.py", "--rate=1e-320"], "--devices and --rate must be numbers of at least 1"),
     ([f"--config={CONFIGS}/base.py", "--rte=3"], "--rte is not a flag of `transformer-jax plan` (did you mean --rate"),
   ],
 )

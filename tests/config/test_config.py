@@ -99,6 +99,7 @@ def test_an_integer_is_a_float():
     ("model", {"dropout": 1.0}),
     ("model", {"attention_dropout": -0.1}),
     ("data", {"row_length": 1}),
+    ("data", {"row_length": 1 << 31}),
     ("data", {"dataset": "", "corpus": "tfds"}),
     ("data", {"source_language": ""}),
     ("data", {"target_language": ""}),

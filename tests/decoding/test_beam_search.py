@@ -202,7 +202,7 @@ def test_a_slot_is_free_for_the_next_sentence_at_once():
 
 @pytest.mark.parametrize("slots", [None, 2, pytest.param(6, marks=pytest.mark.long)])
 @pytest.mark.parametrize("beam_size", [2, 3, pytest.param(5, marks=pytest.mark.long)])
-@pytest.mark.parametrize("patience", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("patience", [1e-46, 0.5, 1.0, 2.0])
 def test_patience_ends_a_sentence_when_so_many_hypotheses_have_finished(patience, beam_size, slots):
   limits = [17, 11, 13, 7, 5, 2]
   toy = Toy(seed=beam_size, sentences=len(limits))
@@ -215,9 +215,9 @@ def test_little_patience_takes_fewer_steps_and_much_changes_nothing():
   toy, steps = Toy(seed=5, sentences=len(limits)), {}
   found = {
     patience: toy.search(limits, 5, n_best=5, slots=2, patience=patience, steps=steps.setdefault(patience, []))
-    for patience in (0.0, 1.0, 99.0)
+    for patience in (0.0, 1.0, 99.0, 1e300)
   }
-  assert len(steps[1.0]) < len(steps[0.0]) == len(steps[99.0])
+  assert len(steps[1.0]) < len(steps[0.0]) == len(steps[99.0]) == len(steps[1e300])
   for sentence in range(len(limits)):
     assert_same_bits(found[99.0], sentence, found[0.0], sentence)
   assert (found[1.0].scores[:, 0] <= found[0.0].scores[:, 0]).all()

@@ -192,6 +192,11 @@ def test_all_translate_in_one_direction():
   require_one_vocabulary([some, same])
   with pytest.raises(InputError, match=r"^a translates from de to fr, en to de and c from en to de, but the "):
     require_one_vocabulary([some, other])
+  one = opened("d", tokenizer, train="x:en-de", **tags)
+  require_one_vocabulary([one, one])
+  for runs in ([there, one], [one, there]):
+    with pytest.raises(InputError, match=r"^of . and . only one was trained with config\.data\.tags, but the "):
+      require_one_vocabulary(runs)
 
 
 def test_decoders_need_one_token_to_begin_with():

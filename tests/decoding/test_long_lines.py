@@ -24,6 +24,18 @@ def test_each_part_has_at_most_as_many_tokens_as_are_allowed_with_its_end():
   assert len(found) == 2 and "line 3 has more than config.decode.max_source_length = 7 tokens" in str(error)
 
 
+def test_a_tag_leaves_room_in_each_part():
+  warnings = []
+  texts = ["<2de> abc", "<2zh_Hant> abc", "<2xx> abcdefghi"]
+  found, error = parts(texts[::2], Pairs(), 8, Long.SPLIT, 1, warnings.append, ["<2de>", "<2zh_Hant>"])
+  assert error is None and [[Pairs().decode(tokens[:-1]) for tokens in line] for line in found] == [
+    ["<2de> a", "<2de> b", "<2de> c"],
+    ["<2xx>", "abcdefg", "hi"],
+  ]
+  found, error = parts(texts, Pairs(), 8, Long.SPLIT, 4, warnings.append, ["<2de>", "<2zh_Hant>"])
+  assert len(found) == 1 and "line 5 has more than config.decode.max_source_length = 8 tokens: its tag" in str(error)
+
+
 def part(text: str, log_probability: float, tokens: int) -> Translation:
   return Translation(text, log_probability / ((5 + tokens) / 6), log_probability, tokens)
 

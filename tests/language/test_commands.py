@@ -203,8 +203,9 @@ def test_scores_are_those_of_the_tokens_one_after_the_other(gpt_run):
   assert generator.score(texts[2:]) == [(pytest.approx(score, abs=1e-5), tokens) for score, tokens in found[2:]]
   with pytest.raises(InputError, match=r"text 2 has .* tokens with its end, but .*max_positions = 16: shorten it"):
     generator.score(["ein", "ein zwei drei vier fünf " * 5])
-  with pytest.raises(InputError, match="batch_size"):
-    generator.score(texts, batch_size=0)
+  for size in (0, 10**20):
+    with pytest.raises(InputError, match="batch_size"):
+      generator.score(texts, batch_size=size)
 
 
 def test_reranking_by_a_language_model(gpt_run, command, tmp_path):
@@ -266,6 +267,8 @@ def test_a_text_longer_than_any_of_the_training_is_warned_of(gpt_run):
     (["--temperature", -1], "--temperature is -1.0, but must be from 0 to 1e+30"),
     (["--temperature", 1e39], "--temperature is 1e+39, but must be from 0 to 1e+30"),
     (["--top-p", 0], "--top-p is 0.0, but must be above 0"),
+    (["--samples", 0], "--samples is 0, but must be from 1 to 65536"),
+    (["--samples", 1 << 17], "--samples is 131072, but must be from 1 to 65536"),
     (["--max-tokens", 0], "--max-tokens is 0, but must be positive"),
     (["--max-tokens", 99], "config.model.max_positions = 16"),
     (["--prompt", "ein\udcff"], "the prompt has half of a surrogate pair"),

@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   config = config_of_new_run(args)
-  if args.devices < 1 or (args.rate is not None and not 0 < args.rate < math.inf):
-    raise InputError("--devices and --rate must be positive numbers")
+  if args.devices < 1 or (args.rate is not None and not 1 <= args.rate < math.inf):
+    raise InputError("--devices and --rate must be numbers of at least 1")
   from transformer_jax.analysis import plan, plan_report
   from transformer_jax.config import Corpus
   from transformer_jax.runtime.devices import traced_for

@@ -86,7 +86,7 @@ class LengthPenalty(enum.Enum):
 
 
 # More hypotheses, or more tokens in a sentence, are taken for a mistake.
-MOST_BEAMS, MOST_TOKENS = 1 << 10, 1 << 16
+MOST_BEAMS, MOST_TOKENS, MOST_ROW = 1 << 10, 1 << 16, 1 << 24
 # If the model has not learned to end an output, the output becomes this much longer than its input, and each token is
 # a step of the search.
 MOST_EXTRA = 1 << 10
@@ -184,7 +184,7 @@ class DataConfig:
     plain = self.corpus is Corpus.TEXT and not (self.tags or self.samples_pieces)
     expected = "0 unless config.data.corpus is text, and with tags or random pieces"
     require_key(self, "data.shard_pairs", plain or not self.shard_pairs, expected)
-    require_key(self, "data.row_length", self.row_length > 1, "at least 2")
+    require_key(self, "data.row_length", 1 < self.row_length <= MOST_ROW, f"from 2 to {MOST_ROW}")
     if not 0 <= self.max_length <= self.row_length:
       raise InputError(
         f"config.data.row_length is {self.row_length}, shorter than the longest sentence allowed, "

@@ -11,7 +11,7 @@ again, and their pieces are kept.
 """
 
 import itertools
-from bisect import bisect_left
+from bisect import bisect_left, insort
 
 import numpy as np
 
@@ -68,7 +68,8 @@ class BpeDropout:
     return found
 
   def _split(self, word: str, ranks: list[int]) -> list[int]:
-    scores, merges = self._pieces.scores, self._first_merges(word)
+    scores, merges = self._pieces.scores, list(self._first_merges(word))
+    found = {start: minus_score for minus_score, start in merges}
     starts = list(range(len(word) + 1))  # of the pieces, and the end of the word
     for rank in ranks:
       if rank >= len(merges):
@@ -77,12 +78,14 @@ class BpeDropout:
       i = bisect_left(starts, place)
       before, behind = starts[i - 1] if i else -1, starts.pop(i + 1)
       # The merges of these three pieces are others now.
-      merges = [merge for merge in merges if merge[1] != place and merge[1] != before and merge[1] != behind]
-      if i and (score := scores.get(word[before : starts[i + 1]])) is not None:
-        merges.append((-score, before))
-      if i + 2 < len(starts) and (score := scores.get(word[place : starts[i + 2]])) is not None:
-        merges.append((-score, place))
-      merges.sort()
+      for start in (before, place, behind):
+        if start in found:
+          del merges[bisect_left(merges, (found.pop(start), start))]
+      for start, end in ((before, i + 1), (place, i + 2)):
+        score = scores.get(word[start : starts[end]]) if start >= 0 and end < len(starts) else None
+        if score is not None:
+          found[start] = -score
+          insort(merges, (-score, start))
     return self._pieces.numbers([word[a:b] for a, b in itertools.pairwise(starts)])
 
   def _first_merges(self, word: str) -> list[Merge]:

@@ -23,7 +23,7 @@ from transformer_jax.runtime.errors import InputError
 Chunk = tuple[np.ndarray, bool]
 
 # As much of a line as ends before space or with the line; Python's \S knows more space than GPT-2 does.
-_UP_TO_SPACE = re.compile(r".*\S(?=[ \t\r\v\f]|\Z)", re.DOTALL)
+_UP_TO_SPACE = re.compile(r".*\S(?=[ \t\r]|\Z)", re.DOTALL)
 
 
 class PlainText:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -156,7 +157,8 @@ def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
 
 def read_pairs(data: DataConfig, which: str, most: int | None = None) -> list[tuple[str, str]]:
   """The first `most` sentence pairs of a corpus as text, each once."""
-  return list(itertools.islice(open_corpus(each_once(data), which), most))
+  stop = None if most is None else min(most, sys.maxsize)  # which islice takes at most
+  return list(itertools.islice(open_corpus(each_once(data), which), stop))
 
 
 def read_text_pairs(data: DataConfig, prefix: str, most: int | None = None) -> list[tuple[str, str]]:

@@ -19,11 +19,13 @@ Every function but `beam_search` takes one sentence, and `jax.vmap` makes the ba
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import NamedTuple, overload
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.sampling import SamplingOptions
@@ -206,7 +208,8 @@ def is_done(search: Search, limit: jax.Array, options: SearchOptions) -> jax.Arr
   if options.beam_size == 1:
     done |= search.ended >= 1
   elif options.patience > 0:
-    done |= search.ended >= options.patience * options.beam_size
+    enough = np.float32(min(options.patience * options.beam_size, 1e9))
+    done |= search.ended >= max(math.ceil(enough), 1)
   return done
 
 

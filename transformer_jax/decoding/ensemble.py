@@ -99,7 +99,7 @@ def _joined(caches: Sequence[PyTree]) -> Cache:
 
 
 def require_one_vocabulary(runs: "Sequence[Run]") -> None:
-  """Raises InputError unless all runs have the languages and tokenizer of the first, and its decoder's first token."""
+  """Raises InputError unless all have the first run's languages, tags, tokenizer and first token of the decoder."""
   first, *others = runs
   for run in others:
     one, other = (", ".join(f"{a} to {b}" for a, b in sorted(directions_of(each.config.data))) for each in (first, run))
@@ -107,6 +107,11 @@ def require_one_vocabulary(runs: "Sequence[Run]") -> None:
       raise InputError(
         f"{first.path} translates from {one} and {run.path} from {other}, but the models of an ensemble need the same "
         "languages: leave one of them out"
+      )
+    if run.config.data.tags != first.config.data.tags:
+      raise InputError(
+        f"of {first.path} and {run.path} only one was trained with config.data.tags, but the models of an ensemble "
+        "read the same lines: leave one of them out"
       )
     if run.tokenizer.fingerprint() != first.tokenizer.fingerprint():
       models = ",".join(name for name in first.tokenizer.files() if name.endswith(".model"))

@@ -12,6 +12,7 @@ from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
 from transformer_jax.decoding.buckets import Probability
+from transformer_jax.decoding.line_search import require_batch_size
 from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
@@ -23,6 +24,7 @@ from transformer_jax.runtime.errors import InputError, require_option
 
 _MULTIPLE = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default
+_MOST_SAMPLES = 1 << 16  # all are in memory before the first one is printed
 _log = logging.getLogger(__name__)
 _sample = jax.jit(sample, static_argnums=(0, 1, 2))  # the model, the options and the length
 
@@ -72,7 +74,7 @@ class Generator(Predictor):
       InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
       RunError: the model's probabilities are not finite.
     """
-    require_option("samples", samples, samples > 0, "positive")
+    require_option("samples", samples, 0 < samples <= _MOST_SAMPLES, f"from 1 to {_MOST_SAMPLES}")
     require_seed(seed)
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt, "the prompt")
     whole, most = self._total_length(len(tokens), max_tokens, warn), self.config.model.most_positions
@@ -102,7 +104,7 @@ class Generator(Predictor):
       InputError: a text is longer than the model's table of positions, or is no text.
       RunError: the model's probabilities are not finite.
     """
-    require_option("batch_size", batch_size, batch_size is None or batch_size > 0, "positive")
+    require_batch_size(batch_size)
     tokens = [
       [*self._encode(text, f"text {number}"), self.config.model.end_token]
       for number, text in enumerate(several(texts, "texts"), 1)

@@ -91,7 +91,10 @@ def parts(
     elif long is Long.REFUSE:
       return found, InputError(f"line {number} {too_long}shorten it")
     else:
-      found.append(_split(text, longest, tokenizer, tags))
+      parts = _split(text, longest, tokenizer, tags)
+      if _head(text, tokenizer, tags) and max(map(len, parts)) > longest:
+        return found, InputError(f"line {number} {too_long}its tag leaves no room for text in a part: raise this key")
+      found.append(parts)
       warn(LineWarning(number, f"{too_long}it is translated in {len(found[-1])} parts"))
   return found, None
 
@@ -120,11 +123,17 @@ def _check_language(
 
 def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -> list[list[int]]:
   """The tokens of a line's parts, each part with its EOS, and with the line's tag or code of a language, if any."""
-  head = divided(text)[0] if tags else tokenizer.head(text)
-  if tags and head.strip() not in tags:
-    head = ""  # it is text, and may be longer than a part
+  head = _head(text, tokenizer, tags)
   texts = splitting.split(text[len(head) :], longest - 1, lambda part: len(tokenizer.encode(head + part)))
   return [[*tokens, EOS] for tokens in tokenizer.encode_batch([head + text for text in texts])]
+
+
+def _head(text: str, tokenizer: Tokenizer, tags: Sequence[str]) -> str:
+  """The tag or code of a language at the beginning of a line, with the space behind it; another tag is text."""
+  if not tags:
+    return tokenizer.head(text)
+  tag, _ = divided(text)
+  return tag if tag.strip() in tags else ""
 
 
 def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Translation]:
