@@ -150,7 +150,7 @@ def test_mistakes_are_one_sentence(run, tmp_path, monkeypatch):
   assert (status, out) == (2, "") and "--sentences is 0, but must be positive" in err
   status, _, [err] = run("--data", data)
   assert status == 2 and "pair 2 has a sentence of" in err
-  assert run("--data", data, "--sentences", 10**20) == (status, "", [err])
+  assert run("--data", data, "--sentences", 10**20)[::2] == (status, [err])
   status, _, [err] = run("--data", data, "--output", "gs://bucket/x")
   assert status == 2 and "--output gs://bucket/x is in a bucket" in err
   monkeypatch.setitem(sys.modules, "matplotlib", None)

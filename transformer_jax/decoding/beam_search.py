@@ -19,13 +19,11 @@ Every function but `beam_search` takes one sentence, and `jax.vmap` makes the ba
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable
 from typing import NamedTuple, overload
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.sampling import SamplingOptions
@@ -208,8 +206,7 @@ def is_done(search: Search, limit: jax.Array, options: SearchOptions) -> jax.Arr
   if options.beam_size == 1:
     done |= search.ended >= 1
   elif options.patience > 0:
-    enough = np.float32(min(options.patience * options.beam_size, 1e9))
-    done |= search.ended >= max(math.ceil(enough), 1)
+    done |= search.ended >= jnp.maximum(options.patience * options.beam_size, 1)  # a tiny product is 0 in float32
   return done
 
 
