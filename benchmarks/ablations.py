@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import children
 import multi30k
 import paired
 import report
@@ -70,7 +71,7 @@ def models(seeds: int) -> dict[str, Model]:
 
 def main() -> None:
   args, keys = parse()
-  timed_runs.end_children()
+  children.end_children()
   output = Path(args.output)
   sweep = timed_runs.Sweep(models(args.seeds), args.data, Path(args.runs), output, args.minutes, keys)
   seconds = timed_runs.seconds_of(sweep, [BASE])[BASE]

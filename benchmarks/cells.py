@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import children
 import multi30k
 import report
 import timed_runs
@@ -47,7 +48,7 @@ QUICK_PARAMETERS = 200_000
 
 def main() -> None:
   args, keys = parse()
-  timed_runs.end_children()
+  children.end_children()
   widths = {(cell, layers): width(cell, layers, args.parameters, keys) for cell in KINDS for layers in LAYERS}
   print(report.table([size_row(*name, *found) for name, found in widths.items()]), flush=True)
   models = {f"{cell}-{layers}": model(cell, layers, found) for (cell, layers), (found, _) in widths.items()}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import children
 import multi30k
 import report
 from etils import epath
@@ -71,7 +72,7 @@ def train(run: Path, config: str, texts: Texts, corpora: Iterable[str], keys: Se
   flags += [f"--config.data.train={texts.prefixes(corpora, 'train')}"]
   flags += [f"--config.data.validation={texts.prefixes(texts.scored, 'valid')}"]
   flags += [f"--config.{key}" for key in keys]
-  multi30k.call_train(*flags)
+  children.train(flags)
 
 
 def translate(run: Path, texts: Texts, name: str, output: Path) -> None:

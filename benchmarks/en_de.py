@@ -29,6 +29,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import children
 import compared
 import multi30k
 from compared import Pair, Texts
@@ -47,6 +48,7 @@ NEWS = {
 
 
 def main() -> None:
+  children.end_children()
   args, keys = parse()
   runs, output = Path(args.runs), Path(args.output)
   texts = Texts(runs / "text", LANGUAGES, CORPORA)

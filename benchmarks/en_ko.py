@@ -24,6 +24,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import children
 import compared
 import multi30k
 from compared import Pair, Texts
@@ -37,6 +38,7 @@ REPETITION = re.compile(r"(.{2,60}?)\1{3,}")
 
 
 def main() -> None:
+  children.end_children()
   args, keys = parse()
   runs, output = Path(args.runs), Path(args.output)
   texts = Texts(runs / "text", LANGUAGES, CORPORA)

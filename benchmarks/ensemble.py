@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import children
 import multi30k
 import report
 import timed_runs
@@ -35,7 +36,7 @@ WAYS: dict[str, tuple[str, ...]] = {
 
 def main() -> None:
   args = parse()
-  timed_runs.end_children()
+  children.end_children()
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
   rows = [row(way, args.data, args.workdir, output) for way in WAYS]

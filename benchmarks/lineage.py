@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import children
 import multi30k
 import report
 import timed_runs
@@ -45,7 +46,7 @@ LINES = dict(zip((*MODELS, IBM_MODEL_1), STYLES, strict=False))  # the style of 
 
 def main() -> None:
   args, keys = parse()
-  timed_runs.end_children()
+  children.end_children()
   output = Path(args.output)
   sweep = timed_runs.Sweep(MODELS, args.data, Path(args.runs), output, args.minutes, keys)
   seconds = timed_runs.seconds_of(sweep, args.models)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import children
 import lineage
 import multi30k
 import report
@@ -29,7 +30,7 @@ STOPPING = ("train.patience=5", "train.best_by=bleu", "evaluate.tokenize=none", 
 
 def main() -> None:
   args, keys = parse()
-  timed_runs.end_children()
+  children.end_children()
   output = Path(args.output)
   keys = [*BATCHES, *STOPPING, *keys]
   sweep = timed_runs.Sweep(MODELS, args.data, Path(args.runs), output, args.minutes, keys, step="best")

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import children
 import multi30k
 import report
 import timed_runs
@@ -37,7 +38,7 @@ MANY, SINGLE = "many", "single"
 
 def main() -> None:
   args, keys = parse()
-  timed_runs.end_children()
+  children.end_children()
   runs, output = Path(args.runs), Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
   train(runs / MANY, [*keys, *many_keys(args.data), f"train.steps={args.many_steps}"])
@@ -80,9 +81,7 @@ def single_keys(data: str, direction: str) -> list[str]:
 def train(run: Path, keys: Sequence[str]) -> None:
   """Trains, or goes on with, a run; a finished one is only opened."""
   config = multi30k.ROOT / "configs" / "multi30k.py:plain"
-  timed_runs.train(
-    [f"--config={config}", f"--workdir={run}", *(f"--config.{key}" for key in (*timed_runs.SHORT, *keys))]
-  )
+  children.train([f"--config={config}", f"--workdir={run}", *(f"--config.{key}" for key in (*timed_runs.SHORT, *keys))])
 
 
 def translate(run: Path, data: str, direction: str, file: Path, *, tagged: bool) -> None:

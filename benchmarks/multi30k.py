@@ -23,6 +23,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import children
 import report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +32,7 @@ LANGUAGES = ("en", "de")
 
 
 def main() -> None:
+  children.end_children()
   args, keys = parse()
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
@@ -113,13 +115,7 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
 
 
 def train(study: Study, seed: int, run: Path) -> None:
-  call_train(f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys))
-
-
-def call_train(*arguments: str) -> None:
-  """Calls train.py, and ends with its status if it fails or is stopped; it has told why."""
-  if status := subprocess.run([sys.executable, str(ROOT / "train.py"), *arguments]).returncode:
-    sys.exit(status)
+  children.train([f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys)])
 
 
 def flags(data: str, seed: int, keys: list[str]) -> list[str]:

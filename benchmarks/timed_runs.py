@@ -7,13 +7,12 @@ goes on, also in the middle, and a finished one is not repeated: OUTPUT has its 
 
 import itertools
 import json
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import children
 import multi30k
 import rates
 import report
@@ -63,12 +62,6 @@ class Sweep(NamedTuple):
   minutes: float
   keys: list[str]
   step: str = "last"
-
-
-def end_children() -> None:
-  """Lets a signal end the programs that this one has started, too."""
-  for number in (signal.SIGTERM, signal.SIGINT):
-    signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
 def seconds_of(sweep: Sweep, chosen: Sequence[str]) -> dict[str, float]:
@@ -124,7 +117,7 @@ def full_run(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, A
   """One run, from its first update to its scores on the test set."""
   run = sweep.runs / f"{name}-{seed}"
   arguments = flags(sweep.models[name], seed, sweep.data, keys)
-  train([f"--workdir={run}", *arguments])
+  children.train([f"--workdir={run}", *arguments])
   hypotheses = sweep.output / f"{name}-{seed}.de"
   report_flags = ["--report", "--hypotheses", str(hypotheses), "--step", sweep.step]
   found = multi30k.evaluate(run, sweep.data, TEST, report_flags)
@@ -143,18 +136,6 @@ def full_run(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, A
     "metrics": [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()],
     "provenance": json.loads((run / "provenance.json").read_text()),
   }
-
-
-def train(arguments: list[str]) -> None:
-  program = [sys.executable, str(multi30k.ROOT / "train.py"), *arguments]
-  with subprocess.Popen(program, start_new_session=True) as process:  # a Ctrl-C does not reach a new session
-    try:
-      status = process.wait()
-    except BaseException:
-      process.terminate()  # the process saves its state, and this program waits for it
-      raise
-  if status:
-    raise SystemExit(f"train.py ended with status {status}")
 
 
 def by_length(texts: list[list[str]]) -> list[dict[str, Any]]:

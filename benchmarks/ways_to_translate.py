@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import children
 import multi30k
 import paired
 import report
@@ -83,7 +84,7 @@ class Study(NamedTuple):
 
 def main() -> None:
   args, keys = parse()
-  timed_runs.end_children()
+  children.end_children()
   study = Study(args.data, Path(args.runs), Path(args.models), Path(args.output), [*keys, f"train.steps={args.steps}"])
   for folder in (study.runs, study.output):
     folder.mkdir(parents=True, exist_ok=True)
@@ -192,7 +193,7 @@ def model(study: Study, name: str, seed: int) -> Path:
     arguments = timed_runs.flags(base, seed, study.data, [*study.keys, corpora])
   else:
     arguments = language_model(study, seed)
-  timed_runs.train([f"--workdir={run}", *arguments])
+  children.train([f"--workdir={run}", *arguments])
   (run / "done").touch()
   return run
 

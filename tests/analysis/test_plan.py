@@ -115,8 +115,10 @@ def test_text_that_is_not_there_is_said(capsys):
       [f"--config={CONFIGS}/base.py", "--config.model.num_layers=1", "--fit=100MB"],
       "the model does not fit in 0.10 GB",
     ),
-    ([f"--config={CONFIGS}/base.py", "--devices=0"], "--devices and --rate must be numbers of at least 1"),
-    ([f"--config={CONFIGS}/base.py", "--rate=1e-320"], "--devices and --rate must be numbers of at least 1"),
+    ([f"--config={CONFIGS}/base.py", "--devices=0"], "--devices is 0, but must be from 1 to 1048576"),
+    ([f"--config={CONFIGS}/base.py", f"--devices={10**400}"], "but must be from 1 to 1048576"),
+    ([f"--config={CONFIGS}/base.py", "--rate=inf"], "--rate is inf, but must be from 1 to 1e+30"),
+    ([f"--config={CONFIGS}/base.py", "--rate=1e-320"], "--rate is 1e-320, but must be from 1 to 1e+30"),
     ([f"--config={CONFIGS}/base.py", "--rte=3"], "--rte is not a flag of `transformer-jax plan` (did you mean --rate"),
   ],
 )

@@ -31,7 +31,7 @@ def study(ways, tmp_path, monkeypatch):
     made.runs.joinpath(flags[0].rpartition("/")[2]).mkdir()
 
   monkeypatch.setattr(ways, "command", command)
-  monkeypatch.setattr(ways.timed_runs, "train", train)
+  monkeypatch.setattr(ways.children, "train", train)
   return made, commands
 
 

@@ -53,6 +53,14 @@ def test_a_line_of_which_no_token_is_left_is_empty(line):
   assert parts([line], listed(), 20, Long.REFUSE, 1, warnings.append, []) == ([[]], None) and not warnings
 
 
+@pytest.mark.parametrize("space", [" ", "\u2028 "])
+def test_a_long_line_of_spaces_is_empty(space):
+  warnings = []
+  spaces = listed(remove_extra_whitespaces=False, normalization_rule_name="identity")
+  assert parts([">>fr<<" + space * 100], spaces, 20, Long.SPLIT, 1, warnings.append, []) == ([[]], None)
+  assert not warnings
+
+
 def test_a_line_without_the_code_of_a_language_is_told_of():
   warnings = []
   parts(["a house", ">>fr<< a house", ">>it<< a", ""], listed(), 20, Long.SPLIT, 1, warnings.append, [])

@@ -87,6 +87,7 @@ def test_a_document_has_the_tokens_of_the_whole_text(texts):
 
 def test_a_line_that_ends_with_a_space_of_unicode_is_divided_as_well():
   assert list(_parts(["a b\xa0", "c d\xa0", "\xa0"])) == ["a", " b\xa0\nc", " d\xa0\n\xa0"]
+  assert list(_parts(["x\x0by\x0cz", "a"])) == ["x\x0by\x0cz", "\na"]  # BERT deletes both characters
 
 
 @pytest.mark.parametrize(

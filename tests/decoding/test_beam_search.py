@@ -215,9 +215,9 @@ def test_little_patience_takes_fewer_steps_and_much_changes_nothing():
   toy, steps = Toy(seed=5, sentences=len(limits)), {}
   found = {
     patience: toy.search(limits, 5, n_best=5, slots=2, patience=patience, steps=steps.setdefault(patience, []))
-    for patience in (0.0, 1.0, 99.0, 1e30)
+    for patience in (0.0, 1.0, 99.0)
   }
-  assert len(steps[1.0]) < len(steps[0.0]) == len(steps[99.0]) == len(steps[1e30])
+  assert len(steps[1.0]) < len(steps[0.0]) == len(steps[99.0])
   for sentence in range(len(limits)):
     assert_same_bits(found[99.0], sentence, found[0.0], sentence)
   assert (found[1.0].scores[:, 0] <= found[0.0].scores[:, 0]).all()

@@ -27,6 +27,7 @@ from transformer_jax.runs.checkpoint_files import LOSS, SCORE
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.versions import own_version
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import abstract_state
 
@@ -478,8 +479,12 @@ def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
 @pytest.mark.parametrize(
   ("versions", "advice"),
   [
-    ({}, "same text, or"),
-    ({"versions": {"transformer_jax": "0.1"}}, "same text and read it by transformer_jax 0.1, or"),
+    ({}, "with: give it the same text, or"),
+    ({"versions": {"transformer_jax": own_version()}}, "with: give it the same text, or"),
+    (
+      {"versions": {"transformer_jax": "0.1"}},
+      "with: transformer_jax 0.1 began it and may .*; give it the same text, or",
+    ),
   ],
 )
 def test_a_run_goes_on_with_its_text_only(tmp_path, versions, advice):

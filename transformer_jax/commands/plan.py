@@ -6,11 +6,12 @@ computed, and the training text is packed unless --no-data is given; a text of T
 
 import argparse
 import json
-import math
 
 from transformer_jax.commands.experiment import add_config_arguments, config_of_new_run
 from transformer_jax.commands.workdir import add_accept_edits
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, require_option
+
+_MOST_DEVICES, _MOST_RATE = 1 << 20, 1e30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   config = config_of_new_run(args)
-  if args.devices < 1 or (args.rate is not None and not 1 <= args.rate < math.inf):
-    raise InputError("--devices and --rate must be numbers of at least 1")
+  require_option("--devices", args.devices, 0 < args.devices <= _MOST_DEVICES, f"from 1 to {_MOST_DEVICES}")
+  require_option("--rate", args.rate, args.rate is None or 1 <= args.rate <= _MOST_RATE, f"from 1 to {_MOST_RATE}")
   from transformer_jax.analysis import plan, plan_report
   from transformer_jax.config import Corpus
   from transformer_jax.runtime.devices import traced_for

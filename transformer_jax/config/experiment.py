@@ -85,7 +85,7 @@ class LengthPenalty(enum.Enum):
   FAIRSEQ = "fairseq"
 
 
-# More hypotheses, or more tokens in a sentence, are taken for a mistake.
+# More hypotheses, or more tokens in a sentence or in a row, are taken for a mistake.
 MOST_BEAMS, MOST_TOKENS, MOST_ROW = 1 << 10, 1 << 16, 1 << 24
 # If the model has not learned to end an output, the output becomes this much longer than its input, and each token is
 # a step of the search.

@@ -22,7 +22,8 @@ from transformer_jax.runtime.errors import InputError
 # Some tokens of a document, and whether they are its last.
 Chunk = tuple[np.ndarray, bool]
 
-# As much of a line as ends before space or with the line; Python's \S knows more space than GPT-2 does.
+# As much of a line as ends before space or with the line; Python's \S knows more space than GPT-2 does, and BERT drops
+# \v and \f, so that no piece ends there.
 _UP_TO_SPACE = re.compile(r".*\S(?=[ \t\r]|\Z)", re.DOTALL)
 
 

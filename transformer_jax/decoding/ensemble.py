@@ -109,9 +109,10 @@ def require_one_vocabulary(runs: "Sequence[Run]") -> None:
         "languages: leave one of them out"
       )
     if run.config.data.tags != first.config.data.tags:
+      tagged, plain = (run, first) if run.config.data.tags else (first, run)
       raise InputError(
-        f"of {first.path} and {run.path} only one was trained with config.data.tags, but the models of an ensemble "
-        "read the same lines: leave one of them out"
+        f"{tagged.path} was trained with config.data.tags and {plain.path} without, but the models of an ensemble read "
+        "the same lines: leave one of them out"
       )
     if run.tokenizer.fingerprint() != first.tokenizer.fingerprint():
       models = ",".join(name for name in first.tokenizer.files() if name.endswith(".model"))

@@ -91,11 +91,14 @@ def parts(
     elif long is Long.REFUSE:
       return found, InputError(f"line {number} {too_long}shorten it")
     else:
-      parts = _split(text, longest, tokenizer, tags)
-      if _head(text, tokenizer, tags) and max(map(len, parts)) > longest:
-        return found, InputError(f"line {number} {too_long}its tag leaves no room for text in a part: raise this key")
-      found.append(parts)
-      warn(LineWarning(number, f"{too_long}it is translated in {len(found[-1])} parts"))
+      split = _split(text, longest, tokenizer, tags)
+      if _head(text, tokenizer, tags) and max(map(len, split), default=0) > longest:
+        return found, InputError(
+          f"line {number} {too_long}the tag of its language leaves too little room; raise the key"
+        )
+      found.append(split)
+      if split:  # there is more than space
+        warn(LineWarning(number, f"{too_long}it is translated in {len(split)} parts"))
   return found, None
 
 

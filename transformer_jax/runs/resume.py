@@ -16,6 +16,7 @@ from transformer_jax.runtime import devices, hosts, untrusted
 from transformer_jax.runtime.errors import InputError, require_key
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import JsonObject
+from transformer_jax.runtime.versions import own_version
 
 # Keys that may change between two parts of one run: they do not change what an update computes.
 _FREE = {
@@ -126,9 +127,10 @@ def history_of(run: Run, text: str) -> list[JsonObject]:
   if history[0]["data"] != text:
     versions = history[0].get("versions")
     version = versions.get("transformer_jax") if isinstance(versions, dict) else None
-    raise InputError(  # another version may make other tokens of the same text
-      f"config.data.train now gives another text than that which the run in {run.path} was begun with: give it "
-      f"the same text{f' and read it by transformer_jax {version}' if version else ''}, or use another --workdir"
+    other = f"transformer_jax {version} began it and may cut the same text into other tokens; "
+    raise InputError(
+      f"config.data.train now gives another text than that which the run in {run.path} was begun with: "
+      f"{other if version not in (None, own_version()) else ''}give it the same text, or use another --workdir"
     )
   return history
 

@@ -1,0 +1,30 @@
+"""train.py as a child of a benchmark: a signal ends both, and the run is saved."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def end_children() -> None:
+  """Lets a signal end the programs that this one has started, too."""
+  for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda number, frame: sys.exit(128 + number))
+
+
+def train(arguments: Sequence[str]) -> None:
+  """Calls train.py, and ends this program with its status if that is not 0."""
+  program = [sys.executable, str(ROOT / "train.py"), *arguments]
+  with subprocess.Popen(program, start_new_session=True) as process:  # a Ctrl-C does not reach a new session
+    try:
+      status = process.wait()
+    except BaseException:
+      process.terminate()  # the process saves its state, and this program waits for it
+      raise
+  if status < 0:
+    raise SystemExit(f"train.py was ended by {signal.Signals(-status).name}: the same command resumes")
+  if status:
+    sys.exit(status)  # train.py has told why
