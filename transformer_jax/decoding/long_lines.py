@@ -80,7 +80,6 @@ def parts(
   """
   found: list[list[list[int]]] = []
   for number, (text, tokens) in enumerate(_encoded(texts, tokenizer, longest), first):
-    too_long = f"has more than config.decode.max_source_length = {longest} tokens: "
     # Tokens may be none, or only the code of a language, as a normalisation can delete characters.
     if is_empty(text, tags) or (tokens is not None and len(tokens) == bool(tokenizer.head(text))):
       found.append([])
@@ -88,18 +87,33 @@ def parts(
     _check_language(text, tokenizer, tags, number, warn)
     if tokens is not None and len(tokens) < longest:
       found.append([[*tokens, EOS]])
-    elif long is Long.REFUSE:
-      return found, InputError(f"line {number} {too_long}shorten it")
-    else:
-      split = _split(text, longest, tokenizer, tags)
-      if _head(text, tokenizer, tags) and max(map(len, split), default=0) > longest:
-        return found, InputError(
-          f"line {number} {too_long}the tag of its language leaves too little room; raise the key"
-        )
-      found.append(split)
-      if split:  # there is more than space
-        warn(LineWarning(number, f"{too_long}it is translated in {len(split)} parts"))
+      continue
+    try:
+      found.append(_parts_of_long(text, tokenizer, longest, long, number, warn, tags))
+    except InputError as error:
+      return found, error
   return found, None
+
+
+def _parts_of_long(
+  text: str,
+  tokenizer: Tokenizer,
+  longest: int,
+  long: Long,
+  number: int,
+  warn: Callable[[LineWarning], object],
+  tags: Sequence[str],
+) -> list[list[int]]:
+  """The parts of a line that is too long; raises InputError if it is refused, or if its tag leaves no room for text."""
+  too_long = f"has more than config.decode.max_source_length = {longest} tokens: "
+  if long is Long.REFUSE:
+    raise InputError(f"line {number} {too_long}shorten it")
+  found = _split(text, longest, tokenizer, tags)
+  if _head(text, tokenizer, tags) and max(map(len, found), default=0) > longest:
+    raise InputError(f"line {number} {too_long}its language's tag leaves too little room: raise the key")
+  if found:
+    warn(LineWarning(number, f"{too_long}it is translated in {len(found)} parts"))
+  return found
 
 
 def _encoded(texts: Sequence[str], tokenizer: Tokenizer, longest: int) -> Iterator[tuple[str, list[int] | None]]:
