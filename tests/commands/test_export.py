@@ -280,7 +280,9 @@ def test_a_config_that_asks_for_more_is_refused(exported):
   values = json.loads((exported / "config.json").read_text())
   values["model"]["num_layers"] = 1000
   (exported / "config.json").write_text(json.dumps(values))
-  with pytest.raises(RunError, match="num_layers is 1000, but the checkpoint has only"):
+  with pytest.raises(
+    InputError, match=r"of another model than config.json .*num_layers is 1000, but the checkpoint has"
+  ):
     runs.open(exported, accept_edits=True).model()
 
 

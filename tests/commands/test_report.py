@@ -77,6 +77,7 @@ def test_a_language_model_beside_a_translator_is_the_reason_for_no_scores(run, w
     (["--workdir", "{}", "--output", "config.json"], ["--output is 'config.json', but the page's name must end with"]),
     (["--workdir", "{}", "--data", "/nowhere/text"], ["/nowhere/text"]),
     (["--workdir", "{}", "--step", "first"], ["'first' must be the number of a step, last or best"]),
+    (["--workdir", "{}", "--step", "999"], ["has no checkpoint of step 999"]),
     (["--workdir", "/nowhere"], ["/nowhere is not a run folder"]),
     ([], ["--workdir"]),
   ],

@@ -207,6 +207,16 @@ def test_a_run_takes_the_sizes_of_the_one_that_it_begins_with(run, bert):
   assert any(line.startswith(f"as the run in {bert}: config.model.vocab_size=311 ") for line in said)
 
 
+def test_a_run_without_a_checkpoint_keeps_the_sizes_that_were_given(run, bert, tmp_path):
+  """The command line of the second start has only the folder."""
+  argv = ["--config=bert:classify", "--workdir=here", f"--config.train.init_from={bert}", "--config.model.d_ff=23"]
+  _, [(config, _)], _, _ = run(*argv)
+  (tmp_path / "here").mkdir()
+  (tmp_path / "here" / "config.json").write_text(serialization.to_json(config))
+  status, [(again, _)], _, said = run("--workdir=here")
+  assert (status, again) == (0, config) and not any("as the run in" in line for line in said)
+
+
 def test_plan_accepts_edits_of_the_other_run(bert, capfd):
   (bert / digests.FILE).write_text(f"{'0' * 64}  config.json\n")
   argv = ["plan", "--config=bert:classify", f"--config.train.init_from={bert}", "--no-data"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 import json
 import re
 import shutil
@@ -360,6 +361,52 @@ def test_a_classifier_without_one_label_a_text_is_refused(folders, tmp_path, pro
   with_json(tmp_path / "folder", "config.json", lambda content: content.update({"problem_type": problem}))
   with pytest.raises(InputError, match=f"problem_type is '{problem}', but must be 'single_label_classification'"):
     import_model(tmp_path / "folder", tmp_path / "run", "bert")
+
+
+@pytest.mark.parametrize("kind", ["BertForTokenClassification", "BertForMultipleChoice"])
+def test_a_model_of_another_class_is_refused(folders, tmp_path, kind):
+  """One that labels each token can have the same arrays."""
+  shutil.copytree(folders / "classes of ours", tmp_path / "folder")
+  with_json(tmp_path / "folder", "config.json", lambda content: content.update({"architectures": [kind]}))
+  with pytest.raises(InputError, match=r"architectures is a list, but must be .*BertForSequenceClassification"):
+    import_model(tmp_path / "folder", tmp_path / "run", "bert")
+
+
+@pytest.mark.parametrize("name", OLDER)
+@pytest.mark.parametrize(
+  ("file", "content"),
+  [
+    ("added_tokens.json", {"newword": 9}),
+    ("tokenizer_config.json", {"added_tokens_decoder": {"9": {"content": "newword", "special": False}}}),
+  ],
+)
+def test_words_added_to_older_files_are_refused(folders, tmp_path, name, file, content):
+  """A special token is no word of a text."""
+  shutil.copytree(folders / name, tmp_path / "folder")
+  with_older_files(tmp_path / "folder", name)
+  path = tmp_path / "folder" / file
+  path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | content))
+  with pytest.raises(InputError, match=rf"{file} adds the word 'newword' to those of its model"):
+    import_model(tmp_path / "folder", tmp_path / "run", name)
+  named = {"eos_token": {"content": "newword"}, "add_bos_token": False, "additional_special_tokens": ["other"]}
+  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update(named))
+  import_model(tmp_path / "folder", tmp_path / "run", name)
+  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update({"added_tokens_decoder": 3}))
+  with pytest.raises(InputError, match=r"tokenizer_config\.json has a token without a text"):
+    import_model(tmp_path / "folder", tmp_path / "again", name)
+
+
+def test_the_digests_are_of_the_files_that_were_read(folders, tmp_path):
+  """Another file may be unreadable, or a link to somewhere else."""
+  shutil.copytree(folders / "bert", tmp_path / "folder")
+  (tmp_path / "folder" / "training_args.bin").symlink_to("/nowhere")
+  import_model(tmp_path / "folder", tmp_path / "run", "bert")
+  [entry] = runs.open(tmp_path / "run").provenance
+  expected = {
+    name: hashlib.sha256((tmp_path / "folder" / name).read_bytes()).hexdigest()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+  }
+  assert entry["imported"]["sha256"] == expected
 
 
 @pytest.mark.parametrize("name", OLDER)

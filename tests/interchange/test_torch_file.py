@@ -80,6 +80,7 @@ ONE = np.zeros(6, np.float32)
     ((1 << 30,), (0,), 6, "is larger than its storage"),
     ((1 << 30,), (0,), 1 << 30, "its arrays would have 4,294,967,296 bytes"),
     ((7,), (1,), 7, "the numbers of 0 are missing"),
+    ((1,) * 9, (1,) * 9, 6, "an array is damaged"),
   ],
 )
 def test_sizes_that_are_not_there(shape, strides, size, message, tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from etils import epath
 
+from tests.data.test_subwords import words
 from transformer_jax import runs
 from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
@@ -77,16 +78,32 @@ def test_of_another_family_it_is_what_both_have(tmp_path, capfd):
   assert " config.model.activation=relu " in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(("begun", "rows"), [("", 5), ("another run", 7)])
-def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, rows):
-  """A run with rows of 5 has learned 5 of 7; of one that was itself begun with a run's parameters it may be all."""
+@pytest.mark.parametrize(
+  ("begun", "tokenizer", "rows"),
+  [("", None, 5), ("another run", None, 7), ("", words(), 7)],
+  ids=["own", "begun", "bert"],
+)
+def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokenizer, rows):
+  """A run with rows of 5 has learned 5 of 7; one that was begun with a run's or a library's model may have all."""
   tables = {size: {"positions": {"table": jnp.arange(2.0 * size).reshape(size, 2)}} for size in (7, 11)}
   other = SimpleNamespace(
     config=Config(data=DataConfig(row_length=5), train=TrainConfig(init_from=begun)),
     model=lambda: SimpleNamespace(params=tables[7], step=3),
+    tokenizer=tokenizer,
   )
   found = init_from.params_from(other, Config(), tables[11])["positions"]["table"]
   np.testing.assert_array_equal(found[:, 0], 2 * (np.arange(11) % rows))
+
+
+def test_options_that_differ_are_named_as_they_are_given(capfd):
+  tables = {"positions": {"table": jnp.ones((7, 2))}}
+  other = SimpleNamespace(
+    config=Config(model=ModelConfig(dtype=Dtype.FLOAT32)),
+    model=lambda: SimpleNamespace(params=tables, step=3),
+    tokenizer=None,
+  )
+  init_from.params_from(other, Config(model=ModelConfig(dtype=Dtype.BFLOAT16, dropout=0.5)), tables)
+  assert "config.model.dtype is bfloat16, was float32; config.model.dropout is 0.5, was 0.1" in capfd.readouterr().err
 
 
 def test_a_run_that_has_begun_goes_on_with_its_own_sizes(bert, tmp_path):

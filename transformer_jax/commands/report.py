@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> None:
 def _translations(opened: "list[Run]", prefix: str | None, step: "Step") -> "tuple[list[Translations], list[str]]":
   """The translations of every run, or none and the reason where a run could have some."""
   from transformer_jax import registry
+  from transformer_jax.runs.steps import LAST
   from transformer_jax.runtime.progress import say
 
   others = [
@@ -73,7 +74,7 @@ def _translations(opened: "list[Run]", prefix: str | None, step: "Step") -> "tup
     texts = [_text(run, prefix) for run in opened]
     return [_translated(run, text, step) for run, text in zip(opened, texts, strict=True)], []
   except (InputError, RunError) as error:
-    if prefix:
+    if prefix or step != LAST:
       raise
     note = f"nothing was translated for this report: {error}"
     say(note)

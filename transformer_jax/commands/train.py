@@ -88,10 +88,12 @@ def _train(
     hosts.require_equal({"the place of the config": place}, "call the same command on all hosts")
     with hosts.collective_errors():
       folder = run_folder.folder_of(workdir)
+    begun_with = None
     if config is None:
       begun_with = resume.config_of_run(folder, accept_edits=args.accept_edits)
       config = serialization.changed(begun_with, keys) if begun_with else _config_of_new_run(args, keys)
-    config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
+    if begun_with is None or "train.init_from" in keys:  # the sizes of a run were chosen when it began
+      config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
     train(config, folder, accept_edits=args.accept_edits)
     if devices.is_main_host():
       _report(folder)

@@ -44,6 +44,14 @@ _ONLY = {
   "tie_word_embeddings": True,
 }
 
+_CLASSES = (
+  "BertModel",
+  "BertForPreTraining",
+  "BertForMaskedLM",
+  "BertForNextSentencePrediction",
+  "BertForSequenceClassification",
+)
+
 _OURS, _THEIRS = "trunk/encoder/layers_{}", "bert.encoder.layer.{}"
 _LAYER = (
   *linear(f"{_OURS}/attention/query", f"{_THEIRS}.attention.self.query", Layout.FROM_MODEL),
@@ -165,6 +173,8 @@ _WORDS = {"gamma": "LayerNorm.weight", "beta": "LayerNorm.bias"}
 def _model(settings: Settings, weights: Weights) -> BERTConfig:
   kind: type[BERTConfig] = BERTConfig
   options: JsonObject = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
+  # A model that labels each token, for example, can have arrays of the same names as one that labels a text.
+  settings.require("architectures", [[name] for name in _CLASSES])
   if "classifier.weight" in weights.shapes:
     settings.require("problem_type", ["single_label_classification"])
     kind, options["labels"] = BERTClassifierConfig, _labels(settings, *weights.shapes["classifier.weight"][:1])

@@ -68,7 +68,7 @@ class Weights:
         raise InputError(f"{self.path} has no {name}, which a model of these sizes has: take all files from one folder")
       if self.shapes[name] != shape:
         raise InputError(
-          f"{self.path}: {name} has shape {self.shapes[name]}, but in a model of these sizes {shape}: "
+          f"{self.path}: {name} has shape {self.shapes[name]!s:.80}, but in a model of these sizes {shape}: "
           "take all files from one folder"
         )
     for name in self.shapes.keys() - shapes.keys():
@@ -92,6 +92,7 @@ class ForeignFolder:
     self.path = epath.Path(os.path.abspath(os.path.expanduser(path)))
     if not self.path.is_dir():
       raise InputError(f"{self.path} is no folder: give the one with {SAFETENSORS} or {TORCH}")
+    self._read: set[str] = set()
 
   def has(self, name: str) -> bool:
     """Whether a file is there.
@@ -109,6 +110,7 @@ class ForeignFolder:
     """
     if not self.has(name):
       raise InputError(f"{self.path} has no {name}, which the format needs: copy it there")
+    self._read.add(name)
     try:
       return untrusted.read_bytes(self.path / name, most)
     except OSError as error:
@@ -143,16 +145,16 @@ class ForeignFolder:
     for name, module in ((SAFETENSORS, tensor_file), (TORCH, torch_file)):
       if self.has(name):
         path = self.path / name
+        self._read.add(name)
         with module.opened(path) as file:
           yield Weights(path, file)
         return
     raise InputError(f"{self.path} has neither {SAFETENSORS} nor {TORCH}: put the file of the parameters there")
 
   def digests(self) -> dict[str, str]:
-    """The SHA-256 of each file of the folder that the formats here read, as far as it is there."""
+    """The SHA-256 of each file that was read so far."""
     found = {}
-    for path in sorted(self.path.iterdir()):
-      if path.suffix in (".json", ".safetensors", ".bin", ".spm", ".txt", ".model") and self.has(path.name):
-        with path.open("rb") as file:
-          found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
+    for name in sorted(self._read):
+      with (self.path / name).open("rb") as file:
+        found[name] = hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
     return found

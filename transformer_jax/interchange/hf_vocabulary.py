@@ -1,7 +1,7 @@
 """The tokenizer of a folder of Hugging Face transformers: `vocab.txt` of BERT, `vocab.json` and `merges.txt` of GPT-2,
 or `tokenizer.json`, if it says nothing else than these; or the SentencePiece model of an exported run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from transformer_jax.data.sentencepiece_tokenizer import LARGEST, SentencePieceTokenizer
 from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary, is_texts
@@ -13,7 +13,8 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import Json, JsonObject
 
 SENTENCEPIECE, BOTH = "tokenizer.model", "tokenizer.json"
-_WORDS, _PIECES, _MERGES, _CONFIG = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
+_WORDS, _PIECES, _MERGES = "vocab.txt", "vocab.json", "merges.txt"
+_CONFIG, _ADDED = "tokenizer_config.json", "added_tokens.json"
 _SPECIAL = {"pad_token": "[PAD]", "mask_token": "[MASK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 
 
@@ -56,6 +57,7 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
     _require_plain(config)
     normalizer, unknown = config, _content(config, "unk_token", "[UNK]")
     numbers = {word: number for number, word in enumerate(_lines(folder, _WORDS)) if word}
+    _require_none_added(folder, numbers)
     lower, apart = "do_lower_case", "tokenize_chinese_chars"
   return _tokenizer(
     folder,
@@ -111,8 +113,37 @@ def _require_special(path: str, added: Sequence[JsonObject], known: Sequence[str
   """Refuses added words: the library finds them in a text before all pieces, and the tokenizer here does not."""
   for token in added:
     if token.get("special") is not True and token["content"] not in known:
-      word = f"{token['content']!a:.80}"
-      raise InputError(f"{path} adds the word {word} to those of its model, and the tokenizer here has no such words")
+      raise _added(path, token["content"])
+
+
+def _require_none_added(folder: ForeignFolder, pieces: Container[str]) -> None:
+  """`_require_special` for a folder without tokenizer.json, whose settings name the special tokens."""
+  config = folder.settings(_CONFIG, optional=True)
+  try:
+    special, words = _of_settings(config)
+  except (AttributeError, LookupError, TypeError) as error:
+    raise InputError(f"{config.path} has a token without a text: take another copy") from error
+  for name, added in ((_CONFIG, words), (_ADDED, [*folder.settings(_ADDED, optional=True).all()])):
+    for word in added:
+      if word not in pieces and word not in special:
+        raise _added(str(folder.path / name), word)
+
+
+def _of_settings(config: Settings) -> tuple[set[str], list[str]]:
+  """The special tokens that a tokenizer_config.json names, and all tokens that it adds."""
+  named = [value for name, value in config.all().items() if name.endswith("_token")]  # `add_bos_token` is true or false
+  named += config.value("additional_special_tokens", [])
+  special = {value["content"] if isinstance(value, dict) else value for value in named}
+  tokens = config.value("added_tokens_decoder", {}).values()
+  return special | {each["content"] for each in tokens if each.get("special") is True}, [
+    each["content"] for each in tokens
+  ]
+
+
+def _added(path: str, word: str) -> InputError:
+  return InputError(
+    f"{path} adds the word {word!a:.80} to those of its model, and the tokenizer here has no such words"
+  )
 
 
 def byte_level(folder: ForeignFolder, size: int, ends: tuple[int, ...]) -> SubwordTokenizer:
@@ -133,6 +164,7 @@ def byte_level(folder: ForeignFolder, size: int, ends: tuple[int, ...]) -> Subwo
     numbers = _numbers(str(folder.path / _PIECES), folder.settings(_PIECES).all(), [])
     lines = [line for line in _lines(folder, _MERGES) if line and not line.startswith("#version")]
     merges, added = _pairs(str(folder.path / _MERGES), lines), []
+    _require_none_added(folder, numbers)
   pieces = _filled(folder, numbers, size)
   silent = {pieces[number] for number in ends} | {filler(i) for i in range(size)} | {each["content"] for each in added}
   special = tuple(piece for piece in pieces if piece in silent)

@@ -1,7 +1,8 @@
 """The format `safetensors`: a run folder with its parameters in one file, and no checkpoints.
 
 The parameters have the project's own names, such as `encoder/layers_0/attention/query/kernel`. The folder decodes as
-every run folder does (`runs/params_file.py`), and cannot be trained on.
+every run folder does (`runs/params_file.py`), and cannot be trained on. Its config is the run's, with the paths of its
+texts.
 """
 
 from pathlib import Path

@@ -16,6 +16,7 @@ import numpy as np
 from transformer_jax.runtime.errors import first_line
 
 Value = Any  # what a pickle may hold
+_MOST_AXES = 8  # of an array; those of the models here have at most three
 
 TYPES: dict[str, tuple[str, Value]] = {
   "FloatStorage": ("F32", np.float32),
@@ -189,7 +190,8 @@ class _Machine:
       self._stack.append({})
     elif name == ("torch._utils", "_rebuild_tensor_v2"):
       storage, offset, shape, strides, *_ = arguments
-      if not isinstance(storage, Storage) or len(_expect(shape, tuple)) != len(_expect(strides, tuple)):
+      axes = {len(_expect(shape, tuple)), len(_expect(strides, tuple))}
+      if not isinstance(storage, Storage) or len(axes) > 1 or max(axes) > _MOST_AXES:
         raise Damaged("an array is damaged")
       self._stack.append(Array(storage, _size(offset), tuple(map(_size, shape)), tuple(map(_size, strides))))
     elif name == ("torch._utils", "_rebuild_parameter") and isinstance(arguments[0], Array):

@@ -10,6 +10,7 @@ from jax.tree_util import KeyPath
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.data import tokenizers
+from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
@@ -135,8 +136,10 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
     InputError: there are none such.
   """
   found, workdir = other.model(), config.train.init_from
-  # Of a run that was itself begun with another's parameters, all rows.
-  learned = None if other.config.train.init_from else other.config.data.longest
+  # All rows of a run that was itself begun with another's parameters, and of a model that another library trained:
+  # only such a model has such a vocabulary.
+  all_learned = other.config.train.init_from or isinstance(other.tokenizer, SubwordTokenizer)
+  learned = None if all_learned else other.config.data.longest
   chosen, new, repeated = _merged(params, found.params, learned, config.data.row_length)
   if len(new) == len(jax.tree.leaves(params)):
     raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
@@ -185,7 +188,10 @@ def _is_of_positions(names: list[str]) -> bool:
 
 
 def _differing(config: Config, other: Config) -> list[str]:
-  here, there = dataclasses.asdict(config.model), dataclasses.asdict(other.model)
+  here, there = serialization.to_dict(config.model), serialization.to_dict(other.model)
+  options = [field.name for field in dataclasses.fields(config.model)]
   return [
-    f"config.model.{key} is {here[key]}, was {there[key]}" for key in here if key in there and here[key] != there[key]
+    f"config.model.{key} is {here[key]}, was {there[key]}"
+    for key in options
+    if key in there and here[key] != there[key]
   ]

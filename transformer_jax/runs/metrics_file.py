@@ -17,12 +17,14 @@ def read_lines(path: epath.Path) -> list[tuple[bytes, JsonObject]]:
   """Each line as bytes, and its values; a last line that was cut short by a kill is left out.
 
   Raises:
-    InputError: a line is malformed, or the file is too large.
+    InputError: a line is malformed, or the file is too large or cannot be read.
   """
   try:
     *lines, last = untrusted.read_bytes(path, _LARGEST).split(b"\n") if path.exists() else [b""]
   except InputError as error:
     raise InputError(f"{error}: move it away, and start again") from error
+  except OSError as error:
+    raise InputError(f"{path} cannot be read: {error.strerror}") from error
   if parsed(last):  # an editor may have taken its line feed
     lines.append(last)
   found = []

@@ -66,8 +66,8 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
     wanted: the step, or `last`.
 
   Raises:
-    InputError: the file is damaged, or of another step.
-    RunError: the file's arrays are not those of the config's model, or other numbers than were saved.
+    InputError: the file is damaged, of another step, or of another model than the config's.
+    RunError: the file has other numbers than were saved.
   """
   path = workdir / FILE
   with tensor_file.opened(path) as file:
@@ -80,6 +80,10 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
       _require_arrays(file, expected)
       arrays = {name: file.array(name) for name in expected}
       _require_sums(file, arrays)
+    except untrusted.OtherModel as error:
+      raise InputError(
+        f"{path} is of another model than config.json beside it ({error}): bring back the config.json that came with it"
+      ) from error
     except ValueError as error:
       raise RunError(f"{path} cannot be used: {one_line(error)}; copy it again") from error
     # Each is copied, as its memory is the file's.
@@ -97,10 +101,10 @@ def _step(file: tensor_file.TensorFile, workdir: epath.Path) -> int:
 def _require_arrays(file: tensor_file.TensorFile, expected: dict[str, tuple[int, ...]]) -> None:
   if expected.keys() != file.shapes.keys():
     name = min(expected.keys() ^ file.shapes.keys())
-    raise ValueError(f"{name} is only in the {'model' if name in expected else 'file'}")
+    raise untrusted.OtherModel(f"{name} is only in the {'model' if name in expected else 'file'}")
   for name, shape in expected.items():
     if file.shapes[name] != shape or file.types[name] not in _TYPES:
-      raise ValueError(
+      raise untrusted.OtherModel(
         f"{name} has shape {file.shapes[name]} and type {file.types[name]}, but the model's {shape} and "
         f"{' or '.join(_TYPES)}"
       )

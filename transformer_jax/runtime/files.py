@@ -55,7 +55,8 @@ def same_file(one: "str | os.PathLike[str]", other: "str | os.PathLike[str]") ->
   try:
     return os.path.samefile(one, other)
   except OSError:  # one does not exist, or is in a bucket
-    return os.fspath(one) == os.fspath(other)
+    first, second = (path if "://" in path else os.path.realpath(path) for path in map(os.fspath, (one, other)))
+    return first == second
 
 
 def expanded(path: str) -> Path:
