@@ -90,6 +90,14 @@ def test_the_text_is_never_written_to(run, flags, tmp_path):
   assert (tmp_path / "out.en").read_text() == text(LINES)
 
 
+@pytest.mark.parametrize("name", ["out.en.gz", "out.de.xz"])
+def test_a_prefix_that_would_name_two_files_is_refused(run, flags, tmp_path, name):
+  (tmp_path / name).write_bytes(b"")
+  status, out, [error] = run(*flags)
+  assert (status, out) == (2, "") and f"{name} exists, so config.data.train=" in error
+  assert not list(tmp_path.glob("out.*[!z]"))
+
+
 @pytest.mark.parametrize(
   ("more", "message"),
   [

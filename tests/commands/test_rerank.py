@@ -7,6 +7,7 @@ import pytest
 from sacrebleu import BLEU
 
 from tests.commands.lines import LINES, text
+from tests.example_commands import read_with_tags
 from transformer_jax.commands import rerank
 from transformer_jax.decoding import n_best
 from transformer_jax.decoding.long_lines import Translation
@@ -178,6 +179,18 @@ def test_input_that_does_not_fit(run, files, workdir, tmp_path):
   assert "must be a file with translations" in error()
 
 
+def test_no_model_computes_before_all_mistakes_are_told(run, workdir, files, tmp_path, monkeypatch):
+  monkeypatch.setattr(rerank, "_log_probabilities", lambda *args: pytest.fail("a model computes"))
+  (tmp_path / "source").write_text(text(["a", "b", ""]))
+  model = ["--source", tmp_path / "source", "--forward", workdir]
+  (tmp_path / "weights").write_text('{"score": 1}')
+  status, out, [error] = run(*files, *model)
+  assert (status, out) == (2, "") and "the features are score, logp, length, forward: give" in error
+  (tmp_path / "weights").write_text('{"score": 1, "logp": 0, "length": 0, "forward": 1, "reverse": 1}')
+  status, out, said = run(*files, *model, "--reverse", "/nowhere")
+  assert (status, out) == (2, "") and "/nowhere is not a run folder" in said[-1]
+
+
 def test_one_sentence_that_is_too_long_does_not_stop_the_others(run, translator, workdir, files, tmp_path):
   """All translations of that sentence have the feature 0, so that the others choose among them."""
   long = "abcdefghij " * 40
@@ -203,9 +216,9 @@ def test_the_tag_of_a_source_is_not_a_part_of_it():
   assert rerank._pair("right-to-left", "<2de> a b", "c d") == ("<2de> a b", "d c")
 
 
-def test_a_reverse_model_of_several_languages_is_refused(run, translator, workdir, files, tmp_path, monkeypatch):
-  monkeypatch.setattr(translator.config.data, "tags", True)
+def test_a_reverse_model_of_several_languages_is_refused(run, workdir, files, tmp_path, monkeypatch):
+  read_with_tags(monkeypatch)
   (tmp_path / "source").write_text(text(["a", "b", ""]))
   flags = [*files, "--source", tmp_path / "source", "--reference", tmp_path / "reference"]
-  status, out, [err] = run(*flags, "--reverse", workdir)
-  assert (status, out) == (2, "") and "its sources need a tag or code, which --reverse does not write" in err
+  status, out, said = run(*flags, "--reverse", workdir)
+  assert (status, out) == (2, "") and "its sources need a tag or code, which --reverse does not write" in said[-1]

@@ -79,8 +79,9 @@ def test_the_error_rate_is_that_of_och_and_ney():
   assert rate.low <= rate.error_rate <= rate.high <= 1
   exact = error_rate([[(0, 0)]], [gold[0]])
   assert exact == (0, 0, 0, 1, 1)
-  with pytest.raises(InputError, match="no link to compare"):
-    error_rate([[]], [gold[1]])
+  assert error_rate([[]], [gold[2]]) == (1, 1, 1, 0, 0)
+  with pytest.raises(InputError, match="by hand have no sure link"):
+    error_rate([[(0, 0)]], [gold[1]])
   with pytest.raises(InputError, match=r"line 7, has '1_2', but a link is 0-1"):
     parse_gold("0-0 1_2", "gold, line 7,")
 
@@ -103,6 +104,22 @@ def test_the_command(run, tmp_path):
   (tmp_path / "gold").write_text("0-0\n")
   status, out, err = run(*argv, "--gold", tmp_path / "gold")
   assert (status, out) == (2, "") and "gold has 1 lines, but" in err[-1]
+
+
+def test_a_pair_that_is_too_long_has_an_empty_line(run, translator, tmp_path):
+  """The other lines stay those of their pairs."""
+  long = "ab " * 200
+  assert not translator.fits([("ab", long)])
+  (tmp_path / "text.en").write_text("ab\nab\nab\n")
+  (tmp_path / "text.de").write_text(f"cd\n{long}\ncd\n")
+  (tmp_path / "gold").write_text("0-0\n0-0\n0-0\n")
+  status, out, err = run("--data", tmp_path / "text", "--gold", tmp_path / "gold")
+  assert (status, out) == (0, "0-0\n\n0-0\n")
+  assert err[0] == f"pair 2 of {tmp_path / 'text'} is too long for the model, so its line is empty"
+  assert "alignment error rate 0.200 " in err[1] and "precision 1.000, recall 0.667, 3 pairs" in err[1]
+  (tmp_path / "gold").write_text("0p0\n0p0\n\n")
+  status, out, [error] = run("--data", tmp_path / "text", "--gold", tmp_path / "gold")
+  assert (status, out) == (2, "") and "gold has no sure link, such as 0-1" in error
 
 
 @pytest.mark.parametrize(

@@ -164,15 +164,17 @@ def test_the_kind_must_be_there_and_has_tokens_of_its_own(found):
 
 def test_the_command_writes_what_the_library_gives(run, pictures, translator, tmp_path):
   chosen = ["--kind", "encoder", "--head", 2, "--word", 3]
-  status, out, err = run("--sentence", "abc de", "--target", "de", "--output", tmp_path / "out", *chosen)
+  target = "de 😀"  # whose last character has no token of its own
+  status, out, err = run("--sentence", "abc de", "--target", target, "--output", tmp_path / "out", *chosen)
   assert (status, err) == (0, [])
   names = ["attention.json", "attention.html", *(f"heads-{kind}" for kind in ("encoder", "decoder", "cross"))]
   names = [*names[:2], *(f"{name}.{end}" for name in [*names[2:], "cross", "lines"] for end in ("png", "svg"))]
   assert out.split("\n")[:-1] == [str(tmp_path / "out" / name) for name in names]
   assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
-  expected = translator.attention("abc de", "de")
+  expected = translator.attention("abc de", target)
+  assert "<0xF0>" in expected.target
   assert (tmp_path / "out" / "attention.json").read_bytes() == inside.to_json(expected)
-  assert embedded((tmp_path / "out" / "attention.html").read_text())["texts"] == ["abc de", "de"]
+  assert embedded((tmp_path / "out" / "attention.html").read_text())["texts"] == ["abc de", target]
   from transformer_jax.inside.figures import files
 
   contents, _ = files(pictures.lines(expected, Choice("encoder", 0, 1, 2)), ("png",))

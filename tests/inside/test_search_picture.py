@@ -102,6 +102,12 @@ def test_the_command(run, translator, tmp_path):
   assert (status, out) == (2, "") and "the sentence is empty" in err
 
 
+def test_a_beam_that_has_no_room_is_told_before_the_search(run, translator, tmp_path, monkeypatch):
+  monkeypatch.setattr(translator, "search_tree", lambda *args, **options: pytest.fail("it searches"))
+  status, out, said = run("--sentence", "ab", "--beam-size", 33, "--output", tmp_path / "x.svg")
+  assert (status, out) == (2, "") and "at most 32 hypotheses in the beam: give --beam-size 32 or less" in said[-1]
+
+
 def test_only_wide_characters_make_lines_shorter():
   text = "a market " * 29
   widths = {kind: max(map(len, picture._wrapped(text + kind, 5))) for kind in ("", "“", "…", "가")}

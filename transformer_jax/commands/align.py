@@ -30,6 +30,8 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.progress import say
 
   gold = _read_gold(args.gold) if args.gold else None
+  if gold is not None and not any(each.sure for each in gold):
+    raise InputError(f"{args.gold} has no sure link, such as 0-1, so there is nothing to compare with")
   opened = run_to_restore(args.workdir, args, "translate")
   data = opened.config.data
   pairs = read_text_pairs(data, args.data)
@@ -40,6 +42,11 @@ def run(args: argparse.Namespace) -> None:
     alignment.require_words(by_hand, words, target, f"{args.gold}, line {number},")
   translator, found = load([opened], args), []
   for number, (source, target) in enumerate(pairs, 1):
+    if not translator.fits([(source, target)]):
+      say(f"pair {number} of {args.data} is too long for the model, so its line is empty")
+      found.append([])
+      print()
+      continue
     try:
       attention = translator.attention(source, target)
     except InputError as error:

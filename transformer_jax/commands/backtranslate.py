@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands import search
 from transformer_jax.commands.output_file import is_prefix, local_path
-from transformer_jax.commands.workdir import runs_to_restore
+from transformer_jax.commands.workdir import require_one_direction, runs_to_restore
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text, same_file
 
@@ -59,12 +59,8 @@ def run(args: argparse.Namespace) -> None:
   options = _options(args) | search.search_options(args)
   text = existing(args.input)
   runs = runs_to_restore(args.workdir, args, "translate")
+  require_one_direction(runs[0], "its lines need a tag or code that the corpus must not have")
   data = runs[0].config.data
-  if data.tags or len(runs[0].tokenizer.source.codes) > 1:
-    raise InputError(
-      f"the run in {runs[0].path} translates into several languages, so its lines need a tag or code that the "
-      "corpus must not have: use a run of one direction"
-    )
   languages = data.target_language, data.source_language
   prefix = _prefix(args, languages)
   translator = search.load(runs, args)
@@ -181,6 +177,9 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   for ending in (*languages, "json"):
     if same_file(f"{prefix}.{ending}", args.input):
       raise InputError(f"--output {prefix} would write to the text {args.input}: give another one")
+  for other in (Path(f"{prefix}.{language}.{ending}") for language in languages for ending in ("gz", "xz")):
+    if other.exists():
+      raise InputError(f"{other} exists, so config.data.train={prefix} could mean it: give another --output")
   return prefix
 
 

@@ -30,7 +30,11 @@ def draw_search(args: argparse.Namespace) -> "Figure":
   """
   from transformer_jax.inside import search_picture
 
-  translator = load([run_to_restore(args.workdir, args, "translate")], args)
+  run, beams = run_to_restore(args.workdir, args, "translate"), args.beam_size
+  most = search_picture.MOST_BEAMS
+  if (run.config.decode.beam_size if beams is None else beams) > most:
+    raise InputError(f"the picture has room for at most {most} hypotheses in the beam: give --beam-size {most} or less")
+  translator = load([run], args)
   tree = translator.search_tree(args.sentence, n_best=args.n_best, **beam_options(args))
   return search_picture.draw(tree, args.sentence)
 

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands import output_file
-from transformer_jax.commands.workdir import add_accept_edits, add_step
+from transformer_jax.commands.workdir import add_accept_edits, add_step, require_one_direction, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:
   import numpy as np
 
   from transformer_jax.decoding.n_best import Candidate
+  from transformer_jax.runs.run import Run
 
 _TOKENIZE = "13a"
 _CODE = re.compile(r"^>>[^\s<>]+<<\s*")  # of a language, in front of a source
@@ -60,23 +61,25 @@ def run(args: argparse.Namespace) -> None:
   tunes, without = bool(args.reference), "left out without --reference"
   require_option("--tokenize", args.tokenize, tunes or args.tokenize == _TOKENIZE, without)
   require_option("--lowercase", args.lowercase, tunes or not args.lowercase, without)
+  models = _models(args)
   if args.reference:
-    workdirs = [workdir for kind in _MODELS for workdir in _workdirs(kind, args)]
+    workdirs = [workdir for _, workdir in models]
     output_file.check_writable("--weights", args.weights, (args.n_best, args.source, args.reference), workdirs)
   lists = n_best.read(lines_of(args.n_best), args.n_best)
   require_option("--n-best", args.n_best, bool(lists), "a file with translations: it is empty")
   source = _as_many(args.source, lists, args.n_best) if args.source else None
   reference = _as_many(args.reference, lists, args.n_best) if args.reference else None
   weights = {} if reference else _read_weights(args.weights)
-  names, features = _features(lists, source, args)
-  if reference:
-    _tune(args, names, features, lists, reference)
-    return
-  if list(weights) != names:
+  names = _names(lists[0][0], models, args.n_best)
+  if not reference and list(weights) != names:
     raise InputError(
       f"{args.weights} has weights of {', '.join(weights)}, but the features are {', '.join(names)}: give the list and "
       "the models with which the weights were tuned"
     )
+  features = _features(lists, source or [], _opened(models, args), args)
+  if reference:
+    _tune(args, names, features, lists, reference)
+    return
   chosen = reranking.best(features, _array(list(weights.values())))
   out = "".join(f"{candidates[i].text}\n" for candidates, i in zip(lists, chosen, strict=True))
   sys.stdout.buffer.write(out.encode())
@@ -109,77 +112,81 @@ def _tune(
 
 
 def _features(
-  lists: "list[list[Candidate]]", source: list[str] | None, args: argparse.Namespace
-) -> "tuple[list[str], list[np.ndarray]]":
-  """The names of the features, and their values `[candidates, features]` of each sentence."""
-  names = _names(lists[0][0], args)
+  lists: "list[list[Candidate]]", source: list[str], opened: "list[tuple[str, Run]]", args: argparse.Namespace
+) -> "list[np.ndarray]":
+  """The values `[candidates, features]` of the features of each sentence."""
   rows = [[[each.score, *each.features.values()] for each in candidates] for candidates in lists]
-  for kind in _MODELS:
-    for workdir in _workdirs(kind, args):
-      if source is None and kind != "language-model":
-        raise InputError(f"--{kind} needs the lines that were translated: give --source")
-      if kind == "language-model":
-        scores = iter(_log_probabilities_of_texts(workdir, lists, args))
-      else:
-        scores = iter(_log_probabilities(kind, workdir, lists, source or [], args))
-      for candidates in rows:
-        for row in candidates:
-          row.append(next(scores))
-  return names, [_array(candidates) for candidates in rows]
+  for kind, run in opened:
+    if kind == "language-model":
+      scores = iter(_log_probabilities_of_texts(run, lists, args))
+    else:
+      scores = iter(_log_probabilities(kind, run, lists, source, args))
+    for candidates in rows:
+      for row in candidates:
+        row.append(next(scores))
+  return [_array(candidates) for candidates in rows]
 
 
-def _workdirs(kind: str, args: argparse.Namespace) -> list[str]:
-  return getattr(args, kind.replace("-", "_"))
+def _models(args: argparse.Namespace) -> list[tuple[str, str]]:
+  """The kind and the folder of each model."""
+  found = [(kind, workdir) for kind in _MODELS for workdir in getattr(args, kind.replace("-", "_"))]
+  for kind, _ in found:
+    if args.source is None and kind != "language-model":
+      raise InputError(f"--{kind} needs the lines that were translated: give --source")
+  return found
 
 
-def _names(candidate: "Candidate", args: argparse.Namespace) -> list[str]:
+def _opened(models: list[tuple[str, str]], args: argparse.Namespace) -> "list[tuple[str, Run]]":
+  """The kind and the run of each model, all of which are checked before one computes anything."""
+  found = []
+  for kind, workdir in models:
+    run = run_to_restore(workdir, args, "generate" if kind == "language-model" else "translate")
+    if kind == "reverse":
+      require_one_direction(run, "its sources need a tag or code, which --reverse does not write")
+    found.append((kind, run))
+  return found
+
+
+def _names(candidate: "Candidate", models: list[tuple[str, str]], n_best: str) -> list[str]:
   """The names of the score, the list's features and the models' ones, which must be different."""
-  models = [
-    f"{kind}{number if number > 1 else ''}" for kind in _MODELS for number in range(1, 1 + len(_workdirs(kind, args)))
-  ]
-  names = ["score", *candidate.features, *models]
+  kinds = [kind for kind, _ in models]
+  numbered = [f"{kind}{number if number > 1 else ''}" for kind in _MODELS for number in range(1, 1 + kinds.count(kind))]
+  names = ["score", *candidate.features, *numbered]
   for name in candidate.features:
     if names.count(name) > 1:
       raise InputError(
-        f"{args.n_best} has a feature {name!r}, which is the name of one of this command's own: rename it there"
+        f"{n_best} has a feature {name!r}, which is the name of one of this command's own: rename it there"
       )
   return names
 
 
 def _log_probabilities(
-  kind: str, workdir: str, lists: "list[list[Candidate]]", source: list[str], args: argparse.Namespace
+  kind: str, run: "Run", lists: "list[list[Candidate]]", source: list[str], args: argparse.Namespace
 ) -> list[float]:
   """The log-probability that a model gives each candidate; 0 for an empty line, and where one is too long."""
   from transformer_jax.commands.search import load
-  from transformer_jax.commands.workdir import runs_to_restore
   from transformer_jax.data.tagged import divided
   from transformer_jax.runtime.progress import doing
 
-  [run] = runs_to_restore([workdir], args, "translate")
   translator = load([run], args)
-  if kind == "reverse" and (translator.config.data.tags or len(run.tokenizer.source.codes) > 1):
-    raise InputError(
-      f"the run in {workdir} translates into several languages, so its sources need a tag or code, which "
-      "--reverse does not write: use a run of one direction"
-    )
   pairs = [
     [_pair(kind, line, each.text) for each in candidates] for line, candidates in zip(source, lists, strict=True)
   ]
   lines = [i for i, line in enumerate(source) if divided(line)[1].strip()]
-  fitting = _fitting(lines, [translator.fits(pairs[i]) for i in lines], workdir)
-  with doing(f"scoring {sum(map(len, pairs)):,} translations with {workdir}"):
+  fitting = _fitting(lines, [translator.fits(pairs[i]) for i in lines], run)
+  with doing(f"scoring {sum(map(len, pairs)):,} translations with {run.path}"):
     found = translator.score([pair for i in fitting for pair in pairs[i]], batch_size=args.batch_size)
   return _of_all(lists, fitting, [each.log_probability for each in found])
 
 
-def _fitting(lines: list[int], fits: list[bool], workdir: str) -> list[int]:
+def _fitting(lines: list[int], fits: list[bool], run: "Run") -> list[int]:
   """The lines whose candidates a model can score; warns of the others."""
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
   if long := [line for line, fit in zip(lines, fits, strict=True) if not fit]:
     say(
-      f"a sentence is too long for {workdir} in {counted(len(long), 'lists')}, the first of which is that of line "
+      f"a sentence is too long for {run.path} in {counted(len(long), 'lists')}, the first of which is that of line "
       f"{long[0] + 1}: the model's feature is 0 for all translations there"
     )
   return [line for line, fit in zip(lines, fits, strict=True) if fit]
@@ -191,18 +198,16 @@ def _of_all(lists: "list[list[Candidate]]", fitting: list[int], scores: list[flo
   return [next(given) if i in scored else 0.0 for i, candidates in enumerate(lists) for _ in candidates]
 
 
-def _log_probabilities_of_texts(workdir: str, lists: "list[list[Candidate]]", args: argparse.Namespace) -> list[float]:
+def _log_probabilities_of_texts(run: "Run", lists: "list[list[Candidate]]", args: argparse.Namespace) -> list[float]:
   """The log-probability that a language model gives each candidate, as a document of its own."""
-  from transformer_jax.commands.workdir import run_to_restore
   from transformer_jax.decoding.generator import Generator
   from transformer_jax.runtime.progress import doing
 
-  run = run_to_restore(workdir, args, "generate")
   generator = Generator.load(run, step=args.step)
   texts = [[each.text for each in candidates] for candidates in lists]
   lines = list(range(len(lists)))
-  fitting = _fitting(lines, [generator.fits(candidates) for candidates in texts], workdir)
-  with doing(f"scoring {sum(map(len, texts)):,} translations with {workdir}"):
+  fitting = _fitting(lines, [generator.fits(candidates) for candidates in texts], run)
+  with doing(f"scoring {sum(map(len, texts)):,} translations with {run.path}"):
     found = generator.score([text for i in fitting for text in texts[i]], batch_size=args.batch_size)
   return _of_all(lists, fitting, [each.log_probability for each in found])
 

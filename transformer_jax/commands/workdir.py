@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from transformer_jax.runtime.errors import InputError
+
 if TYPE_CHECKING:  # orbax takes seconds to import
   from transformer_jax.runs.run import Run
   from transformer_jax.runs.steps import Step
@@ -68,6 +70,12 @@ def run_to_restore(workdir: str, args: argparse.Namespace, command: str) -> "Run
   """The run in a folder, whose model must be one for this command; prints which checkpoint --step restores."""
   [run] = runs_to_restore([workdir], args, command)
   return run
+
+
+def require_one_direction(run: "Run", why: str) -> None:
+  """Raises InputError if a run translates into several languages; `why` says what is then missing."""
+  if run.config.data.tags or len(run.tokenizer.source.codes) > 1:
+    raise InputError(f"the run in {run.path} translates into several languages, so {why}: use a run of one direction")
 
 
 def runs_to_restore(workdirs: Sequence[str], args: argparse.Namespace, command: str) -> "list[Run]":

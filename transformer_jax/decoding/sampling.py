@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.model.params import Params
-from transformer_jax.model.special_tokens import BOS, PAD, UNK
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.ops.draw import draw
 from transformer_jax.ops.top_k import top_k
 from transformer_jax.runtime.errors import require_option
@@ -25,7 +25,7 @@ class SamplingOptions:
     temperature: divides the logits; 0 always takes the most probable token.
     top_k: sample from this many most probable tokens; 0 is all.
     top_p: sample from the fewest most probable tokens whose total probability reaches this; 1 is all.
-    silent: tokens that are never chosen.
+    silent: tokens that are never chosen. `Translator` adds those that no translation has.
 
   Raises:
     InputError: a value is out of range.
@@ -34,7 +34,7 @@ class SamplingOptions:
   temperature: float = 1.0
   top_k: int = 0
   top_p: float = 1.0
-  silent: tuple[int, ...] = (PAD, UNK, BOS)
+  silent: tuple[int, ...] = ()
 
   def __post_init__(self) -> None:
     fits = 0 <= self.temperature <= _MOST_TEMPERATURE
@@ -62,7 +62,7 @@ def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   Returns:
     `[vocab]` float32.
   """
-  logits = logits.at[jnp.array(options.silent, jnp.int32)].set(-jnp.inf)
+  logits = logits.at[jnp.array(options.silent, jnp.int32)].set(-jnp.inf) if options.silent else logits
   keep = 1 if options.temperature == 0 else min(options.top_k or len(logits), len(logits))
   # With the largest at 0 no temperature overflows it. A temperature below 1e-30 could be 0 in float32.
   logits = (logits - jnp.max(logits)) / max(options.temperature or 1.0, 1e-30)

@@ -17,6 +17,7 @@ import numpy as np
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding.beam_search import Search, SearchOptions, advance, extend, is_done, new_search, penalty
+from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runtime.values import PyTree
@@ -120,7 +121,8 @@ def search_tree(
   tokens, lengths, *_ = jax.device_get(search.finished)
   found = [tuple(row[:length].tolist()) for row, length in zip(tokens, lengths, strict=True) if length]
   return tree._replace(
-    best=[numbers[each] for each in found], texts=[tokenizer.target.decode(each[:-1]) for each in found]
+    best=[numbers[each] for each in found],
+    texts=[without_line_breaks(tokenizer.target.decode(each[:-1])) for each in found],
   )
 
 

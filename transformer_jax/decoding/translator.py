@@ -385,7 +385,7 @@ class Translator:
     options = SearchOptions(beam_size, decode.penalty, alpha, kept, patience, start, decode.renormalize)
     if sampling is None:
       return options
-    silent = tuple(sorted({*options.never, UNK}))
+    silent = tuple(sorted({*sampling.silent, *options.never, UNK}))
     return dataclasses.replace(options, sampling=dataclasses.replace(sampling, silent=silent))
 
   def _encode_pairs(self, pairs: Iterable[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]]]:

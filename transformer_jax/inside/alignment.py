@@ -39,7 +39,7 @@ class ErrorRate(NamedTuple):
   Attributes:
     error_rate: 1 - (|A and S| + |A and P|) / (|A| + |S|), from 0 to 1.
     low, high: the 95% interval of the error rate, by bootstrap over sentences.
-    precision: |A and P| / |A|.
+    precision: |A and P| / |A|; 0 without a link in A.
     recall: |A and S| / |S|.
   """
 
@@ -125,7 +125,7 @@ def error_rate(found: Sequence[Sequence[Link]], gold: Sequence[Gold]) -> ErrorRa
   """The alignment error rate of a corpus.
 
   Raises:
-    InputError: neither side has a link.
+    InputError: the alignments by hand have no sure link.
   """
   counts = np.array(
     [
@@ -133,12 +133,12 @@ def error_rate(found: Sequence[Sequence[Link]], gold: Sequence[Gold]) -> ErrorRa
       for own, by_hand in zip(map(frozenset, found), gold, strict=True)
     ]
   )
-  if not counts.sum(axis=0)[2:].all():
-    raise InputError("there is no link to compare: the alignments, or the sure links of the gold file, are empty")
+  if not counts[:, 3].any():
+    raise InputError("the alignments by hand have no sure link, so there is nothing to compare with")
   sample = np.random.default_rng(0).integers(len(counts), size=(_RESAMPLES, len(counts)))
   low, high = np.quantile([_rate(counts[index].sum(axis=0)) for index in sample], [0.025, 0.975])
   in_sure, in_possible, own, sure = counts.sum(axis=0)
-  return ErrorRate(_rate(counts.sum(axis=0)), float(low), float(high), in_possible / own, in_sure / sure)
+  return ErrorRate(_rate(counts.sum(axis=0)), float(low), float(high), in_possible / max(own, 1), in_sure / sure)
 
 
 def _rate(counts: np.ndarray) -> float:

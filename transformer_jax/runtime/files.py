@@ -55,8 +55,11 @@ def same_file(one: "str | os.PathLike[str]", other: "str | os.PathLike[str]") ->
   try:
     return os.path.samefile(one, other)
   except OSError:  # one does not exist, or is in a bucket
-    first, second = (path if "://" in path else os.path.realpath(path) for path in map(os.fspath, (one, other)))
-    return first == second
+    return _resolved(one) == _resolved(other)
+
+
+def _resolved(path: "str | os.PathLike[str]") -> str:
+  return os.fspath(path) if "://" in os.fspath(path) else os.path.realpath(path)
 
 
 def expanded(path: str) -> Path:

@@ -74,7 +74,7 @@ def lines_of(text: object, name: str) -> list[str]:
     InputError: the text is missing or not a text.
   """
   if text is None:
-    raise InputError(f"{name} is missing: send the text to translate as {name}")
+    raise InputError(f"{name} is missing: send a text as {name}")
   require_text(text, name)
   return str(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
