@@ -11,9 +11,11 @@ from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.sampling import SamplingOptions
 
 DRAWS = 4001
+SILENT = (PAD, UNK, BOS)
+DRAWN = SamplingOptions(silent=SILENT)
 
 
-@pytest.mark.parametrize("options", [SamplingOptions(), SamplingOptions(temperature=0.6, top_k=3)])
+@pytest.mark.parametrize("options", [DRAWN, SamplingOptions(temperature=0.6, top_k=3, silent=SILENT)])
 def test_drawn_outputs_are_as_frequent_as_they_are_probable(options):
   toy, limit = Toy(3, 1), 3
   many = toy.of([0] * DRAWS)
@@ -47,14 +49,14 @@ def _outputs(toy, limit, options, tokens=(), probability=1.0):
 def test_a_draw_depends_on_its_numbers_alone():
   toy = Toy(4, 7)
   numbers = np.array([[9, i] for i in range(7)], np.uint32)
-  found = toy.search([9] * 7, 1, slots=3, choices=(None, numbers), sampling=SamplingOptions())
+  found = toy.search([9] * 7, 1, slots=3, choices=(None, numbers), sampling=DRAWN)
   order = [4, 2, 6, 0, 5, 1, 3]
-  other = toy.of(order).search([9] * 7, 1, slots=3, choices=(None, numbers[order]), sampling=SamplingOptions())
+  other = toy.of(order).search([9] * 7, 1, slots=3, choices=(None, numbers[order]), sampling=DRAWN)
   for place, i in enumerate(order):
     assert sequences(other, place) == sequences(found, i)
     assert other.log_probs[place, 0] == found.log_probs[i, 0]
   other_seed = (numbers + np.array([1, 0])).astype(np.uint32)
-  again = toy.search([9] * 7, 1, slots=3, choices=(None, other_seed), sampling=SamplingOptions())
+  again = toy.search([9] * 7, 1, slots=3, choices=(None, other_seed), sampling=DRAWN)
   assert [sequences(again, i) for i in range(7)] != [sequences(found, i) for i in range(7)]
 
 
@@ -81,7 +83,7 @@ def test_a_beginning_may_be_forced_and_the_rest_drawn():
   toy = Toy(2, 11)
   forced = np.tile(np.array([[6, 4, PAD, PAD, PAD]], np.int32), (11, 1))
   numbers = np.array([[1, i] for i in range(11)], np.uint32)
-  found = toy.search([5] * 11, 1, slots=4, choices=(forced, numbers), sampling=SamplingOptions())
+  found = toy.search([5] * 11, 1, slots=4, choices=(forced, numbers), sampling=DRAWN)
   outputs = [sequences(found, i)[0] for i in range(11)]
   assert {tokens[:2] for tokens in outputs} == {(6, 4)} and len(set(outputs)) > 3
   for i, tokens in enumerate(outputs):
