@@ -15,13 +15,22 @@ For hundreds of updates the model predicts a masked token little better than tok
 the useful tokens. Short rows and LayerNorm before each sub-layer shorten this phase (`docs/language.md` has numbers),
 so this config has both. The text was nine tenths of *War and Peace* and of WikiText-2's validation and test sets. On
 the last tenth the model finds 35.5% of the masked tokens (57 minutes on one core of an Intel Xeon with other work
-running, 2026-11-22, commit 4425b43). `configs/bert.py:paper` has the paper's base model and its batch of 256 rows of
-512.
+running, 2026-11-22, commit 4425b43). `configs/bert.py:paper` has the paper's base model, its optimizer, and its batch
+of 256 rows of 512.
 """
 
 import dataclasses
 
-from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
+from transformer_jax.config import (
+  Config,
+  Corpus,
+  DataConfig,
+  Document,
+  EvaluateConfig,
+  Optimizer,
+  Schedule,
+  TrainConfig,
+)
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
 from transformer_jax.runtime.errors import InputError
 
@@ -91,6 +100,9 @@ def _paper() -> Config:
       peak_learning_rate=1e-4,
       beta2=0.999,
       epsilon=1e-6,
+      optimizer=Optimizer.ADAMW,
+      weight_decay=0.01,
+      schedule=Schedule.LINEAR,
       label_smoothing=0.0,
     ),
   )

@@ -6,12 +6,12 @@
 
 TRAIN and VALID are plain text in UTF-8, and may be compressed (`.gz`, `.xz`). Several files are separated by `;`. A
 document is a file, or with `--config.data.document=paragraph` or `line` a paragraph or a line of a file. Documents do
-not attend to each other. `configs/gpt.py:paper` has the sizes of the paper. LayerNorm comes before each sub-layer, as
-in GPT-2, which allows larger learning rates. `--config.model.pre_norm=False` puts it after each sub-layer, as in the
-paper.
+not attend to each other. `configs/gpt.py:paper` has the sizes and the optimizer of the paper. LayerNorm comes before
+each sub-layer, as in GPT-2, which allows larger learning rates. `--config.model.pre_norm=False` puts it after each
+sub-layer, as in the paper.
 """
 
-from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, Optimizer, Schedule, TrainConfig
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.runtime.errors import InputError
 
@@ -50,7 +50,7 @@ def get_config(size: str = "small") -> Config:
 
 def _paper() -> Config:
   # A batch is 64 rows of 512 tokens. The paper trains for 100 epochs of a corpus that is not available, so `steps`
-  # keeps its default here.
+  # keeps its default here; the learning rate ends with it.
   return Config(
     data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=512),
     model=GPTConfig(),
@@ -60,6 +60,9 @@ def _paper() -> Config:
       peak_learning_rate=2.5e-4,
       beta2=0.999,
       epsilon=1e-8,
+      optimizer=Optimizer.ADAMW,
+      weight_decay=0.01,
+      schedule=Schedule.COSINE,
       label_smoothing=0,
     ),
   )

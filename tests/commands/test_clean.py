@@ -128,6 +128,7 @@ def test_what_is_left_out_may_be_on_another_disk(corpus, tmp_path, tmp_path_fact
     (["--data", ""], "--data is empty"),
     (["--left-out", ""], "--left-out is empty"),
     (["--languages", "", "de"], "--languages is empty"),
+    (["--data", "in*2", "--duplicates", "pairs"], "--duplicates is pairs, but must be left out with weights in --data"),
     (["--data", "in:en-de"], "':en-de' in --data is no direction here: leave it out, and give two languages to"),
     (["--data", "in:en+de*2"], "':en+de' in --data is no direction here"),
   ],

@@ -4,8 +4,11 @@ import os
 import sys
 
 import pytest
+from etils import epath
 
 from transformer_jax.__main__ import main
+from transformer_jax.data import beam_pipeline
+from transformer_jax.runs import locks
 
 
 @pytest.fixture
@@ -55,3 +58,13 @@ def test_duplicates_are_not_what_a_weight_repeats(command, prefix, tmp_path, cap
   assert main([*command, f"--config.data.train={prefix}*2", "--duplicates=pairs"]) == 2
   assert "--duplicates is pairs, but must be left out with weights in config.data.train" in capfd.readouterr().err
   assert not (tmp_path / "rows").exists()
+
+
+def test_two_processes_do_not_prepare_one_folder(command, tmp_path, capfd, monkeypatch):
+  """The second one would take the files of the first for those of a killed process, and delete them."""
+  monkeypatch.setattr(beam_pipeline, "require_beam", lambda: None)
+  with locks.exclusive_lock(epath.Path(tmp_path / "rows"), "--output"):
+    (tmp_path / "rows" / "part").write_text("half")
+    assert main(command) == 2
+    assert f"another process writes in {tmp_path / 'rows'}: wait for its end" in capfd.readouterr().err
+    assert (tmp_path / "rows" / "part").read_text() == "half"

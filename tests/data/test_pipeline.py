@@ -297,7 +297,7 @@ def test_a_batch_may_be_larger_than_the_corpus(packed):
 
 
 def test_evaluation_reads_all_rows_once_in_order(packed):
-  batches = in_order(packed, 10)
+  batches = [*in_order(packed, 10)]
   assert [len(batch.rows) for batch in batches] == [len(batch.places) for batch in batches] == [10, 10, 10]
   joined = np.concatenate([batch.rows for batch in batches])
   np.testing.assert_array_equal(joined[:COUNT], packed.rows)

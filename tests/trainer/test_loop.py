@@ -750,12 +750,13 @@ def test_an_ignored_ctrl_c_stays_ignored():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.parametrize("tags", [False, True])
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_a_pipe_is_refused_as_it_can_be_read_only_once(tmp_path, language):
+def test_a_pipe_is_refused_as_it_can_be_read_only_once(tmp_path, language, tags):
   (tmp_path / "text.en").write_text("a\n")
   (tmp_path / "text.de").write_text("b\n")
   (tmp_path / f"text.{language}").unlink()
   os.mkfifo(tmp_path / f"text.{language}")
-  config = Config(data=DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), validation="", test=""))
+  data = DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), validation="", test="", tags=tags)
   with pytest.raises(InputError, match=f"text.{language} is a pipe, whose text can be read only once: write it to a"):
-    checks.require_texts_exist(config)
+    checks.require_texts_exist(Config(data=data))

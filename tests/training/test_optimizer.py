@@ -49,6 +49,14 @@ def test_the_moving_average_is_that_of_its_formula(decay):
     assert average["weights"].dtype == np.float32
 
 
+@pytest.mark.parametrize("decay", [0.9, 0.998, 0.99999])
+def test_the_moving_average_of_equal_parameters_is_these(decay):
+  """Bit for bit, as that of a frozen table must be."""
+  params = {"weights": np.random.default_rng(0).standard_normal((23, 7)).astype(np.float32)}
+  for step in (1, 7, 10**6):
+    np.testing.assert_array_equal(moving_average(decay, params, params, jnp.int32(step))["weights"], params["weights"])
+
+
 def test_a_slow_moving_average_does_not_lose_its_rate_to_rounding():
   """1 - 0.99999 has two digits in float32."""
   average = moving_average(0.99999, {"weights": np.zeros(7, np.float32)}, {"weights": np.ones(7, np.float32)}, 10**8)

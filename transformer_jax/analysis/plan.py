@@ -5,6 +5,7 @@ import dataclasses
 from transformer_jax.analysis import fit, requirements
 from transformer_jax.config import Config, Corpus
 from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.tagged import TaggedPairs
 from transformer_jax.data.text import TextPairs
 from transformer_jax.model.config import AnyModelConfig, ModelConfig
 from transformer_jax.runs import init_from
@@ -75,7 +76,7 @@ def data(config: Config, *, accept_edits: bool = False) -> JsonObject:
   """
   if config.model.translates and config.data.corpus is Corpus.TEXT:
     corpus = open_corpus(config.data, config.data.train)
-    if isinstance(corpus, TextPairs):
+    if isinstance(corpus, TextPairs | TaggedPairs):
       corpus.require_no_pipe()
   tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config, accept_edits=accept_edits))
   report = task_of(config.model).packed_rows(config, config.data.train, tokenizer).report

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.output_file import is_prefix, local_path
-from transformer_jax.commands.rules import add_rule_arguments, rules_of
+from transformer_jax.commands.rules import add_rule_arguments, require_no_weights, rules_of
 from transformer_jax.runtime.errors import InputError, require_option
 from transformer_jax.runtime.process import sigterm_raises
 
@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> None:
   require_option("--languages", "empty", all(args.languages), "two endings of files, such as en de")
   outputs = _new_files(args)
   pairs = _pairs(args)
+  require_no_weights(args, pairs, "--data")
   with sigterm_raises():
     report = clean_files.clean(pairs, rules, args.duplicates, outputs[0], outputs[1], outputs[2])
   say(report.describe())

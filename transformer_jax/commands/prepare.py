@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.experiment import add_config_arguments, read_config
-from transformer_jax.commands.rules import add_rule_arguments, rules_of
+from transformer_jax.commands.rules import add_rule_arguments, require_no_weights, rules_of
 from transformer_jax.config import Config, Corpus
 from transformer_jax.runtime.errors import InputError, require_option
 
@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> None:
 
   from transformer_jax.data import beam_pipeline, manifest, pipeline, preparation
   from transformer_jax.data.text import TextPairs
+  from transformer_jax.runs.locks import exclusive_lock
   from transformer_jax.runtime.process import cores
   from transformer_jax.runtime.progress import doing, say
 
@@ -50,20 +51,18 @@ def run(args: argparse.Namespace) -> None:
   languages = data.source_language, data.target_language
   text, rules = TextPairs(data.train, *languages), rules_of(args, languages)
   text.require_no_pipe()
-  weighted = any(files.weight > 1 for files in text.files)
-  require_option(
-    "--duplicates", args.duplicates, not (args.duplicates and weighted), "left out with weights in config.data.train"
-  )
+  require_no_weights(args, text, "config.data.train")
   beam_pipeline.require_beam()
   folder = epath.Path(args.output).expanduser()
   with doing("learning the vocabulary"):
     passing = preparation.PassingPairs(text, rules)
     tokenizer = pipeline.learn_tokenizer(data, *config.model.vocab_sizes, corpus=passing)
-  preparation.begin(folder, tokenizer)
   values = manifest.settings_of(data, tokenizer.fingerprint())
   settings = preparation.Settings(str(folder), values, rules, args.duplicates)
-  with doing(f"preparing {data.train}"), _progress(folder):
-    beam_pipeline.run(settings, text.files, args.part, args.workers or cores(), args.runner or "", options)
+  with exclusive_lock(folder, "--output"):
+    preparation.begin(folder, tokenizer)
+    with doing(f"preparing {data.train}"), _progress(folder):
+      beam_pipeline.run(settings, text.files, args.part, args.workers or cores(), args.runner or "", options)
   report = manifest.read(folder).report()
   say(preparation.cleaning_report(folder).describe())
   say(report.describe(data.row_length))

@@ -7,6 +7,7 @@ from transformer_jax.runtime.errors import require_option
 
 if TYPE_CHECKING:  # --help must not wait for this import
   from transformer_jax.data.cleaning import Rules
+  from transformer_jax.data.text import TextPairs
 
 
 def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,3 +48,10 @@ def rules_of(args: argparse.Namespace, languages: tuple[str, str]) -> "Rules":
     script_share=args.script_share,
     languages=languages if args.identify else None,
   )
+
+
+def require_no_weights(args: argparse.Namespace, text: "TextPairs", place: str) -> None:
+  """Raises InputError if --duplicates would leave out what a weight repeats; `place` names the corpora."""
+  weighted = any(files.weight > 1 for files in text.files)
+  fits = not (args.duplicates and weighted)
+  require_option("--duplicates", args.duplicates, fits, f"left out with weights in {place}")

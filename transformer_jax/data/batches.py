@@ -4,7 +4,7 @@ The rows of a step's batch are a pure function of the seed and the step. So a re
 any number of devices and hosts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -79,11 +79,9 @@ class Share:
     return Batch(np.zeros((len(self._indices), *self.shape), self.dtype), self._indices.copy())
 
 
-def in_order(packed: PackedRows, size: int) -> list[Batch[np.ndarray]]:
+def in_order(packed: PackedRows, size: int) -> Iterator[Batch[np.ndarray]]:
   """Batches of all rows, each row once, for evaluation; the last batch is filled up with empty rows."""
-  batches = []
   for start in range(0, len(packed.rows), size):
     some = packed.rows[start : start + size]
     share = Share(len(some), multiple=size, host=0, hosts=1, shape=some.shape[1:], dtype=some.dtype)
-    batches.append(share.batch(some.__getitem__))
-  return batches
+    yield share.batch(some.__getitem__)

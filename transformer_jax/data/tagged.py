@@ -113,6 +113,11 @@ class TaggedPairs:
     largest = max(counts.values())
     return [(largest / max(1, counts[direction])) ** (1 - 1 / self._temperature) for _, direction in self._corpora]
 
+  def require_no_pipe(self) -> None:
+    """As `TextPairs.require_no_pipe`."""
+    for corpus, _ in self._corpora:
+      corpus.require_no_pipe()
+
   def stamps(self) -> list[tuple[int, float]]:
     """The size and the time of the last change of each file."""
     return [stamp for corpus, _ in self._corpora for stamp in corpus.stamps()]

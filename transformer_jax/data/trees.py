@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from transformer_jax.data import fingerprint
-from transformer_jax.data.text import digest, existing, lines_of
+from transformer_jax.data.text import digest, existing, lines_of, require_no_pipe
 from transformer_jax.runtime.errors import InputError, one_line
 
 # The label of a root that is no constituent. Treebanks have other labels or none for it.
@@ -230,12 +230,13 @@ class TreePairs:
     which: files in Penn's brackets, plain or compressed, separated by `;`.
 
   Raises:
-    InputError: a file is missing or may not be read.
+    InputError: a file is missing, may not be read, or is a pipe.
   """
 
   def __init__(self, which: str):
     self.name = which
-    self._paths = [existing(part.strip()) for part in which.split(";")]
+    self._paths = [existing(part.strip()) for part in which.split(";") if part.strip()]
+    require_no_pipe(self._paths)  # a reader reads them more than once
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
     for path in self._paths:

@@ -30,18 +30,19 @@ class Evaluator:
   def __init__(self, config: Config, task: Task, which: str, tokenizer: Tokenizer):
     from transformer_jax.training.step import eval_step  # imports optax, which translating does not need
 
-    packed = task.packed_rows(dataclasses.replace(config, data=each_once(config.data)), which, tokenizer)
-    if missing := packed.report.missing():
-      say("\n  ".join([f"the loss is that of {packed.report.examples} of", which, *missing]))
-    rows = min(config.train.batch_tokens // config.data.row_length // config.train.accumulation, len(packed.rows))
+    self._packed = task.packed_rows(dataclasses.replace(config, data=each_once(config.data)), which, tokenizer)
+    if missing := self._packed.report.missing():
+      say("\n  ".join([f"the loss is that of {self._packed.report.examples} of", which, *missing]))
+    most = config.train.batch_tokens // config.data.row_length // config.train.accumulation
+    rows = min(most, len(self._packed.rows))
     size = -(-max(rows, 1) // devices.device_count())
-    self._batches = in_order(packed, size * devices.device_count())
+    self._size = size * devices.device_count()
     self._step = devices.over_devices(functools.partial(eval_step, config, task), out_axes=None)
 
   def means(self, params: Params) -> dict[str, float]:
     """The loss, perplexity and accuracy of the whole text, as in `sums.means`."""
     total = None
-    for batch in self._batches:
+    for batch in in_order(self._packed, self._size):
       sums: Sums = jax.device_get(self._step(params, devices.shard(jax.tree.map(hosts.share, batch))))
       total = sums if total is None else jax.tree.map(lambda a, b: a + b, total, sums)
     assert total is not None

@@ -11,7 +11,7 @@ from transformer_jax.data.corpus import each_once, open_corpus
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.packed_ahead import PackPart
 from transformer_jax.data.row_cache import PackedRows
-from transformer_jax.data.tagged import directions_of, tag
+from transformer_jax.data.tagged import TaggedPairs, directions_of, tag
 from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer import Tokenizer, row_type
 from transformer_jax.evaluation.scores import check_tokenization
@@ -44,7 +44,7 @@ def require_texts_exist(config: Config) -> None:
     manifest.read(prepared.folder_of(texts.pop(0)))
   for which in texts:
     corpus = (open_corpus if config.model.translates else open_text)(data, which)
-    if isinstance(corpus, TextPairs):
+    if isinstance(corpus, TextPairs | TaggedPairs):
       corpus.require_no_pipe()
   if data.shard_pairs:
     text_shards.require_plain(data)

@@ -307,7 +307,7 @@ class Trainer:
       numbers["stopping"] = self._stopping.numbers()
     if isinstance(self._batches, BatchesPackedAhead):
       numbers["place"] = self._batches.place(step)
-    with doing(f"saving the checkpoint of step {step}"):
+    with self._metrics.clock_stopped(), doing(f"saving the checkpoint of step {step}"):
       self._checkpoints.save(self._state, validated, numbers, planned=planned)
 
   def _log(self, step: int) -> str:

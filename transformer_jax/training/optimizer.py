@@ -91,4 +91,5 @@ def moving_average(decay: float, average: optax.Params, params: optax.Params, st
   """
   # This is 1 - d_t. Python computes 1 - decay, as float32 would lose most digits of it.
   rate = jnp.maximum(1 - decay, 9 / (10 + step))
-  return optax.incremental_update(params, average, rate)
+  # In this form the average of equal parameters is exactly these: a frozen table is its own average.
+  return jax.tree.map(lambda a, p: a + rate * (p - a), average, params)
