@@ -31,7 +31,9 @@ class Family(NamedTuple):
 
   A model that translates is a Flax module with the methods of
   `model.transformer.Transformer`, from `__call__` to `decode_step`. Its cache is
-  a dataclass with a field `memory`; beam search uses no other field.
+  a dataclass with a field `memory`; beam search uses no other field. Training
+  computes the logits from `output_table` and, if the module has it,
+  `output_bias`: they must be those of the method `logits`, which decoding calls.
 
   Attributes:
     config: the dataclass of the model's sizes, an `AnyModelConfig`.
