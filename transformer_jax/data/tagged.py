@@ -114,7 +114,7 @@ class TaggedPairs:
     return [(largest / max(1, counts[direction])) ** (1 - 1 / self._temperature) for _, direction in self._corpora]
 
   def require_no_pipe(self) -> None:
-    """As `TextPairs.require_no_pipe`."""
+    """Raises InputError if a file is a pipe, as `TextPairs.require_no_pipe` does."""
     for corpus, _ in self._corpora:
       corpus.require_no_pipe()
 
