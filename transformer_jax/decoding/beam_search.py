@@ -25,7 +25,7 @@ from typing import NamedTuple, overload
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.config import LengthPenalty
+from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.ops.top_k import top_k
@@ -59,6 +59,13 @@ class SearchOptions:
   start: int = BOS
   renormalize: bool = False
   sampling: SamplingOptions | None = None
+
+  @classmethod
+  def of(cls, config: Config) -> "SearchOptions":
+    """The options of a run: those of `config.decode`, and what follows from `config.model`."""
+    decode, start = config.decode, config.model.start_token
+    chosen = decode.beam_size, decode.penalty, decode.length_penalty
+    return cls(*chosen, patience=decode.patience, start=start, renormalize=decode.renormalize)
 
   @property
   def never(self) -> tuple[int, ...]:

@@ -304,7 +304,7 @@ class Translator:
     if not source.strip():
       raise InputError("the sentence is empty, so there is nothing to translate: give another one")
     self._require_length("the sentence pair", max(len(sources), len(written)))
-    params, without = devices.on_first_device(self._params), self._options(None, None, None, 1).without
+    params, without = devices.on_first_device(self._params), SearchOptions.of(self._config).without
     return after_pair(self._model, params, self._tokenizer, sources, written[:-1], without)
 
   def search_tree(
@@ -347,7 +347,7 @@ class Translator:
 
   def _log_probs(self, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:
     """log P of each pair, by the probabilities of the search."""
-    without = self._options(None, None, None, 1).without
+    without = SearchOptions.of(self._config).without
     return programs.score(self._model, params, pairs, without)
 
   @functools.cached_property
@@ -381,8 +381,9 @@ class Translator:
     )
     # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
     kept = 1 if n_best == 1 else beam_size
-    start = self._config.model.start_token
-    options = SearchOptions(beam_size, decode.penalty, alpha, kept, patience, start, decode.renormalize)
+    options = dataclasses.replace(
+      SearchOptions.of(self._config), beam_size=beam_size, length_penalty=alpha, n_best=kept, patience=patience
+    )
     if sampling is None:
       return options
     silent = tuple(sorted({*sampling.silent, *options.never, UNK}))

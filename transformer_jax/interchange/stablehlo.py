@@ -3,6 +3,7 @@
 The number of sentences and their length are symbolic dimensions, so that one program takes any batch.
 """
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,14 +122,7 @@ def _program(config: Config, beam_size: int, arrays: dict[str, np.ndarray], *, i
 
 def _search(config: Config, beam_size: int) -> _Search:
   model, decode = registry.module(config.model), config.decode
-  options = SearchOptions(
-    beam_size,
-    decode.penalty,
-    decode.length_penalty,
-    patience=decode.patience,
-    start=config.model.start_token,
-    renormalize=decode.renormalize,
-  )
+  options = dataclasses.replace(SearchOptions.of(config), beam_size=beam_size)
 
   def search(arrays: _Arrays, source: jax.Array) -> _Arrays:
     params = unflatten_dict(arrays, sep="/")
