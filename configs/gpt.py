@@ -50,7 +50,7 @@ def get_config(size: str = "small") -> Config:
 
 def _paper() -> Config:
   # A batch is 64 rows of 512 tokens. The paper trains for 100 epochs of a corpus that is not available, so `steps`
-  # keeps its default here; the learning rate ends with it.
+  # keeps its default here; the learning rate falls to 0 behind the last of them.
   return Config(
     data=DataConfig(corpus=Corpus.TEXT, train="", validation="", row_length=512),
     model=GPTConfig(),

@@ -83,7 +83,7 @@ def test_the_command_packs_the_text(capsys, tmp_path):
   assert data["padding"] == pytest.approx(1 - data["tokens"] / (2 * 32 * data["rows"]))
 
 
-@pytest.mark.parametrize("flags", [[], ["--config=gpt"]])
+@pytest.mark.parametrize("flags", [[], ["--config=gpt"], ["--config=text", "--config.data.tags=true"]])
 def test_a_pipe_is_not_read(capsys, tmp_path, flags):
   for name in ("t.en", "t.de", "t"):
     os.mkfifo(tmp_path / name)

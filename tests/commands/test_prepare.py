@@ -7,7 +7,7 @@ import pytest
 from etils import epath
 
 from transformer_jax.__main__ import main
-from transformer_jax.data import beam_pipeline
+from transformer_jax.data import beam_pipeline, pipeline
 from transformer_jax.runs import locks
 
 
@@ -63,7 +63,8 @@ def test_duplicates_are_not_what_a_weight_repeats(command, prefix, tmp_path, cap
 def test_two_processes_do_not_prepare_one_folder(command, tmp_path, capfd, monkeypatch):
   """The second one would take the files of the first for those of a killed process, and delete them."""
   monkeypatch.setattr(beam_pipeline, "require_beam", lambda: None)
-  with locks.exclusive_lock(epath.Path(tmp_path / "rows"), "--output"):
+  monkeypatch.setattr(pipeline, "learn_tokenizer", lambda *_, **__: pytest.fail("a vocabulary is learned"))
+  with locks.exclusive_lock_of_one_process(epath.Path(tmp_path / "rows"), "--output"):
     (tmp_path / "rows" / "part").write_text("half")
     assert main(command) == 2
     assert f"another process writes in {tmp_path / 'rows'}: wait for its end" in capfd.readouterr().err

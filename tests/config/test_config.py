@@ -16,6 +16,8 @@ from transformer_jax.config import (
   DecodeConfig,
   EvaluateConfig,
   LengthPenalty,
+  Optimizer,
+  Schedule,
   TrainConfig,
   serialization,
 )
@@ -325,6 +327,13 @@ def test_the_models_of_the_paper(name, sizes, steps):
   assert (model.vocab_size, train.steps, train.warmup_steps, train.label_smoothing) == (37_000, steps, 4000, 0.1)
   assert abs(train.batch_tokens - 25_000) < 256  # §5.1
   assert (decode.beam_size, decode.length_penalty, decode.extra_length) == (4, 0.6, 50)  # §6.1
+
+
+@pytest.mark.parametrize(("name", "schedule"), [("bert", Schedule.LINEAR), ("gpt", Schedule.COSINE)])
+def test_the_optimizers_of_bert_and_gpt(name, schedule):
+  """Devlin et al. 2019, A.2; Radford et al. 2018, §4.1: weight decay of 0.01."""
+  train = importlib.import_module(f"configs.{name}").get_config("paper").train
+  assert (train.optimizer, train.weight_decay, train.schedule) == (Optimizer.ADAMW, 0.01, schedule)
 
 
 def test_a_number_without_a_float_is_refused():

@@ -1,6 +1,7 @@
 """Parse trees: Penn's format, the linearised form and its repair, and the corpus of files."""
 
 import gzip
+import os
 import random
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import grammar, pipeline
 from transformer_jax.data.corpus import open_corpus
-from transformer_jax.data.trees import TOP, Outcome, Span, Tree, delinearise, linearise, read_trees, symbols
+from transformer_jax.data.trees import TOP, Outcome, Span, Tree, TreePairs, delinearise, linearise, read_trees, symbols
 from transformer_jax.runtime.errors import InputError
 
 JOHN = "(S (NP (NNP John)) (VP (VBZ has) (NP (DT a) (NN dog))) (. .))"
@@ -138,6 +139,12 @@ def test_treebanks_are_a_corpus(treebank, tmp_path):
   assert open_corpus(DataConfig(corpus=Corpus.TREES), treebank).fingerprint() != before
   with pytest.raises(InputError, match=r"none\.mrg does not exist"):
     open_corpus(DataConfig(corpus=Corpus.TREES), f"{tmp_path}/none.mrg")
+
+
+def test_a_pipe_is_refused_as_a_treebank_is_read_more_than_once(tmp_path):
+  os.mkfifo(tmp_path / "pipe")
+  with pytest.raises(InputError, match="pipe is a pipe, whose text can be read only once: write it to a file"):
+    TreePairs(f"{tmp_path / 'pipe'};")
 
 
 @pytest.mark.parametrize("sizes", [(400,), (300, 291)])

@@ -77,7 +77,7 @@ def test_all_tokens_are_all_and_a_low_temperature_is_the_most_probable():
 
 def test_of_equal_logits_the_first_are_kept():
   logits = np.random.default_rng(1).integers(0, 3, 997).astype(np.float32)
-  kept = np.isfinite(np.asarray(candidates(jnp.asarray(logits), SamplingOptions(top_p=0.3, silent=()))))
+  kept = np.isfinite(np.asarray(candidates(jnp.asarray(logits), SamplingOptions(top_p=0.3))))
   assert 2 < np.sum(kept) < np.sum(logits == 2) and np.all(logits[kept] == 2)
   assert np.flatnonzero(kept).tolist() == np.flatnonzero(logits == 2)[: np.sum(kept)].tolist()
 
@@ -85,7 +85,7 @@ def test_of_equal_logits_the_first_are_kept():
 @pytest.mark.parametrize(("top_p", "count"), [(0.25, 1), (0.5, 2), (0.75, 3), (0.76, 4)])
 def test_the_fewest_tokens_that_reach_a_total_probability_are_kept(top_p, count):
   """Of four that are equally likely; the sums are exact."""
-  found = candidates(jnp.zeros(4), SamplingOptions(top_p=top_p, silent=()))
+  found = candidates(jnp.zeros(4), SamplingOptions(top_p=top_p))
   assert np.flatnonzero(np.isfinite(found)).tolist() == [*range(count)]
 
 
@@ -111,7 +111,9 @@ def texts(model, options, keys, whole=LENGTH):
 def test_with_the_cache_as_without(model):
   """The most probable token each time, by the whole text up to there."""
   module, params = model
-  (tokens,), (count,) = texts(model, SamplingOptions(temperature=0.0), jax.random.split(jax.random.key(0), 1))
+  (tokens,), (count,) = texts(
+    model, SamplingOptions(temperature=0.0, silent=SILENT), jax.random.split(jax.random.key(0), 1)
+  )
   assert tokens[:3].tolist() == np.asarray(PROMPT[:3]).tolist()
 
   @jax.jit
@@ -142,7 +144,7 @@ def test_a_text_ends_with_eos_or_where_it_must(model):
 @pytest.mark.long
 def test_first_tokens_are_as_frequent_as_they_are_probable(model):
   module, params = model
-  options = SamplingOptions(temperature=0.9, top_k=4)
+  options = SamplingOptions(temperature=0.9, top_k=4, silent=SILENT)
   shifted = np.concatenate([[BOS], np.asarray(PROMPT[:-1])])
   hidden = module.apply({"params": params}, shifted, jnp.arange(LENGTH), jnp.tri(LENGTH, dtype=bool))
   logits = np.asarray(module.apply({"params": params}, hidden[3], method="logits"))
@@ -160,7 +162,9 @@ def test_each_place_has_random_numbers_of_its_own(model):
   """Where all tokens are equally likely, one of 27 that do not end the text is followed by itself once in 28 times."""
   module, params = model
   flat = jax.tree.map(jnp.zeros_like, params)
-  tokens, counts = texts((module, flat), SamplingOptions(), jax.random.split(jax.random.key(3), 4000), whole=5)
+  tokens, counts = texts(
+    (module, flat), SamplingOptions(silent=SILENT), jax.random.split(jax.random.key(3), 4000), whole=5
+  )
   both = tokens[counts == 5][:, 3:5]
   assert len(both) / 4000 == pytest.approx(27 / 28, abs=0.02)
   deviation = (27 / 28**2 / len(both)) ** 0.5

@@ -368,7 +368,9 @@ def test_a_model_of_another_class_is_refused(folders, tmp_path, kind):
   """One that labels each token can have the same arrays."""
   shutil.copytree(folders / "classes of ours", tmp_path / "folder")
   with_json(tmp_path / "folder", "config.json", lambda content: content.update({"architectures": [kind]}))
-  with pytest.raises(InputError, match=r"architectures is a list, but must be .*BertForSequenceClassification"):
+  with pytest.raises(
+    InputError, match=rf"architectures names {kind}, but the format takes .*BertForSequenceClassification"
+  ):
     import_model(tmp_path / "folder", tmp_path / "run", "bert")
 
 
@@ -391,9 +393,23 @@ def test_words_added_to_older_files_are_refused(folders, tmp_path, name, file, c
   named = {"eos_token": {"content": "newword"}, "add_bos_token": False, "additional_special_tokens": ["other"]}
   with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update(named))
   import_model(tmp_path / "folder", tmp_path / "run", name)
-  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update({"added_tokens_decoder": 3}))
-  with pytest.raises(InputError, match=r"tokenizer_config\.json has a token without a text"):
-    import_model(tmp_path / "folder", tmp_path / "again", name)
+  for wrong in (3, {"9": {"content": ["x"], "special": False}}, {"9": {"special": True}}, {"9": "x"}):
+    path = tmp_path / "folder" / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"added_tokens_decoder": wrong}))
+    with pytest.raises(InputError, match=r"tokenizer_config\.json has a token without a text"):
+      import_model(tmp_path / "folder", tmp_path / "again", name)
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_a_word_of_the_vocabulary_that_is_added_to_older_files_is_refused(folders, tmp_path, name):
+  shutil.copytree(folders / name, tmp_path / "folder")
+  vocabulary = json.loads((tmp_path / "folder" / "tokenizer.json").read_text())["model"]["vocab"]
+  with_older_files(tmp_path / "folder", name)
+  word = max((piece for piece in vocabulary if piece.isalpha()), key=vocabulary.__getitem__)
+  added = {"added_tokens_decoder": {"5": {"content": word, "special": False}}}
+  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update(added))
+  with pytest.raises(InputError, match=re.escape(f"adds the word {word!a} to those of its model")):
+    import_model(tmp_path / "folder", tmp_path / "run", name)
 
 
 def test_the_digests_are_of_the_files_that_were_read(folders, tmp_path):

@@ -146,7 +146,7 @@ def test_messages_are_one_printable_line():
 @pytest.mark.parametrize(
   ("values", "message"),
   [
-    ({"model__num_layers": 1000}, "config.model.num_layers is 1000, but the checkpoint has only 31 arrays"),
+    ({"model__num_layers": 1000}, "config.model.num_layers is 1000, but there are only 31 arrays"),
     ({"model__num_layers": 2}, "layers_1/.* is only in the model"),
     ({"model__d_model": 1 << 24}, r"has shape \(.*8.*\) and type float32, but the model's \(.*16777216"),
     ({"model__d_ff": 1 << 24}, r"has shape \(.*13.*\) and type float32, but the model's \(.*16777216"),

@@ -14,6 +14,7 @@ from transformer_jax.runtime import devices
 from transformer_jax.tasks.causal import TASK as CAUSAL
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop, metrics, summary
+from transformer_jax.trainer.early_stopping import EarlyStopping
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
 from transformer_jax.training.sums import Sums
 
@@ -37,15 +38,20 @@ def update_of(tokens: int, *, skipped: bool = False) -> Any:
 
 
 def trained(folder, monkeypatch, task, interval=None, skipped=()):
-  """A trainer after the updates, with a validation of an hour in between, and what its lines say."""
+  """A trainer after the updates, with validations of an hour and checkpoints of half an hour in between, and what its
+  lines say.
+  """
   clock, said = Clock(), []
   monkeypatch.setattr(metrics, "time", clock)
   trainer = object.__new__(loop.Trainer)
   trainer._config, trainer._task, trainer._updates, trainer._seconds = Config(), task, 0, 0.0
+  trainer._stopping, trainer._batches, trainer._state = EarlyStopping(0), {}, None
+  trainer._checkpoints = SimpleNamespace(save=lambda *_, **__: setattr(clock, "now", clock.now + 1800.0))
   trainer._metrics = MetricsLog(epath.Path(folder), 0, interval or MetricsAccumulator())
   for step, (tokens, seconds) in enumerate(UPDATES, 1):
     clock.now += seconds
     trainer._metrics.add(update_of(0, skipped=True) if step in skipped else update_of(tokens))
+    trainer._save(step, None, planned=True)
     if step % 2 == 0:
       said.append(trainer._log(step))
       with trainer._metrics.clock_stopped():

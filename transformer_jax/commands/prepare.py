@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
 
   from transformer_jax.data import beam_pipeline, manifest, pipeline, preparation
   from transformer_jax.data.text import TextPairs
-  from transformer_jax.runs.locks import exclusive_lock
+  from transformer_jax.runs.locks import exclusive_lock_of_one_process
   from transformer_jax.runtime.process import cores
   from transformer_jax.runtime.progress import doing, say
 
@@ -54,12 +54,12 @@ def run(args: argparse.Namespace) -> None:
   require_no_weights(args, text, "config.data.train")
   beam_pipeline.require_beam()
   folder = epath.Path(args.output).expanduser()
-  with doing("learning the vocabulary"):
-    passing = preparation.PassingPairs(text, rules)
-    tokenizer = pipeline.learn_tokenizer(data, *config.model.vocab_sizes, corpus=passing)
-  values = manifest.settings_of(data, tokenizer.fingerprint())
-  settings = preparation.Settings(str(folder), values, rules, args.duplicates)
-  with exclusive_lock(folder, "--output"):
+  with exclusive_lock_of_one_process(folder, "--output"):
+    with doing("learning the vocabulary"):
+      passing = preparation.PassingPairs(text, rules)
+      tokenizer = pipeline.learn_tokenizer(data, *config.model.vocab_sizes, corpus=passing)
+    values = manifest.settings_of(data, tokenizer.fingerprint())
+    settings = preparation.Settings(str(folder), values, rules, args.duplicates)
     preparation.begin(folder, tokenizer)
     with doing(f"preparing {data.train}"), _progress(folder):
       beam_pipeline.run(settings, text.files, args.part, args.workers or cores(), args.runner or "", options)

@@ -50,15 +50,24 @@ def run(args: argparse.Namespace) -> None:
   output = epath.Path(args.output).expanduser() if args.output else opened[0].path / REPORT
   output_file.check_writable("--output", str(output), ())
   bootstrap.require_seed()
+  _require_step(opened, args.step)
   translations, notes = _translations(opened, args.data, args.step)
   report.write(opened, output, scored(translations) if translations else (), notes)
   print(output)
 
 
+def _require_step(opened: "list[Run]", step: "Step") -> None:
+  """Raises InputError if a run has no checkpoint of this number."""
+  for run in opened:
+    if isinstance(step, int) and step not in (steps := run.checkpoints.steps):
+      raise InputError(
+        f"{run.path} has no checkpoint of step {step}: it has those of steps {', '.join(map(str, steps))}"
+      )
+
+
 def _translations(opened: "list[Run]", prefix: str | None, step: "Step") -> "tuple[list[Translations], list[str]]":
   """The translations of every run, or none and the reason where a run could have some."""
   from transformer_jax import registry
-  from transformer_jax.runs.steps import LAST
   from transformer_jax.runtime.progress import say
 
   others = [
@@ -74,7 +83,7 @@ def _translations(opened: "list[Run]", prefix: str | None, step: "Step") -> "tup
     texts = [_text(run, prefix) for run in opened]
     return [_translated(run, text, step) for run, text in zip(opened, texts, strict=True)], []
   except (InputError, RunError) as error:
-    if prefix or step != LAST:
+    if prefix:
       raise
     note = f"nothing was translated for this report: {error}"
     say(note)

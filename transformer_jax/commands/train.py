@@ -79,25 +79,35 @@ def _train(
   with doing("waiting for the other hosts"):
     hosts.join(*cluster)
   with doing("loading the libraries that train"):
-    from transformer_jax.runs import init_from, resume, run_folder
+    from transformer_jax.runs import run_folder
     from transformer_jax.trainer.loop import train
 
   devices.require_devices()
   with hosts.explain_peer_failure():
     place = "the file of --config" if config else "the run in --workdir"
-    hosts.require_equal({"the place of the config": place}, "call the same command on all hosts")
+    flags_here = {"the place of the config": place, "--config.train.init_from": str(keys.get("train.init_from", ""))}
+    hosts.require_equal(flags_here, "call the same command on all hosts")
     with hosts.collective_errors():
       folder = run_folder.folder_of(workdir)
-    begun_with = None
-    if config is None:
-      begun_with = resume.config_of_run(folder, accept_edits=args.accept_edits)
-      config = serialization.changed(begun_with, keys) if begun_with else _config_of_new_run(args, keys)
-    if begun_with is None or "train.init_from" in keys:  # the sizes of a run were chosen when it began
-      config = init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
-    train(config, folder, accept_edits=args.accept_edits)
+    train(_config_to_train(args, config, keys, folder), folder, accept_edits=args.accept_edits)
     if devices.is_main_host():
       _report(folder)
     hosts.barrier()  # a host that ends while another one works would soon give it up
+
+
+def _config_to_train(
+  args: argparse.Namespace, config: Config | None, keys: Mapping[str, Json], folder: "epath.Path"
+) -> Config:
+  """The config of this start, where `config` is that of --config; every host calls it."""
+  from transformer_jax.runs import init_from, resume
+
+  begun_with = None
+  if config is None:
+    begun_with = resume.config_of_run(folder, accept_edits=args.accept_edits)
+    config = serialization.changed(begun_with, keys) if begun_with else _config_of_new_run(args, keys)
+  if begun_with is not None and "train.init_from" not in keys:
+    return config  # its sizes were chosen when it began
+  return init_from.config_to_train_with(config, keys, folder, accept_edits=args.accept_edits)
 
 
 def _config_of_new_run(args: argparse.Namespace, keys: Mapping[str, Json]) -> Config:

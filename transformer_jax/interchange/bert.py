@@ -18,6 +18,7 @@ from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.imported import Imported
 from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear
 from transformer_jax.interchange.settings import Settings
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import PAD
@@ -174,7 +175,10 @@ def _model(settings: Settings, weights: Weights) -> BERTConfig:
   kind: type[BERTConfig] = BERTConfig
   options: JsonObject = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
   # A model that labels each token, for example, can have arrays of the same names as one that labels a text.
-  settings.require("architectures", [[name] for name in _CLASSES])
+  named = settings.value("architectures", [_CLASSES[0]])
+  if named not in [[name] for name in _CLASSES]:
+    found = f"{named[0]:.80}" if isinstance(named, list) and len(named) == 1 else f"a {type(named).__name__}"
+    raise InputError(f"{settings.path}: architectures names {found}, but the format takes {', '.join(_CLASSES)}")
   if "classifier.weight" in weights.shapes:
     settings.require("problem_type", ["single_label_classification"])
     kind, options["labels"] = BERTClassifierConfig, _labels(settings, *weights.shapes["classifier.weight"][:1])

@@ -123,9 +123,11 @@ def _require_none_added(folder: ForeignFolder, pieces: Container[str]) -> None:
     special, words = _of_settings(config)
   except (AttributeError, LookupError, TypeError) as error:
     raise InputError(f"{config.path} has a token without a text: take another copy") from error
-  for name, added in ((_CONFIG, words), (_ADDED, [*folder.settings(_ADDED, optional=True).all()])):
+  # A word of the vocabulary that is added as well is found in a text before the other pieces.
+  later = [word for word in folder.settings(_ADDED, optional=True).all() if word not in pieces]
+  for name, added in ((_CONFIG, words), (_ADDED, later)):
     for word in added:
-      if word not in pieces and word not in special:
+      if word not in special:
         raise _added(str(folder.path / name), word)
 
 
@@ -135,6 +137,8 @@ def _of_settings(config: Settings) -> tuple[set[str], list[str]]:
   named += config.value("additional_special_tokens", [])
   special = {value["content"] if isinstance(value, dict) else value for value in named}
   tokens = config.value("added_tokens_decoder", {}).values()
+  if not all(isinstance(each["content"], str) for each in tokens):
+    raise TypeError
   return special | {each["content"] for each in tokens if each.get("special") is True}, [
     each["content"] for each in tokens
   ]

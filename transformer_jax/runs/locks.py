@@ -35,6 +35,11 @@ def exclusive_lock(workdir: epath.Path, flag: str = "--workdir") -> Iterator[Non
     yield
 
 
+def exclusive_lock_of_one_process(folder: epath.Path, flag: str) -> contextlib.ExitStack:
+  """`exclusive_lock` for a program that has no hosts, and begins to use no device; in a bucket there is no lock."""
+  return contextlib.ExitStack() if "://" in os.fspath(folder) else _made_and_locked(folder, flag)
+
+
 def _made_and_locked(workdir: epath.Path, flag: str) -> contextlib.ExitStack:
   """The lock on a folder, which is made before; at its end a new folder is removed if it is empty."""
   while True:

@@ -103,11 +103,10 @@ def _require_arrays(file: tensor_file.TensorFile, expected: dict[str, tuple[int,
     name = min(expected.keys() ^ file.shapes.keys())
     raise untrusted.OtherModel(f"{name} is only in the {'model' if name in expected else 'file'}")
   for name, shape in expected.items():
-    if file.shapes[name] != shape or file.types[name] not in _TYPES:
-      raise untrusted.OtherModel(
-        f"{name} has shape {file.shapes[name]} and type {file.types[name]}, but the model's {shape} and "
-        f"{' or '.join(_TYPES)}"
-      )
+    if file.shapes[name] != shape:
+      raise untrusted.OtherModel(f"{name} has shape {file.shapes[name]}, but the model's {shape}")
+    if file.types[name] not in _TYPES:
+      raise ValueError(f"{name} has type {file.types[name]}, but must have {' or '.join(_TYPES)}")
 
 
 def _require_sums(file: tensor_file.TensorFile, arrays: dict[str, np.ndarray]) -> None:

@@ -139,7 +139,7 @@ def require_layers(model: Mapping[str, Json], arrays: int) -> None:
   """Raises OtherModel if a config's model has more layers than a checkpoint has arrays; making them would take long."""
   for name, value in model.items():
     if "layers" in name and isinstance(value, int) and value > arrays:
-      raise OtherModel(f"config.model.{name} is {value}, but the checkpoint has only {arrays} arrays")
+      raise OtherModel(f"config.model.{name} is {value}, but there are only {arrays} arrays")
 
 
 def size_on_disk(folder: epath.Path) -> int:
