@@ -18,11 +18,11 @@ from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.imported import Imported
 from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear
 from transformer_jax.interchange.settings import Settings
-from transformer_jax.runtime.errors import InputError
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig
 from transformer_jax.model.params import numpy_by_name
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runs.run import Model, Run
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.training.initialization import shapes_of
 
