@@ -276,7 +276,17 @@ def folders(tmp_path_factory, bytes_vocabulary):
   return folder
 
 
-def test_a_model_with_another_head_is_refused(tmp_path):
+@pytest.mark.parametrize("kind", ["BertForQuestionAnswering", "BertForTokenClassification"])
+def test_a_model_with_another_head_is_refused(tmp_path, kind):
+  bert(tmp_path / "theirs", kind)
+  with pytest.raises(InputError, match=f"architectures names {kind}, but the format takes BertModel, "):
+    import_model(tmp_path / "theirs", tmp_path / "run", "bert")
+
+
+def test_arrays_that_no_model_here_has_are_refused(tmp_path):
   bert(tmp_path / "theirs", "BertForQuestionAnswering")
+  settings = json.loads((tmp_path / "theirs" / "config.json").read_text())
+  del settings["architectures"]
+  (tmp_path / "theirs" / "config.json").write_text(json.dumps(settings))
   with pytest.raises(InputError, match=r"'bert.qa_outputs.(bias|weight)', which the model here does not have"):
     import_model(tmp_path / "theirs", tmp_path / "run", "bert")
