@@ -363,14 +363,13 @@ def test_a_classifier_without_one_label_a_text_is_refused(folders, tmp_path, pro
     import_model(tmp_path / "folder", tmp_path / "run", "bert")
 
 
-@pytest.mark.parametrize("kind", ["BertForTokenClassification", "BertForMultipleChoice"])
+@pytest.mark.parametrize("kind", ["BertForTokenClassification", "BertForMultipleChoice", {"x": 1}])
 def test_a_model_of_another_class_is_refused(folders, tmp_path, kind):
   """One that labels each token can have the same arrays."""
   shutil.copytree(folders / "classes of ours", tmp_path / "folder")
   with_json(tmp_path / "folder", "config.json", lambda content: content.update({"architectures": [kind]}))
-  with pytest.raises(
-    InputError, match=rf"architectures names {kind}, but the format takes .*BertForSequenceClassification"
-  ):
+  named = re.escape(f"architectures names {kind}, but the format takes BertModel, ")
+  with pytest.raises(InputError, match=named):
     import_model(tmp_path / "folder", tmp_path / "run", "bert")
 
 

@@ -175,9 +175,9 @@ def _model(settings: Settings, weights: Weights) -> BERTConfig:
   kind: type[BERTConfig] = BERTConfig
   options: JsonObject = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
   # A model that labels each token, for example, can have arrays of the same names as one that labels a text.
-  named = settings.value("architectures", [_CLASSES[0]])
+  named = settings.value("architectures") or [_CLASSES[0]]
   if named not in [[name] for name in _CLASSES]:
-    found = f"{named[0]:.80}" if isinstance(named, list) and len(named) == 1 else f"a {type(named).__name__}"
+    found = f"{named[0]!s:.80}" if isinstance(named, list) and len(named) == 1 else f"a {type(named).__name__}"
     raise InputError(f"{settings.path}: architectures names {found}, but the format takes {', '.join(_CLASSES)}")
   if "classifier.weight" in weights.shapes:
     settings.require("problem_type", ["single_label_classification"])
