@@ -258,6 +258,20 @@ def test_the_configs_kind_of_length_penalty_is_that_of_the_search(translator, li
   assert best.score == pytest.approx(best.log_probability / best.tokens**0.7)
 
 
+@pytest.mark.long
+def test_another_length_penalty_needs_no_other_program(translator, lines, monkeypatch):
+  """A program is traced when it is made."""
+  traced, search = [], bucketed_search.programs.search
+  monkeypatch.setattr(bucketed_search.programs, "search", lambda *args, **kw: traced.append(1) or search(*args, **kw))
+  fresh = Translator(translator.config, translator.params, translator._tokenizer)
+  for alpha in (1.7, 0.2, 0):
+    found = fresh.translate(lines[:1], beam_size=3, n_best=3, length_penalty=alpha, return_scores=True)
+    assert [each.score for each in found[0]] == [pytest.approx(gnmt(each, alpha)) for each in found[0]]
+    assert len(traced) == 1
+  fresh.translate(lines[:1], beam_size=2)
+  assert len(traced) == 2
+
+
 def test_plain_results_are_the_texts(translator, lines, found):
   assert translator.translate(lines) == [translation.text for translation in found]
 
@@ -393,7 +407,7 @@ def test_programs_are_forgotten_when_there_are_many(translator, monkeypatch):
 @pytest.mark.long
 def test_each_length_counts_as_a_program(translator):
   translator.translate(["a", "abcabc" * 4])
-  lengths = {length for options, slots, headroom, length, rows, given in translator._bucketed._programs}
+  lengths = {length for kinds, slots, headroom, length, rows in translator._bucketed._programs}
   assert len(lengths) > 1
 
 

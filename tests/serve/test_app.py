@@ -185,7 +185,9 @@ def test_what_is_no_json(client, body):
     ({"beam_size": 17}, "beam_size is 17"),
     ({"beam_size": 2.0}, "beam_size is 2.0"),
     ({"beam_size": True}, "beam_size is True"),
-    ({"length_penalty": 0.25}, "length_penalty is 0.25"),
+    ({"length_penalty": -0.25}, "length_penalty is -0.25"),
+    ({"length_penalty": 5.5}, "length_penalty is 5.5, but must be a number from 0 to 5"),
+    ({"length_penalty": True}, "length_penalty is True"),
     ({"length_penalty": float("nan")}, "length_penalty is nan"),
     ({"length_penalty": "1"}, "length_penalty is '1'"),
   ],
@@ -211,7 +213,7 @@ def test_hypotheses(client):
   [
     ({}, Options(4, 0.6, 4)),
     ({"length_penalty": 0}, Options(4, 0.0, 4)),
-    ({"length_penalty": 1.7}, Options(4, 1.7, 4)),
+    ({"length_penalty": 1.75}, Options(4, 1.75, 4)),
     ({"length_penalty": 2, "beam_size": 3}, Options(3, 2.0, 3)),
   ],
 )

@@ -35,9 +35,14 @@ from transformer_jax.runtime.values import PyTree
 Step = Callable[[PyTree, jax.Array, jax.Array, jax.Array], tuple[jax.Array, PyTree]]
 
 
+# What a program is compiled for. The exponent of the length penalty is a number that it reads.
+_COMPILED = ["beam_size", "penalty", "n_best", "patience", "start", "renormalize", "sampling"]
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["length_penalty"], meta_fields=_COMPILED)
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-  """The options of a search, with the names of `config.decode`.
+  """The options of a search, with the names of `config.decode`; a pytree, whose only leaf is `length_penalty`.
 
   Attributes:
     beam_size: unfinished hypotheses in the beam.

@@ -52,7 +52,7 @@ class Request(NamedTuple):
 
 
 class BucketedSearch:
-  """The search with one model, with a compiled program for each bucket and each set of options.
+  """The search with one model. A program is compiled for each bucket and each set of options but `length_penalty`.
 
   Args:
     model: returns the module, an encoder-decoder of the registry or an ensemble; called when a program is traced.
@@ -63,8 +63,8 @@ class BucketedSearch:
   def __init__(self, model: Callable[[], "nn.Module"], configs: Sequence[AnyModelConfig], decode: DecodeConfig):
     self._model, self._configs = model, tuple(configs)
     self._longest, self._extra = decode.max_source_length, decode.extra_length
-    self._functions: dict[tuple[SearchOptions, int, int], Callable] = {}
-    self._programs: set[PyTree] = set()  # what tells them apart; a function has one for each shape of its arguments
+    self._functions: dict[tuple[int, int], Callable] = {}
+    self._programs: set[PyTree] = set()  # what tells them apart: a function has one for each kind of its arguments
     self._lock = threading.Lock()  # batches are searched side by side
 
   def search(
@@ -135,10 +135,10 @@ class BucketedSearch:
 
     source = buckets.pad([request.source for request in requests], batch.rows, batch.length, PAD)
     choices = _choices(requests, batch.rows, batch.length + headroom)
-    function = self._function(options, slots, headroom)
-    given = choices.prefixes is not None, choices.numbers is not None
-    self._programs.add((options, slots, headroom, batch.length, batch.rows, given))
-    by_device = jax.device_get(function(params, devices.shard(jax.tree.map(deal, (source, choices)))))
+    function, state = self._function(slots, headroom), (params, jax.tree.map(np.float32, options))
+    kinds = jax.tree.structure((options, choices))
+    self._programs.add((kinds, slots, headroom, batch.length, batch.rows))
+    by_device = jax.device_get(function(state, devices.shard(jax.tree.map(deal, (source, choices)))))
     together = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
     found = [Hypotheses(*(x[row] for x in together)) for row in range(len(requests))]
     if any(each.lengths[0] != TRUNCATED and not math.isfinite(each.scores[0]) for each in found):
@@ -154,8 +154,8 @@ class BucketedSearch:
     hasty = options.beam_size > 1 and options.patience > 0
     return buckets.headroom(length, self._longest, self._extra) if hasty else self._extra
 
-  def _function(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
-    key = options, slots, headroom
+  def _function(self, slots: int, headroom: int) -> Callable:
+    key = slots, headroom
     with self._lock:
       if key not in self._functions:
         self._functions[key] = self._made(*key)
@@ -172,8 +172,9 @@ class BucketedSearch:
         self._programs.clear()
         jax.clear_caches()
 
-  def _made(self, options: SearchOptions, slots: int, headroom: int) -> Callable:
-    def search(params: Params, batch: tuple[jax.Array, Choices]) -> Hypotheses:
+  def _made(self, slots: int, headroom: int) -> Callable:
+    def search(state: tuple[Params, SearchOptions], batch: tuple[jax.Array, Choices]) -> Hypotheses:
+      params, options = state
       return programs.search(
         self._model(), options, params, *batch, slots=slots, extra_length=self._extra, headroom=headroom
       )
@@ -182,10 +183,8 @@ class BucketedSearch:
     places = [registry.family_of(config).module for config in self._configs]
     if not trace_cache.is_own(*self._configs) or not all(map(trace_cache.is_own_module, places)):
       return function
-    key = options, slots, headroom
-    return trace_cache.kept(
-      function, f"{self._configs} {key} {self._extra}", lambda *_: Hypotheses._make(Hypotheses._fields)
-    )
+    key = f"{self._configs} {slots} {headroom} {self._extra}"
+    return trace_cache.kept(function, key, lambda *_: Hypotheses._make(Hypotheses._fields))
 
 
 def _choices(requests: Sequence[Request], rows: int, length: int) -> Choices:

@@ -133,7 +133,7 @@ def _first_cache(
   return programs.first_cache(model, params, memories, max_length, options.beam_size)
 
 
-@functools.partial(jax.jit, static_argnames="options")
+@jax.jit
 def _advance(
   search: Search, log_probs: jax.Array, limit: jax.Array, options: SearchOptions
 ) -> tuple[Search, jax.Array]:

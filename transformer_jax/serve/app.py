@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler
 
+from transformer_jax.config.experiment import MOST_ALPHA
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.buckets import NOT_FINITE
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
@@ -28,12 +29,11 @@ from transformer_jax.serve.guard import Guard
 from transformer_jax.serve.libretranslate import Languages, TooLarge
 from transformer_jax.serve.search import Options, Search, Translate
 
-# Each pair of them is a program of its own, which is compiled when it is first used.
+# Each beam size is a program of its own, which is compiled when it is first used.
 MOST_BEAMS = 16
 MOST_ATTENTIONS = 8  # at once, as the weights of long sentences take some 60 MB
 _URLENCODED = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
-_PENALTIES = [tenth / 10 for tenth in range(21)]
 _PAGE = {
   "/": ("index.html", "text/html"),
   "/page.css": ("page.css", "text/css"),
@@ -160,8 +160,8 @@ class _Endpoints:
     if type(beam_size) is not int or not (0 < beam_size <= MOST_BEAMS or beam_size == self._served.beam_size):
       own = f", or {self._served.beam_size}" if self._served.beam_size > MOST_BEAMS else ""
       raise InputError(f"beam_size is {beam_size!r}, but must be a whole number from 1 to {MOST_BEAMS}{own}")
-    if type(penalty) not in (int, float) or penalty not in (*_PENALTIES, self._served.length_penalty):
-      raise InputError(f"length_penalty is {penalty!r}, but must be one of 0, 0.1, 0.2, ... to 2")
+    if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty <= MOST_ALPHA:
+      raise InputError(f"length_penalty is {penalty!r}, but must be a number from 0 to {MOST_ALPHA}")
     return Options(beam_size, float(penalty), beam_size)  # pyright: ignore[reportArgumentType]  it is a number
 
   async def _answer(self, request: Request, answer_batch: AnswerBatch[Answer], texts: Sequence[str]) -> Answer:
