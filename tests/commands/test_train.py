@@ -255,8 +255,15 @@ IMPORT = "from transformer_jax.config import Config\nfrom transformer_jax.model.
       ["mine.py", "config.model.num_heads"],
     ),
     (f"{IMPORT}def get_config(): return Config(modle=1)\n", ["mine.py", "modle"]),
+    (
+      f"{IMPORT}def get_config():\n  config = Config()\n  config.train.stpes = 7\n  return config\n",
+      ["mine.py", "config.train.stpes is not a key (did you mean steps?)"],
+    ),
   ],
-  ids=["syntax", "import", "no-get_config", "raises", "wrong-type", "exits", "no-Config", "impossible", "unknown-key"],
+  ids=[
+    *("syntax", "import", "no-get_config", "raises", "wrong-type", "exits", "no-Config", "impossible"),
+    *("unknown-key", "unknown-key-set-later"),
+  ],
 )
 def test_a_mistake_in_a_config_file_is_one_line(run, tmp_path, text, words):
   (tmp_path / "mine.py").write_text(text)

@@ -108,14 +108,18 @@ def _unknown(path: str, name: str, known: dict[str, Hint], meant: str) -> InputE
 
 
 def validated(config: Config) -> Config:
-  """The same config, rebuilt, so that every check runs on its present values."""
+  """The same config, rebuilt, so that every check runs on its present values.
+
+  Raises:
+    InputError: a check fails, or something was set that is no key.
+  """
   return from_dict(to_dict(config))
 
 
 def to_dict(config: Any) -> JsonObject:
   """The config as JSON values; an enum becomes its value."""
   family = {_FAMILY: registry.name_of(config)} if isinstance(config, AnyModelConfig) else {}
-  return family | {f.name: _plain(getattr(config, f.name)) for f in dataclasses.fields(config)}
+  return family | {name: _plain(value) for name, value in vars(config).items()}  # also one that is no key
 
 
 def _plain(value: Any) -> Json:

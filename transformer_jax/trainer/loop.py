@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 import jax
 from etils import epath
 
-from transformer_jax.config import BestBy, Config
+from transformer_jax.config import BestBy, Config, serialization
 from transformer_jax.data import tokenizers
 from transformer_jax.data.batches import Batches, Share
 from transformer_jax.data.packed_ahead import BatchesPackedAhead
@@ -56,6 +56,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
     FloatingPointError: with `config.debug`, at the operation that computed the first NaN.
     SystemExit: status 130 after Ctrl-C and 143 after SIGTERM, once the state is saved.
   """
+  config = serialization.validated(config)  # its values may have been changed since it was made
   jax.config.update("jax_debug_nans", config.debug)
   checks.require_equal_hosts(config)
   with hosts.collective_errors():
