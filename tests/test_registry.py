@@ -146,5 +146,5 @@ def test_a_family_that_names_nothing_is_said(family, message):
 
 def test_a_task_that_is_none_is_said():
   registry.register("own", OWN._replace(task="builtins:int"))
-  with pytest.raises(TypeError, match=r"the task of the model family 'own' is .*, but must be a Task"):
+  with pytest.raises(InputError, match="the model family's 'builtins:int' is no Task"):
     task_of(OwnConfig())

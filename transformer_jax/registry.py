@@ -161,21 +161,26 @@ def module(model: AnyModelConfig) -> "nn.Module":
   """The Flax module for a model's config.
 
   Raises:
-    InputError: the family's module does not have the config as its field `config`.
+    InputError: the family's module is none, or does not have the config as its field `config`.
   """
   import flax.linen as nn
 
   place = family_of(model).module
   made = _named(place, type)(model)
-  assert isinstance(made, nn.Module)
+  if not isinstance(made, nn.Module):
+    raise InputError(f"the model family's {place!r} is no Flax module")
   if getattr(made, "config", None) != model:
     raise InputError(f"the model family's {place!r} does not have its config as the field config: rename the field")
   return made
 
 
-def task(model: AnyModelConfig) -> object:
-  """The task of a model; `training.task.task_of` returns it as a `Task`."""
-  return _named(family_of(model).task, object)
+def task(model: AnyModelConfig, kind: type[Kind]) -> Kind:
+  """The task of a model, an object of this type; `training.task.task_of` knows the type.
+
+  Raises:
+    InputError: it is of another type.
+  """
+  return _named(family_of(model).task, kind)
 
 
 def command_of(model: AnyModelConfig) -> str:

@@ -176,6 +176,8 @@ def test_memory_of_parameters_and_optimizer():
   found = requirements.state(base.get_config())
   assert found.parameters == found.gradients == 63_045_632 * 4
   assert 0 <= found.optimizer - 2 * found.parameters < 64  # and the counters
+  averaged = requirements.state(with_train(base.get_config(), ema_decay=0.9))
+  assert averaged.parameters == 2 * found.parameters and averaged.gradients == found.gradients
 
 
 @pytest.mark.parametrize(("accumulation", "sums"), [(1, 1), (2, 2), (7, 2)])

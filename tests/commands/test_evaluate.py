@@ -176,6 +176,17 @@ def test_evaluate_reports(run, translator, workdir, files):
   assert out.startswith("BLEU ") and "beam_size 1" in out and found["scores"]["ter"]["signature"] in out
 
 
+def test_the_report_names_the_steps_of_an_average(run, workdir, files, tmp_path):
+  averaged = tmp_path / "mean"
+  shutil.copytree(workdir, averaged, ignore=shutil.ignore_patterns("SHA256SUMS"))
+  provenance = json.loads((averaged / "provenance.json").read_text())
+  provenance.append({"averaged": {"run": "x", "steps": [7, 5]}})
+  (averaged / "provenance.json").write_text(json.dumps(provenance))
+  argv = ["evaluate", "--workdir", averaged, "--source", files / "a.en", "--reference", files / "a.de"]
+  _, out, _ = run(*argv, "--report", "--json")
+  assert json.loads(out)["run"]["averaged_steps"] == [7, 5]
+
+
 def test_evaluate_compares(run, translator, workdir, files):
   (files / "other").write_text(text(LINES[::-1]))
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]

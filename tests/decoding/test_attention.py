@@ -13,6 +13,7 @@ from tests.recurrent import example as recurrent
 from tests.recurrent import reference
 from transformer_jax.config import Config, DataConfig
 from transformer_jax.decoding.attention import attention_of_text, attention_program
+from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.gpt import GPT
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.model.transformer import Transformer
@@ -125,8 +126,9 @@ def test_the_weights_of_gpt(translator, monkeypatch):
   assert found.weights["decoder"].shape == (1, 2, size, size)
   for head in range(2):
     np.testing.assert_allclose(found.weights["decoder"][0, head], stacked(rows, size, size), atol=3e-6)
-  with pytest.raises(InputError, match="19 tokens, but the model can read at most 18: shorten it"):
-    attention_of_text(program, params, translator._tokenizer, [5] * 19, language.GPT.max_positions, (BOS, EOS))
+  generator = Generator(Config(model=language.GPT, data=DataConfig(row_length=16)), params, translator._tokenizer)
+  with pytest.raises(InputError, match="tokens, but the model can read at most 18: shorten it"):
+    generator.attention("a " * 19)
 
 
 @pytest.mark.long

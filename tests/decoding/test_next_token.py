@@ -25,16 +25,20 @@ def test_the_probabilities_of_all_steps_multiply_to_that_of_the_translation(tran
   """P(target) is the product of P(next token) over all beginnings, as `score` computes it in one pass."""
   tokenizer, source, target = translator._tokenizer, "abc de", "cab"
   tokens = tokenizer.encode(target)
-  log_prob = 0.0
+  log_prob, texts = 0.0, []
   for i, token in enumerate([*tokens, EOS]):
     found = next_token.after_pair(
       translator._model, translator.params, tokenizer, [*tokenizer.encode(source), EOS], tokens[:i]
     )
     assert math.isclose(found.probabilities.sum(), 1, rel_tol=1e-5)
     log_prob += math.log(found.probabilities[token])
+    if tokenizer.encode(text := tokenizer.decode(tokens[:i])) == tokens[:i]:  # so a text can say so
+      texts.append(text)
+      np.testing.assert_array_equal(translator.next_token(source, text).probabilities, found.probabilities)
+  assert texts[0] == "" and target in texts
   [score] = translator.score([(source, target)])
   assert math.isclose(log_prob, score.log_probability, rel_tol=1e-4)
-  np.testing.assert_array_equal(translator.next_token(source, target).probabilities.shape, (VOCAB,))
+  assert found.probabilities.shape == (VOCAB,)
   with pytest.raises(InputError, match="the sentence is empty"):
     translator.next_token(" ")
 

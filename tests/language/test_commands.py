@@ -325,6 +325,11 @@ def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
   assert f"not quite that of {folder / 'bert-run'}: config.model.dropout is 0.25, was {bert.model.dropout}\n" in err
   assert "not there, so random: classifier/bias, classifier/kernel" in err and "learning a vocabulary" not in err
   assert "accuracy" in out
+  unmoved = dataclasses.replace(config, train=dataclasses.replace(config.train, steps=1, peak_learning_rate=1e-30))
+  loop.train(unmoved, epath.Path(folder / "unmoved"))
+  trunks = [runs.open(folder / name).model(None).params["trunk"] for name in ("bert-run", "unmoved")]
+  jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=0, atol=1e-20), *trunks)
+  capfdbinary.readouterr()
   tokenizer = dataclasses.replace(config.data, tokenizer=str(folder / "bert-run" / "tokenizer.model"))
   same = dataclasses.replace(config, data=tokenizer, train=dataclasses.replace(config.train, init_from=""))
   assert plan.data(config) == plan.data(same)

@@ -141,7 +141,7 @@ def test_stored_is_the_inverse_of_store():
   keys_values = random_keys_values(np.random.default_rng(3), LENGTH)
   keys, values = caching.store(tuple(map(jnp.asarray, keys_values)))
   assert (keys.shape, values.shape) == ((HEADS, D_K, LENGTH), (HEADS, LENGTH, D_V))
-  jax.tree.map(np.testing.assert_array_equal, caching.stored((keys, values)), keys_values)
+  jax.tree.map(np.testing.assert_array_equal, caching.load((keys, values)), keys_values)
 
 
 def test_append_writes_at_each_sentences_own_position():
@@ -149,7 +149,7 @@ def test_append_writes_at_each_sentences_own_position():
   past = random_keys_values(generator, 3, LENGTH * BEAMS)
   new = random_keys_values(generator, 3, BEAMS)
   positions = np.array([LENGTH - 1, 0, 4])
-  found = jax.vmap(lambda past, *args: caching.stored(caching.append(caching.store(past), *args)))(past, positions, new)
+  found = jax.vmap(lambda past, *args: caching.load(caching.append(caching.store(past), *args)))(past, positions, new)
   for x, old, added in zip(found, past, new, strict=True):
     expected = old.copy()
     for sentence, position in enumerate(positions):

@@ -32,10 +32,10 @@ def test_window():
 def test_ancestors():
   # Hypothesis 0 went through slots 1, 0, 0 and hypothesis 1 through 1, 1, 1; time 3 is not yet written.
   ancestors = jnp.array([[1, 0, 0, 0], [1, 1, 1, 0]], jnp.int32)
-  assert_mask(masking.ancestor_mask(ancestors, 2, beams=2), ".xx.x... .x.x.x..")
-  assert_mask(masking.ancestor_mask(ancestors, 0, beams=2), ".x...... .x......")
-  assert_mask(masking.ancestor_mask(ancestors, 2, beams=2, radius=1), "..x.x... ...x.x..")
-  assert_mask(masking.ancestor_mask(ancestors, 2, beams=2, radius=2), ".xx.x... .x.x.x..")
+  assert_mask(masking.ancestor_mask(ancestors, 2), ".xx.x... .x.x.x..")
+  assert_mask(masking.ancestor_mask(ancestors, 0), ".x...... .x......")
+  assert_mask(masking.ancestor_mask(ancestors, 2, radius=1), "..x.x... ...x.x..")
+  assert_mask(masking.ancestor_mask(ancestors, 2, radius=2), ".xx.x... .x.x.x..")
 
 
 def test_combined():

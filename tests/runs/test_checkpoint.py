@@ -552,6 +552,14 @@ def test_a_key_that_changes_an_update_may_not_change_within_a_run(tmp_path, part
     resume.run_to_go_on_with(workdir, config)
 
 
+def test_no_other_key_of_an_update_may_change():
+  """The keys that change where text and rows are, and how long, how safely and how fast a run computes."""
+  files = {f"data.{key}" for key in ("train", "validation", "test", "cache_dir", "data_dir", "tokenizer")}
+  course = {f"train.{key}" for key in ("steps", "log_every", "save_every", "keep", "max_skipped", "patience")}
+  others = {"train.accumulation", "decode", "evaluate", "debug"}
+  assert files | course | others == resume._FREE
+
+
 def test_the_steps_of_a_schedule_that_ends_with_them_may_not_change(tmp_path):
   workdir, values = epath.Path(tmp_path), serialization.to_dict(CONFIG)
   values["train"] |= {"schedule": "cosine", "steps": 5000}

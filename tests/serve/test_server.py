@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.fake import Client, Gate, serving, shout
+from tests.serve.fake import Client, Gate, application, fake, served, serving, shout
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.serve import server
@@ -81,19 +81,30 @@ def test_a_slow_model_is_waited_for(monkeypatch):
     assert client.translate("a").json == {"translatedText": "A"}
 
 
+def until(condition):
+  """The first value of a condition that is true."""
+  end = time.monotonic() + 60
+  while not (found := condition()):
+    assert time.monotonic() < end
+    time.sleep(0.01)
+  return found
+
+
 def test_a_request_whose_client_has_left_is_not_translated():
   gate = Gate()
-  with serving(gate) as client, ThreadPoolExecutor(1) as executor:
+  model = fake(gate)
+  with served(application(model)) as client, ThreadPoolExecutor(1) as executor:
     first = executor.submit(client.translate, "first")
     gate.begun.acquire()
     with socket.create_connection(("127.0.0.1", client.port)) as leaving:
       leaving.sendall(HEAD + f"Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY)
-      time.sleep(0.3)
-    time.sleep(0.3)
+      [waiting] = until(lambda: [job.future for job in model.batcher._jobs])
+    assert until(waiting.cancelled)
     gate.open.set()
     assert first.result().json == {"translatedText": "FIRST"}
     assert client.translate("last").json == {"translatedText": "LAST"}
   assert gate.calls == [["first"], ["last"]]
+  model.batcher.close()
 
 
 def test_a_port_in_use_is_one_sentence():

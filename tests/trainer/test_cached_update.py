@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.example_commands import plain_environment
-from transformer_jax.config import Config, Schedule, TrainConfig
+from transformer_jax.config import Config, Schedule, TrainConfig, serialization
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training import step
@@ -70,6 +70,29 @@ def test_more_steps_take_the_same_update_unless_the_rate_depends_on_them(monkeyp
   configs = [Config(train=TrainConfig(steps=steps, warmup_steps=3, schedule=schedule)) for steps in (5, 7)]
   first, second = (step.update_on_devices(config, TASK) for config in configs)
   assert (first == second) is (schedule in (Schedule.INVERSE_SQUARE_ROOT, Schedule.CONSTANT))
+
+
+CHANGES = {
+  "train.label_smoothing": 0.2,
+  "train.peak_learning_rate": 1e-3,
+  "train.clip_norm": 1.0,
+  "train.r_drop": 5.0,
+  "train.ema_decay": 0.9,
+  "train.beta2": 0.9,
+  "train.seed": 1,
+  "train.accumulation": 2,
+  "model.dropout": 0.2,
+  "model.activation": "gelu",
+  "model.dtype": "bfloat16",
+}
+
+
+@pytest.mark.parametrize("key", CHANGES)
+def test_whatever_changes_an_update_is_in_the_key_of_its_trace(monkeypatch, key):
+  monkeypatch.setattr(trace_cache, "kept", lambda _, key, *__, **___: key)
+  before = Config()
+  after = serialization.changed(before, {key: CHANGES[key]})
+  assert before != after and step.update_on_devices(before, TASK) != step.update_on_devices(after, TASK)
 
 
 def test_a_loss_from_elsewhere_is_not_kept(monkeypatch):

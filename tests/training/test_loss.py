@@ -1,5 +1,6 @@
 import functools
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -150,8 +151,19 @@ def test_a_bias_of_the_output_layer_is_float32(example):
     logits = output_logits(table, hidden, "bfloat16") + bias[None]
     return token_sums(logits, jnp.asarray(targets), jnp.asarray(valid), config.train.label_smoothing).loss
 
+  class Output(nn.Module):
+    def setup(self):
+      self.table = self.param("table", nn.initializers.zeros, table.shape)
+      self.bias = self.param("bias", nn.initializers.zeros, bias.shape)
+
+    def output_table(self):
+      return self.table
+
+    def output_bias(self):
+      return self.bias
+
   def chunked(table, bias):
-    return output_layer_sums(config, table, prediction, bias).loss
+    return output_layer_sums(config, Output(), {"table": table, "bias": bias}, prediction).loss
 
   (found, gradients), (expected, others) = (
     jax.jit(jax.value_and_grad(f, (0, 1)))(table, bias) for f in (chunked, whole)

@@ -61,7 +61,7 @@ def _require_step(opened: "list[Run]", step: "Step") -> None:
   for run in opened:
     if isinstance(step, int) and step not in (steps := run.checkpoints.steps):
       raise InputError(
-        f"{run.path} has no checkpoint of step {step}: it has those of steps {', '.join(map(str, steps))}"
+        f"{run.path} has no checkpoint of step {step}: it has those of steps {', '.join(map(str, steps)) or 'none'}"
       )
 
 

@@ -448,7 +448,7 @@ class Config:
         f"config.data.row_length = {self.data.row_length} tokens"
       )
     for key, size in zip(("vocab_size", "source_vocab_size"), reversed(self.model.vocab_sizes), strict=False):
-      require(size < 1 << 31, f"model.{key}", size, "below 2 ** 31, as tokens are 32-bit integers")
+      require(f"model.{key}", size, size < 1 << 31, "below 2 ** 31, as tokens are 32-bit integers")
     one_vocabulary = not self.train.embeddings or len(self.model.vocab_sizes) == 1
     expected = "empty with config.model.source_vocab_size, as one file has vectors for one vocabulary"
     require_key(self.train, "train.embeddings", one_vocabulary, expected)

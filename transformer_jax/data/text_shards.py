@@ -63,7 +63,8 @@ def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
     empty = 0 if report.rows else empty + 1
     if empty == len(shards):
       raise InputError(
-        f"no sentence pair of {data.train} is left: check the text, or raise config.data.max_length and data.row_length"
+        f"no sentence pair of {data.train} is left: check the text, or raise config.data.max_length and "
+        "config.data.row_length"
       )
 
   return pack

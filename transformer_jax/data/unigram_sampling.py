@@ -43,7 +43,7 @@ class UnigramSampling:
   """
 
   def __init__(self, pieces: Pieces, alpha: float):
-    self._pieces, self._alpha = pieces, alpha
+    self._pieces, self._alpha, self._unknown_score = pieces, alpha, pieces.unknown_score
     self.kept: dict[str, list[_Next]] = {}
 
   def draws(self, numbers: np.ndarray) -> list[float]:
@@ -92,5 +92,5 @@ class UnigramSampling:
     ends = range(start + 1, min(len(word), start + self._pieces.longest) + 1)
     found = [(end, score) for end in ends if (score := scores.get(word[start:end])) is not None]
     if not found or found[0][0] > start + 1:
-      found.append((start + 1, self._pieces.unknown_score))
+      found.append((start + 1, self._unknown_score))
     return found

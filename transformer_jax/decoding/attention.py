@@ -126,15 +126,13 @@ def attention_of_text(
   Args:
     program, params, tokenizer: as in `attention_of_pair`.
     tokens: the text's tokens, without BOS and EOS.
-    most: the most positions of the model; None is no limit.
+    most: the most positions of the model, more than there are tokens; None is no limit.
     special: the tokens in front of a text and behind it.
 
   Raises:
-    InputError: the text is too long, or the model has no attention.
+    InputError: the model has no attention.
   """
   read = [special[0], *tokens]
-  if most is not None and len(read) > most:
-    raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
   length = buckets.padded(len(read), MULTIPLE, most)
   [row] = buckets.pad([read], 1, length, PAD)
   valid = jnp.arange(length) < len(read)

@@ -17,6 +17,7 @@ from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.runtime.values import PyTree
 
 if TYPE_CHECKING:  # Flax takes a fifth of a second to import, and only tracing needs it
@@ -162,7 +163,7 @@ def _require_memory(size: int, what: str) -> None:
   size, memory = devices.concurrency() * size, devices.memory()
   if memory is not None and size > memory:
     raise InputError(
-      f"to search for the translations of {what} takes {size / 1e9:,.1f} GB, but there are {memory / 1e9:,.1f}: "
+      f"to search for the translations of {what} takes {gigabytes(size)}, but there are {gigabytes(memory)}: "
       "lower the beam size, the batch size, config.decode.extra_length or config.decode.max_source_length"
     )
 

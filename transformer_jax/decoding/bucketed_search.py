@@ -23,7 +23,6 @@ from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices, trace_cache
-from transformer_jax.runtime.errors import RunError
 from transformer_jax.runtime.values import PyTree
 
 if TYPE_CHECKING:  # Flax takes a fifth of a second to import, and only tracing needs it
@@ -141,8 +140,7 @@ class BucketedSearch:
     by_device = jax.device_get(function(state, devices.shard(jax.tree.map(deal, (source, choices)))))
     together = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
     found = [Hypotheses(*(x[row] for x in together)) for row in range(len(requests))]
-    if any(each.lengths[0] != TRUNCATED and not math.isfinite(each.scores[0]) for each in found):
-      raise RunError(buckets.NOT_FINITE)
+    buckets.require_finite(all(each.lengths[0] == TRUNCATED or math.isfinite(each.scores[0]) for each in found))
     return found
 
   def _headroom(self, options: SearchOptions, length: int) -> int:

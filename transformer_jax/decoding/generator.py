@@ -139,7 +139,7 @@ class Generator(Predictor):
     Raises:
       InputError: the text is too long, or no text.
     """
-    model, tokens = self.config.model, self._encode(text)
+    model, tokens = self.config.model, self._readable(text)
     special = model.start_token, model.end_token
     return attention_of_text(self._attention, self._params, self._tokenizer, tokens, model.most_positions, special)
 
@@ -150,9 +150,7 @@ class Generator(Predictor):
       InputError: the text is too long, or no text.
       RunError: the model's probabilities are not finite.
     """
-    model, tokens = self.config.model, self._encode(text)
-    if (most := model.most_positions) is not None and len(tokens) >= most:
-      raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
+    tokens, most = self._readable(text), self.config.model.most_positions
     return after_text(self._model, self._params, self._tokenizer, tokens, most)
 
   @functools.cached_property
@@ -165,6 +163,13 @@ class Generator(Predictor):
   def _encode(self, text: str, name: str = "the text") -> list[int]:
     require_text(text, name)
     return encode_text(self._tokenizer, text)
+
+  def _readable(self, text: str) -> list[int]:
+    """The tokens of a text that the model can read after the token in front of it."""
+    tokens, most = self._encode(text), self.config.model.most_positions
+    if most is not None and len(tokens) >= most:
+      raise InputError(f"the text has {len(tokens)} tokens, but the model can read at most {most - 1}: shorten it")
+    return tokens
 
   def _total_length(self, prompt: int, wanted: int | None, warn: Callable[[str], object]) -> int:
     """The most tokens that a prompt of `prompt` tokens and its continuation have."""

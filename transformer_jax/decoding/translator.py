@@ -62,7 +62,7 @@ class Translator:
     n_best: translations wanted for each line, at most `beam_size`, best first; fewer if the search finds fewer
       different ones. A line in parts has the best ones of all parts first, then the second ones, and so on.
     sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`. They
-      come as they were drawn, with equal ones. An empty line has one, but as many draws as the others.
+      come as they were drawn, with equal ones. An empty line has as many empty ones; in a search it has one.
     seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
     prefixes: a text for each line, with which its translation begins; a blank one forces nothing. Its tokens are the
       tokenizer's, and its last word may go on. Scores are those of the whole translation.

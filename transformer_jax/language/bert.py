@@ -55,7 +55,7 @@ class BERT(nn.Module):
     self.trunk = BERTTrunk(config)
     self.transform = _dense(config.d_model, config)
     self.transform_norm = layer_norm(config.blocks)
-    self.output_bias = self.param("output_bias", nn.initializers.zeros, (config.vocab_size,))
+    self.bias = self.param("output_bias", nn.initializers.zeros, (config.vocab_size,))
     self.next = _dense(2, config)
 
   def __call__(
@@ -83,14 +83,17 @@ class BERT(nn.Module):
     features = ACTIVATIONS[self.config.blocks.activation](self.transform(hidden[masked_positions]))
     return self.transform_norm(features), self.next(self.trunk.pooled(hidden)).astype(jnp.float32)
 
-  def output(self) -> tuple[jax.Array, jax.Array]:
-    """The output layer: the embedding's table `[vocab, model]` and a bias `[vocab]`."""
-    return self.trunk.embedding.table, self.output_bias
+  def output_table(self) -> jax.Array:
+    """The output layer's table, which is the embedding's: `[vocab, model]`."""
+    return self.trunk.embedding.table
+
+  def output_bias(self) -> jax.Array:
+    """The output layer's bias, `[vocab]`."""
+    return self.bias
 
   def logits(self, features: jax.Array) -> jax.Array:
     """`[..., model]` -> float32 `[..., vocab]`."""
-    table, bias = self.output()
-    return output_logits(table, features, self.config.dtype.value, bias)
+    return output_logits(self.output_table(), features, self.config.dtype.value, self.output_bias())
 
 
 class BERTClassifier(nn.Module):

@@ -62,7 +62,7 @@ class GPT(nn.Module):
   ) -> tuple[jax.Array, Cache]:
     """One more token of every hypothesis, like `Transformer.decode_step`: `[beams]` -> `[beams, model]`."""
     ancestors = continue_ancestors(cache.ancestors, position, parents)
-    mask = masking.ancestor_mask(ancestors, position, beams=len(tokens))
+    mask = masking.ancestor_mask(ancestors, position)
     x, past = self.decoder.step(self._embed(tokens, position[None]), position, cache.past, None, mask, None)
     return x, Cache(past, None, ancestors)
 

@@ -60,7 +60,7 @@ def store(keys_values: KeysValues) -> Stored:
   return keys.transpose(1, 2, 0), values.transpose(1, 0, 2)
 
 
-def stored(past: Stored) -> KeysValues:
+def load(past: Stored) -> KeysValues:
   """The inverse of `store`; it makes no copy in a compiled function."""
   keys, values = past
   return keys.transpose(2, 0, 1), values.transpose(1, 0, 2)

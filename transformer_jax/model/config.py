@@ -214,7 +214,7 @@ class ModelConfig(AnyModelConfig):
       ("d_k", d_k, d_k % 8 == 0 and d_k <= _WIDEST_FUSED_HEAD, f"a multiple of 8 up to {_WIDEST_FUSED_HEAD}"),
       ("d_v", d_v, d_v == d_k, f"d_k = {d_k}"),
     ):
-      require(fits, f"model.{key}", value, f"{expected} with config.model.fused_attention")
+      require(f"model.{key}", value, fits, f"{expected} with config.model.fused_attention")
 
   @property
   def encoder_depth(self) -> int:

@@ -58,9 +58,9 @@ class DecoderLayer(nn.Module):
     """The newest position of each hypothesis: `[beams, model]` -> `[beams, model]`, and the past with this position."""
     query = self.self_sublayer.input(x)
     past = caching.append(past, position, self.self_attention.keys_values(query))
-    attended = self.self_attention.attend(query, *caching.stored(past), self_mask, deterministic=True)
+    attended = self.self_attention.attend(query, *caching.load(past), self_mask, deterministic=True)
     x = self.self_sublayer.output(x, attended, deterministic=True)
-    memory_keys_values = None if memory is None else caching.stored(memory)
+    memory_keys_values = None if memory is None else caching.load(memory)
     return self.after_self_attention(x, memory_keys_values, cross_mask, deterministic=True), past
 
   def after_self_attention(

@@ -49,7 +49,7 @@ def window_mask(query: int, key: int, radius: int) -> jax.Array:
   return jnp.abs(jnp.arange(query)[:, None] - jnp.arange(key)[None, :]) <= radius
 
 
-def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int, radius: int | None = None) -> jax.Array:
+def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, radius: int | None = None) -> jax.Array:
   """The past of each hypothesis in a cache that all hypotheses of a sentence share.
 
   Row t * beams + b of the cache belongs to the hypothesis that was in place b of
@@ -59,18 +59,17 @@ def ancestor_mask(ancestors: jax.Array, position: jax.Array | int, beams: int, r
   Args:
     ancestors: `[beams, length]`, the place at each time of each hypothesis.
     position: the present time; later times are not yet written.
-    beams: the number of places.
     radius: the radius of `window_mask`; None is no limit.
 
   Returns:
     `[beams, length * beams]`.
   """
-  length = ancestors.shape[1]
+  beams, length = ancestors.shape
   own = ancestors[:, :, None] == jnp.arange(beams)[None, None, :]  # [beams, length, place]
   past = jnp.arange(length) <= position
   if radius is not None:
     past &= jnp.arange(length) >= position - radius
-  return (own & past[None, :, None]).reshape(ancestors.shape[0], length * beams)
+  return (own & past[None, :, None]).reshape(beams, length * beams)
 
 
 def combine(*masks: jax.Array) -> jax.Array:

@@ -139,7 +139,7 @@ class Transformer(nn.Module):
     memory = cache.memory
     assert memory is not None
     ancestors = continue_ancestors(cache.ancestors, position, parents)
-    self_mask = masking.ancestor_mask(ancestors, position, len(tokens), self.config.attention_window)
+    self_mask = masking.ancestor_mask(ancestors, position, self.config.attention_window)
     x = self.target_embedding(tokens) + self.target_positions(position[None])
     x = x.astype(self.config.dtype.value)
     x, past = self.decoder.step(x, position, cache.past, memory.keys_values, self_mask, memory.mask)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import KeyPath
 
-from transformer_jax.config import Config, serialization
+from transformer_jax.config import Config, Corpus, serialization
 from transformer_jax.data import tokenizers
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
@@ -95,7 +95,7 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
   """
   sizes, chosen = config.model.vocab_sizes, config.data.tokenizer
   if other is None:
-    if not chosen:
+    if not chosen and config.data.corpus is not Corpus.PREPARED:  # which has one
       say(" and ".join(f"learning a vocabulary of {size:,} tokens" for size in sizes))
     return task_of(config.model).learn_tokenizer(config)
   tokenizer = other.tokenizer

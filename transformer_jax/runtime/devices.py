@@ -134,7 +134,7 @@ def sum_over_devices(tree: Tree) -> Tree:
 
 
 def is_main_host() -> bool:
-  """Whether this host writes the logs."""
+  """Whether this is host 0, which alone reads and writes the run folder."""
   return jax.process_index() == 0
 
 

@@ -47,7 +47,7 @@ class RunError(RuntimeError):
   exit_status = 1
 
 
-def require(condition: bool, key: str, value: object, expected: str) -> None:
+def require(key: str, value: object, condition: bool, expected: str) -> None:
   """Raises InputError unless a value of the config is as expected."""
   if not condition:
     raise InputError(f"config.{key} is {value!r}, but must be {expected}")
@@ -56,7 +56,7 @@ def require(condition: bool, key: str, value: object, expected: str) -> None:
 def require_key(group: object, key: str, condition: bool, expected: str) -> None:
   """`require` for a key's own value, which the dataclass `group` has: `train.steps` is its attribute `steps`."""
   value = getattr(group, key.rpartition(".")[2])
-  require(condition, key, getattr(value, "value", value), expected)  # of an enum, what the user writes
+  require(key, getattr(value, "value", value), condition, expected)  # of an enum, what the user writes
 
 
 def os_error_number(error: BaseException) -> int | None:

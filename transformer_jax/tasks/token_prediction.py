@@ -46,17 +46,20 @@ def over_rows(function: Callable[[jax.Array, jax.Array | None], Tree], rows: jax
 
 
 def output_layer_sums(
-  config: Config, table: jax.Array, predicted: Prediction, bias: jax.Array | None = None, *, twice: bool = False
+  config: Config, model: nn.Module, params: Params, predicted: Prediction, *, twice: bool = False
 ) -> Sums:
   """The cross entropy of all predictions in chunks of tokens, or the loss of R-Drop.
 
   Args:
     config: the experiment.
-    table: `[vocab, model]`, of the output layer.
+    model: a module with a method `output_table`, `[vocab, model]`, and maybe `output_bias`, `[vocab]`.
+    params: its parameters.
     predicted: the predictions.
-    bias: `[vocab]`, of the output layer, if it has one.
     twice: whether the second half of the predictions is the first half with other dropout, for R-Drop.
   """
+
+  table = jnp.asarray(model.apply({"params": params}, method="output_table"))
+  bias: PyTree = model.apply({"params": params}, method="output_bias") if hasattr(model, "output_bias") else None
 
   def logits_of(weights: tuple[jax.Array, jax.Array | None], hidden: jax.Array) -> jax.Array:
     table, bias = weights
@@ -84,8 +87,7 @@ def batch_sums_by(
   """The function `batch_sums` of a task that predicts tokens.
 
   Args:
-    predict: (model, params, row, key) -> the `Prediction` of one packed row; the model has a method `output_table`, and
-      may have `output_bias`.
+    predict: (model, params, row, key) -> the `Prediction` of one packed row; the model is one for `output_layer_sums`.
   """
 
   def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
@@ -95,8 +97,6 @@ def batch_sums_by(
       others = jax.vmap(lambda key: jax.random.fold_in(key, 2))(keys)
       rows, keys = jnp.concatenate([rows, rows]), jnp.concatenate([keys, others])
     predicted = over_rows(functools.partial(predict, model, params), rows, keys)
-    table = jnp.asarray(model.apply({"params": params}, method="output_table"))
-    bias: PyTree = model.apply({"params": params}, method="output_bias") if hasattr(model, "output_bias") else None
-    return output_layer_sums(config, table, predicted, bias, twice=twice)
+    return output_layer_sums(config, model, params, predicted, twice=twice)
 
   return batch_sums

@@ -1,6 +1,7 @@
 """Checks of the config, the machine and the texts before training."""
 
 import dataclasses
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
@@ -131,16 +132,32 @@ def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer, packed: P
   return {f"the text of config.data.{key}": digest for key, digest in found.items()}
 
 
-def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> PackedRows:
-  """The training text: all its rows, or none of them yet if they are packed in shards during the run."""
+class TrainingText(NamedTuple):
+  """The training text of a run.
+
+  Attributes:
+    packed: all its rows, or none of them yet if they are packed in shards during the run.
+    pack: packs a part of it during the run; None if the rows are packed before it alone.
+  """
+
+  packed: PackedRows
+  pack: PackPart | None
+
+
+def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> TrainingText:
+  """Packs the training text, or prepares its packing.
+
+  Raises:
+    InputError: the text or the vocabulary cannot be used.
+  """
+  # First, so that it knows the files as they are before they are packed: a later change is an error.
+  pack = _packing_ahead(config, task, tokenizer) if config.data.packs_ahead else None
   if config.data.shard_pairs:
-    return text_shards.not_packed_yet(config.data, tokenizer)
-  if config.data.samples_pieces:
-    packing_ahead(config, task, tokenizer)  # refuses a vocabulary that cannot be sampled from
-  return task.packed_rows(config, config.data.train, tokenizer)
+    return TrainingText(text_shards.not_packed_yet(config.data, tokenizer), pack)
+  return TrainingText(task.packed_rows(config, config.data.train, tokenizer), pack)
 
 
-def packing_ahead(config: Config, task: Task, tokenizer: Tokenizer) -> PackPart:
+def _packing_ahead(config: Config, task: Task, tokenizer: Tokenizer) -> PackPart:
   """The function that packs a part of the training text during the run.
 
   Raises:

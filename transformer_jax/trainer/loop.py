@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 
 import jax
 from etils import epath
@@ -57,12 +57,12 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
     SystemExit: status 130 after Ctrl-C and 143 after SIGTERM, once the state is saved.
   """
   config = serialization.validated(config)  # its values may have been changed since it was made
-  jax.config.update("jax_debug_nans", config.debug)
-  checks.require_equal_hosts(config)
-  with hosts.collective_errors():
-    folder = run_folder.folder_of(workdir)
-  with locks.exclusive_lock(folder):
-    _train(config, folder, accept_edits)
+  with jax.debug_nans(True) if config.debug else nullcontext():
+    checks.require_equal_hosts(config)
+    with hosts.collective_errors():
+      folder = run_folder.folder_of(workdir)
+    with locks.exclusive_lock(folder):
+      _train(config, folder, accept_edits)
 
 
 def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
@@ -80,16 +80,17 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
   with hosts.collective_errors():
     tokenizer = tokenizer or tokenizers.from_bytes(content)
     with doing("packing the training text"):
-      packed = checks.training_text(config, task, tokenizer)
+      text = checks.training_text(config, task, tokenizer)
+    packed = text.packed
     say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
     texts = checks.digests_of_texts(config, task, tokenizer, packed) if hosts.count() > 1 else {}
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   _report_differences(history, now)
-  trainer = Trainer(config, task, workdir, tokenizer, packed, vectors, accept_edits)
-  run_folder.begin_run(workdir, config, tokenizer, [*history, now])
-  with closing(trainer):
+  with closing(Trainer(config, task, workdir, tokenizer, text, vectors, accept_edits)) as trainer:
+    with hosts.collective_errors():
+      run_folder.begin_run(workdir, config, tokenizer, [*history, now])
     trainer.run()
   say(f"try it:\n  {next_command(config, workdir)}")
 
@@ -132,7 +133,7 @@ class Trainer:
     task: Task,
     workdir: epath.Path,
     tokenizer: Tokenizer,
-    packed: PackedRows,
+    text: checks.TrainingText,
     vectors: WordVectors | None,
     accept_edits: bool,
   ):
@@ -143,10 +144,10 @@ class Trainer:
     abstract = abstract_state(config, task)
     # The state is placed when it is made: if it moved later, the step would be compiled twice.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
-    batch = devices.shard(_share(config, packed).empty())
+    batch = devices.shard(_share(config, text.packed).empty())
     with hosts.collective_errors():
       # Before the compiling, as this imports grain: meanwhile grain replaces Python's import for all threads.
-      self._batches = _batches(config, task, tokenizer, packed)
+      self._batches = _batches(config, text)
     with doing("compiling the update"), devices.compile_async(self._step, abstract, batch):
       with hosts.collective_errors():
         self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
@@ -363,11 +364,11 @@ class Trainer:
     hosts.barrier()  # the main host may still write
 
 
-def _batches(config: Config, task: Task, tokenizer: Tokenizer, packed: PackedRows) -> Batches | BatchesPackedAhead:
+def _batches(config: Config, text: checks.TrainingText) -> Batches | BatchesPackedAhead:
   """The batches of the training text, for this host."""
-  if not config.data.packs_ahead:
+  packed, pack = text
+  if pack is None:
     return Batches(packed, seed=config.train.seed, **_size(config))
-  pack = checks.packing_ahead(config, task, tokenizer)
   return BatchesPackedAhead(pack, cache_of(config.data), config.train.seed, _share(config, packed))
 
 

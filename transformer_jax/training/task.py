@@ -100,9 +100,6 @@ def task_of(model: AnyModelConfig) -> Task:
   """The task of a model's family.
 
   Raises:
-    TypeError: the family's task is no `Task`.
+    InputError: the family's task is no `Task`.
   """
-  found = registry.task(model)
-  if not isinstance(found, Task):
-    raise TypeError(f"the task of the model family {registry.name_of(model)!r} is {found!r}, but must be a Task")
-  return found
+  return registry.task(model, Task)
