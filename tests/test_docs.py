@@ -1,5 +1,6 @@
 """The pages name things that exist: files, modules, links, tests, commands and config keys."""
 
+import argparse
 import dataclasses
 import re
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from transformer_jax import registry
+from transformer_jax.__main__ import _parser
 from transformer_jax.commands import COMMANDS
 from transformer_jax.config import Config
 
@@ -50,6 +52,31 @@ def test_commands_exist(page):
   text = page.read_text()
   named = re.findall(r"(?:^ *|`|\| )(?:transformer-jax|python -m transformer_jax) ([a-z]+)", text, re.MULTILINE)
   assert set(named) <= {*COMMANDS}
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+  """The options of a command and of the commands below it."""
+  found = set(parser._option_string_actions)
+  for action in parser._actions:
+    if isinstance(action, argparse._SubParsersAction):
+      found |= set().union(*map(options_of, action.choices.values()))
+  return found
+
+
+@pytest.fixture(scope="module")
+def options():
+  [commands] = [each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction)]
+  return {name: options_of(parser) for name, parser in commands.choices.items()}
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=names_in)
+def test_flags_exist(page, options):
+  """Those of a command up to a pipe, the end of its line or of its code."""
+  text = page.read_text().replace("\\\n", " ")
+  calls = re.findall(r"(?:transformer-jax|python -m transformer_jax) ([a-z]+)\b([^`|\n]*)", text)
+  unquoted = [(command, re.sub(r"'[^']*('|$)", "", rest)) for command, rest in calls]
+  named = {(name, flag) for name, rest in unquoted for flag in re.findall(r"(?<!\S)--[a-z][\w-]*(?![\w.-])", rest)}
+  assert not [call for call in named if call[1] not in options.get(call[0], ())]
 
 
 @pytest.mark.parametrize("page", CURRENT, ids=names_in)

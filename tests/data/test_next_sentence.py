@@ -1,12 +1,18 @@
 """Rows of two texts: every line is somewhere, what is said to follow does, and as often it does not."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data import next_sentence
+from transformer_jax.data.documents import line_feed, open_text
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.language.config import BERTConfig
 from transformer_jax.model.special_tokens import CLS, SEP
+from transformer_jax.runtime.errors import InputError
 
 SEPARATOR, ROW_LENGTH = 4, 29
 
@@ -105,6 +111,44 @@ def test_a_document_in_one_array_is_its_lines(monkeypatch):
   assert [line.tolist() for line in lines] == expected == [line.tolist() for line in lines[0:9]]
   assert [line.tolist() for line in lines[2:4]] == expected[2:4]
   assert len(next_sentence.Lines(["", " ", "\t \u3000"], tokenizer, np.uint16)) == 0
+
+
+def config_of(text: Path, content: str, row_length: int = 13) -> Config:
+  text.write_text(content)
+  data = DataConfig(corpus=Corpus.TEXT, train=str(text), row_length=row_length, cache_dir=str(text.parent / "cache"))
+  return Config(model=BERTConfig(vocab_size=267), data=data)
+
+
+def test_what_is_cut_off_is_reported(tmp_path):
+  config = config_of(tmp_path / "text", "ab abc\nb\n" + "abc ab " * 20 + "\nab\n\nb b\nabc\n")
+  tokenizer = SentencePieceTokenizer.learn(["ab abc b"] * 5, 267)
+  found = next_sentence.packed_rows(config, config.data.train, tokenizer)
+  documents = [next_sentence.Lines(lines, tokenizer, np.uint16) for lines in open_text(config.data, config.data.train)]
+  rows = list(next_sentence_rows(documents, 13, line_feed(tokenizer)))
+  np.testing.assert_array_equal(found.rows, [row for row, _ in rows])
+  cut = sum(cut for _, cut in rows)
+  assert cut > 20 and found.report.left_out == {"tokens cut off texts too long for their row": cut}
+  follow = sum(int(row[LABEL, 0]) for row, _ in rows)
+  assert found.report.found == {
+    "pairs of texts": len(rows),
+    "of them as in the text": follow,
+    "documents": len(documents),
+  }
+
+
+@pytest.mark.parametrize(
+  ("content", "row_length", "words"),
+  [
+    ("ab\nabc\n", 7, "config.data.row_length is 7, but two texts and three special tokens need at least 8"),
+    ("\n \n", 13, "is empty: there is nothing to read"),
+    ("ab\n", 13, "has two lines, of which one could follow the other"),
+  ],
+)
+def test_a_text_without_pairs_is_refused(tmp_path, content, row_length, words):
+  config = config_of(tmp_path / "text", content, row_length)
+  tokenizer = SentencePieceTokenizer.learn(["ab abc b"] * 5, 267)
+  with pytest.raises(InputError, match=words):
+    next_sentence.packed_rows(config, config.data.train, tokenizer)
 
 
 def test_the_same_documents_give_the_same_rows(rows):

@@ -315,6 +315,32 @@ def test_a_negated_matrix_is_damage(state, two_steps, tmp_path, capfd):
   assert "step 5 is damaged and not used: params holds other numbers than were saved" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+  ("item", "name"),
+  [
+    ("params", "embedding/table"),
+    ("optimizer", "moments/0/mu/embedding/table"),
+    ("average", "embedding/table"),
+  ],
+)
+def test_training_does_not_go_on_from_a_negated_array(tmp_path, capfd, item, name):
+  config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, ema_decay=0.9))
+  state = jax.tree.map(lambda x: x + np.asarray(1, x.dtype), random_state(config, TASK))  # no moment is 0
+  folder = epath.Path(tmp_path)
+  checkpoints = checkpoint.Checkpoints(folder, keep=2)
+  for step in (3, 5):
+    checkpoints.save(at_step(state, step), None)
+  checkpoints.close()
+  negate(folder / "checkpoints" / "5", item, name)
+  checkpoints = checkpoint.Checkpoints(folder, keep=2)
+  found = checkpoints.restore(abstract_state(config, TASK))
+  checkpoints.close()
+  jax.tree.map(np.testing.assert_array_equal, jax.device_get(found.state), at_step(state, 3))
+  assert f"{item} holds other numbers than were saved" in capfd.readouterr().err
+  [aside] = (folder / "damaged").iterdir()
+  assert aside.name.startswith("5.")
+
+
 def test_the_sums_of_older_checkpoints_are_read(state, two_steps, tmp_path, capfd):
   folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
   path = folder / "checkpoints" / "5" / "sums" / "metadata"
