@@ -9,7 +9,7 @@ import pytest
 from tests.data.letters import Letters
 from tests.decoding.test_translator import Numbers
 from transformer_jax.config import DecodeConfig
-from transformer_jax.decoding import prefixes
+from transformer_jax.decoding import buckets, prefixes
 from transformer_jax.decoding.beam_search import Hypotheses
 from transformer_jax.decoding.line_search import LineSearch, Wanted
 from transformer_jax.decoding.sampling import SamplingOptions
@@ -188,12 +188,14 @@ def test_an_empty_line_stays_empty_and_its_prefix_is_told_of(translator):
 
 
 @pytest.mark.long
-def test_long_prefixes_are_found_in_a_larger_bucket(translator, params_of_short_outputs, short):
+def test_long_prefixes_are_found_in_a_larger_bucket(translator, params_of_short_outputs, short, monkeypatch):
   """The search has little headroom at first, so the prefix does not fit."""
   decode = dataclasses.replace(translator.config.decode, extra_length=40, max_source_length=64)
   other = Translator(
     dataclasses.replace(translator.config, decode=decode), params_of_short_outputs, translator._tokenizer
   )
   prefix = "".join(random.Random(3).choices("abcdefghij", k=38))
+  larger, large_enough = [], buckets.large_enough
+  monkeypatch.setattr(buckets, "large_enough", lambda *args: larger.append(args) or large_enough(*args))
   [found] = other.translate(["a"], prefixes=[prefix], patience=1)
-  assert found.startswith(prefix)
+  assert found.startswith(prefix) and len(larger) == 1
