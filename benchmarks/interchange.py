@@ -2,7 +2,7 @@
 
     python benchmarks/interchange.py --workdir RUN --source FILE.en --reference FILE.de [--formats NAME ...]
 
-It needs the extras `ctranslate2` and `parity`. Each format is written by `transformer-jax export` and translates the
+It needs the extras `benchmarks` and `parity`. Each format is written by `transformer-jax export` and translates the
 source greedily and with the run's beam and length penalty. Sentences of one length go together, so that each has the
 limit that it has here. PAD and BOS are not suppressed where that would change scores.
 

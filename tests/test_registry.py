@@ -1,6 +1,7 @@
 """Model families of other packages: registered for a process, or installed with an entry point."""
 
 import dataclasses
+import functools
 import sys
 
 import flax.linen as nn
@@ -31,6 +32,13 @@ class Renamed(nn.Module):
   """Its config has another name, so that nothing would find the first token of its decoder."""
 
   sizes: OwnConfig
+
+
+class Unrelated:
+  """Not of Flax."""
+
+  def __init__(self, config: OwnConfig):
+    self.config = config
 
 
 OWN = Family(f"{__name__}:OwnConfig", f"{__name__}:OwnModel")
@@ -75,6 +83,43 @@ def test_a_registered_family_is_written_and_read_by_its_name():
   assert serialization.from_dict(values) == config
   assert type(registry.module(config.model)) is OwnModel and task_of(config.model) is translation.TASK
   assert serialization.type_of("model.depth") is int
+
+
+@dataclasses.dataclass(unsafe_hash=True)
+class DerivedConfig(ModelConfig):
+  """With values that follow from its keys."""
+
+  def __post_init__(self):
+    super().__post_init__()
+    self.twice = 2 * self.d_model
+
+  @functools.cached_property
+  def thrice(self):
+    return 3 * self.d_model
+
+
+@dataclasses.dataclass(unsafe_hash=True, slots=True)
+class SlotsConfig(ModelConfig):
+  """Whose keys are in slots."""
+
+  depth: int = 3
+
+
+@pytest.mark.parametrize("kind", [DerivedConfig, SlotsConfig])
+def test_only_the_keys_of_a_family_are_in_its_json(kind):
+  registry.register("own", OWN._replace(config=f"{__name__}:{kind.__name__}"))
+  config = Config(model=kind(d_model=24, num_heads=2))
+  assert getattr(config.model, "thrice", 72) == 72
+  found = serialization.validated(config)
+  assert found == config and found.model.d_model == 24
+  keys = {field.name for field in dataclasses.fields(kind)}
+  assert serialization.to_dict(config)["model"].keys() == keys | {"family"}
+
+
+def test_a_module_that_is_none_is_refused():
+  registry.register("own", OWN._replace(module=f"{__name__}:Unrelated"))
+  with pytest.raises(InputError, match="Unrelated' is no Flax module"):
+    registry.module(OwnConfig())
 
 
 def test_a_module_whose_config_has_another_name_is_refused():

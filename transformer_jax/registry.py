@@ -161,7 +161,7 @@ def module(model: AnyModelConfig) -> "nn.Module":
   """The Flax module for a model's config.
 
   Raises:
-    InputError: the family's module is none, or does not have the config as its field `config`.
+    InputError: the family's module is no Flax module, or does not have the config as its field `config`.
   """
   import flax.linen as nn
 
@@ -175,7 +175,7 @@ def module(model: AnyModelConfig) -> "nn.Module":
 
 
 def task(model: AnyModelConfig, kind: type[Kind]) -> Kind:
-  """The task of a model, an object of this type; `training.task.task_of` knows the type.
+  """The task of a model, which must be of the type `kind`; `training.task.task_of` calls this with `Task`.
 
   Raises:
     InputError: it is of another type.

@@ -137,7 +137,7 @@ def random_keys_values(generator, *axes):
   return tuple(generator.normal(size=(*axes, HEADS, d)).astype(np.float32) for d in (D_K, D_V))
 
 
-def test_stored_is_the_inverse_of_store():
+def test_load_is_the_inverse_of_store():
   keys_values = random_keys_values(np.random.default_rng(3), LENGTH)
   keys, values = caching.store(tuple(map(jnp.asarray, keys_values)))
   assert (keys.shape, values.shape) == ((HEADS, D_K, LENGTH), (HEADS, LENGTH, D_V))

@@ -371,7 +371,7 @@ def test_damaged_files_end_in_one_sentence(original, workdir):
   assert fuzz_run_folder.loaded(str(workdir)) == "loaded"
 
 
-def test_what_loads_is_what_was_saved(original, workdir):
+def test_what_loads_is_what_was_saved(workdir):
   """The comparison is of the arrays, whatever their headers are checked for."""
   model = runs.open(workdir).model()
   jax.tree.map(np.testing.assert_array_equal, model.params, random_state(model.config, TASK).params)

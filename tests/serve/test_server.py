@@ -98,7 +98,7 @@ def test_a_request_whose_client_has_left_is_not_translated():
     gate.begun.acquire()
     with socket.create_connection(("127.0.0.1", client.port)) as leaving:
       leaving.sendall(HEAD + f"Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY)
-      [waiting] = until(lambda: [job.future for job in model.batcher._jobs])
+      [waiting] = until(lambda: [job.future for job in list(model.batcher._jobs)])
     assert until(waiting.cancelled)
     gate.open.set()
     assert first.result().json == {"translatedText": "FIRST"}

@@ -699,6 +699,14 @@ def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
   assert line.startswith("transformer-jax: error: memory is exhausted: raise config.train.accumulation")
 
 
+def test_a_key_that_is_none_is_refused(prefix, tmp_path):
+  config = tiny(prefix)
+  config.train.stpes = 7
+  with pytest.raises(InputError, match=r"config\.train\.stpes is not a key \(did you mean steps\?\)"):
+    loop.train(config, tmp_path / "run")
+  assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.long
 def test_debug_says_where_it_comes_from(prefix, tmp_path):
   config = dataclasses.replace(tiny(prefix, peak_learning_rate=1e38, steps=40), debug=True)

@@ -240,7 +240,8 @@ class TrainConfig:
     optimizer: `adam`, as in the paper, or `adamw`, which also decays the weights
       (Loshchilov and Hutter 2019).
     weight_decay: the factor of that decay, times the learning rate, in each
-      update; biases and the gains of LayerNorm are left out.
+      update; biases are left out, and so is what has one axis, such as the gains
+      of LayerNorm.
     clip_norm: the largest norm of all gradients together; larger ones are scaled
       down to it. 0, as in the paper, is no limit.
     schedule: the learning rate after the warmup: `inverse-square-root`, as in
@@ -431,7 +432,8 @@ class Config:
   """One experiment.
 
   Attributes:
-    debug: whether to stop at the first NaN with a traceback to the operation that computed it; slow.
+    debug: whether to stop at the first NaN of an update or a validation loss, with a traceback to the operation that
+      computed it; slow.
   """
 
   data: DataConfig = field(default_factory=DataConfig)

@@ -113,13 +113,25 @@ def validated(config: Config) -> Config:
   Raises:
     InputError: a check fails, or something was set that is no key.
   """
-  return from_dict(to_dict(config))
+  rebuilt = from_dict(to_dict(config))
+  _require_keys_alone(config, rebuilt, "config")
+  return rebuilt
+
+
+def _require_keys_alone(given: Any, rebuilt: Any, path: str) -> None:
+  """Raises InputError if a group has an attribute that is neither a key nor of its class."""
+  for name, value in vars(given).items():
+    if name not in vars(rebuilt) and not hasattr(type(given), name):  # which a property that keeps its value has
+      hints = _hints(type(given))
+      raise _unknown(path, name, hints, nearest(name, hints))
+    if dataclasses.is_dataclass(value):
+      _require_keys_alone(value, getattr(rebuilt, name), f"{path}.{name}")
 
 
 def to_dict(config: Any) -> JsonObject:
   """The config as JSON values; an enum becomes its value."""
   family = {_FAMILY: registry.name_of(config)} if isinstance(config, AnyModelConfig) else {}
-  return family | {name: _plain(value) for name, value in vars(config).items()}  # also one that is no key
+  return family | {f.name: _plain(getattr(config, f.name)) for f in dataclasses.fields(config)}
 
 
 def _plain(value: Any) -> Json:
@@ -173,7 +185,7 @@ def _convert(hint: Hint, value: Json, path: str) -> Any:
   for kind in _kinds(hint):
     if isinstance(kind, type) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
       return kind(value)
-    if kind is float and type(value) in (int, float):
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):  # NumPy's floats, too
       with suppress(OverflowError):
         return float(value)
     if type(value) is kind:

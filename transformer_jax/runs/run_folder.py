@@ -6,7 +6,7 @@ provenance.json   data, versions and machines that the run has seen
 SHA256SUMS        digests of these, see `digests`
 checkpoints/STEP  see `checkpoint_files`; in their place, where `export` wrote the folder, model.safetensors
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
-report.html       a page about the run, and train.log, what the program said; both for people
+report.html       a page about the run, and train.log, its planned and measured work; both for people
 """
 
 import contextlib

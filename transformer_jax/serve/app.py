@@ -29,7 +29,7 @@ from transformer_jax.serve.guard import Guard
 from transformer_jax.serve.libretranslate import Languages, TooLarge
 from transformer_jax.serve.search import Options, Search, Translate
 
-# Each beam size is a program of its own, which is compiled when it is first used.
+# Each beam size has programs of its own, which are compiled when they are first used.
 MOST_BEAMS = 16
 MOST_ATTENTIONS = 8  # at once, as the weights of long sentences take some 60 MB
 _URLENCODED = "application/x-www-form-urlencoded"

@@ -52,7 +52,7 @@ def output_layer_sums(
 
   Args:
     config: the experiment.
-    model: a module with a method `output_table`, `[vocab, model]`, and maybe `output_bias`, `[vocab]`.
+    model: a module with a method `output_table`, `[vocab, model]`, and maybe `output_bias`, `[vocab]` or None.
     params: its parameters.
     predicted: the predictions.
     twice: whether the second half of the predictions is the first half with other dropout, for R-Drop.

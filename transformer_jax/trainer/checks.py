@@ -137,7 +137,7 @@ class TrainingText(NamedTuple):
 
   Attributes:
     packed: all its rows, or none of them yet if they are packed in shards during the run.
-    pack: packs a part of it during the run; None if the rows are packed before it alone.
+    pack: packs a part of it during the run; None if all rows are packed before the run.
   """
 
   packed: PackedRows

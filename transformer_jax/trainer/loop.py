@@ -53,10 +53,12 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   Raises:
     InputError: the config, the data or the folder cannot be used, or another process writes in the folder.
     RunError: the loss is not finite, or the disk is full.
-    FloatingPointError: with `config.debug`, at the operation that computed the first NaN.
+    FloatingPointError: with `config.debug`, at the operation that computed the first NaN of an update or a validation
+      loss.
     SystemExit: status 130 after Ctrl-C and 143 after SIGTERM, once the state is saved.
   """
-  config = serialization.validated(config)  # its values may have been changed since it was made
+  with hosts.collective_errors():
+    config = serialization.validated(config)  # its values may have been changed since it was made
   with jax.debug_nans(True) if config.debug else nullcontext():
     checks.require_equal_hosts(config)
     with hosts.collective_errors():

@@ -29,8 +29,8 @@ def optimizer(config: Config) -> optax.GradientTransformation:
     p <- p - r u                          Adam
     p <- p - r (u + weight_decay p)       AdamW (Loshchilov and Hutter 2019, as in optax and torch)
 
-  What has one axis, as biases and the gains of LayerNorm, does not decay. With `config.train.freeze_embeddings` the
-  gradients of the tables of embeddings become 0 before Adam sees them. So Adam's moments of a table stay 0, and the
+  Biases do not decay, nor does what has one axis, such as the gains of LayerNorm. With `config.train.freeze_embeddings`
+  the gradients of the tables of embeddings become 0 before Adam sees them. So Adam's moments of a table stay 0, and the
   table stays as it is to the last bit.
   """
   train = config.train
