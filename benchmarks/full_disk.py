@@ -11,6 +11,7 @@ with the parameters and the log of a run that had enough room from the start.
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -78,7 +79,8 @@ def kB_used(disk: Path) -> int:
 
 def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment: dict[str, str]) -> dict[str, Any]:
   """The outcome on one disk: the run's error, and whether the run resumed when there was room."""
-  subprocess.run(f"rm -rf {disk}/*", shell=True, check=True)
+  for old in disk.iterdir():
+    shutil.rmtree(old) if old.is_dir() else old.unlink()
   resize(disk, size)
   workdir = disk / "run"
   log = disk.parent / "stderr"

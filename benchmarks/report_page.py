@@ -31,7 +31,7 @@ def main() -> None:
     folder = Path(scratch)
     (folder / "blank.html").write_text("<!doctype html><title>blank</title>")
     run = make_run(folder / "run", args.steps)
-    written, blank = folder / "run" / page.FILE, folder / "blank.html"
+    written, blank = folder / "run" / run_folder.REPORT, folder / "blank.html"
 
     def write() -> float:
       start = time.perf_counter()

@@ -252,8 +252,9 @@ def servers(commands: dict[str, list[str]]) -> Iterator[list[Server]]:
   finally:
     for server in started:
       server.process.send_signal(signal.SIGTERM)
-      if server.process.wait():
-        sys.exit(f"{server.name} ended with {server.process.returncode}")
+    failed = [server for server in started if server.process.wait()]
+    if failed:
+      sys.exit("; ".join(f"{server.name} ended with {server.process.returncode}" for server in failed))
 
 
 def port_of(process: subprocess.Popen) -> int:

@@ -7,6 +7,7 @@ goes on, also in the middle, and a finished one is not repeated: OUTPUT has its 
 
 import itertools
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -98,7 +99,8 @@ def order(models: Mapping[str, Model], chosen: Sequence[str]) -> Iterator[tuple[
 def finished(sweep: Sweep, seconds: Mapping[str, float] | None = None) -> list[dict[str, Any]]:
   """The existing results; ends the program if one has other settings, or other rates than `seconds`."""
   output = sweep.output
-  results = {path: json.loads(path.read_text()) for path in sorted(output.glob("*-[0-9].json"))}
+  paths = [path for path in sorted(output.glob("*.json")) if re.fullmatch(r".+-\d+", path.stem)]
+  results = {path: json.loads(path.read_text()) for path in paths}
   for path, result in results.items():
     if (result["minutes"], result["keys"][:-1]) != (sweep.minutes, sweep.keys):
       sys.exit(f"{path} is of {result['minutes']:g} minutes and {result['keys']}: choose another folder")

@@ -9,6 +9,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from transformer_jax.decoding import reranking
+from transformer_jax.evaluation import bleu_statistics
 from transformer_jax.evaluation.bleu_statistics import bleu, statistics
 
 WORDS = ["der", "die", "das", "Haus", "Hund.", "läuft,", "am", "See", "und", "(dort)", "bleibt"]
@@ -42,6 +43,18 @@ def test_bleu_of_summed_counts_is_sacrebleus(corpus, counts):
     assert bleu(total) == pytest.approx(score(candidates, references, chosen), rel=1e-12)
   lower = statistics(["DER hund ."], "der Hund .", tokenize="none", lowercase=True)
   assert lower[0].tolist() == [3, 2, 1, 0, 3, 2, 1, 0, 3, 3]
+
+
+def test_a_tokenizer_is_made_once(monkeypatch):
+  """Some load a model."""
+  made, metrics_by_name = [], bleu_statistics.metrics_by_name
+  monkeypatch.setattr(
+    bleu_statistics, "metrics_by_name", lambda name, **kw: made.append(name) or metrics_by_name(name, **kw)
+  )
+  bleu_statistics._tokenizer.cache_clear()
+  for lowercase in (False, True, False):
+    assert bleu_statistics.words(["A b."], "13a", lowercase) == [["a" if lowercase else "A", "b", "."]]
+  assert made == ["13a"]
 
 
 def test_the_envelope_is_the_best_everywhere():

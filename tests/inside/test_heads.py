@@ -153,6 +153,9 @@ def test_mistakes_are_one_sentence(run, tmp_path, monkeypatch):
   assert run("--data", data, "--sentences", 10**20)[::2] == (status, [err])
   status, _, [err] = run("--data", data, "--output", "gs://bucket/x")
   assert status == 2 and "--output gs://bucket/x is in a bucket" in err
+  (tmp_path / "file").write_text("")
+  status, _, [err] = run("--data", data, "--output", tmp_path / "file")
+  assert status == 2 and "must be a folder: it is a file" in err
   monkeypatch.setitem(sys.modules, "matplotlib", None)
   status, out, [err] = run("--data", data, "--output", tmp_path / "out")
   assert (status, out) == (2, "") and "pip install 'transformer_jax[pictures]'" in err

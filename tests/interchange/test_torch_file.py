@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import struct
 import zipfile
 
 import numpy as np
@@ -103,6 +104,17 @@ def test_parts_that_are_missing_or_other(tmp_path):
   with zipfile.ZipFile(tmp_path / "b.bin", "w", zipfile.ZIP_DEFLATED) as packed:
     packed.writestr("archive/data.pkl", b"\0" * (1 << 24))
   refused(tmp_path / "a.bin", (tmp_path / "b.bin").read_bytes(), "it is compressed")
+
+
+def test_a_part_at_an_impossible_place(tmp_path):
+  entry = zipfile.ZipInfo("archive/data.pkl")
+  entry.extra = struct.pack("<HHQ", 1, 8, 2**64 - 1)  # the place of a part in an archive of more than 4 GiB
+  with zipfile.ZipFile(tmp_path / "b.bin", "w") as archive:
+    archive.writestr(entry, b"\x80\x02}.")
+  content = bytearray((tmp_path / "b.bin").read_bytes())
+  place = content.index(b"PK\x01\x02") + 42
+  content[place : place + 4] = b"\xff" * 4  # asks for that place
+  refused(tmp_path / "a.bin", bytes(content), "a part is behind the end of the file")
 
 
 @pytest.mark.long

@@ -73,4 +73,6 @@ def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
       raise InputError(f"{path} exists already: choose another name, or delete it")
     if not path.parent.is_dir():
       raise InputError(f"the folder of {path} does not exist: make it, or choose another name")
+    if not os.access(path.parent, os.W_OK):
+      raise InputError(f"{path} cannot be written: choose a name in a folder that can be")
   return source, target, left_out

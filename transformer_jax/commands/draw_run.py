@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.search import add_beam_arguments, beam_options, load
+from transformer_jax.commands.search import add_beam_arguments, beam_options, chosen_beam, load
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
 
@@ -30,9 +30,8 @@ def draw_search(args: argparse.Namespace) -> "Figure":
   """
   from transformer_jax.inside import search_picture
 
-  run, beams = run_to_restore(args.workdir, args, "translate"), args.beam_size
-  most = search_picture.MOST_BEAMS
-  if (run.config.decode.beam_size if beams is None else beams) > most:
+  run, most = run_to_restore(args.workdir, args, "translate"), search_picture.MOST_BEAMS
+  if chosen_beam(args, run.config.decode)["beam_size"] > most:
     raise InputError(f"the picture has room for at most {most} hypotheses in the beam: give --beam-size {most} or less")
   translator = load([run], args)
   tree = translator.search_tree(args.sentence, n_best=args.n_best, **beam_options(args))

@@ -7,7 +7,6 @@ score is the labelled F1, as EVALB computes it.
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from transformer_jax.commands import output_file, score
 from transformer_jax.commands.search import add_search_arguments, chosen_beam, load, search_options
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import expanded
 from transformer_jax.runtime.values import JsonObject
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
   if args.hypotheses:
     read = (args.source, args.reference, args.compare)
     output_file.check_writable("--hypotheses", args.hypotheses, read, args.workdir)
-    if os.path.isfile(args.hypotheses):
+    if expanded(args.hypotheses).is_file():
       say(f"{args.hypotheses} is there already: the translations will replace it")
   source, reference = score.read_texts(args.source, args.reference)
   other = score.read_as_many(args.compare, args.reference, reference)

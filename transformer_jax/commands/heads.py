@@ -56,10 +56,11 @@ def _folder(name: str) -> Path:
   """The folder of the pictures.
 
   Raises:
-    InputError: matplotlib is not installed.
+    InputError: there is a file of this name, or matplotlib is not installed.
     RunError: the folder cannot be made.
   """
   folder = local_path("--output", name)
+  require_option("--output", name, folder.is_dir() or not folder.exists(), "a folder: it is a file")
   require_matplotlib()
   with writing(folder):
     folder.mkdir(parents=True, exist_ok=True)

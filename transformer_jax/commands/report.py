@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from transformer_jax.commands import output_file
 from transformer_jax.commands.workdir import add_accept_edits, add_step
-from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError, RunError, one_line
 
 if TYPE_CHECKING:
   from transformer_jax.inside.scored import Text, Translations
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
   _require_step(opened, args.step)
   translations, notes = _translations(opened, args.data, args.step)
   report.write(opened, output, scored(translations) if translations else (), notes)
-  print(output)
+  print(one_line(output))
 
 
 def _require_step(opened: "list[Run]", step: "Step") -> None:

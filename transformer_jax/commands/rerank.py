@@ -240,8 +240,8 @@ def _read_weights(name: str) -> dict[str, float]:
 
   path = epath.Path(name).expanduser()
   try:
-    found = untrusted.json_of(path, path.read_bytes)
-  except OSError as error:
+    found = untrusted.read_json(path)
+  except FileNotFoundError as error:
     raise InputError(f"cannot read --weights {name}: {error.strerror}; tune them with --reference") from error
   if not isinstance(found, dict) or not all(type(value) in (float, int) for value in found.values()):
     raise InputError(f"--weights {name} is not an object of numbers: tune them with --reference")

@@ -7,7 +7,6 @@ requests that it has accepted are answered.
 import argparse
 import functools
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands.search import add_search_arguments, chosen_beam, load
@@ -82,8 +81,7 @@ def _served(args: argparse.Namespace) -> "Served":
   rest = {"patience": beam["patience"], "batch_size": batch_size}
   translator.translate([], beam_size=beam_size, length_penalty=length_penalty, **rest)  # checks the flags
   translate = functools.partial(translate_batch, translator, rest)
-  name = Path(str(run.path)).name
-  return Served(name, translate, translator.attention, Batcher(), languages, beam_size, length_penalty)
+  return Served(run.path.name, translate, translator.attention, Batcher(), languages, beam_size, length_penalty)
 
 
 def translate_batch(

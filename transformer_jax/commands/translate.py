@@ -76,6 +76,7 @@ def _add_risk_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import existing, lines_of, read_lines
+  from transformer_jax.evaluation.scores import check_tokenization
   from transformer_jax.runtime.progress import Progress, say
 
   require_option("--scores", True, not (args.scores and args.moses), "left out with --moses, which writes the scores")
@@ -84,6 +85,8 @@ def run(args: argparse.Namespace) -> None:
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")
   runs = runs_to_restore(args.workdir, args, "translate")
+  if args.mbr == "bleu":
+    check_tokenization(runs[0].config.evaluate.tokenize)
   if sys.stdin.isatty():
     say("type a sentence and Enter; Ctrl-D ends")
   candidates = _candidates(args, search.chosen_beam(args, runs[0].config.decode)["beam_size"])

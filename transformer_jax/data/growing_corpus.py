@@ -120,7 +120,7 @@ class GrowingCorpus:
         if path.exists() and path.stat().st_size:
           raise InputError(f"{path} exists, but was not begun by this command: give another --output")
       return
-    earlier = untrusted.json_of(epath.Path(self._settings), self._settings.read_bytes)
+    earlier = untrusted.read_json(epath.Path(self._settings))
     if not isinstance(earlier, dict):
       raise InputError(f"{self._settings} is not what this command writes: give another --output")
     for key in [*self._made, *earlier]:

@@ -1,7 +1,8 @@
 """The counts that BLEU is computed from: those of a corpus are the sums of its sentences' (Papineni et al. 2002)."""
 
+import functools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -46,8 +47,13 @@ def words(texts: Iterable[str], tokenize: str, lowercase: bool) -> list[list[str
   Raises:
     InputError: sacreBLEU does not have the tokenisation.
   """
-  tokenizer = metrics_by_name(tokenize, lowercase)["bleu"].tokenizer
+  tokenizer = _tokenizer(tokenize)
   return [tokenizer((text.lower() if lowercase else text).rstrip()).split() for text in texts]
+
+
+@functools.cache  # some load a model, and sacreBLEU's own caches keep each that was made
+def _tokenizer(tokenize: str) -> Callable[[str], str]:
+  return metrics_by_name(tokenize, lowercase=False)["bleu"].tokenizer
 
 
 def ngrams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:

@@ -18,14 +18,11 @@ def encoding(length: int, d_model: int) -> np.ndarray:
 
 
 def distances(encoded: np.ndarray) -> np.ndarray:
-  """The distance ||PE(pos) - PE(pos + k)|| for each offset k, as the mean over pos: `[length, d_model]` -> `[length]`.
+  """The distance ||PE(pos) - PE(pos + k)|| for each offset k, at pos = 0: `[length, d_model]` -> `[length]`.
 
   All distances of one offset are equal, as PE(pos + k) is PE(pos), turned by an angle that depends on k alone.
   """
-  products = encoded.astype(np.float64) @ encoded.T.astype(np.float64)
-  squares = np.diag(products)[:, None] + np.diag(products) - 2 * products
-  roots = np.sqrt(np.maximum(squares, 0))
-  return np.array([np.diag(roots, offset).mean() for offset in range(len(encoded))])
+  return np.linalg.norm(encoded - encoded[0].astype(np.float64), axis=1)
 
 
 def dimensions(length: int, d_model: int) -> list[int]:
@@ -67,9 +64,10 @@ def _heat_maps(figure: Figure, axes: np.ndarray, encoded: np.ndarray) -> None:
 
 def _waves(axes: list[Axes], chosen: list[int], length: int, d_model: int) -> None:
   places = np.linspace(0, length - 1, _FINE * (length - 1) + 1)
-  waves = np.asarray(sinusoids(jnp.asarray(places), d_model))
+  parts = np.array_split(places, _FINE)  # so that few dimensions that are not drawn are in memory together
+  waves = np.concatenate([np.asarray(sinusoids(jnp.asarray(part), d_model))[:, chosen] for part in parts])
   for number, (axis, dimension) in enumerate(zip(axes, chosen, strict=True)):
-    axis.plot(places, waves[:, dimension], lw=1.2, **charts.style(number))
+    axis.plot(places, waves[:, number], lw=1.2, **charts.style(number))
     axis.set(ylim=(-1.25, 1.25), yticks=[-1, 1], xlim=(0, length - 1))
     axis.text(1, 0.5, f" {dimension}", transform=axis.transAxes, va="center", fontsize=charts.SIZE)
     if axis is not axes[-1]:

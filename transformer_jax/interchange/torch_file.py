@@ -9,6 +9,7 @@ import io
 import math
 import mmap
 import struct
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,6 +88,8 @@ class _Parts:
     return self._file.read(_LARGEST if count < 0 else count)
 
   def seek(self, offset: int, whence: int = 0) -> int:
+    if offset > sys.maxsize:
+      raise Damaged("a part is behind the end of the file")
     return self._file.seek(offset, whence)
 
   def tell(self) -> int:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 PROGRAM = "transformer-jax"  # the name of the command line in messages
 # Errors of the file system that the name of a file makes, whatever is on the disk.
 OF_NAMES = {errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
+_OF_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class InputError(ValueError):
@@ -83,9 +84,10 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
   except OSError as error:
     if error.errno in OF_NAMES:
       raise InputError(f"cannot write {os.fspath(path)}: {error.strerror}; choose another name") from error
+    advice = "make room" if error.errno in _OF_ROOM else "make it writable, or choose another place"
     raise RunError(
       f"cannot write {os.fspath(path)}: {error.strerror or error}; what was saved before is untouched: "
-      "make room, and give the same command again"
+      f"{advice}, and give the same command again"
     ) from error
 
 
