@@ -28,7 +28,7 @@ from transformer_jax.decoding.translator import Translator
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.runs import averaging, checkpoint, checkpoint_files, restore, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop
 
@@ -333,6 +333,23 @@ def test_a_mistake_ends_in_one_line_and_status_2(slow_folder, tmp_path, capfd, c
   assert (out, err.count("\n")) == ("", 1)
   assert err.startswith("transformer-jax: error: ") and named(message) in err
   assert not (tmp_path / "output").exists()
+
+
+def test_what_a_thread_writes_after_the_failure_is_deleted_too(tmp_path, monkeypatch):
+  late = tmp_path / "late"
+
+  def written_late(seconds):
+    if late.exists():
+      return
+    late.write_text("")
+    (tmp_path / "output" / "checkpoints").mkdir()
+
+  monkeypatch.setattr(averaging.time, "sleep", written_late)
+  with pytest.raises(RunError), averaging._filled_or_emptied(epath.Path(tmp_path / "output")):
+    (tmp_path / "output").mkdir()
+    (tmp_path / "output" / "checkpoints").mkdir()
+    raise RunError("the disk is full")
+  assert late.exists() and not [*(tmp_path / "output").iterdir()]
 
 
 def test_a_damaged_checkpoint_is_one_sentence(slow_folder, tmp_path, capfd):

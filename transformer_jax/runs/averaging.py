@@ -90,10 +90,12 @@ def _filled_or_emptied(folder: epath.Path) -> Iterator[None]:
     yield
   except BaseException:
     for _ in range(_TRIES):
-      with suppress(OSError):  # orbax's threads may still write other arrays than that which failed
-        for path in folder.iterdir():
+      # Orbax's threads may still write other arrays than that which failed, and even begin to.
+      with suppress(OSError):
+        if not (left := [*folder.iterdir()]):
+          break
+        for path in left:
           path.rmtree() if path.is_dir() else path.unlink()
-        break
       time.sleep(_SECONDS_BETWEEN_TRIES)
     raise
 
