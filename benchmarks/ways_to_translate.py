@@ -6,7 +6,7 @@
 DIR has what benchmarks/multi30k.py asks for. MODELS has the run folders base-SEED of benchmarks/ablations.py, which
 translate. Reranking needs more models of each seed: `reverse` translates from German to English, `right-to-left` has
 learned targets whose words stand in reverse order, and `language-model` is one of German. They are trained in RUNS,
-with --steps updates (default 3641), which is what `base` has. Other flags are keys of their configs, too. --base-only
+with --steps updates (default 3641, as the measured `base` has). Other flags are keys of their configs, too. --base-only
 leaves out the ways that need these models.
 
 Each way translates the test set once with each seed, and the validation set where something is tuned. OUTPUT gets the

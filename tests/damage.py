@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import re
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -65,14 +66,13 @@ def read_damaged(
 
 
 def _forget_peak() -> None:
-  """On Linux the peak is that of what follows: an earlier test of the process may have had more memory."""
+  """Resets the peak, on Linux: an earlier test of the process may have had more memory."""
   with contextlib.suppress(OSError):
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak() -> int:
-  """The most resident memory so far, in MiB."""
+  """The most resident memory since `_forget_peak`, where that works, in MiB."""
   status = Path("/proc/self/status")
-  if status.exists():
-    return int(status.read_text().split("VmHWM:")[1].split()[0]) >> 10
-  return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+  found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text()) if status.exists() else None
+  return (int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) >> 10

@@ -87,7 +87,7 @@ def test_a_registered_family_is_written_and_read_by_its_name():
 
 @dataclasses.dataclass(unsafe_hash=True)
 class DerivedConfig(ModelConfig):
-  """With values that follow from its keys."""
+  """It has values that follow from its keys."""
 
   def __post_init__(self):
     super().__post_init__()
@@ -100,7 +100,7 @@ class DerivedConfig(ModelConfig):
 
 @dataclasses.dataclass(unsafe_hash=True, slots=True)
 class SlotsConfig(ModelConfig):
-  """Whose keys are in slots."""
+  """Its keys are in slots."""
 
   depth: int = 3
 
@@ -116,7 +116,7 @@ def test_only_the_keys_of_a_family_are_in_its_json(kind):
   assert serialization.to_dict(config)["model"].keys() == keys | {"family"}
 
 
-def test_a_module_that_is_none_is_refused():
+def test_a_module_that_is_not_of_flax_is_refused():
   registry.register("own", OWN._replace(module=f"{__name__}:Unrelated"))
   with pytest.raises(InputError, match="Unrelated' is no Flax module"):
     registry.module(OwnConfig())

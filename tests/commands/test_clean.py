@@ -79,7 +79,7 @@ def test_without_flags_only_empty_pairs_are_left_out(corpus, tmp_path):
   assert written(tmp_path) == [pair for pair in PAIRS if all(pair)]
 
 
-def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
+def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd, monkeypatch):
   (tmp_path / "out.de").write_text("old")
   assert main(corpus) == 2
   assert "out.de exists already" in capfd.readouterr().err and (tmp_path / "out.de").read_text() == "old"
@@ -87,6 +87,10 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd):
   for flag in ("--output", "--left-out"):
     assert main([*corpus, flag, "gs://bucket/x"]) == 2
     assert f"{flag} gs://bucket/x" in (said := capfd.readouterr().err) and "is in a bucket" in said
+  with monkeypatch.context() as patched:  # as root may write everywhere
+    patched.setattr(os, "access", lambda path, mode: False)
+    assert main(corpus) == 2
+  assert "out.en cannot be written: choose a name in a folder that can be" in capfd.readouterr().err
   (tmp_path / "link").symlink_to(tmp_path)
   same_file = [["--left-out", str(tmp_path / folder / "out.en")] for folder in (".", "link")]
   for same in (["--languages", "en", "en"], *same_file, ["--left-out", os.path.relpath(tmp_path / "out.de")]):

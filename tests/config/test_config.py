@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from etils import epath
 
@@ -81,8 +82,9 @@ def test_the_longest_number_can_be_read_again(tmp_path):
   assert serialization.from_dict(untrusted.read_json(epath.Path(tmp_path / "config.json"))) == config
 
 
-def test_an_integer_is_a_float():
-  dropout = serialization.from_dict({"model": {"dropout": 0}}).model.dropout
+@pytest.mark.parametrize("given", [0, np.float64(0)])
+def test_an_integer_is_a_float_and_so_is_a_number_of_numpy(given):
+  dropout = serialization.from_dict({"model": {"dropout": given}}).model.dropout
   assert dropout == 0.0 and type(dropout) is float
 
 

@@ -392,7 +392,7 @@ def _nan(tree):
 
 
 def test_programs_are_forgotten_when_there_are_many(translator, monkeypatch):
-  """Of each beam size and length there is one: clients of a server choose them."""
+  """Each beam size and length has one, and clients of a server choose them."""
   cleared = []
   monkeypatch.setattr(bucketed_search.jax, "clear_caches", lambda: cleared.append(1))
   search = bucketed_search.BucketedSearch(lambda: None, [], translator.config.decode)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -344,7 +345,7 @@ def test_what_a_thread_writes_after_the_failure_is_deleted_too(tmp_path, monkeyp
     late.write_text("")
     (tmp_path / "output" / "checkpoints").mkdir()
 
-  monkeypatch.setattr(averaging.time, "sleep", written_late)
+  monkeypatch.setattr(averaging, "time", SimpleNamespace(sleep=written_late))
   with pytest.raises(RunError), averaging._filled_or_emptied(epath.Path(tmp_path / "output")):
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "checkpoints").mkdir()

@@ -699,12 +699,16 @@ def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
   assert line.startswith("transformer-jax: error: memory is exhausted: raise config.train.accumulation")
 
 
-def test_a_key_that_is_none_is_refused(prefix, tmp_path):
+def test_an_unknown_key_is_refused(prefix, tmp_path):
   config = tiny(prefix)
   config.train.stpes = 7
   with pytest.raises(InputError, match=r"config\.train\.stpes is not a key \(did you mean steps\?\)"):
     loop.train(config, tmp_path / "run")
   assert not (tmp_path / "run").exists()
+  config = tiny(prefix)
+  config.model.translates = False  # of the class
+  with pytest.raises(InputError, match=r"config\.model\.translates is not a key"):
+    loop.train(config, tmp_path / "run")
 
 
 @pytest.mark.long

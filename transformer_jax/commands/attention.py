@@ -50,14 +50,14 @@ def run(args: argparse.Namespace) -> None:
   output = local_path("--output", args.output)
   require_option("--output", args.output, output.is_dir() or not output.exists(), "a folder: it is a file")
   use_compilation_cache()
-  run = open_run(args)
-  found = inside.attention_of(run, args.step, args.sentence, args.target)
+  opened = open_run(args)
+  found = inside.attention_of(opened, args.step, args.sentence, args.target)
   choice = _choice(args, found)
   with writing(output):
     output.mkdir(parents=True, exist_ok=True)
   data = inside.to_json(found) if args.format == "json" else inside.to_npz(found)
   _write(output / f"attention.{args.format}", data)
-  _write(output / "attention.html", inside.to_page(found, one_line(run.path.name), _texts(args, found)))
+  _write(output / "attention.html", inside.to_page(found, one_line(opened.path.name), _texts(args, found)))
   for name, content in _pictures(found, choice, output):
     _write(output / name, content)
 

@@ -76,7 +76,7 @@ def _add_risk_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.commands.streams import Lines, Output, descriptor
   from transformer_jax.data.text import existing, lines_of, read_lines
-  from transformer_jax.evaluation.scores import check_tokenization
+  from transformer_jax.evaluation import bleu_statistics
   from transformer_jax.runtime.progress import Progress, say
 
   require_option("--scores", True, not (args.scores and args.moses), "left out with --moses, which writes the scores")
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> None:
   target = descriptor(sys.stdout, "standard output")
   runs = runs_to_restore(args.workdir, args, "translate")
   if args.mbr == "bleu":
-    check_tokenization(runs[0].config.evaluate.tokenize)
+    bleu_statistics.words([], runs[0].config.evaluate.tokenize, lowercase=False)  # fails before the work
   if sys.stdin.isatty():
     say("type a sentence and Enter; Ctrl-D ends")
   candidates = _candidates(args, search.chosen_beam(args, runs[0].config.decode)["beam_size"])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import functools
 import json
 import reprlib
 import types
@@ -119,13 +120,16 @@ def validated(config: Config) -> Config:
 
 
 def _require_keys_alone(given: Any, rebuilt: Any, path: str) -> None:
-  """Raises InputError if a group has an attribute that is neither a key nor of its class."""
-  for name, value in vars(given).items():
-    if name not in vars(rebuilt) and not hasattr(type(given), name):  # which a property that keeps its value has
+  """Raises InputError if something was set in a group that is no key."""
+  known = getattr(rebuilt, "__dict__", {})  # with slots there is none
+  for name in getattr(given, "__dict__", {}):
+    cached = isinstance(getattr(type(given), name, None), functools.cached_property)  # which keeps its value there
+    if name not in known and not cached:
       hints = _hints(type(given))
       raise _unknown(path, name, hints, nearest(name, hints))
-    if dataclasses.is_dataclass(value):
-      _require_keys_alone(value, getattr(rebuilt, name), f"{path}.{name}")
+  for field in dataclasses.fields(given):
+    if dataclasses.is_dataclass(value := getattr(given, field.name)):
+      _require_keys_alone(value, getattr(rebuilt, field.name), f"{path}.{field.name}")
 
 
 def to_dict(config: Any) -> JsonObject:
@@ -185,7 +189,7 @@ def _convert(hint: Hint, value: Json, path: str) -> Any:
   for kind in _kinds(hint):
     if isinstance(kind, type) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
       return kind(value)
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):  # NumPy's floats, too
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):  # np.float64, too
       with suppress(OverflowError):
         return float(value)
     if type(value) is kind:

@@ -64,7 +64,7 @@ def _heat_maps(figure: Figure, axes: np.ndarray, encoded: np.ndarray) -> None:
 
 def _waves(axes: list[Axes], chosen: list[int], length: int, d_model: int) -> None:
   places = np.linspace(0, length - 1, _FINE * (length - 1) + 1)
-  parts = np.array_split(places, _FINE)  # so that few dimensions that are not drawn are in memory together
+  parts = np.array_split(places, _FINE)  # most dimensions are not drawn
   waves = np.concatenate([np.asarray(sinusoids(jnp.asarray(part), d_model))[:, chosen] for part in parts])
   for number, (axis, dimension) in enumerate(zip(axes, chosen, strict=True)):
     axis.plot(places, waves[:, number], lw=1.2, **charts.style(number))

@@ -90,9 +90,9 @@ def _filled_or_emptied(folder: epath.Path) -> Iterator[None]:
     yield
   except BaseException:
     for _ in range(_TRIES):
-      # Orbax's threads may still write other arrays than that which failed, and even begin to.
+      # Orbax's threads may still write other arrays than that which failed. So the folder is looked at again.
       with suppress(OSError):
-        if not (left := [*folder.iterdir()]):
+        if not folder.exists() or not (left := [*folder.iterdir()]):
           break
         for path in left:
           path.rmtree() if path.is_dir() else path.unlink()

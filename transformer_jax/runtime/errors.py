@@ -9,7 +9,10 @@ from contextlib import contextmanager
 PROGRAM = "transformer-jax"  # the name of the command line in messages
 # Errors of the file system that the name of a file makes, whatever is on the disk.
 OF_NAMES = {errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
-_OF_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_ADVICE = {
+  **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room"),
+  **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "make it writable, or choose another place"),
+}
 
 
 class InputError(ValueError):
@@ -84,7 +87,7 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
   except OSError as error:
     if error.errno in OF_NAMES:
       raise InputError(f"cannot write {os.fspath(path)}: {error.strerror}; choose another name") from error
-    advice = "make room" if error.errno in _OF_ROOM else "make it writable, or choose another place"
+    advice = _ADVICE.get(error.errno or 0, "mend that")
     raise RunError(
       f"cannot write {os.fspath(path)}: {error.strerror or error}; what was saved before is untouched: "
       f"{advice}, and give the same command again"

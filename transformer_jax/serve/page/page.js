@@ -63,7 +63,8 @@ async function translate() {
   }
   const body = JSON.stringify({ q, beam_size: Number(of("beam").value), length_penalty: Number(of("penalty").value) });
   document.body.classList.add("waiting");
-  const slow = setTimeout(() => say("Translating; the first use of a beam size or of a length takes some seconds."), 1000);
+  const why = "Translating; the first use of a beam size, or a longer sentence, takes some seconds.";
+  const slow = setTimeout(() => say(why), 1000);
   try {
     const headers = { "Content-Type": "application/json" };
     const answer = await answerOf("hypotheses", { method: "POST", headers, body, signal: own.signal });
