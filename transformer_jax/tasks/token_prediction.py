@@ -57,7 +57,6 @@ def output_layer_sums(
     predicted: the predictions.
     twice: whether the second half of the predictions is the first half with other dropout, for R-Drop.
   """
-
   table = jnp.asarray(model.apply({"params": params}, method="output_table"))
   bias: PyTree = model.apply({"params": params}, method="output_bias") if hasattr(model, "output_bias") else None
 
