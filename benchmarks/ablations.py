@@ -22,12 +22,12 @@ from typing import Any
 import children
 import multi30k
 import paired
+import programs
 import report
+import text
 import timed_runs
-from etils import epath
 from timed_runs import Model
 
-from transformer_jax.data.text import lines_of
 from transformer_jax.paper.table3 import ROWS as PAPER
 
 BASE = "base"
@@ -76,8 +76,8 @@ def main() -> None:
   sweep = timed_runs.Sweep(models(args.seeds), args.data, Path(args.runs), output, args.minutes, keys)
   seconds = timed_runs.seconds_of(sweep, [BASE])[BASE]
   results = timed_runs.make(sweep, args.only, dict.fromkeys(sweep.models, seconds))
-  reference = lines(Path(multi30k.files(args.data, timed_runs.TEST)[1]))
-  write(results, {translated.stem: lines(translated) for translated in output.glob("*.de")}, reference, output)
+  reference = text.lines(Path(multi30k.files(args.data, timed_runs.TEST)[1]))
+  write(results, {translated.stem: text.lines(translated) for translated in output.glob("*.de")}, reference, output)
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -91,11 +91,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--seeds", type=int, default=2, metavar="N", help="of each row (default 2)")
   add("--output", default="docs/results/ablations", metavar="DIR", help="(default docs/results/ablations)")
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
-
-
-def lines(path: Path) -> list[str]:
-  return list(lines_of(epath.Path(path)))
+  return args, programs.overrides(parser, rest)
 
 
 def write(
@@ -112,8 +108,7 @@ def write(
   by_name = {name: [result for result in results if result["model"] == name] for name in models(1)}
   for title, names in (("table3", TABLE3), ("recipes", RECIPES)):
     rows = [row(name, by_name, translations, reference) for name in (BASE, *names) if by_name[name]]
-    (output / f"{title}.md").write_text(report.table(rows) + "\n")
-    print(report.table(rows))
+    report.write_table(rows, output / f"{title}.md")
 
 
 def row(
@@ -148,4 +143,4 @@ def bleu(result: dict[str, Any]) -> float:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

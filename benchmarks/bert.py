@@ -23,14 +23,14 @@ import json
 import math
 import random
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import children
+import programs
 import report
-from etils import epath
-from kneser_ney import ROOT, split
+from kneser_ney import split
 
 from transformer_jax.data.text import lines_of
 
@@ -39,6 +39,7 @@ Examples = dict[str, list[str]]  # sentences by the name of their class
 
 def main() -> None:
   args, keys = parse()
+  children.end_children()
   classes = dict(each.split("=", 1) for each in args.classes)
   taught, asked = chosen(classes, args.examples, args.held_out)
   args.runs.mkdir(parents=True, exist_ok=True)
@@ -63,20 +64,24 @@ def main() -> None:
     ]
     for start, flags in starts.items()
   } | {"naive Bayes": [naive_bayes(taught, asked)]}
-  metrics = logged(pretrained)
-  updates = [line for line in metrics if line["split"] == "train"]
   report.finish(
     "bert",
     [{"start": start, **row(values)} for start, values in accuracies.items()],
     args.json,
     accuracies=accuracies,
     examples={"taught": len(taught) * args.examples, "asked": len(asked) * args.held_out},
-    pretraining={
-      "steps": updates[-1]["step"],
-      "seconds": sum(line["seconds"] for line in updates),
-      "held out": [line for line in metrics if line["split"] == "validation"],
-    },
+    pretraining=summary(logged(pretrained)),
   )
+
+
+def summary(metrics: list[dict[str, Any]]) -> dict[str, Any]:
+  """What the pre-training took, and its losses on the held-out text."""
+  updates = [line for line in metrics if line["split"] == "train"]
+  return {
+    "steps": updates[-1]["step"],
+    "seconds": sum(line["seconds"] for line in updates),
+    "held out": [line for line in metrics if line["split"] == "validation"],
+  }
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -103,7 +108,7 @@ def chosen(classes: dict[str, str], examples: int, held_out: int) -> tuple[Examp
   """Sentences to learn from, and others to be scored."""
   taught, asked = {}, {}
   for name, file in classes.items():
-    lines = dict.fromkeys(line for line in lines_of(epath.Path(file)) if len(line.split()) >= 5 and "\t" not in line)
+    lines = dict.fromkeys(line for line in lines_of(file) if len(line.split()) >= 5 and "\t" not in line)
     if len(lines) < examples + held_out:
       sys.exit(f"{file} has {len(lines)} such sentences, fewer than --examples and --held-out together")
     some = random.Random(0).sample([*lines], examples + held_out)
@@ -119,8 +124,7 @@ def write(path: Path, examples: Examples) -> Path:
 
 
 def train(workdir: Path, config: str, *flags: str) -> None:
-  program = [sys.executable, str(ROOT / "train.py"), f"--config={ROOT / 'configs' / config}", f"--workdir={workdir}"]
-  subprocess.run([*program, *flags], check=True)
+  children.train([f"--config={children.ROOT / 'configs' / config}", f"--workdir={workdir}", *flags])
 
 
 def fine_tuned(workdir: Path, seed: int, classes: list[str], files: list[Path], flags: list[str]) -> float:
@@ -165,4 +169,4 @@ def row(accuracies: list[float]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

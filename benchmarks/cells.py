@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import children
-import multi30k
+import programs
 import report
 import timed_runs
 
 from transformer_jax.analysis import requirements
-from transformer_jax.runtime.errors import InputError
 
 KINDS = {"rnn": "rnn", "gru": "gru", "lstm": "plain"}  # cell -> kind in configs/rnn.py
 LAYERS = (1, 2, 4)
@@ -74,7 +73,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--quick", action="store_true", help="tiny sizes, to try the program")
   add("--output", default="docs/results/cells", metavar="DIR", help="for results (default docs/results/cells)")
   args, rest = parser.parse_known_args()
-  keys = [*(QUICK if args.quick else ()), *multi30k.overrides(parser, rest)]
+  keys = [*(QUICK if args.quick else ()), *programs.overrides(parser, rest)]
   args.parameters = args.parameters or (QUICK_PARAMETERS if args.quick else PARAMETERS)
   return args, keys
 
@@ -158,7 +157,7 @@ def result_row(name: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def draw(results: Sequence[dict[str, Any]], path: Path) -> None:
   """Draws perplexity and BLEU over the number of layers: a point for each run, a line through the means."""
-  plt = multi30k.pyplot()
+  plt = report.pyplot()
   figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
   for axis, key, label in zip(axes, ("perplexity", "bleu"), ("validation perplexity", "test BLEU"), strict=True):
     for number, cell in enumerate(KINDS):
@@ -183,7 +182,4 @@ def values(results: Sequence[dict[str, Any]], name: str, key: str) -> list[float
 
 
 if __name__ == "__main__":
-  try:
-    main()
-  except InputError as error:
-    sys.exit(f"cells.py: error: {error}")
+  programs.run(main)

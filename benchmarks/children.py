@@ -1,9 +1,9 @@
-"""train.py as a child of a benchmark: a signal ends both, and the run is saved."""
+"""The package's commands as children of a benchmark. A signal ends train.py as well, and the run is saved."""
 
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,10 +15,11 @@ def end_children() -> None:
     signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
-def train(arguments: Sequence[str]) -> None:
+def train(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
   """Calls train.py, and ends this program with its status if that is not 0."""
   program = [sys.executable, str(ROOT / "train.py"), *arguments]
-  with subprocess.Popen(program, start_new_session=True) as process:  # a Ctrl-C does not reach a new session
+  # A Ctrl-C does not reach a new session.
+  with subprocess.Popen(program, start_new_session=True, env=environment) as process:
     try:
       status = process.wait()
     except BaseException:
@@ -28,3 +29,9 @@ def train(arguments: Sequence[str]) -> None:
     raise SystemExit(f"train.py was ended by {signal.Signals(-status).name}: the same command resumes")
   if status:
     sys.exit(status)  # train.py has told why
+
+
+def command(arguments: Sequence[str], text: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:
+  """The standard output of one command of the package, with `text` as its standard input."""
+  program = [sys.executable, "-m", "transformer_jax", *arguments]
+  return subprocess.run(program, input=text, stdout=subprocess.PIPE, check=True, env=environment).stdout

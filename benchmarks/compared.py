@@ -1,18 +1,16 @@
 """Recipes compared on the texts of several corpora: what benchmarks/en_de.py and benchmarks/en_ko.py have in common."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import children
-import multi30k
+import programs
 import report
-from etils import epath
+import text
 
-from transformer_jax.data.text import lines_of
 from transformer_jax.evaluation import bootstrap
 
 FIRST = "before"
@@ -42,7 +40,7 @@ class Texts(NamedTuple):
     return ";".join(str(self.folder / f"{corpus}.{split}") for corpus in corpora)
 
   def lines(self, corpus: str, split: str, side: int) -> list[str]:
-    return lines(self.folder / f"{corpus}.{split}.{self.languages[side]}")
+    return text.lines(self.folder / f"{corpus}.{split}.{self.languages[side]}")
 
   def write(self, corpus: str, split: str, pairs: Sequence[Pair]) -> None:
     self.folder.mkdir(parents=True, exist_ok=True)
@@ -52,12 +50,8 @@ class Texts(NamedTuple):
 
 def pairs(prefix: Path, languages: tuple[str, str]) -> list[Pair]:
   """The pairs of PREFIX.LANGUAGE.xz."""
-  sides = (lines(Path(f"{prefix}.{language}.xz")) for language in languages)
+  sides = (text.lines(Path(f"{prefix}.{language}.xz")) for language in languages)
   return [Pair(*pair) for pair in zip(*sides, strict=True)]
-
-
-def lines(path: Path) -> list[str]:
-  return list(lines_of(epath.Path(path)))
 
 
 def without(some: Iterable[Pair], others: Sequence[Pair]) -> list[Pair]:
@@ -66,29 +60,55 @@ def without(some: Iterable[Pair], others: Sequence[Pair]) -> list[Pair]:
   return [pair for pair in some if pair.source not in sources and pair.target not in targets]
 
 
-def train(run: Path, config: str, texts: Texts, corpora: Iterable[str], keys: Sequence[str]) -> None:
-  """Trains on some corpora, and validates on the validation sets of all."""
-  flags = [f"--config={multi30k.ROOT / 'configs' / config}", f"--workdir={run}"]
-  flags += [f"--config.data.train={texts.prefixes(corpora, 'train')}"]
-  flags += [f"--config.data.validation={texts.prefixes(texts.scored, 'valid')}"]
-  flags += [f"--config.{key}" for key in keys]
-  children.train(flags)
+class Recipe(NamedTuple):
+  """A recipe, as `NAME.json` has it.
+
+  Attributes:
+    name: its name.
+    config: the file in `configs/`.
+    corpora: what is read in training.
+    keys: keys of the config, as `KEY=VALUE`.
+  """
+
+  name: str
+  config: str
+  corpora: tuple[str, ...]
+  keys: tuple[str, ...]
 
 
-def translate(run: Path, texts: Texts, name: str, output: Path) -> None:
-  """Writes NAME.SPLIT.CORPUS.LANGUAGE, and last NAME.json: the run's metrics and provenance."""
+def make(recipe: Recipe, run: Path, texts: Texts, output: Path) -> None:
+  """Trains, and writes NAME.SPLIT.CORPUS.LANGUAGE and last NAME.json; finished parts are not repeated.
+
+  NAME.json has the recipe, and the run's metrics and provenance. A NAME.json of another recipe ends the program.
+  """
+  done, made = output / f"{recipe.name}.json", {"corpora": [*recipe.corpora], "keys": [*recipe.keys]}
+  if done.exists():
+    if json.loads(done.read_text()).get("recipe") != made:
+      sys.exit(f"{done} is of another recipe: choose another --name or --output")
+    return
+  train(recipe, run, texts)
   for split in SPLITS:
     for corpus in texts.scored:
-      translation = output / f"{name}.{split}.{corpus}.{texts.languages[1]}"
-      if not translation.exists():
-        source = (texts.folder / f"{corpus}.{split}.{texts.languages[0]}").read_bytes()
-        program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", str(run)]
-        translation.write_bytes(subprocess.run(program, input=source, stdout=subprocess.PIPE, check=True).stdout)
-  metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-  counts = json.loads((texts.folder / "counts.json").read_text())
-  result = {"pairs": counts, "metrics": metrics, "context": report.context()}
-  result["provenance"] = json.loads((run / "provenance.json").read_text())
-  (output / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+      source = (texts.folder / f"{corpus}.{split}.{texts.languages[0]}").read_bytes()
+      translation = output / f"{recipe.name}.{split}.{corpus}.{texts.languages[1]}"
+      programs.once(translation, lambda source=source: children.command(["translate", "--workdir", str(run)], source))
+  result = {
+    "recipe": made,
+    "pairs": json.loads((texts.folder / "counts.json").read_text()),
+    "metrics": [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()],
+    "context": report.context(),
+    "provenance": json.loads((run / "provenance.json").read_text()),
+  }
+  done.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def train(recipe: Recipe, run: Path, texts: Texts) -> None:
+  """Trains on the corpora of the recipe, and validates on the validation sets of all."""
+  flags = [f"--config={children.ROOT / 'configs' / recipe.config}", f"--workdir={run}"]
+  flags += [f"--config.data.train={texts.prefixes(recipe.corpora, 'train')}"]
+  flags += [f"--config.data.validation={texts.prefixes(texts.scored, 'valid')}"]
+  flags += [f"--config.{key}" for key in recipe.keys]
+  children.train(flags)
 
 
 def table(
@@ -108,7 +128,7 @@ def table(
     for corpus in texts.scored:
       reference = texts.lines(corpus, split, 1)
       files = {name: output / f"{name}.{split}.{corpus}.{texts.languages[1]}" for name in names}
-      found = columns({name: lines(file) for name, file in files.items()}, reference, tokenize, more)
+      found = columns({name: text.lines(file) for name, file in files.items()}, reference, tokenize, more)
       rows.append({"split": split, "corpus": corpus, "pairs": f"{len(reference):,}"} | found)
   return rows
 
@@ -131,8 +151,3 @@ def columns(
 
 def score_and_p(found: bootstrap.Resampled) -> str:
   return f"{found.score:.2f}" + ("" if found.p_value is None else f" (p {found.p_value:.3f})")
-
-
-def write_table(rows: list[dict[str, Any]], output: Path) -> None:
-  (output / "table.md").write_text(report.table(rows) + "\n")
-  print(report.table(rows))

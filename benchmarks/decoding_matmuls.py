@@ -12,10 +12,12 @@ other, with XLA. So "matmuls / translation" is the share of the limit that a tra
 """
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
 
+import programs
 import report
 from etils import epath
 from trainers import matmuls
@@ -52,7 +54,7 @@ def rows_of(workdir: str, beam: int, args: argparse.Namespace) -> list[dict[str,
   """The row of the translation, and one for each number of rows of a matmul."""
   run = runs.open(workdir)
   translator = Translator.load(run)
-  lines = [line for line, _ in zip(lines_of(epath.Path(args.data)), range(args.sentences), strict=False)]
+  lines = list(itertools.islice(lines_of(args.data), args.sentences))
   written = 0
 
   def translation() -> float:
@@ -64,7 +66,7 @@ def rows_of(workdir: str, beam: int, args: argparse.Namespace) -> list[dict[str,
     return seconds
 
   translation()
-  read = sum(len(tokens) + 1 for tokens in run.tokenizer.encode_batch(lines))  # an EOS each
+  read = sum(len(tokens) + 1 for tokens in run.tokenizer.source.encode_batch(lines))  # an EOS each
   sides: dict[str, Callable[[], float]] = {"translation": translation}
   model = run.config.model
   assert isinstance(model, ModelConfig)
@@ -119,4 +121,4 @@ def seconds_of(shapes: list[tuple[float, int, int, int]]) -> Callable[[], float]
 
 if __name__ == "__main__":
   use_huge_pages()
-  main()
+  programs.run(main)

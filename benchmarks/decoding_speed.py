@@ -50,12 +50,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import peers
+import programs
 import report
-from etils import epath
+import text
 from side import Side, checkouts
 
 from transformer_jax.config import Config, LengthPenalty
-from transformer_jax.data.text import lines_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.special_tokens import EOS
@@ -211,7 +211,7 @@ def prepare(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Token
       export(run, folder / name, **PEERS[name].exported)
   config, params, tokenizer, _ = run.model("translate")
   lines = chosen_lines(args)
-  sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(lines)]
+  sources = [[*tokens, EOS] for tokens in tokenizer.source.encode_batch(lines)]
   longest = max(map(len, sources))
   if longest > config.decode.max_source_length or not all(line.strip() for line in lines):
     sys.exit(f"{args.data} has empty lines, or lines of more than {config.decode.max_source_length} tokens: drop them")
@@ -241,7 +241,7 @@ def prepare(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Token
 
 def chosen_lines(args: argparse.Namespace) -> list[str]:
   """The sentences to translate: as many of the file as --sentences says, in their order."""
-  lines = list(lines_of(epath.Path(args.data)))
+  lines = text.lines(args.data)
   if args.sentences >= len(lines):
     return lines
   # At random: every second line of a file may be unlike the others.
@@ -359,4 +359,4 @@ def check_agreement(rows: Sequence[dict[str, Any]], share: float) -> None:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

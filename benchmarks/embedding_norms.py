@@ -9,12 +9,12 @@ the form of `config.data.train`.
 """
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import jax
 import numpy as np
+import programs
 import report
 
 from transformer_jax import registry, runs
@@ -94,7 +94,4 @@ def norms(
 
 
 if __name__ == "__main__":
-  try:
-    main()
-  except InputError as error:
-    sys.exit(f"embedding_norms.py: error: {error}")
+  programs.run(main)

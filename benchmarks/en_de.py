@@ -31,7 +31,8 @@ from pathlib import Path
 
 import children
 import compared
-import multi30k
+import programs
+import report
 from compared import Pair, Texts
 
 from transformer_jax.evaluation.compounds import compound_split_bleu
@@ -60,10 +61,9 @@ def main() -> None:
     return
   if args.begin_with:
     keys = [f"train.init_from={runs / args.begin_with}", *keys]
-  if not (output / f"{args.name}.json").exists():
-    compared.train(runs / args.name, "en_de.py", texts, args.train, keys)
-    compared.translate(runs / args.name, texts, args.name, output)
-  compared.write_table(compared.table(texts, output, "13a", as_the_paper), output)
+  recipe = compared.Recipe(args.name, "en_de.py", tuple(args.train), tuple(keys))
+  compared.make(recipe, runs / args.name, texts, output)
+  report.write_table(compared.table(texts, output, "13a", as_the_paper), output / "table.md")
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -77,7 +77,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--reverse", action="store_true", help="train from German to English, and make the corpus `back`")
   add("--output", default="docs/results/en_de", metavar="DIR", help="(default docs/results/en_de)")
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
+  return args, programs.overrides(parser, rest)
 
 
 def write_texts(data: Path, texts: Texts) -> None:
@@ -115,9 +115,9 @@ def back_translate(run: Path, texts: Texts, corpora: Sequence[str], keys: Sequen
   german = texts.folder / "german"
   german.write_text("".join(f"{line}\n" for corpus in CORPORA for line in texts.lines(corpus, "train", 1)))
   languages = [f"data.source_language={LANGUAGES[1]}", f"data.target_language={LANGUAGES[0]}"]
-  compared.train(run, "en_de.py", texts, corpora, [*languages, *keys])
+  compared.train(compared.Recipe(REVERSE, "en_de.py", tuple(corpora), (*languages, *keys)), run, texts)
   flags = ["--input", str(german), "--output", str(texts.folder / f"{BACK}.train"), "--tag", "<BT>", "--seed", "1"]
-  multi30k.command("backtranslate", "--workdir", str(run), *flags)
+  children.command(["backtranslate", "--workdir", str(run), *flags])
 
 
 def as_the_paper(translations: list[str], reference: list[str]) -> dict[str, str]:
@@ -125,4 +125,4 @@ def as_the_paper(translations: list[str], reference: list[str]) -> dict[str, str
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import children
 import compared
-import multi30k
+import programs
+import report
 from compared import Pair, Texts
 
 CORPORA = ("pydocs", "djangodocs", "gnomehelp", "comprehensiverust", "tatoeba")
@@ -45,13 +46,12 @@ def main() -> None:
   output.mkdir(parents=True, exist_ok=True)
   if not (texts.folder / "counts.json").exists():
     write_texts(Path(args.data), texts)
-  if not (output / f"{args.name}.json").exists():
-    compared.train(runs / args.name, "en_ko.py", texts, CORPORA, [*recipe(args.name, texts), *keys])
-    compared.translate(runs / args.name, texts, args.name, output)
+  keys = [*own_keys(args.name, texts), *keys]
+  compared.make(compared.Recipe(args.name, "en_ko.py", CORPORA, tuple(keys)), runs / args.name, texts, output)
   rows = compared.table(
     texts, output, "char", lambda lines, reference: {"repeat": f"{repeating(lines, reference):.2%}"}
   )
-  compared.write_table(rows, output)
+  report.write_table(rows, output / "table.md")
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -62,10 +62,10 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--name", default=compared.FIRST, help="of the recipe (default before)")
   add("--output", default="docs/results/en_ko", metavar="DIR", help="(default docs/results/en_ko)")
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
+  return args, programs.overrides(parser, rest)
 
 
-def recipe(name: str, texts: Texts) -> tuple[str, ...]:
+def own_keys(name: str, texts: Texts) -> tuple[str, ...]:
   """The keys of a recipe, besides those of the command line."""
   return BEFORE if name == compared.FIRST else (f"data.train={texts.prefixes(CORPORA, 'train')}*{EVERYDAY}",)
 
@@ -110,4 +110,4 @@ def repeats(line: str) -> bool:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

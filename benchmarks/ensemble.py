@@ -15,12 +15,11 @@ from typing import Any
 
 import children
 import multi30k
+import programs
 import report
+import text
 import timed_runs
-from etils import epath
-from ways_to_translate import bleu_of, command, file_name, once
-
-from transformer_jax.data.text import lines_of
+from ways_to_translate import bleu_of, file_name
 
 SPLITS = ("val", timed_runs.TEST)
 # Way -> the flags of `translate`.
@@ -39,10 +38,10 @@ def main() -> None:
   children.end_children()
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
+  programs.require_settings(output / "settings.json", {"data": args.data, "models": args.workdir})
   rows = [row(way, args.data, args.workdir, output) for way in WAYS]
   rows += [chosen(rows, "beam"), chosen(rows, "MBR")]
-  (output / "table.md").write_text(report.table(rows) + "\n")
-  print(report.table(rows))
+  report.write_table(rows, output / "table.md")
 
 
 def parse() -> argparse.Namespace:
@@ -59,7 +58,7 @@ def row(way: str, data: str, models: Sequence[str], output: Path) -> dict[str, A
   bleu = {}
   for split in SPLITS:
     file = translated(way, split, data, models, output)
-    bleu[split] = bleu_of(lines(file), lines(multi30k.files(data, split)[1]))
+    bleu[split] = bleu_of(text.lines(file), text.lines(multi30k.files(data, split)[1]))
   return {"way": way, "validation BLEU": f"{bleu[SPLITS[0]]:.2f}", "BLEU": f"{bleu[SPLITS[1]]:.2f}"}
 
 
@@ -73,14 +72,10 @@ def translated(way: str, split: str, data: str, models: Sequence[str], output: P
   """The file of the translations of a text."""
   folders = [flag for folder in models for flag in ("--workdir", folder)]
   file = output / f"{file_name(way)}.{split}.de"
-  source = "".join(f"{line}\n" for line in lines(multi30k.files(data, split)[0])).encode()
-  once(file, lambda: command(["translate", *folders, *WAYS[way]], source))
+  source = "".join(f"{line}\n" for line in text.lines(multi30k.files(data, split)[0])).encode()
+  programs.once(file, lambda: children.command(["translate", *folders, *WAYS[way]], source))
   return file
 
 
-def lines(file: str | Path) -> list[str]:
-  return [*lines_of(epath.Path(file))]
-
-
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -13,7 +13,6 @@ Any model that translates can be measured.
 
 import argparse
 import itertools
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +20,8 @@ from typing import Any, NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import multi30k
 import numpy as np
+import programs
 import report
 from line_styles import STYLES
 
@@ -30,7 +29,7 @@ from transformer_jax import registry, runs
 from transformer_jax.data import corpus
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
-from transformer_jax.model.special_tokens import BOS, EOS, PAD
+from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 
@@ -84,7 +83,11 @@ def parse() -> argparse.Namespace:
 def tokens_of(config: Any, tokenizer: Any, args: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, int]:
   """Sources and targets with EOS, padded to `[pairs, most]`, and the number of pairs that were left out."""
   text = corpus.open_corpus(config.data, args.text or config.data.validation)
-  pairs = [[[*tokenizer.encode(side), EOS] for side in pair] for pair, _ in zip(text, range(args.pairs), strict=False)]
+  tokenizers = tokenizer.source, tokenizer.target
+  pairs = [
+    [[*each.encode(side), EOS] for each, side in zip(tokenizers, pair, strict=True)]
+    for pair in itertools.islice(text, args.pairs)
+  ]
   fitting = [pair for pair in pairs if max(map(len, pair)) <= args.most]
   if not fitting:
     raise InputError(f"{text.name} has no pair of at most {args.most} tokens on each side: raise --most")
@@ -115,15 +118,13 @@ def losses(model: nn.Module, params: Params, sources: np.ndarray, targets: np.nd
   return jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
 
 
-def read(
-  model: nn.Module, params: Params, source: jax.Array, target: jax.Array, *, own: bool
-) -> tuple[jax.Array, jax.Array]:
+def read(model: Any, params: Params, source: jax.Array, target: jax.Array, *, own: bool) -> tuple[jax.Array, jax.Array]:
   """The losses of one pair, token by token, and whether all that was read is the reference: `[target]` each."""
 
   def call(method: str, *args: Any) -> Any:
     return model.apply({"params": params}, *args, method=method)
 
-  valid = source != PAD
+  valid, start = source != PAD, jnp.int32(model.config.start_token)
   memory = call("encode", source, jnp.arange(len(source)), masking.padding_mask(valid, valid))
   cache = call("init_cache", call("precompute_cross_attention", memory, valid), len(target), 1)
 
@@ -132,12 +133,12 @@ def read(
     position, token = at
     hidden, cache = call("decode_step", cache, position, jnp.zeros(1, jnp.int32), before[None])
     log_probs = jax.nn.log_softmax(call("logits", hidden)[0])
-    said = jnp.argmax(log_probs.at[jnp.array([PAD, BOS, EOS])].set(-jnp.inf)).astype(jnp.int32)
+    said = jnp.argmax(log_probs.at[jnp.array([PAD, start, EOS])].set(-jnp.inf)).astype(jnp.int32)
     after = said if own else token
     return (cache, after, same & (after == token)), (-log_probs[token], same)
 
   places = jnp.arange(len(target)), target
-  _, (found, same) = jax.lax.scan(step, (cache, jnp.int32(BOS), jnp.bool_(True)), places)
+  _, (found, same) = jax.lax.scan(step, (cache, start, jnp.bool_(True)), places)
   return jnp.where(target == PAD, 0, found), same
 
 
@@ -184,7 +185,7 @@ def draw(points: list[dict[str, Any]], path: str) -> None:
 
 def picture(points: list[dict[str, Any]]) -> Any:
   """The positions up to the first one that has fewer than `FEWEST` tokens."""
-  plt = multi30k.pyplot()
+  plt = report.pyplot()
   figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
   for point, style in zip(points, STYLES, strict=False):
     drawn = sum(1 for _ in itertools.takewhile(lambda tokens: tokens >= FEWEST, point["tokens"]))
@@ -198,7 +199,4 @@ def picture(points: list[dict[str, Any]]) -> Any:
 
 
 if __name__ == "__main__":
-  try:
-    main()
-  except InputError as error:
-    sys.exit(f"exposure_bias.py: error: {error}")
+  programs.run(main)

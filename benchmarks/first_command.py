@@ -14,13 +14,13 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import multi30k
+import children
+import programs
 import report
 
 from transformer_jax.data.numbers import distinct_numbers, in_words
@@ -30,6 +30,7 @@ UP_TO_100 = "0 to 100"
 
 def main() -> None:
   args, keys = parse()
+  children.end_children()
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
   for language in args.languages:
@@ -37,9 +38,7 @@ def main() -> None:
       for devices in args.devices:
         full_run(language, seed, devices, Path(args.runs), output, keys)
   results = [json.loads(path.read_text()) for path in sorted(output.glob("*-seed-*-devices-*.json"))]
-  table = report.table([row(result) for result in results])
-  (output / "table.md").write_text(table + "\n")
-  print(table)
+  report.write_table([row(result) for result in results], output / "table.md")
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -51,7 +50,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--languages", nargs="+", default=["de"], metavar="CODE", help="of the translations (default de)")
   add("--output", default="docs/results/numbers", metavar="DIR", help="for reports and the table")
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
+  return args, programs.overrides(parser, rest)
 
 
 def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, keys: list[str]) -> None:
@@ -68,8 +67,7 @@ def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, k
   environment = os.environ | {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
   began = time.monotonic()
   run = runs / name
-  program = [sys.executable, str(multi30k.ROOT / "train.py"), f"--workdir={run}", *arguments]
-  subprocess.run(program, check=True, env=environment)
+  children.train([f"--workdir={run}", *arguments], environment)
   seconds = time.monotonic() - began
   lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
   training = [line for line in lines if line["split"] == "train"]
@@ -93,9 +91,8 @@ def asked(run: Path, language: str, environment: dict[str, str]) -> dict[str, An
   groups = {str(digits): numbers for digits, numbers in distinct_numbers()["test"].items() if numbers}
   groups[UP_TO_100] = list(range(101))
   numbers = [number for group in groups.values() for number in group]
-  program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", str(run)]
   lines = "".join(in_words(number, "en") + "\n" for number in numbers)
-  answers = subprocess.run(program, check=True, env=environment, input=lines, stdout=subprocess.PIPE, text=True).stdout
+  answers = children.command(["translate", "--workdir", str(run)], lines.encode(), environment).decode()
   answer = dict(zip(numbers, answers.splitlines(), strict=True))
   wrong = {number: found for number, found in answer.items() if found != in_words(number, language)}
   return {
@@ -121,4 +118,4 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import programs
 import report
 import wmt_size
 
@@ -94,4 +95,4 @@ def seconds_to_first(folder: Path, args: argparse.Namespace, shard_pairs: int) -
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import kills
+import programs
 import report
 import tiny
 
@@ -116,4 +117,4 @@ def table(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -18,15 +18,14 @@ units a second table tells how many of them are saturated: the derivative of tan
 import argparse
 import dataclasses
 import itertools
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import multi30k as multi30k_benchmark
 import numpy as np
+import programs
 import report
 import state_gradients
 from line_styles import STYLES
@@ -137,7 +136,7 @@ def trained_models(args: argparse.Namespace) -> Iterator[Measured]:
   for name, folder in (run.split("=", 1) for run in args.run):
     config, params, tokenizer, _ = runs.open(folder).model("translate")
     text = corpus.open_corpus(config.data, config.data.validation)
-    encoded = ([tokenizer.encode(side) for side in pair] for pair in text)
+    encoded = ([tokenizer.source.encode(source), tokenizer.target.encode(target)] for source, target in text)
     long = (pair for pair in encoded if min(map(len, pair)) >= args.length)
     pairs = np.array([[side[: args.length] for side in pair] for pair in itertools.islice(long, args.pairs)])
     if len(pairs) < args.pairs:
@@ -240,7 +239,7 @@ def draw(curves: Mapping[tuple[str, str], list[float]], path: str) -> None:
 
 def picture(curves: Mapping[tuple[str, str], list[float]]) -> Any:
   """The figure that `draw` writes; a panel names the lines that lie below it as a whole."""
-  plt = multi30k_benchmark.pyplot()
+  plt = report.pyplot()
   figure, axes = plt.subplots(1, 2, figsize=(7, 4.6), sharey=True, layout="constrained")
   names = [name for name, side in curves if side == "source"]
   styles = dict(zip(names, itertools.cycle(STYLES), strict=False))
@@ -265,7 +264,4 @@ def picture(curves: Mapping[tuple[str, str], list[float]]) -> Any:
 
 
 if __name__ == "__main__":
-  try:
-    main()
-  except InputError as error:
-    sys.exit(f"gradient_flow.py: error: {error}")
+  programs.run(main)

@@ -16,28 +16,27 @@ OUTPUT gets the translations and a JSON file with the scores that benchmarks/lin
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import programs
 import report
+import text
 import timed_runs
-from etils import epath
 from nltk.translate import AlignedSent, IBMModel1
 
-from transformer_jax.data.text import TextPairs, lines_of
+from transformer_jax.data.text import TextPairs
 from transformer_jax.evaluation.report import Text, build_report
-from transformer_jax.runtime.errors import InputError
 
 
 def main() -> None:
   args = parse()
-  text = TextPairs(args.train, *args.languages)
-  source, reference = (Text(file, list(lines_of(epath.Path(file)))) for file in (args.source, args.reference))
+  pairs = TextPairs(args.train, *args.languages)
+  source, reference = (Text(file, text.lines(file)) for file in (args.source, args.reference))
   start = time.monotonic()
-  best, entries = trained(text, args.iterations)
+  best, entries = trained(pairs, args.iterations)
   seconds = time.monotonic() - start
   translations = [translate(best, line) for line in source.lines]
   Path(args.output).mkdir(parents=True, exist_ok=True)
@@ -139,7 +138,4 @@ def finish(args: argparse.Namespace, scored: dict[str, Any], found: dict[str, An
 
 
 if __name__ == "__main__":
-  try:
-    main()
-  except InputError as error:
-    sys.exit(f"ibm_model_1.py: error: {error}")
+  programs.run(main)

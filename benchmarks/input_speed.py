@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import programs
 import report
 import text
 
@@ -127,4 +128,4 @@ def row(state: str, found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

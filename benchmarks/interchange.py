@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import programs
 import report
-from etils import epath
+import text
 
 from transformer_jax import registry, runs
 from transformer_jax.config import Config, LengthPenalty
-from transformer_jax.data.text import lines_of
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import scores
@@ -55,7 +55,7 @@ def main() -> None:
   decode = run.config.decode
   if decode.penalty is not LengthPenalty.FAIRSEQ or decode.patience != 1:
     sys.exit("the run must have config.decode.penalty=fairseq and config.decode.patience=1, as the libraries do")
-  sources, references = (list(lines_of(epath.Path(path)))[: args.sentences] for path in (args.source, args.reference))
+  sources, references = (text.lines(path)[: args.sentences] for path in (args.source, args.reference))
   translator, rows = Translator.load(run), []
   with tempfile.TemporaryDirectory() as scratch:
     for name in args.formats:
@@ -146,7 +146,7 @@ def compare(
   """A row of the table."""
   config, tokenizer = run.config, run.tokenizer
   ours = translator.translate(sources, beam_size=beam, return_scores=True)
-  tokens = [[*source, EOS] for source in tokenizer.encode_batch(sources)]
+  tokens = [[*source, EOS] for source in tokenizer.source.encode_batch(sources)]
   found: dict[int, Found] = {}
   for length, group in groupby(sorted(range(len(tokens)), key=lambda i: len(tokens[i])), lambda i: len(tokens[i])):
     numbers = list(group)
@@ -209,4 +209,4 @@ def gap(log_probs: np.ndarray, target: list[int], ours: Translation, beam: int, 
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

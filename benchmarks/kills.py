@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import programs
 import report
 import tiny
 from curves import read_points
@@ -142,8 +143,8 @@ class Victim:
     status, said = self._process.returncode, self._log.read_text()
     step = last_checkpoint(self._workdir)
     started = "stopped by" in said
-    expected = {-self._number} if not started else {128 + self._number}
-    wrong = [f"status {status}"] if status not in expected else []
+    expected = 128 + self._number if started else -self._number
+    wrong = [f"status {status}"] if status != expected else []
     wrong += ["a traceback"] if "Traceback" in said else []
     wrong += [f"step {self._before} was lost"] if step < self._before else []
     wrong += ["not saved"] if started and f"after step {step};" not in said else []
@@ -281,4 +282,4 @@ def rows(faults: list[Fault]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -10,15 +10,15 @@ command resumes a stopped run, and `--config.train.steps` may end it earlier.
 
 import argparse
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import children
 import jax
 import jax.numpy as jnp
 import numpy as np
+import programs
 import report
 from ngram import KneserNey
 
@@ -29,16 +29,13 @@ from transformer_jax.runtime import devices
 from transformer_jax.runtime.process import use_huge_pages
 from transformer_jax.tasks.causal import output
 
-ROOT = Path(__file__).resolve().parent.parent
 ORDERS = range(1, 8)
 AT_ONCE = 16  # rows computed together
 
 
 def split(text: Path, folder: Path) -> dict[str, Path]:
   """Writes the first nine tenths of the lines, and the rest, each into a file."""
-  from etils import epath
-
-  lines = list(lines_of(epath.Path(text)))
+  lines = list(lines_of(text))
   starts = [i for i, line in enumerate(lines) if line.startswith("*** START OF")]
   ends = [i for i, line in enumerate(lines) if line.startswith("*** END OF")]
   lines = lines[starts[0] + 1 if starts else 0 : ends[0] if ends else None]
@@ -118,13 +115,14 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--text", required=True, type=Path, help="plain, .gz or .xz")
   parser.add_argument("--workdir", required=True, type=Path)
-  parser.add_argument("--config", default=str(ROOT / "configs" / "gpt.py"))
+  parser.add_argument("--config", default=str(children.ROOT / "configs" / "gpt.py"))
   parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there")
   args, flags = parser.parse_known_args()
+  children.end_children()
   paths = split(args.text, args.workdir / "text")
-  command = [sys.executable, str(ROOT / "train.py"), f"--config={args.config}", f"--workdir={args.workdir}", *flags]
   # There is no validation: the held-out text must not choose anything.
-  subprocess.run([*command, f"--config.data.train={paths['train']}", "--config.data.validation="], check=True)
+  texts = [f"--config.data.train={paths['train']}", "--config.data.validation="]
+  children.train([f"--config={args.config}", f"--workdir={args.workdir}", *flags, *texts])
   found = {"text": args.text.name, "flags": flags} | measure(args.workdir, paths)
   print(table(found))
   if args.json:
@@ -134,4 +132,4 @@ def main() -> None:
 
 if __name__ == "__main__":
   use_huge_pages()
-  main()
+  programs.run(main)

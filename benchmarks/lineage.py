@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import children
-import multi30k
+import programs
 import report
 import timed_runs
 from line_styles import STYLES
@@ -54,9 +54,7 @@ def main() -> None:
   seconds["sampled"] = seconds["plain"]  # equal updates, as sampling changes what an update learns; each takes longer
   results = timed_runs.make(sweep, args.models, seconds)
   rows = [row(model, [r for r in results if r["model"] == model]) for model in MODELS]
-  table = report.table([row for row in rows if row])
-  (output / "table.md").write_text(table + "\n")
-  print(table)
+  report.write_table([row for row in rows if row], output / "table.md")
   draw(results, output)
 
 
@@ -69,7 +67,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--models", nargs="+", choices=list(MODELS), default=list(MODELS), metavar="NAME", help="(default all)")
   add("--output", default="docs/results/lineage", metavar="DIR", help="for results (default docs/results/lineage)")
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
+  return args, programs.overrides(parser, rest)
 
 
 def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -109,7 +107,7 @@ def draw(results: list[dict[str, Any]], output: Path) -> None:
 
 def picture_by_length(results: list[dict[str, Any]]) -> Any:
   """BLEU of each model for each group of source lengths, as the mean over its seeds."""
-  figure, axis = multi30k.pyplot().subplots(figsize=(7, 3.8), layout="constrained")
+  figure, axis = report.pyplot().subplots(figsize=(7, 3.8), layout="constrained")
   for model, style in LINES.items():
     found = [[group["bleu"] for group in result["by_length"]] for result in results if result["model"] == model]
     if found:
@@ -122,7 +120,7 @@ def picture_by_length(results: list[dict[str, Any]]) -> Any:
 
 def picture_of_training(results: list[dict[str, Any]]) -> Any:
   """The perplexity of each model's first seed, by time and by operations."""
-  figure, axes = multi30k.pyplot().subplots(1, 2, figsize=(7, 3.8), sharey=True, layout="constrained")
+  figure, axes = report.pyplot().subplots(1, 2, figsize=(7, 3.8), sharey=True, layout="constrained")
   for result in sorted(results, key=lambda result: list(MODELS).index(result["model"])):
     if result["seed"] == 1:
       steps, perplexities = timed_runs.curve(result["metrics"])
@@ -144,4 +142,4 @@ def finish(figure: Any, axes: Sequence[Any]) -> None:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

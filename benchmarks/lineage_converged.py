@@ -19,7 +19,7 @@ from typing import Any
 
 import children
 import lineage
-import multi30k
+import programs
 import report
 import timed_runs
 
@@ -36,9 +36,7 @@ def main() -> None:
   sweep = timed_runs.Sweep(MODELS, args.data, Path(args.runs), output, args.minutes, keys, step="best")
   seconds = timed_runs.seconds_of(sweep, args.models)
   results = timed_runs.make(sweep, args.models, seconds)
-  table = report.table([row(result) for result in results])
-  (output / "table.md").write_text(table + "\n")
-  print(table)
+  report.write_table([row(result) for result in results], output / "table.md")
   picture(results).savefig(output / "converged.svg", metadata={"Date": None})
 
 
@@ -51,7 +49,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--minutes", type=float, default=360.0, metavar="M", help="of updates of a run, at most (default 360)")
   add("--output", default="docs/results/lineage_converged", metavar="DIR", help="for results")
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
+  return args, programs.overrides(parser, rest)
 
 
 def row(result: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +77,7 @@ def curve(result: dict[str, Any]) -> tuple[list[int], list[float]]:
 
 def picture(results: Sequence[dict[str, Any]]) -> Any:
   """Validation BLEU of each model, by time and by operations."""
-  figure, axes = multi30k.pyplot().subplots(1, 2, figsize=(7, 3.8), sharey=True, layout="constrained")
+  figure, axes = report.pyplot().subplots(1, 2, figsize=(7, 3.8), sharey=True, layout="constrained")
   for result in results:
     updates, bleu = curve(result)
     units = (result["seconds_of_an_update"] / 3600, result["operations"] / 1e15)
@@ -93,4 +91,4 @@ def picture(results: Sequence[dict[str, Any]]) -> Any:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -16,19 +16,16 @@ nothing that OUTPUT has.
 import argparse
 import itertools
 import statistics
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import children
-import multi30k
+import programs
 import report
+import text
 import timed_runs
-from etils import epath
 
-from transformer_jax.data.text import lines_of
 from transformer_jax.evaluation import bootstrap
 
 LANGUAGES = ("en", "de", "fr", "cs")
@@ -41,6 +38,8 @@ def main() -> None:
   children.end_children()
   runs, output = Path(args.runs), Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
+  steps = {"many": args.many_steps, "single": args.single_steps}
+  programs.require_settings(output / "settings.json", {"data": args.data, "keys": keys, "steps": steps})
   train(runs / MANY, [*keys, *many_keys(args.data), f"train.steps={args.many_steps}"])
   for direction in DIRECTIONS:
     translate(runs / MANY, args.data, direction, output / f"{MANY}.{direction}", tagged=True)
@@ -49,8 +48,7 @@ def main() -> None:
     train(run, [*keys, *single_keys(args.data, direction), f"train.steps={args.single_steps}"])
     translate(run, args.data, direction, output / f"{SINGLE}.{direction}", tagged=False)
   rows = table(args.data, output)
-  (output / "table.md").write_text(report.table(rows) + "\n")
-  print(report.table(rows))
+  report.write_table(rows, output / "table.md")
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -63,7 +61,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--single-steps", type=int, default=3412, metavar="N", help="updates of a single model (default 3412)")
   add("--output", default="docs/results/many_languages", metavar="DIR", help="for the translations and the table")
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
+  return args, programs.overrides(parser, rest)
 
 
 def many_keys(data: str) -> list[str]:
@@ -80,24 +78,21 @@ def single_keys(data: str, direction: str) -> list[str]:
 
 def train(run: Path, keys: Sequence[str]) -> None:
   """Trains, or goes on with, a run; a finished one is only opened."""
-  config = multi30k.ROOT / "configs" / "multi30k.py:plain"
+  config = children.ROOT / "configs" / "multi30k.py:plain"
   children.train([f"--config={config}", f"--workdir={run}", *(f"--config.{key}" for key in (*timed_runs.SHORT, *keys))])
 
 
 def translate(run: Path, data: str, direction: str, file: Path, *, tagged: bool) -> None:
   """Writes the translation of the test set in one direction, if it is not there."""
-  if file.exists():
-    return
   source, target = direction.split("-")
   tag = f"<2{target}> " if tagged else ""
   text = "".join(f"{tag}{line}\n" for line in test_set(data, source)).encode()
-  program = [sys.executable, "-m", "transformer_jax", "translate", "--workdir", str(run)]
-  file.write_bytes(subprocess.run(program, input=text, stdout=subprocess.PIPE, check=True).stdout)
+  programs.once(file, lambda: children.command(["translate", "--workdir", str(run)], text))
 
 
 def test_set(data: str, language: str) -> list[str]:
   path = Path(f"{data}/tok_{timed_runs.TEST}.{language}")
-  return [*lines_of(epath.Path(path if path.exists() else f"{path}.xz"))]
+  return text.lines(path if path.exists() else f"{path}.xz")
 
 
 def table(data: str, output: Path) -> list[dict[str, Any]]:
@@ -112,7 +107,7 @@ def table(data: str, output: Path) -> list[dict[str, Any]]:
 
 def row(data: str, output: Path, direction: str) -> dict[str, Any]:
   files = [output / f"{name}.{direction}" for name in (SINGLE, MANY)]
-  found = [[*lines_of(epath.Path(file))] for file in files if file.exists()]
+  found = [text.lines(file) for file in files if file.exists()]
   reference = test_set(data, direction.split("-")[1])
   scores = bootstrap.resampled(found, reference, tokenize="none", lowercase=True)["bleu"]
   cells = [f"{score.score:.2f}" for score in scores]
@@ -122,4 +117,4 @@ def row(data: str, output: Path, direction: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -16,17 +16,17 @@ the metrics of its training (`seed-N.json`), and the learning curves (`curve.svg
 
 import argparse
 import json
+import math
 import shutil
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import children
+import programs
 import report
 
-ROOT = Path(__file__).resolve().parent.parent
 SCORED_AS = ["--tokenize", "none", "--lowercase", "--json"]
 LANGUAGES = ("en", "de")
 
@@ -77,14 +77,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N", help="(default 1 2 3)")
   add("--output", default="multi30k", metavar="DIR", help="for translations, reports and the picture")
   args, rest = parser.parse_known_args()
-  return args, overrides(parser, rest)
-
-
-def overrides(parser: argparse.ArgumentParser, rest: list[str]) -> list[str]:
-  """The remaining arguments as keys of a config: `--KEY=VALUE` becomes `KEY=VALUE`."""
-  if not all(argument.startswith("--") and "=" in argument for argument in rest):
-    parser.error(f"what is not a flag of this program must be a key, as in --train.steps=4000: {' '.join(rest)}")
-  return [argument.removeprefix("--") for argument in rest]
+  return args, programs.overrides(parser, rest)
 
 
 def full_run(study: Study, seed: int) -> dict[str, Any]:
@@ -100,7 +93,7 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
   last = max(int(path.name) for path in (run / "checkpoints").iterdir() if path.name.isdigit())
   average = run.with_name(f"{run.name}-average-{last}")  # a run that was trained on has another average
   if not average.exists():
-    command("average", "--workdir", str(run), "--last", "10", "--output", str(average))
+    children.command(["average", "--workdir", str(run), "--last", "10", "--output", str(average)])
   candidates = {"end": run, "mean of ten": average}
   validation = {name: bleu(folder, study, "val") for name, folder in candidates.items()}
   chosen = max(validation, key=lambda name: validation[name])
@@ -132,19 +125,13 @@ def evaluate(folder: Path, data: str, name: str, more: list[str], target: str = 
   """The output of `evaluate --json`."""
   source, reference = files(data, name, target)
   texts = ["--source", source, "--reference", reference]
-  return json.loads(command("evaluate", "--workdir", str(folder), *texts, *SCORED_AS, *more))
+  return json.loads(children.command(["evaluate", "--workdir", str(folder), *texts, *SCORED_AS, *more]))
 
 
 def files(data: str, name: str, target: str = LANGUAGES[1]) -> list[str]:
   """The source and target files of a test set, plain or compressed."""
   paths = [f"{data}/tok_{name}.{language}" for language in (LANGUAGES[0], target)]
   return [path if Path(path).exists() else f"{path}.xz" for path in paths]
-
-
-def command(*arguments: str) -> str:
-  """The standard output of one command of the package."""
-  program = [sys.executable, "-m", "transformer_jax", *arguments]
-  return subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def row(seed: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -163,14 +150,14 @@ def row(seed: str, result: dict[str, Any]) -> dict[str, Any]:
 
 def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
   """Draws BLEU and perplexity on the validation set during training."""
-  plt = pyplot()
+  plt = report.pyplot()
   figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
   for seed, lines in metrics.items():
     validation = [line for line in lines if line["split"] == "validation"]
     steps = [line["step"] for line in validation]
     for axis, name in zip(axes, ("bleu", "perplexity"), strict=True):
-      axis.plot(steps, [line[name] for line in validation], label=f"seed {seed}")
-  for axis, label in zip(axes, ("BLEU of 500 validation sentences", "validation perplexity"), strict=True):
+      axis.plot(steps, [line.get(name, math.nan) for line in validation], label=f"seed {seed}")
+  for axis, label in zip(axes, ("BLEU of validation sentences", "validation perplexity"), strict=True):
     axis.set(xlabel="updates", ylabel=label)
     axis.grid(alpha=0.3)
   axes[1].set_yscale("log")
@@ -180,14 +167,5 @@ def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
   figure.savefig(path, metadata={"Date": None})
 
 
-def pyplot() -> Any:
-  """Matplotlib's pyplot; the extra `benchmarks` installs it."""
-  import matplotlib
-  import matplotlib.pyplot as plt
-
-  matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
-  return plt
-
-
 if __name__ == "__main__":
-  main()
+  programs.run(main)

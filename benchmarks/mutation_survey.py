@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import cosmic_ray.plugins
 import coverage
+import programs
 import report
 from cosmic_ray.ast import ast_nodes, get_ast_from_path
 from cosmic_ray.mutating import mutate_code
@@ -257,10 +258,8 @@ def write(output: Path, results: dict[Mutant, dict[str, Any]]) -> None:
     }
     for name, found in sorted(counts.items())
   ]
-  table = report.table(rows)
-  (output / "table.md").write_text(table + "\n")
-  print(table)
+  report.write_table(rows, output / "table.md")
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

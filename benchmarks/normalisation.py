@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import multi30k
 import numpy as np
+import programs
 import report
 
 from transformer_jax.data.segments import segment_positions
@@ -106,7 +106,7 @@ def dependence(norm: Norm) -> np.ndarray:
 
 def draw(seen: Mapping[str, np.ndarray], path: str) -> None:
   """Draws the batch for each normalisation: a column for each token, and marked what one value depends on."""
-  plt = multi30k.pyplot()
+  plt = report.pyplot()
   figure, axes = plt.subplots(len(seen), len(ROW), figsize=(7, 4.4), layout="constrained", squeeze=False)
   for line, (name, mask) in zip(axes, seen.items(), strict=True):
     for number, axis in enumerate(line):
@@ -130,4 +130,4 @@ def labels(sentences: list[list[int]], first: str) -> list[str]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

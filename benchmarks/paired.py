@@ -12,13 +12,12 @@ together. With one seed this is the test of `transformer-jax score --compare`, w
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
-from etils import epath
+import programs
+import text
 from sacrebleu.metrics.bleu import BLEU, MAX_NGRAM_ORDER
 
-from transformer_jax.data.text import lines_of
 from transformer_jax.evaluation.bootstrap import RESAMPLES
 
 SEED = 12345  # sacreBLEU's
@@ -33,12 +32,8 @@ def main() -> None:
   args = parser.parse_args()
   if len(args.first) != len(args.other):
     parser.error(f"--first has {len(args.first)} files and --other {len(args.other)}: give those of the same seeds")
-  reference = lines(args.reference)
-  print(f"{p_value([*map(lines, args.first)], [*map(lines, args.other)], reference):.3f}")
-
-
-def lines(path: str) -> list[str]:
-  return [*lines_of(epath.Path(Path(path)))]
+  reference = text.lines(args.reference)
+  print(f"{p_value([*map(text.lines, args.first)], [*map(text.lines, args.other)], reference):.3f}")
 
 
 def p_value(first: Sequence[Sequence[str]], other: Sequence[Sequence[str]], reference: Sequence[str]) -> float:
@@ -74,4 +69,4 @@ def bleu(counts: np.ndarray, sentences: np.ndarray) -> float:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -13,6 +13,8 @@ import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import programs
+
 from transformer_jax.data.grammar import trees_of
 from transformer_jax.data.trees import Span, Tree
 from transformer_jax.evaluation.parseval import parseval
@@ -55,4 +57,4 @@ def right_branching(tree: Tree, label: str) -> Tree:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

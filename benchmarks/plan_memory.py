@@ -14,7 +14,7 @@ from typing import Any
 
 import absent
 import jax
-import multi30k
+import programs
 import report
 
 from transformer_jax.analysis import requirements
@@ -50,7 +50,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--platform", choices=["gpu", "tpu"], help="of devices that need not be here (default: those here)")
   report.add_arguments(parser, with_peers=False)
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
+  return args, programs.overrides(parser, rest)
 
 
 def chip_of(platform: str | None) -> Any:
@@ -73,4 +73,4 @@ def compare(config: Config, chip: Any, count: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

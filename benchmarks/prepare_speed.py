@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import programs
 import report
 import wmt_size
 from tabulate import tabulate
@@ -163,4 +164,4 @@ def plan(pairs: int, price: float, measured: dict[str, Any]) -> dict[str, float]
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

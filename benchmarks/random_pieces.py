@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import programs
 import report
 import text
 
@@ -119,4 +120,4 @@ def row(side: str, found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

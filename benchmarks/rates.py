@@ -1,6 +1,6 @@
 """The time of an update of several configs, each in a separate process, in turns.
 
-`lineage.py` uses it to give its models equal time. The load of a machine varies, so a model that is trained under load
+`timed_runs.py` uses it to give models equal time. The load of a machine varies, so a model that is trained under load
 would get fewer updates; in turns, all models meet the same load.
 """
 

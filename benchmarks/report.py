@@ -1,4 +1,4 @@
-"""The shared functions of the benchmarks: sides in turns, medians with their spread, a table, and JSON.
+"""The shared functions of the benchmarks: sides in turns, medians with their spread, a table, a picture, and JSON.
 
 seconds = report.interleave({"ours": run_ours, "theirs": run_theirs}, rounds=5)
 rows = [{"side": side, "s": report.median(s), "spread": report.spread(s)} for side, s in seconds.items()]
@@ -142,6 +142,21 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
   columns = list(dict.fromkeys(name for row in rows for name in row))
   cells = [[_cell(row.get(name)) for name in columns] for row in rows]
   return tabulate(cells, columns, tablefmt="github", disable_numparse=True)
+
+
+def write_table(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+  """Writes the table to a file, and prints it."""
+  path.write_text(f"{table(rows)}\n")
+  print(table(rows), flush=True)
+
+
+def pyplot() -> Any:
+  """Matplotlib's pyplot; the extra `benchmarks` installs it."""
+  import matplotlib
+  import matplotlib.pyplot as plt
+
+  matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
+  return plt
 
 
 def _cell(value: Any) -> str:

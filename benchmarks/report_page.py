@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import programs
 import report
 from etils import epath
 
@@ -92,4 +93,4 @@ def make_run(folder: Path, steps: int) -> Path:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

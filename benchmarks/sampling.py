@@ -8,13 +8,14 @@ median of the rounds, and their range.
 """
 
 import argparse
+import itertools
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
+import programs
 import report
-from etils import epath
 
 from transformer_jax.data.text import lines_of
 from transformer_jax.decoding.sampling import SamplingOptions
@@ -40,7 +41,7 @@ def main() -> None:
   args = parser.parse_args()
   use_huge_pages()
   translator = Translator.load(args.workdir)
-  lines = [line for line, _ in zip(lines_of(epath.Path(args.source)), range(args.lines), strict=False)]
+  lines = list(itertools.islice(lines_of(args.source), args.lines))
   tokens: dict[str, int] = {}
 
   def side(name: str) -> Callable[[], float]:
@@ -73,4 +74,4 @@ def row(name: str, lines: int, tokens: int, seconds: dict[str, list[float]]) -> 
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

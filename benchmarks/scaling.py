@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import programs
 import report
 
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
@@ -241,4 +242,4 @@ SWEEPS = {
 
 if __name__ == "__main__":
   use_huge_pages()  # as train.py does
-  main()
+  programs.run(main)

@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 import decoding_speed
 import numpy as np
 import peers
+import programs
 import report
-from etils import epath
 from side import Side
 
 from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
@@ -73,7 +73,7 @@ class Sent(NamedTuple):
 
 def main() -> None:
   args = parse()
-  args.lines = list(itertools.islice(lines_of(epath.Path(args.data)), args.sentences))
+  args.lines = list(itertools.islice(lines_of(args.data), args.sentences))
   args.run(args)
 
 
@@ -91,7 +91,7 @@ def parse() -> argparse.Namespace:
     add("--clients", type=int, nargs="+", default=clients, metavar="N", help=f"(default {clients})")
     add("--seconds", type=float, default=seconds, metavar="S", help=f"of each measurement (default {seconds:g})")
     add("--requests", type=int, default=10_000, metavar="N", help="at most, in each measurement (default 10,000)")
-    report.add_arguments(added)
+    report.add_arguments(added, with_peers=name == "speed")
     return added
 
   speed_command = command("speed", speed, [1, 8, 64], 20.0)
@@ -308,4 +308,4 @@ def one_request(connection: http.client.HTTPConnection, lines: Sequence[str], se
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import programs
 import report
 import tiny
 
@@ -168,6 +169,8 @@ class Samples:
   def finish(self, program: str, unit: str, args: argparse.Namespace) -> None:
     """Prints the table of ten moments, and writes the JSON, and the picture if one is wanted."""
     samples = [sample for sample in self.read() if sample["done"]]
+    if not samples:
+      sys.exit(f"no sample has a {unit}: ask for more work, or a smaller --every")
     end = samples[-1]["done"]
     rows: list[dict[str, Any]] = []
     for tenth in range(1, 11):
@@ -210,11 +213,7 @@ def rate(samples: list[dict[str, float]]) -> float:
 
 def draw(samples: list[dict[str, float]], unit: str, path: Path) -> None:
   """Draws memory, open files and compilations over the work."""
-  import matplotlib  # installed by the extra `benchmarks`
-  import matplotlib.pyplot as plt
-
-  matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
-  figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
+  figure, axes = report.pyplot().subplots(1, 3, figsize=(9, 2.6), layout="constrained")
   for axis, name, label in zip(
     axes, ("MB", "files", "compiled"), ("resident memory, MB", "open files", "programs compiled"), strict=True
   ):
@@ -225,4 +224,4 @@ def draw(samples: list[dict[str, float]], unit: str, path: Path) -> None:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

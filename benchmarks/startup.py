@@ -28,6 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import programs
 import report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -165,4 +166,4 @@ def row(name: str, seconds: dict[str, list[float]], programs: dict[str, tuple[in
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -22,7 +22,6 @@ from jax.flatten_util import ravel_pytree
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import Encoder
-from transformer_jax.model.special_tokens import BOS
 from transformer_jax.recurrent import stack
 from transformer_jax.recurrent.bahdanau import Bahdanau
 from transformer_jax.recurrent.config import Cell, SequenceToSequenceConfig
@@ -67,7 +66,7 @@ def _norm(jacobian: Tree) -> jax.Array:
 
 def losses(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array, bumps: Bumps) -> jax.Array:
   """loss(t) for each token of the target, `[target]`, with the bumps added to the states."""
-  call, inputs = _caller(model, params), _shifted(target)
+  call, inputs = _caller(model, params), _shifted(model, target)
   logits = (_transformer if isinstance(_config(model), ModelConfig) else _recurrent)(call, model, source, inputs, bumps)
   return -jnp.take_along_axis(jax.nn.log_softmax(logits), target[:, None], axis=1)[:, 0]
 
@@ -201,7 +200,8 @@ def slopes(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array)
   """The derivatives after each token of the source, and after each of the decoder's input, for one sentence pair."""
   call = _caller(model, params)
   read = _encode_all(call, source)
-  after, _ = _decode(call, _view(call, read, len(source)), _shifted(target), no_bumps(model, params, source, target)[1])
+  bumps = no_bumps(model, params, source, target)[1]
+  after, _ = _decode(call, _view(call, read, len(source)), _shifted(model, target), bumps)
   [encoder], [decoder] = (jax.tree.leaves(states) for states in (read, after))
   return Slopes(1 - encoder**2, 1 - decoder[1:] ** 2)  # the decoder begins with the encoder's last state
 
@@ -220,7 +220,7 @@ class Jacobians(NamedTuple):
 
 @functools.partial(jax.jit, static_argnums=0)
 def _jacobians(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array) -> Jacobians:
-  call, inputs = _caller(model, params), _shifted(target)
+  call, inputs = _caller(model, params), _shifted(model, target)
   memory = _view(call, _encode_all(call, source), len(source))
   states, _ = _decode(call, memory, inputs, no_bumps(model, params, source, target).target)
 
@@ -254,9 +254,9 @@ def _products(last: np.ndarray, factors: np.ndarray) -> np.ndarray:
   return found
 
 
-def _shifted(target: jax.Array) -> jax.Array:
+def _shifted(model: Any, target: jax.Array) -> jax.Array:
   """The decoder's input."""
-  return jnp.roll(jnp.asarray(target), 1).at[0].set(BOS)
+  return jnp.roll(jnp.asarray(target), 1).at[0].set(model.config.start_token)
 
 
 def _encode_all(call: Call, source: jax.Array) -> Tree:

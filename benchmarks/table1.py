@@ -110,7 +110,7 @@ def sweep(changing: str) -> Iterator[dict[str, Any]]:
     report.progress(f"{name}: {changing}")
     for value in values:
       sizes = others._replace(**{changing: value})
-      for which, program in programs(ROWS[name].layer(sizes)).items():
+      for which, program in passes(ROWS[name].layer(sizes)).items():
         yield {"layer": name, "sweep": changing, "pass": which, "size": value, "program": program}
 
 
@@ -136,11 +136,11 @@ def scores(width: int) -> Iterator[dict[str, Any]]:
     "additive": Layer(additive, (row, row, value, column)),
   }
   for name, layer in kinds.items():
-    for which, program in programs(layer).items():
+    for which, program in passes(layer).items():
       yield {"layer": name, "sweep": "d_k", "pass": which, "size": width, "program": program}
 
 
-def programs(layer: Layer) -> dict[str, Program]:
+def passes(layer: Layer) -> dict[str, Program]:
   """The programs of a layer's forward pass, and of the forward pass with the gradients of input and parameters."""
   keys = iter(jax.random.split(jax.random.key(0), 100))
   arguments = jax.tree.map(lambda shape: jax.random.normal(next(keys), shape.shape) / 8, layer.shapes)
@@ -285,4 +285,4 @@ def path_rows() -> Iterator[dict[str, Any]]:
 
 if __name__ == "__main__":
   use_huge_pages()  # as train.py does
-  main()
+  programs.run(main)

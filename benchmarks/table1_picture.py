@@ -2,15 +2,12 @@
 
 from typing import Any
 
-import matplotlib
-import matplotlib.pyplot as plt
 import report
 
 
 def draw(points: list[dict[str, Any]], compared: list[dict[str, Any]], path: str) -> None:
   """Draws forward and backward passes: one panel per sweep, and one for additive against dot-product attention."""
-  matplotlib.rcParams["svg.hashsalt"] = "transformer_jax"  # the same file from the same numbers
-  figure, axes = plt.subplots(1, 4, figsize=(15, 4), layout="constrained")
+  figure, axes = report.pyplot().subplots(1, 4, figsize=(15, 4), layout="constrained")
   colours = {name: f"C{number}" for number, name in enumerate(dict.fromkeys(point["layer"] for point in points))}
   for axis, (sizes, label) in zip(axes, PANELS, strict=False):
     for name in colours:

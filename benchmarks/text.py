@@ -1,9 +1,16 @@
-"""The flags for the sentence pairs that a benchmark reads."""
+"""The text that a benchmark reads: its lines, and the flags for sentence pairs."""
 
 import argparse
+import os
 from typing import Any
 
 from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data.text import lines_of
+
+
+def lines(path: str | os.PathLike[str]) -> list[str]:
+  """All lines of a file, plain or compressed."""
+  return [*lines_of(path)]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,8 +1,9 @@
 """Runs of several models on Multi30k that get equal time: each is trained, translates the test set once and is scored.
 
-`lineage.py` and `cells.py` say which models. `rates.py` measures the time of an update of each. A run then makes as
-many updates as fit in its minutes at this rate, so their number does not depend on later load. A run that was stopped
-goes on, also in the middle, and a finished one is not repeated: OUTPUT has its results in `NAME-SEED.json`.
+`lineage.py`, `lineage_converged.py`, `cells.py` and `ablations.py` say which models. `rates.py` measures the time of an
+update of each. A run then makes as many updates as fit in its minutes at this rate, so their number does not depend on
+later load. A run that was stopped goes on, also in the middle, and a finished one is not repeated: OUTPUT has its
+results in `NAME-SEED.json`.
 """
 
 import itertools
@@ -17,9 +18,8 @@ import children
 import multi30k
 import rates
 import report
-from etils import epath
+import text
 
-from transformer_jax.data.text import lines_of
 from transformer_jax.evaluation.scores import score
 
 # Groups of source lengths in words; the last number of a group is below the first of the next.
@@ -111,7 +111,7 @@ def finished(sweep: Sweep, seconds: Mapping[str, float] | None = None) -> list[d
 
 def flags(model: Model, seed: int, data: str, keys: list[str]) -> list[str]:
   """The flags of train.py and `plan`."""
-  config = multi30k.ROOT / "configs" / model.config
+  config = children.ROOT / "configs" / model.config
   return [f"--config={config}", *multi30k.flags(data, seed, [*SHORT, *model.keys, *keys])]
 
 
@@ -123,7 +123,7 @@ def full_run(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, A
   hypotheses = sweep.output / f"{name}-{seed}.de"
   report_flags = ["--report", "--hypotheses", str(hypotheses), "--step", sweep.step]
   found = multi30k.evaluate(run, sweep.data, TEST, report_flags)
-  plan = json.loads(multi30k.command("plan", "--no-data", "--json", *arguments))
+  plan = json.loads(children.command(["plan", "--no-data", "--json", *arguments]))
   return {
     "model": name,
     "seed": seed,
@@ -132,9 +132,7 @@ def full_run(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, A
     "parameters": plan["parameters"],
     "operations": plan["flops"]["step"],
     "test": found,
-    "by_length": by_length(
-      [list(lines_of(epath.Path(file))) for file in (*multi30k.files(sweep.data, TEST), hypotheses)]
-    ),
+    "by_length": by_length([text.lines(file) for file in (*multi30k.files(sweep.data, TEST), hypotheses)]),
     "metrics": [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()],
     "provenance": json.loads((run / "provenance.json").read_text()),
   }

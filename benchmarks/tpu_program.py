@@ -8,14 +8,15 @@ chip needs by the compiler's own figures, and "plan" what `transformer-jax plan`
 """
 
 import argparse
-import importlib
 import time
 from typing import Any
 
 import absent
+import programs
 import report
 
 from transformer_jax.analysis import requirements
+from transformer_jax.config import flags
 from transformer_jax.runtime import devices
 
 
@@ -32,7 +33,7 @@ def main() -> None:
 
 def measure(name: str, chips: list[Any]) -> dict[str, Any]:
   """The row of a config."""
-  config = importlib.import_module(f"configs.{name}").get_config()
+  config = flags.read_config(name, {})
   lowered, start = absent.lowered_update(config, chips, len(chips)), time.perf_counter()
   compiled = lowered.compile()
   seconds = time.perf_counter() - start
@@ -51,4 +52,4 @@ def measure(name: str, chips: list[Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

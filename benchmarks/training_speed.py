@@ -54,6 +54,7 @@ from pathlib import Path
 from typing import Any
 
 import peers
+import programs
 import report
 import text
 from side import Side, checkouts
@@ -111,7 +112,10 @@ def parse() -> argparse.Namespace:
   )
   add("--compile", action="store_true", help="measure torch behind torch.compile as well; needs a C++ compiler")
   report.add_arguments(parser)
-  return parser.parse_args()
+  args = parser.parse_args()
+  if args.compile and not args.sides:
+    parser.error("--compile needs the environment of a peer: name one with --sides")
+  return args
 
 
 def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, Tokenizer]:
@@ -279,4 +283,4 @@ def table(
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -31,6 +31,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import programs
 import report
 import text
 
@@ -173,4 +174,4 @@ def _rate(size: int, dtype: Any) -> float:
 if __name__ == "__main__":
   use_huge_pages()  # as train.py does
   prefer_cublas()
-  main()
+  programs.run(main)

@@ -19,18 +19,18 @@ resumes after a stop.
 
 import argparse
 import statistics
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import children
 import multi30k
 import paired
+import programs
 import report
+import text
 import timed_runs
-from etils import epath
 
 from transformer_jax.data.text import lines_of
 from transformer_jax.evaluation.scores import score
@@ -93,8 +93,7 @@ def main() -> None:
     if not args.base_only:
       translate_by_all(study, seed)
   rows = table(study, args.seeds, ALONE if args.base_only else (*ALONE, *OTHERS_TOO))
-  (study.output / "table.md").write_text(report.table(rows) + "\n")
-  print(report.table(rows))
+  report.write_table(rows, study.output / "table.md")
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -108,30 +107,30 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--output", default="docs/results/ways_to_translate", metavar="DIR", help="for the translations and the table")
   add("--base-only", action="store_true", help="leave out the ways that need other models than base")
   args, rest = parser.parse_known_args()
-  return args, multi30k.overrides(parser, rest)
+  return args, programs.overrides(parser, rest)
 
 
 def translate_by_base(study: Study, seed: int) -> None:
   """Makes the translations of a seed that need `base` alone and that OUTPUT does not have."""
   source = source_of(study, timed_runs.TEST)
   for way, flags in WAYS.items():
-    once(path(study, way, seed), lambda flags=flags: translated(study, seed, source, flags))
+    programs.once(path(study, way, seed), lambda flags=flags: translated(study, seed, source, flags))
   beginnings = study.runs / "beginnings"
   beginnings.write_text("".join(f"{beginning(line)}\n" for line in references(study)))
-  once(path(study, FORCED, seed), lambda: translated(study, seed, source, ("--prefix", str(beginnings))))
-  once(path(study, OWN, seed), lambda: reranked(study, OWN, seed, ()))
+  programs.once(path(study, FORCED, seed), lambda: translated(study, seed, source, ("--prefix", str(beginnings))))
+  programs.once(path(study, OWN, seed), lambda: reranked(study, OWN, seed, ()))
 
 
 def translate_by_all(study: Study, seed: int) -> None:
   """Makes the translations of a seed that need other models, and trains these, if OUTPUT does not have them."""
-  models = {name: model(study, name, seed) for name in OTHERS}
-  back = model(study, BACK, seed)
-  once(
-    path(study, BACK, seed), lambda: command(["translate", "--workdir", str(back)], source_of(study, timed_runs.TEST))
-  )
   for way, names in RERANKED.items():
-    chosen = [flag for name in names for flag in (f"--{name}", str(models[name]))]
-    once(path(study, way, seed), lambda way=way, chosen=chosen: reranked(study, way, seed, chosen))
+    programs.once(path(study, way, seed), lambda way=way, names=names: reranked(study, way, seed, names))
+  programs.once(path(study, BACK, seed), lambda: by_back_translations(study, seed))
+
+
+def by_back_translations(study: Study, seed: int) -> bytes:
+  run = model(study, BACK, seed)
+  return children.command(["translate", "--workdir", str(run)], source_of(study, timed_runs.TEST))
 
 
 def path(study: Study, way: str, seed: int) -> Path:
@@ -142,36 +141,28 @@ def file_name(way: str) -> str:
   return way.replace(", ", "_").replace(" ", "-")
 
 
-def once(file: Path, content: Callable[[], bytes]) -> None:
-  """Writes a file that does not exist."""
-  if not file.exists():
-    report.progress(file.name)
-    whole = file.with_suffix(".tmp")
-    whole.write_bytes(content())
-    whole.replace(file)
-
-
 def translated(study: Study, seed: int, source: bytes, flags: Sequence[str]) -> bytes:
-  return command(["translate", "--workdir", str(study.models / f"base-{seed}"), *flags], source)
+  return children.command(["translate", "--workdir", str(study.models / f"base-{seed}"), *flags], source)
 
 
 def n_best(study: Study, seed: int, split: str) -> Path:
   """The list of the best translations of a text."""
   file = study.runs / f"{split}-{seed}.nbest"
   flags = ("--beam-size", str(BEAM), "--n-best", str(BEAM), "--moses")
-  once(file, lambda: translated(study, seed, source_of(study, split), flags))
+  programs.once(file, lambda: translated(study, seed, source_of(study, split), flags))
   return file
 
 
-def reranked(study: Study, way: str, seed: int, flags: Sequence[str]) -> bytes:
-  """The translations of the test set with weights that are tuned on the validation set."""
+def reranked(study: Study, way: str, seed: int, names: Sequence[str]) -> bytes:
+  """The translations of the test set with weights that are tuned on the validation set, and the models of `names`."""
+  flags = [flag for name in names for flag in (f"--{name}", str(model(study, name, seed)))]
   lists = {split: n_best(study, seed, split) for split in SPLITS}
   weights = study.runs / f"{file_name(way)}-{seed}.json"
   texts = {split: multi30k.files(study.data, split) for split in SPLITS}
 
   def rerank(split: str, *more: str) -> bytes:
     files = ["--n-best", str(lists[split]), "--source", texts[split][0], "--weights", str(weights)]
-    return command(["rerank", *files, *flags, *more], b"")
+    return children.command(["rerank", *files, *flags, *more])
 
   sys.stderr.write(rerank("val", "--reference", texts["val"][1], "--tokenize", "none", "--lowercase").decode())
   return rerank(timed_runs.TEST)
@@ -203,7 +194,7 @@ def language_model(study: Study, seed: int) -> list[str]:
   texts = {key: multi30k.files(study.data, name)[1] for key, name in (("train", "train"), ("validation", "val"))}
   keys = ["data.document=line", f"train.seed={seed}", "data.row_length=64", *study.keys]
   keys += [f"data.{key}={file}" for key, file in texts.items()]
-  return [f"--config={multi30k.ROOT / 'configs' / 'gpt.py'}", *(f"--config.{key}" for key in keys)]
+  return [f"--config={children.ROOT / 'configs' / 'gpt.py'}", *(f"--config.{key}" for key in keys)]
 
 
 def back_translated(study: Study, seed: int) -> Path:
@@ -211,7 +202,7 @@ def back_translated(study: Study, seed: int) -> Path:
   corpus = study.runs / f"back-{seed}"
   german = multi30k.files(study.data, "train")[1]
   flags = ["--input", german, "--output", str(corpus), "--tag", "<BT>", "--seed", str(seed)]
-  command(["backtranslate", "--workdir", str(study.runs / f"reverse-{seed}"), *flags], b"")
+  children.command(["backtranslate", "--workdir", str(model(study, "reverse", seed)), *flags])
   return corpus
 
 
@@ -220,7 +211,7 @@ def reversed_texts(study: Study) -> Path:
   folder = study.runs / "reversed"
   folder.mkdir(exist_ok=True)
   for name in ("train", "val"):
-    source, target = ([*lines_of(epath.Path(file))] for file in multi30k.files(study.data, name))
+    source, target = (text.lines(file) for file in multi30k.files(study.data, name))
     (folder / f"tok_{name}.en").write_text("".join(f"{line}\n" for line in source))
     (folder / f"tok_{name}.de").write_text("".join(f"{' '.join(line.split()[::-1])}\n" for line in target))
   return folder
@@ -231,22 +222,17 @@ def beginning(line: str) -> str:
 
 
 def source_of(study: Study, split: str) -> bytes:
-  return "".join(f"{line}\n" for line in lines_of(epath.Path(multi30k.files(study.data, split)[0]))).encode()
+  return "".join(f"{line}\n" for line in lines_of(multi30k.files(study.data, split)[0])).encode()
 
 
 def references(study: Study) -> list[str]:
-  return [*lines_of(epath.Path(multi30k.files(study.data, timed_runs.TEST)[1]))]
-
-
-def command(arguments: Sequence[str], text: bytes) -> bytes:
-  program = [sys.executable, "-m", "transformer_jax", *arguments]
-  return subprocess.run(program, input=text, stdout=subprocess.PIPE, check=True).stdout
+  return text.lines(multi30k.files(study.data, timed_runs.TEST)[1])
 
 
 def table(study: Study, seeds: Sequence[int], ways: Sequence[str]) -> list[dict[str, Any]]:
   """A row for each way."""
   reference = references(study)
-  lines = {way: [[*lines_of(epath.Path(path(study, way, seed)))] for seed in seeds] for way in ways}
+  lines = {way: [text.lines(path(study, way, seed)) for seed in seeds] for way in ways}
   return [row(way, lines[way], lines[FIRST], reference) for way in ways]
 
 
@@ -266,4 +252,4 @@ def bleu_of(lines: list[str], reference: list[str]) -> float:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

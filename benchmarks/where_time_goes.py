@@ -19,7 +19,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import programs
 import report
+import text
 
 from transformer_jax.runtime.process import use_huge_pages
 
@@ -104,10 +106,8 @@ def training(args: argparse.Namespace) -> tuple[Any, Any]:
 def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   """The compiled search for sentences of the first bucket, and a function that runs it once."""
   import jax
-  from etils import epath
 
   from transformer_jax import runs
-  from transformer_jax.data.text import lines_of
   from transformer_jax.decoding import batch, buckets
   from transformer_jax.model.special_tokens import EOS, PAD
   from transformer_jax.model.transformer import Transformer
@@ -115,11 +115,11 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
 
   config, params, tokenizer, _ = runs.open(args.workdir).model("translate")
   length, decode = buckets.buckets(config.decode.max_source_length)[0], config.decode
-  sources = [[*tokens, EOS] for tokens in tokenizer.encode_batch(list(lines_of(epath.Path(args.data))))]
+  sources = [[*tokens, EOS] for tokens in tokenizer.source.encode_batch(text.lines(args.data))]
   slots = buckets.rows_at_once(length, decode.extra_length, cpu=devices.on_cpu())
   rows = buckets.pad([source for source in sources if len(source) <= length][: 8 * slots], 8 * slots, length, PAD)
   headroom = buckets.headroom(length, config.decode.max_source_length, decode.extra_length)
-  options = batch.SearchOptions(args.beam, decode.penalty, decode.length_penalty, patience=1.0)
+  options = dataclasses.replace(batch.SearchOptions.of(config), beam_size=args.beam, patience=1.0)
   function = functools.partial(
     batch.search,
     Transformer(config.model),
@@ -175,4 +175,4 @@ def traced(run: Any, passes: int) -> list[tuple[str, float]]:
 
 if __name__ == "__main__":
   use_huge_pages()
-  main()
+  programs.run(main)

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import programs
 import report
 
 from transformer_jax.config import Corpus, DataConfig
@@ -186,4 +187,4 @@ def row(cores: int, found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import programs
 import report
 
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
@@ -63,4 +64,4 @@ def cost(lowered: Any) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-  main()
+  programs.run(main)

@@ -1,4 +1,4 @@
-"""CTranslate2 with the model that `transformer-jax export` wrote, in float32, in float16 or with 8-bit integers."""
+"""CTranslate2 with the model that `transformer-jax export` wrote, in float32, float16, bfloat16 or 8-bit integers."""
 
 import json
 import sys

@@ -56,11 +56,12 @@ def test_news_sets_have_their_splits(en_de, texts):
 
 def test_the_corpus_of_back_translations_is_made_of_all_german(en_de, texts, monkeypatch):
   commands = []
-  monkeypatch.setattr(en_de.compared, "train", lambda *arguments: commands.append(arguments))
-  monkeypatch.setattr(en_de.multi30k, "command", lambda *arguments: commands.append(arguments))
+  monkeypatch.setattr(en_de.compared, "train", lambda recipe, *_: commands.append(recipe))
+  monkeypatch.setattr(en_de.children, "command", commands.append)
   en_de.back_translate(texts.folder.parent / "reverse", texts, ["news"], ["train.steps=7"])
   train, backtranslate = commands
-  assert train[3:] == (["news"], ["data.source_language=de", "data.target_language=en", "train.steps=7"])
+  assert train.corpora == ("news",)
+  assert train.keys == ("data.source_language=de", "data.target_language=en", "train.steps=7")
   german = (texts.folder / "german").read_text().splitlines()
   assert german == texts.lines("tatoeba", "train", 1) + texts.lines("news", "train", 1)
   assert backtranslate[backtranslate.index("--input") + 1] == str(texts.folder / "german")
@@ -77,3 +78,31 @@ def test_the_columns_of_the_table(program):
   assert found["BLEU better"].startswith("100.00 (p 0.")
   assert "p" not in found["BLEU before"]
   assert found["lines before"] == "2"
+
+
+def test_a_recipe_is_made_once_and_no_other_is_taken_for_it(program, en_de, texts, tmp_path, monkeypatch):
+  compared, run, output = program("compared"), tmp_path / "run", tmp_path / "output"
+  output.mkdir()
+  called = []
+
+  def train(flags):
+    called.append("train")
+    assert {"--config.train.steps=7", f"--config.data.train={texts.folder}/news.train"} <= {*flags}
+    run.mkdir()
+    (run / "metrics.jsonl").write_text('{"step": 7}\n')
+    (run / "provenance.json").write_text("[]")
+
+  def command(arguments, text):
+    called.append(arguments[0])
+    return text
+
+  monkeypatch.setattr(compared.children, "train", train)
+  monkeypatch.setattr(compared.children, "command", command)
+  recipe = compared.Recipe("short", "en_de.py", ("news",), ("train.steps=7",))
+  for _ in range(2):
+    compared.make(recipe, run, texts, output)
+  assert called == ["train", *["translate"] * 4]
+  assert (output / "short.test.news.de").read_text().splitlines() == texts.lines("news", "test", 0)
+  for other in (recipe._replace(keys=("train.steps=11",)), recipe._replace(corpora=("tatoeba",))):
+    with pytest.raises(SystemExit, match=r"short\.json is of another recipe: choose another --name or --output"):
+      compared.make(other, run, texts, output)

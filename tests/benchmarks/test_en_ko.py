@@ -63,7 +63,7 @@ def test_a_repetition_of_the_reference_does_not_count(en_ko):
 
 def test_a_recipe_reads_everyday_sentences_more_often_but_not_before(en_ko, tmp_path):
   texts = en_ko.Texts(tmp_path, en_ko.LANGUAGES, en_ko.CORPORA)
-  assert en_ko.recipe("before", texts) == ("model.dropout=0.1", "train.steps=2000")
-  [train] = en_ko.recipe("longer", texts)
+  assert en_ko.own_keys("before", texts) == ("model.dropout=0.1", "train.steps=2000")
+  [train] = en_ko.own_keys("longer", texts)
   names = ["pydocs", "djangodocs", "gnomehelp", "comprehensiverust", "tatoeba"]
   assert train == "data.train=" + ";".join(f"{tmp_path}/{name}.train" for name in names) + "*3"

@@ -27,7 +27,7 @@ def commands(ensemble, tmp_path, monkeypatch):
     right = [*arguments[-2:]] == ["--beam-size", "12"]
     return text if right else "".join(f"x {line[2:]}\n" for line in text.decode().splitlines()).encode()
 
-  monkeypatch.setattr(ensemble, "command", command)
+  monkeypatch.setattr(ensemble.children, "command", command)
   return made
 
 

@@ -3,14 +3,12 @@
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 
 class Commands:
-  """Stands for `subprocess.run` and `children.train`: keeps the flags of each command, and writes what the
-  next ones need.
+  """Stands for `children.command` and `children.train`: keeps the flags of each, and writes what the next ones need.
 
   Attributes:
     validation: the BLEU of the validation text, of the run and of the mean of its checkpoints.
@@ -20,10 +18,10 @@ class Commands:
   def __init__(self, validation):
     self.validation, self.ran = validation, []
 
-  def __call__(self, program, **_):
-    name, flags = program[3], flags_of(program[4:])
+  def __call__(self, arguments):
+    name, flags = arguments[0], flags_of(arguments[1:])
     self.ran.append((name, flags))
-    return SimpleNamespace(stdout=json.dumps(getattr(self, name)(flags)))
+    return json.dumps(getattr(self, name)(flags)).encode()
 
   def train(self, arguments):
     flags = flags_of(arguments)
@@ -64,7 +62,7 @@ def run(program, monkeypatch, tmp_path):
   def run(validation, *flags):
     commands = Commands(validation)
     monkeypatch.setattr(multi30k.children, "train", commands.train)
-    monkeypatch.setattr(multi30k, "subprocess", SimpleNamespace(run=commands, PIPE=None))
+    monkeypatch.setattr(multi30k.children, "command", commands)
     folders = [f"--{name}={tmp_path / name}" for name in ("data", "runs", "output")]
     monkeypatch.setattr(sys, "argv", ["multi30k.py", *folders, "--seeds", "3", *flags])
     multi30k.main()

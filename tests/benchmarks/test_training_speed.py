@@ -1,23 +1,17 @@
 """The batches that the peers of benchmarks/training_speed.py are trained on, and its table."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import pipeline
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def training_speed(monkeypatch):
-  monkeypatch.syspath_prepend(str(BENCHMARKS))
+def training_speed(program):
   pytest.importorskip("tabulate")
-  import training_speed
-
-  return training_speed
+  return program("training_speed")
 
 
 def test_batches_have_each_pair_once_and_can_be_written(training_speed, tmp_path):

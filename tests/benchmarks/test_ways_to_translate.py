@@ -22,7 +22,7 @@ def study(ways, tmp_path, monkeypatch):
   made.output.mkdir()
   commands = []
 
-  def command(arguments, text):
+  def command(arguments, text=b""):
     commands.append(arguments)
     return "".join(f"{line}\n" for line in TEST).encode() if arguments[0] == "rerank" else text
 
@@ -30,7 +30,7 @@ def study(ways, tmp_path, monkeypatch):
     commands.append(["train", *flags])
     made.runs.joinpath(flags[0].rpartition("/")[2]).mkdir()
 
-  monkeypatch.setattr(ways, "command", command)
+  monkeypatch.setattr(ways.children, "command", command)
   monkeypatch.setattr(ways.children, "train", train)
   return made, commands
 
