@@ -183,11 +183,20 @@ def test_a_registered_function_is_a_corpus(monkeypatch):
 
 
 def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):
+  def of_a_network(data, which):
+    yield "a", "b"
+    raise ConnectionError("the server is away")
+
   monkeypatch.setattr(corpora, "_REGISTERED", {})
+  corpora.register("far", of_a_network)
+  with pytest.raises(InputError, match=r"^cannot read 'dev' of the corpus 'far': the server is away$"):
+    read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="far"))
   corpora.register("own", lambda data, which: [("a", "b"), ("a", "b", "c")])
   with pytest.raises(InputError, match=r"'dev' of the corpus 'own', pair 2: \('a', 'b', 'c'\) is no pair of two texts"):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="own"))
-  with pytest.raises(InputError, match=r"config\.data\.dataset is 'other', which is no .* corpus; there are own: "):
+  with pytest.raises(
+    InputError, match=r"config\.data\.dataset is 'other', which is no .* corpus; there are far, own: "
+  ):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="other"))
   with pytest.raises(InputError, match=r"config\.data\.dataset is '', but must be the name of a dataset"):
     DataConfig(corpus=Corpus.REGISTERED)

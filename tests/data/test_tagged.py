@@ -7,11 +7,12 @@ from collections import Counter
 import pytest
 
 from transformer_jax.config import Config, Corpus, DataConfig
-from transformer_jax.data import pipeline
+from transformer_jax.data import pipeline, tagged, text
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import SOURCE
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tagged import TaggedPairs, directions_of, divided, is_empty, tags_of
+from transformer_jax.data.text import digest
 from transformer_jax.decoding.long_lines import Long, parts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.evaluator import Evaluator
@@ -46,7 +47,16 @@ def test_every_direction_is_read_with_its_tag(texts):
   }
   assert len(found) == len(expected) == 12 * 29 and set(found) == expected
   assert [target.split()[2] for _, target in found] == sorted((t.split()[2] for _, t in found), key=int)  # in turns
-  assert pairs.tags == ["<2de>", "<2fr>", "<2cs>", "<2en>"]
+
+
+def test_a_file_of_several_directions_is_read_once_for_the_fingerprint(texts, monkeypatch):
+  read = []
+  monkeypatch.setattr(tagged, "digest", lambda file: read.append(str(file)) or digest(file))
+  monkeypatch.setattr(text, "digest", lambda file: pytest.fail("not by the shared function"))
+  found = TaggedPairs(f"{texts}/big:en+de+fr+cs", "en", "de").fingerprint()
+  assert sorted(read) == [f"{texts}/big.{language}" for language in sorted(("en", "de", "fr", "cs"))]
+  monkeypatch.setattr(text, "digest", digest)
+  assert found != TaggedPairs(f"{texts}/big:en+de+fr", "en", "de").fingerprint()
 
 
 def test_one_direction_the_default_and_a_weight(texts):
@@ -152,8 +162,12 @@ def test_a_tag_is_one_piece_and_temperature_is_for_training_alone(texts, tmp_pat
 
 
 def test_a_line_without_a_tag_of_the_model_is_told():
-  tags = tags_of("a:en-de;b:en+fr*2;c", "en", "cs")
+  data = DataConfig(
+    corpus=Corpus.TEXT, train="a:en-de;b:en+fr*2;c", source_language="en", target_language="cs", tags=True
+  )
+  tags = tags_of(data)
   assert tags == ["<2de>", "<2fr>", "<2en>", "<2cs>"]
+  assert tags_of(DataConfig(corpus=Corpus.TEXT, train="a")) == []
   tokenizer, warnings = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=tags), []
   lines = ["<2de> abc", "abc", " ", "<2it> abc", "a <2de> abc", "<2cs> abd"]
   found, error = parts(lines, tokenizer, 40, Long.SPLIT, 7, warnings.append, tags)

@@ -154,6 +154,14 @@ def test_a_shard_may_be_empty_but_not_all(data, tmp_path):
     [*pack(2)]
 
 
+def test_an_empty_shard_at_the_border_of_two_epochs_does_not_end_the_run(data, tmp_path):
+  write(tmp_path / "train", [*PAIRS[:5], *[("", "")] * 5])
+  pack = pipeline.packing_ahead(data, Letters(), SEED)
+  epochs = [shards_in(pack, epoch, 2) for epoch in range(20)]
+  assert all(sorted(shards) == [[], PAIRS[:5]] for shards in epochs)
+  assert any(before[1] == after[0] == [] for before, after in itertools.pairwise(epochs))
+
+
 def test_files_without_lines_are_refused_before_training(data, tmp_path):
   write(tmp_path / "train", [])
   with pytest.raises(InputError, match=r"train.en and .*train.de are empty: expected one sentence per line"):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sys
 import tarfile
 import zipfile
@@ -12,6 +13,7 @@ import tensorflow_datasets as tfds
 from tensorflow_datasets.core.download import extractor
 
 from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data import pipeline
 from transformer_jax.data import tfds as module
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.runtime.errors import InputError, RunError
@@ -97,6 +99,19 @@ def test_reads_a_prepared_dataset_in_both_directions(data_dir):
 
 def test_keeps_empty_sides_and_makes_a_line_feed_a_space(data_dir):
   assert sorted(open_corpus(config(data_dir), "test")) == [("\0", " x "), ("two lines", "")]
+
+
+@pytest.mark.parametrize(
+  "damage", [lambda file: file.unlink(), lambda file: file.write_bytes(file.read_bytes()[:-70_000])]
+)
+def test_a_missing_or_damaged_file_is_named_as_such(data_dir, tmp_path, damage):
+  [*open_corpus(config(data_dir), "train")]
+  shutil.copytree(data_dir, tmp_path / "copy")
+  data = config(str(tmp_path / "copy"))
+  for file in (tmp_path / "copy").rglob("*train*"):
+    damage(file)
+  with pytest.raises(InputError, match=r"^cannot read the split 'train' of tiny_pairs: .*; prepare it again in "):
+    pipeline.learn_tokenizer(data, 280)
 
 
 def test_the_fingerprint_is_that_of_content_split_and_direction(data_dir, tmp_path, monkeypatch):

@@ -69,8 +69,8 @@ def run(
     pipeline.run().wait_until_finish()
 
 
-def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFiles], lines: int) -> Any:
-  """Adds all steps to a pipeline; returns the result of the last."""
+def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFiles], lines: int) -> None:
+  """Adds all steps to a pipeline."""
   parts = (
     pipeline
     | "corpora" >> beam.Create([*enumerate(files)])
@@ -90,7 +90,7 @@ def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFil
   else:
     made = parts | "shards" >> beam.Map(functools.partial(preparation.make_shard, settings))
   collected = made | "counts" >> beam.combiners.ToList()
-  return collected | "manifest" >> beam.Map(functools.partial(preparation.finish, settings))
+  _ = collected | "manifest" >> beam.Map(functools.partial(preparation.finish, settings))
 
 
 def _make_different(settings: Settings, place: tuple[int, int], found: Mapping[str, Any]) -> Made:

@@ -49,6 +49,12 @@ class CleaningReport:
     return "\n  ".join([*lines, *(f"{count:,} left out: {reason}" for reason, count in self.left_out.items())])
 
 
+def empty_report(rules: Mapping[str, Rule], duplicates: str | None) -> CleaningReport:
+  """A report with 0 for each reason, in the order in which they are tried."""
+  reasons = [*rules, *([REPEATED[duplicates]] if duplicates else [])]
+  return CleaningReport(left_out=Counter(dict.fromkeys(reasons, 0)))
+
+
 def clean(
   pairs: Iterable[tuple[str, str]],
   rules: Mapping[str, Rule],
@@ -71,8 +77,7 @@ def clean(
     InputError: the corpus cannot be read, or no pair is left.
     RunError: the disk is full.
   """
-  reasons = [*rules, *([REPEATED[duplicates]] if duplicates else [])]
-  report = CleaningReport(left_out=Counter(dict.fromkeys(reasons, 0)))
+  report = empty_report(rules, duplicates)
   with writing(source.parent), _beside(source) as folder, _beside(left_out or source) as folder_of_others:
     others_file = folder_of_others / "left_out"  # on its own disk, so that it can be renamed
     with _text(others_file, "w") as others:

@@ -127,6 +127,7 @@ def _language_rule(languages: tuple[str, str]) -> Rule:
   py3langid = plugins.library("py3langid", "--identify needs py3langid: pip install 'transformer_jax[clean]'")
   known = {language for language, _ in py3langid.rank("a")}
   for language in languages:
-    require_option("languages", language, language in known, f"one of {', '.join(sorted(known))} with --identify")
+    if language not in known:
+      raise InputError(f"--identify cannot tell the language {language!r}: it knows {', '.join(sorted(known))}")
   first, second = languages
   return lambda source, target: py3langid.classify(source)[0] != first or py3langid.classify(target)[0] != second

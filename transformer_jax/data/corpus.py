@@ -17,7 +17,7 @@ from typing import Protocol, cast
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.runtime import plugins
-from transformer_jax.runtime.errors import InputError, one_line
+from transformer_jax.runtime.errors import InputError, first_line, one_line
 
 GROUP = "transformer_jax.corpora"  # the group of entry points
 
@@ -129,8 +129,8 @@ class RegisteredPairs:
     which: as in `open_corpus`.
 
   Raises:
-    InputError: no such corpus is registered or installed; while reading, the corpus gives something else than pairs
-      of texts.
+    InputError: no such corpus is registered or installed; while reading, the corpus cannot be read, or gives something
+      else than pairs of texts.
   """
 
   def __init__(self, data: DataConfig, which: str):
@@ -145,12 +145,18 @@ class RegisteredPairs:
     self._data, self._which, self._read = data, which, cast(ReadPairs, found)
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
-    for number, pair in enumerate(self._read(self._data, self._which), 1):
+    for number, pair in enumerate(self._pairs(), 1):
       match pair:
         case (str(source), str(target)):
           yield source.replace("\n", " "), target.replace("\n", " ")
         case _:
           raise InputError(f"{self.name}, pair {number}: {one_line(repr(pair), 80)} is no pair of two texts")
+
+  def _pairs(self) -> Iterator[object]:
+    try:
+      yield from self._read(self._data, self._which)
+    except OSError as error:  # of a network, too; who writes files meanwhile would take it for the disk's
+      raise InputError(f"cannot read {self.name}: {first_line(error)}") from error
 
   def fingerprint(self) -> str:
     """A digest of all pairs; it reads them all."""

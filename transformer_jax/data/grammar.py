@@ -14,7 +14,7 @@ A sentence is a function of its number alone. Its words decide its split, so tha
 import functools
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from transformer_jax.data import fingerprint
@@ -163,16 +163,19 @@ class _Sentence:
   def _subject(self, *, closed: bool = False) -> str:
     if self._chance() < 0.15:
       return f"(NP (NNP {self._one(_NAMES)}))"
-    return self._noun_phrase(self._one(("person", "person", "animal")), self._by_tool(()), closed=closed)
+    return self._noun_phrase(self._one(("person", "person", "animal")), closed=closed)
 
-  def _noun_phrase(self, kind: str, with_tool: Callable[[], str], *, place: bool = True, closed: bool) -> str:
-    """A noun phrase with a coordination, a relative clause or a prepositional phrase, or none of these."""
+  def _noun_phrase(self, kind: str, instruments: Sequence[str] = (), *, place: bool = True, closed: bool) -> str:
+    """A noun phrase with a coordination, a relative clause or a prepositional phrase, or none of these.
+
+    A person may have a tool, but none of the verb's `instruments`.
+    """
     chance = self._chance()
     if chance < 0.12 and kind in _PLURALS:
       return self._plurals(kind)
-    first = self._modified(kind, with_tool, place=place)
+    first = self._modified(kind, instruments, place=place)
     if chance < 0.25:
-      return _phrase("NP", first, "(CC and)", self._modified(kind, with_tool, place=place))
+      return _phrase("NP", first, "(CC and)", self._modified(kind, instruments, place=place))
     if chance < 0.33 and not closed and kind in ("person", "animal"):
       clause = _phrase("S", self._verb_phrase(0, closed=True))
       return _phrase("NP", self._base(kind), _phrase("SBAR", "(WHNP (WDT that))", clause))
@@ -188,7 +191,7 @@ class _Sentence:
       return _phrase("NP", left, "(CC and)", right)
     return _phrase("NP", _phrase("NP", left), "(CC and)", _phrase("NP", right))
 
-  def _modified(self, kind: str, with_tool: Callable[[], str], *, place: bool) -> str:
+  def _modified(self, kind: str, instruments: Sequence[str], *, place: bool) -> str:
     """A noun, sometimes with a prepositional phrase that cannot belong to the verb."""
     base, chance = self._base(kind), self._chance()
     if chance > 0.4:
@@ -198,16 +201,16 @@ class _Sentence:
     if kind == "animal" and chance < 0.2:
       return _phrase("NP", base, _with("with", self._things("mark")))
     if kind == "person" and chance < 0.25:
-      return _phrase("NP", base, self._of_person(with_tool))
+      return _phrase("NP", base, self._of_person(instruments))
     return _phrase("NP", base, _with("in", self._place())) if place else base
 
-  def _of_person(self, with_tool: Callable[[], str]) -> str:
+  def _of_person(self, instruments: Sequence[str]) -> str:
     chance = self._chance()
     if chance < 0.3:
       return _with("from", self._base("town"))
     if chance < 0.6:
       return _with("with", self._things("clothes"))
-    return _with("with", _determined(with_tool()))
+    return _with("with", _determined(self._other_tool(instruments)))
 
   def _things(self, kind: str) -> str:
     if self._chance() < 0.25:
@@ -227,9 +230,9 @@ class _Sentence:
     adjective = self._one(_ADJECTIVES) if self._chance() < 0.2 else ""
     return _determined(self._one(_NOUNS[kind]), adjective)
 
-  def _by_tool(self, instruments: Sequence[str]) -> Callable[[], str]:
-    """Draws a tool that the action is not done with."""
-    return lambda: self._one([tool for tool in _NOUNS["tool"] if tool not in instruments])
+  def _other_tool(self, instruments: Sequence[str]) -> str:
+    """A tool that the action is not done with."""
+    return self._one([tool for tool in _NOUNS["tool"] if tool not in instruments])
 
   def _verb_phrase(self, depth: int, *, closed: bool = False) -> str:
     chance = self._chance()
@@ -255,11 +258,12 @@ class _Sentence:
     chance, kind = self._chance(), self._one(("person", "person", "animal", "thing"))
     if chance < 0.4:
       tool = _determined(self._one(_INSTRUMENTS[verb]))
-      return _phrase("VP", f"(VBD {verb})", self._object(kind, (), closed=True, plain=True), _with("with", tool))
+      return _phrase("VP", f"(VBD {verb})", self._things(kind), _with("with", tool))
     if chance < 0.6:
-      owner = _phrase("NP", self._base("person"), _with("with", _determined(self._by_tool(_INSTRUMENTS[verb])())))
+      owner = _phrase("NP", self._base("person"), _with("with", _determined(self._other_tool(_INSTRUMENTS[verb]))))
       return _phrase("VP", f"(VBD {verb})", owner)
-    return _phrase("VP", f"(VBD {verb})", self._object(kind, _INSTRUMENTS[verb], closed=closed), self._adverb())
+    found = self._noun_phrase(kind, _INSTRUMENTS[verb], place=False, closed=closed)
+    return _phrase("VP", f"(VBD {verb})", found, self._adverb())
 
   def _happens(self, closed: bool) -> str:
     """A place belongs to what happens, but not to a state."""
@@ -267,11 +271,11 @@ class _Sentence:
     verb = self._one(_EVENTS if event else _STATES)
     kind = self._one(("person", "animal", "animal"))
     if self._chance() < 0.5:
-      found = self._object(kind, (), closed=closed, place=not event)
+      found = self._noun_phrase(kind, place=not event, closed=closed)
       return _phrase("VP", f"(VBD {verb})", found)
     place = _with("in", self._place())
     if event:
-      return _phrase("VP", f"(VBD {verb})", self._object(kind, (), closed=True, plain=True), place)
+      return _phrase("VP", f"(VBD {verb})", self._things(kind), place)
     return _phrase("VP", f"(VBD {verb})", _phrase("NP", self._base(kind), place))
 
   def _takes(self, closed: bool) -> str:
@@ -282,20 +286,12 @@ class _Sentence:
     return _phrase("VP", verb, _phrase("NP", self._base("thing"), _with("from", self._base("town"))))
 
   def _gives(self, closed: bool) -> str:
-    receiver = self._noun_phrase("person", self._by_tool(()), place=False, closed=closed)
+    receiver = self._noun_phrase("person", place=False, closed=closed)
     return _phrase("VP", f"(VBD {self._one(_GIVES)})", self._base("thing"), _phrase("PP", "(TO to)", receiver))
 
   def _turns(self, closed: bool) -> str:
     verb, particle = self._one(_PARTICLES)
     return _phrase("VP", f"(VBD {verb})", f"(PRT (RP {particle}))", self._things("thing"))
-
-  def _object(
-    self, kind: str, instruments: Sequence[str], *, closed: bool, place: bool = False, plain: bool = False
-  ) -> str:
-    """An object; a plain one has no phrase of its own that could take the verb's."""
-    if plain:
-      return self._things(kind)
-    return self._noun_phrase(kind, self._by_tool(instruments), place=place, closed=closed)
 
   def _adverb(self) -> str:
     return f"(ADVP (RB {self._one(_ADVERBS)}))" if self._chance() < 0.2 else ""

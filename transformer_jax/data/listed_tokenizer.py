@@ -10,7 +10,7 @@ import sentencepiece
 
 from transformer_jax.data.sentencepiece_tokenizer import FILE, SPACE, texts_of
 from transformer_jax.data.text import LONGEST_LINE
-from transformer_jax.data.tokenizer import LONGEST_PIECE, Tokenizer
+from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
@@ -132,7 +132,7 @@ class ListedTokenizer(Tokenizer):
         [text for _, text in divided], out_type=str, num_threads=-1 if len(divided) > 1 else 1
       )
     except (TypeError, UnicodeError) as error:
-      raise InputError("a sentence has half of a surrogate pair, which is no text: decode its bytes again") from error
+      raise InputError(NO_TEXT) from error
     pairs = zip(divided, found, strict=True)
     return [[self._numbers.get(piece, UNK) for piece in (*code, *pieces)] for (code, _), pieces in pairs]
 

@@ -54,7 +54,7 @@ class BatchesPackedAhead:
 
   Args:
     pack: packs the rows of a part, which may have none; it is called in another thread, part by part.
-    folder: where the rows of two parts are kept, in files without a name, which the system deletes.
+    folder: where the rows of the parts in use are kept, in files without a name, which the system deletes.
     seed: as in `batches.Batches`.
     share: this host's share of each batch.
   """
@@ -62,13 +62,13 @@ class BatchesPackedAhead:
   def __init__(self, pack: PackPart, folder: Path, seed: int, share: Share):
     self._pack, self._folder, self._seed, self._share, self._size = pack, folder, seed, share, share.size
     self._thread, self._closed = ThreadPoolExecutor(1, "packing"), threading.Event()
-    self._ahead: tuple[int, Future[np.ndarray]] | None = None
-    self._parts: list[_Part] = []  # the current one, and the next if a batch has rows of both
+    self._parts: list[_Part] = []  # those of the last batch
     self._unread = 0, 0  # the number of the first part that is not among them, and the rows before it
+    self._ahead: Future[np.ndarray] | None = None  # its rows, which are packed meanwhile
     self._mentioned = False
 
   def begin_at(self, place: Mapping[str, float]) -> None:
-    """Begins with the part that `place` gave; with the first, if a checkpoint has no place."""
+    """Before the first batch: begins with the part that `place` gave, or the first if a checkpoint has no place."""
     self._unread = (int(place["part"]), int(place["first_row"])) if "part" in place else (0, 0)
 
   def place(self, step: int) -> dict[str, int]:
@@ -98,15 +98,13 @@ class BatchesPackedAhead:
 
   def _next(self) -> _Part:
     """The first unread part; the one behind it is packed from now on."""
-    number, first = self._unread
-    known = self._ahead is not None and self._ahead[0] == number
-    future = self._ahead[1] if known and self._ahead else self._thread.submit(self._to_disk, number)
+    (number, first), ahead = self._unread, self._ahead
     start = time.perf_counter()
-    rows = future.result()
-    if known:
+    rows = (ahead or self._thread.submit(self._to_disk, number)).result()
+    if ahead:
       self._mention(time.perf_counter() - start)
     self._unread = number + 1, first + len(rows)
-    self._ahead = number + 1, self._thread.submit(self._to_disk, number + 1)
+    self._ahead = self._thread.submit(self._to_disk, number + 1)
     generator = np.random.Philox(key=[self._seed, number], counter=[0, 0, 0, _ORDER])
     return _Part(number, first, rows, np.argsort(generator.random_raw(len(rows)), kind="stable"))
 

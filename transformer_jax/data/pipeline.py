@@ -15,7 +15,7 @@ from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subword_regularization import PieceSampler
-from transformer_jax.data.tagged import TaggedPairs
+from transformer_jax.data.tagged import TaggedPairs, tags_of
 from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
@@ -41,7 +41,7 @@ def learn_tokenizer(data: DataConfig, *vocab_sizes: int, corpus: Iterable[tuple[
   if data.corpus is Corpus.PREPARED:
     return prepared.tokenizer_of(data.train, *vocab_sizes)
   corpus, kind = open_corpus(data, data.train) if corpus is None else corpus, data.pieces.value
-  tags = corpus.tags if isinstance(corpus, TaggedPairs) else ()
+  tags = tags_of(data)
   brackets = symbols(target for _, target in corpus) if data.has_trees else ()
   if len(vocab_sizes) == 1:
     defined = [*tags, *brackets]

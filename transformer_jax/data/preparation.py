@@ -19,7 +19,7 @@ from transformer_jax.data import (
   packing,
   tokenizers,
 )
-from transformer_jax.data.clean_files import KEYS, REPEATED, CleaningReport, passing
+from transformer_jax.data.clean_files import KEYS, REPEATED, CleaningReport, empty_report, passing
 from transformer_jax.data.cleaning import Rules, rules_by_reason
 from transformer_jax.data.duplicates import DIGEST, digest, later_ones
 from transformer_jax.data.manifest import Shard
@@ -154,8 +154,9 @@ def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ())
     RunError: the file cannot be written.
   """
   rules = rules_by_reason(settings.rules)
-  cleaning, report, left_out = CleaningReport(left_out=Counter(dict.fromkeys(rules, 0))), PackingReport(), LeftOut()
-  pairs = _different(passing(read_part(part), rules, cleaning), settings.duplicates, frozenset(repeated), cleaning)
+  cleaning, report, left_out = empty_report(rules, settings.duplicates), PackingReport(), LeftOut()
+  reason = REPEATED.get(settings.duplicates or "", "")
+  pairs = _different(passing(read_part(part), rules, cleaning), frozenset(repeated), reason, cleaning)
   found = _tokenizer(settings.folder, settings.values["tokenizer"])
   encoded = packing.encode_pairs(pairs, found, settings.values["max_length"], report, left_out=left_out)
   rows = packing.pack(encoded, settings.values["row_length"], found.row_type)
@@ -166,14 +167,12 @@ def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ())
 
 
 def _different(
-  pairs: Iterable[tuple[int, tuple[str, str]]], duplicates: str | None, repeated: frozenset[int], report: CleaningReport
+  pairs: Iterable[tuple[int, tuple[str, str]]], repeated: frozenset[int], reason: str, report: CleaningReport
 ) -> Iterator[tuple[str, str]]:
-  """The pairs without repeated ones, which are counted."""
-  if duplicates:
-    report.left_out[REPEATED[duplicates]] = 0
+  """The pairs without repeated ones, which are counted for this reason."""
   for number, pair in pairs:
     if number in repeated:
-      report.left_out[REPEATED[duplicates or ""]] += 1
+      report.left_out[reason] += 1
     else:
       yield pair
 

@@ -18,7 +18,7 @@ import sentencepiece
 from etils import epath
 
 from transformer_jax.data.text import readable
-from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.data.tokenizer import NO_TEXT, Tokenizer
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.untrusted import read_bytes
@@ -35,9 +35,9 @@ SPACE = "\u2581"
 _UNLEARNABLE = dict.fromkeys(map(ord, ("\0", "\u2585", SPACE)), " ")
 # The most characters, of up to 4 bytes each, of a part; SentencePiece silently drops a line longer than its limit.
 _LONGEST_PART = 1 << 18
-# The most bytes of the text to learn from; two million sentences of 134 bytes fill it. SentencePiece takes several
-# times as much memory, and the most if no word occurs twice.
-_MOST_BYTES = 1 << 28
+# The most of the text to learn from; two million sentences of 134 bytes fill both. SentencePiece takes several times as
+# much memory, and the most if no word occurs twice.
+_MOST_SENTENCES, _MOST_BYTES = 2_000_000, 1 << 28
 _KEY = "config.model.vocab_size"
 # A text that a model changes if it was not learned with the options of `SentencePieceTokenizer.learn`.
 _PROBE = "  \ufb01 e\u0301 \uff21\t\0\u00bd <s>\u2581 \u6f22\u3000 "
@@ -105,8 +105,6 @@ class SentencePieceTokenizer(Tokenizer):
     cls,
     sentences: Iterable[str],
     vocab_size: int,
-    most: int = 2_000_000,
-    most_bytes: int = _MOST_BYTES,
     kind: str = "bpe",
     symbols: Sequence[str] = (),
     key: str = _KEY,
@@ -114,9 +112,9 @@ class SentencePieceTokenizer(Tokenizer):
     """Learns the pieces from text; the same text gives the same pieces.
 
     Args:
-      sentences: the text; it is read once.
+      sentences: the text, which is read once; of more than two million sentences, or of more than 256 MiB, an evenly
+        spread part is taken.
       vocab_size: the exact number of pieces to learn.
-      most, most_bytes: the most sentences and bytes to learn from; of a larger text, an evenly spread part is taken.
       kind: `bpe` for byte-pair encoding, `unigram` for a unigram language model.
       symbols: texts that are one piece each, wherever they occur.
       key: the key that `vocab_size` is the value of, for messages.
@@ -127,9 +125,11 @@ class SentencePieceTokenizer(Tokenizer):
     model = io.BytesIO()
     pieces = [text.replace(" ", SPACE) for text in symbols]
     defined: dict[str, Any] = {"user_defined_symbols": pieces} if pieces else {}
+    texts = _spread(sentences, _MOST_SENTENCES, _MOST_BYTES)
+    first = [*itertools.islice(texts, 1)]  # it reads all sentences, and errors of reading are not SentencePiece's
     try:
       sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(" " + part for text in _spread(sentences, most, most_bytes) for part in _learnable(text)),
+        sentence_iterator=(" " + part for text in itertools.chain(first, texts) for part in _learnable(text)),
         model_writer=model,
         vocab_size=vocab_size,
         model_type=kind,
@@ -171,7 +171,7 @@ class SentencePieceTokenizer(Tokenizer):
     try:
       encoded = iter(self._processor.encode(flat, num_threads=-1 if len(flat) > 1 else 1))
     except TypeError as error:  # everything else can be spelled in bytes
-      raise InputError("a sentence has half of a surrogate pair, which is no text: decode its bytes again") from error
+      raise InputError(NO_TEXT) from error
     return [self._join([next(encoded) for _ in text]) for text in parts]
 
   def decode(self, ids: Sequence[int]) -> str:

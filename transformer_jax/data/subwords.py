@@ -14,7 +14,7 @@ from typing import Any
 
 from etils import epath
 
-from transformer_jax.data.tokenizer import LONGEST_PIECE, Tokenizer
+from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
 from transformer_jax.runtime import plugins, untrusted
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text
@@ -165,7 +165,7 @@ class SubwordTokenizer(Tokenizer):
     try:
       found = self._encoder.encode_batch(list(texts), add_special_tokens=False)
     except TypeError as error:
-      raise InputError("a sentence has half of a surrogate pair, which is no text: decode its bytes again") from error
+      raise InputError(NO_TEXT) from error
     return [[self._numbers[number] for number in each.ids] for each in found]
 
   def decode(self, ids: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ reads news.en with news.de, and six directions of talks.en, talks.fr and talks.c
 `<2de> A dog .` if its target is German (Johnson et al. 2017).
 """
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from transformer_jax.config import DataConfig
 from transformer_jax.data import fingerprint
-from transformer_jax.data.text import TextPairs, repeated
+from transformer_jax.data.text import TextPairs, digest, repeated
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.process import allow_open_files
 
@@ -33,24 +34,23 @@ def named_directions(which: str) -> str:
   return next((f":{match[2]}" for match in found if match), "")
 
 
-def tags_of(which: str, source_language: str, target_language: str) -> list[str]:
-  """The tags of all target languages, each once, without a look at the files; the arguments are those of `TaggedPairs`.
+def directions_of(data: DataConfig) -> list[tuple[str, str]]:
+  """The directions of the training text, each once, as pairs of a source and a target language; no file is looked at.
 
   Raises:
     InputError: a direction has one language twice.
   """
-  directions = _directions(which, (source_language, target_language))
-  return [tag(language) for language in dict.fromkeys(target for _, (_, target) in directions)]
-
-
-def directions_of(data: DataConfig) -> list[tuple[str, str]]:
-  """The directions of the training text, each once, as pairs of a source and a target language.
-
-  Raises:
-    InputError: as `tags_of`.
-  """
   default = data.source_language, data.target_language
   return [*dict.fromkeys(direction for _, direction in _directions(data.train, default))] if data.tags else [default]
+
+
+def tags_of(data: DataConfig) -> list[str]:
+  """The tags of the training text's target languages, each once; none without `data.tags`.
+
+  Raises:
+    InputError: as `directions_of`.
+  """
+  return [*dict.fromkeys(tag(target) for _, target in directions_of(data))] if data.tags else []
 
 
 def divided(text: str) -> tuple[str, str]:
@@ -81,9 +81,6 @@ class TaggedPairs:
     source_language, target_language: the languages of corpora that name none.
     temperature: T, at least 1.
 
-  Attributes:
-    tags: the tags of all target languages, each once.
-
   Raises:
     InputError: as `TextPairs` does, or a direction has one language twice.
   """
@@ -92,7 +89,6 @@ class TaggedPairs:
     self.name, self._temperature = which, temperature
     named = _directions(which, (source_language, target_language))
     self._corpora = [(TextPairs(corpus, *direction), direction) for corpus, direction in named]
-    self.tags = tags_of(which, source_language, target_language)
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
     corpora = [
@@ -124,8 +120,9 @@ class TaggedPairs:
 
   def fingerprint(self) -> str:
     """A digest of the files' bytes, the directions, the weights and the temperature."""
+    once = functools.cache(digest)  # a file has the text of several directions
     return fingerprint.of_values(
-      "tagged", [(corpus.fingerprint(), *direction) for corpus, direction in self._corpora], self._temperature
+      "tagged", [(corpus.fingerprint(once), *direction) for corpus, direction in self._corpora], self._temperature
     )
 
 

@@ -89,9 +89,10 @@ class TextPairs:
         found.append((stat.length, stat.mtime if "://" in os.fspath(path) else os.stat(path).st_mtime_ns))
     return found
 
-  def fingerprint(self) -> str:
-    """A digest of the files' bytes on disk and of the weights."""
-    return fingerprint.of_values([(digest(files.source), digest(files.target), files.weight) for files in self.files])
+  def fingerprint(self, of_file: Callable[[epath.Path], str] | None = None) -> str:
+    """A digest of the files' bytes on disk, each by `of_file` or `digest`, and of the weights."""
+    of_file = of_file or digest
+    return fingerprint.of_values([(of_file(files.source), of_file(files.target), files.weight) for files in self.files])
 
 
 def read_lines(readline: Callable[[int], bytes], name: str, first: int = 1) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """A text that is packed shard by shard while it is read, so that the first step need not wait for all of it.
 
 A shard has `data.shard_pairs` neighbouring pairs. The order of the shards is drawn for each epoch from the seed and the
-epoch. A batch may have rows of two shards, but apart from that the rows of a shard stay together: those of different
-shards are not shuffled. No rows are kept, so each epoch is encoded and packed again.
+epoch. A batch may have rows of several shards, but apart from that the rows of a shard stay together: those of
+different shards are not shuffled. No rows are kept, so each epoch is encoded and packed again.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,17 +50,18 @@ def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
     InputError: as `not_packed_yet`; while packing, no pair of an epoch is left.
   """
   shards = _shards(data)
-  empty = 0  # the shards without rows before this one
+  empty = 0  # the shards of this epoch without rows
 
   def pack(number: int) -> Iterator[np.ndarray]:
     nonlocal empty
     epoch, place = divmod(number, len(shards))
+    empty = empty if place else 0
     shard = shards[_order(seed, epoch, len(shards))[place]]
     report = PackingReport()
     yield from packing.pack_pairs(read_part(shard), tokenizer, data, report)
     if not epoch:
       _report(shard, report)
-    empty = 0 if report.rows else empty + 1
+    empty += not report.rows
     if empty == len(shards):
       raise InputError(
         f"no sentence pair of {data.train} is left: check the text, or raise config.data.max_length and "

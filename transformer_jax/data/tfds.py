@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from etils import epath
 
 from transformer_jax.data import fingerprint
-from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError, RunError, first_line
 
 if TYPE_CHECKING:  # it takes seconds to import
   from tensorflow_datasets.core import DatasetBuilder
@@ -52,14 +52,20 @@ class TfdsPairs:
     """Reads all pairs; a line feed inside a sentence becomes a space.
 
     Raises:
-      InputError: a text is not UTF-8.
+      InputError: a file is missing or damaged, or a text is not UTF-8.
     """
     source, target = self._languages
     builder: Any = self._builder  # the decorators of TFDS hide the parameters from type checkers
     examples = builder.as_data_source(self._split.name)
     for start in range(0, len(examples), _CHUNK):
       numbers = range(start, min(start + _CHUNK, len(examples)))
-      for number, example in zip(numbers, examples.__getitems__(numbers), strict=True):
+      try:
+        found = examples.__getitems__(numbers)
+      except (RuntimeError, ValueError) as error:  # ArrayRecord's own
+        raise InputError(
+          f"cannot read {self.name}: {first_line(error)}; prepare it again in another config.data.data_dir"
+        ) from error
+      for number, example in zip(numbers, found, strict=True):
         yield self._text(number, example[source]), self._text(number, example[target])
 
   def _text(self, number: int, text: bytes) -> str:

@@ -10,6 +10,7 @@ from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 
 LONGEST_PIECE = 4096  # characters; those of real vocabularies are far shorter
+NO_TEXT = "a sentence has half of a surrogate pair, which is no text: decode its bytes again"
 
 
 def row_type(vocab_sizes: Sequence[int]) -> type:

@@ -85,10 +85,8 @@ class Translator:
     self.steps = (step,)  # of an ensemble, each model's
     self._models = tuple(models)
     self._tokenizer = tokenizer
-    data = config.data
-    tags = tags_of(data.train, data.source_language, data.target_language) if data.tags else []
     self._bucketed = BucketedSearch(lambda: self._model, models or [config.model], config.decode)
-    self._lines = LineSearch(self._bucketed, config.decode, tokenizer, tags)
+    self._lines = LineSearch(self._bucketed, config.decode, tokenizer, tags_of(config.data))
     self._score = devices.over_devices(self._log_probs, out_axes=0, alone=True)
     self.params = params
 
