@@ -219,7 +219,7 @@ def prepare(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Token
     jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(array)
     for path, array in jax.tree_util.tree_leaves_with_path(params)
   }
-  np.savez(folder / "params.npz", allow_pickle=False, **arrays)
+  np.savez(folder / "params.npz", **arrays)
   job = {
     "workdir": os.path.abspath(workdir),
     "lines": lines,

@@ -194,9 +194,7 @@ def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):
   corpora.register("own", lambda data, which: [("a", "b"), ("a", "b", "c")])
   with pytest.raises(InputError, match=r"'dev' of the corpus 'own', pair 2: \('a', 'b', 'c'\) is no pair of two texts"):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="own"))
-  with pytest.raises(
-    InputError, match=r"config\.data\.dataset is 'other', which is no .* corpus; there are far, own: "
-  ):
+  with pytest.raises(InputError, match=r"config\.data\.dataset is 'other', which is no .* corpus; there are far, own"):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="other"))
   with pytest.raises(InputError, match=r"config\.data\.dataset is '', but must be the name of a dataset"):
     DataConfig(corpus=Corpus.REGISTERED)

@@ -133,10 +133,8 @@ def test_equal_scores_of_different_translations_have_the_p_value_of_sacrebleu():
     assert (ours.mean, ours.margin) == (theirs.mean, theirs.ci) and 0 < ours.margin < ours.mean
 
 
-@pytest.mark.parametrize("seed", ["abc", "", "-5"])
-def test_a_seed_that_is_no_number_is_refused(monkeypatch, seed):
+@pytest.mark.parametrize("seed", ["abc", "", "-5", "0", "none", "9" * 5000])
+def test_a_seed_by_which_draws_would_differ_is_refused(monkeypatch, seed):
   monkeypatch.setenv("SACREBLEU_SEED", seed)
-  with pytest.raises(
-    InputError, match=r"SACREBLEU_SEED in the environment is '.*', but must be a whole number or none"
-  ):
+  with pytest.raises(InputError, match=r"SACREBLEU_SEED in the environment is '.*', but must be a whole number from 1"):
     bootstrap.resampled([TRANSLATIONS], REFERENCES)

@@ -63,6 +63,7 @@ def test_json_and_npz_hold_the_same(found):
   for kind, weights in found.weights.items():
     np.testing.assert_array_equal(arrays[kind], weights)
     np.testing.assert_allclose(data["weights"][kind], weights, atol=1e-6)
+  assert {*arrays.files} == {"source", "read", "target", *found.weights}
 
 
 @pytest.fixture

@@ -72,6 +72,13 @@ def test_a_last_line_that_a_kill_cut_short_is_no_damage(tmp_path):
   assert log.read(epath.Path(tmp_path)).notes == []
 
 
+def test_a_whole_last_line_without_its_line_feed_counts(tmp_path):
+  read(tmp_path, GOOD)
+  with open(tmp_path / log.FILE, "a") as file:
+    file.write('{"step": 4, "split": "train", "loss": 1.5}')
+  assert log.read(epath.Path(tmp_path)).series("train", "loss").steps.tolist() == [3, 4]
+
+
 def test_without_a_file_there_is_a_note(tmp_path):
   found = log.read(epath.Path(tmp_path))
   assert found.notes == ["The run has no metrics.jsonl, so there are no curves."] and found.last("train") == {}

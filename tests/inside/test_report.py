@@ -15,7 +15,7 @@ from etils import epath
 from transformer_jax import runs
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import log, report
-from transformer_jax.inside.facts import facts_of
+from transformer_jax.inside.facts import config_of, facts_of
 from transformer_jax.inside.log import Sample
 from transformer_jax.inside.scored import Text, Translations, scored
 from transformer_jax.interchange.export import export
@@ -262,6 +262,19 @@ def test_samples_of_the_log_are_shown(folder):
   cells = page.texts["td"]
   assert "zwischen" in cells and cells[cells.index("zwischen") - 1] == "900"
   assert "equals the reference" in page.texts["span"]
+
+
+def test_samples_that_are_not_shown_are_counted(folder):
+  add_validation(folder, 1000, samples=[sample("x", f"source {number}") for number in range(20)])
+  text = page_of(folder).text
+  assert "source 7" in text and "source 8" not in text
+  assert "Of 20 sample sentences the first 8 are shown." in text
+
+
+def test_a_key_with_its_default_is_known_as_one(folder):
+  keys = config_of(runs.open(folder).config)
+  assert keys["model.family"].default and keys["model.family"].value == "transformer"
+  assert not keys["train.steps"].default
 
 
 def test_a_log_with_ever_new_samples_makes_no_endless_page(folder):

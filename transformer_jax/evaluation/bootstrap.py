@@ -1,6 +1,7 @@
 """Confidence intervals and comparisons of scores by bootstrap resampling (Koehn 2004), which sacreBLEU computes."""
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -33,11 +34,12 @@ def require_seed() -> None:
   """Checks the seed of the draws, which sacreBLEU takes from the environment.
 
   Raises:
-    InputError: it is no number.
+    InputError: it is no whole number from 1.
   """
   seed = os.environ.get("SACREBLEU_SEED", "12345")  # sacreBLEU's default
-  if not (seed.isdecimal() or seed.lower() == "none"):
-    raise InputError(f"SACREBLEU_SEED in the environment is {seed!r}, but must be a whole number or none")
+  # With 0 or none sacreBLEU draws other sentences for each system but the first.
+  if not re.fullmatch(r"0*[1-9]\d{0,18}", seed, re.ASCII):
+    raise InputError(f"SACREBLEU_SEED in the environment is {seed!r}, but must be a whole number from 1")
 
 
 def resampled(
@@ -64,7 +66,7 @@ def resampled(
     `bleu`, `chrf` and `ter`, each with one entry for each system; without `ter` if a line is very long.
 
   Raises:
-    InputError: there are no sentences, or the counts differ, or the seed is no number.
+    InputError: there are no sentences, or the counts differ, or the seed is no whole number from 1.
   """
   from sacrebleu.significance import PairedTest
 

@@ -8,17 +8,6 @@ from transformer_jax.evaluation.scores import check_counts
 _COMPOUND = re.compile(r"(\S)-(\S)")
 _COMPOUND_MARK = " ##AT##-##AT## "
 _LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
-# The escapes of Moses' tokenizer for characters with a meaning. & is undone last, as the other escapes begin with it.
-_MOSES_ESCAPES = {
-  "&#124;": "|",
-  "&lt;": "<",
-  "&gt;": ">",
-  "&apos;": "'",
-  "&quot;": '"',
-  "&#91;": "[",
-  "&#93;": "]",
-  "&amp;": "&",
-}
 
 
 def compound_split_bleu(
@@ -74,15 +63,13 @@ def split_compounds(line: str) -> str:
 
 def _moses_tokenizer() -> Callable[[str], str]:
   """Moses' German tokenizer without its escapes, which change all texts alike and so no score."""
-  from sacremoses import MosesTokenizer
+  from sacremoses import MosesDetokenizer, MosesTokenizer
 
-  moses = MosesTokenizer(lang="de")
+  moses, unescape = MosesTokenizer(lang="de"), MosesDetokenizer(lang="de").unescape_xml
 
   def tokenize(line: str) -> str:
-    for escape, character in _MOSES_ESCAPES.items():
-      line = line.replace(escape, character)
     # Moses separates the last period even from an abbreviation or a number; sacremoses does not.
-    line = _LAST_PERIOD.sub(" .", line.strip())
+    line = _LAST_PERIOD.sub(" .", unescape(line).strip())
     return " ".join(moses.tokenize(line, escape=False))
 
   return tokenize

@@ -36,7 +36,7 @@ def _chrf(texts: Sequence[str]) -> np.ndarray:
   precision = recall = orders = np.zeros((len(texts), len(texts)))
   for order in range(1, _CHARACTERS + 1):
     matches, totals = _matches(texts, order)
-    hypothesis, reference = np.broadcast_to(totals[:, None], matches.shape), np.broadcast_to(totals, matches.shape)
+    hypothesis, reference = totals[:, None], totals[None]
     both = (hypothesis > 0) & (reference > 0)
     precision = precision + np.where(both, matches / np.maximum(hypothesis, 1), 0)
     recall = recall + np.where(both, matches / np.maximum(reference, 1), 0)
@@ -67,7 +67,7 @@ def _matches(texts: Sequence[Sequence[str]], order: int) -> tuple[np.ndarray, np
   counters = [ngrams(text, order) for text in texts]
   held = Counter(ngram for counter in counters for ngram in counter)
   # Most n-grams are of one text alone, and match nothing but itself.
-  number = {ngram: i for i, ngram in enumerate(ngram for ngram, texts in held.items() if texts > 1)}
+  number = {ngram: i for i, ngram in enumerate(ngram for ngram, holders in held.items() if holders > 1)}
   shared = [{number[ngram]: count for ngram, count in counter.items() if ngram in number} for counter in counters]
   counts = np.zeros((len(number), len(texts)), np.int32)
   for text, own in enumerate(shared):

@@ -2,7 +2,7 @@
 
 import io
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,8 +83,9 @@ def to_json(attention: Attention) -> bytes:
 def to_npz(attention: Attention) -> bytes:
   """The arrays `source`, `read` and `target` of strings, and one of float32 for each kind, for `np.load`."""
   texts = {name: np.array(getattr(attention, name), str) for name in ("source", "read", "target")}
+  arrays: dict[str, Any] = texts | attention.weights
   file = io.BytesIO()
-  np.savez_compressed(file, allow_pickle=False, **texts, **attention.weights)
+  np.savez_compressed(file, **arrays)
   return file.getvalue()
 
 

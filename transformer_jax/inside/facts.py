@@ -72,7 +72,7 @@ def config_of(config: Config) -> dict[str, Key]:
 
 def _defaults(config: Config) -> JsonObject:
   """The default of each key that has one, as a JSON value."""
-  found: JsonObject = {"debug": False}
+  found: JsonObject = {"debug": False, "model.family": registry.FIRST}
   for group in ("data", "model", "train", "decode", "evaluate"):
     for field in dataclasses.fields(getattr(config, group)):
       if field.default is not dataclasses.MISSING:

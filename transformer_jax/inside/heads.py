@@ -91,9 +91,7 @@ def heads(
 def lines_to_translate(translator: Translator, pairs: Sequence[tuple[str, str]]) -> int:
   """The number of lines that `heads` translates: all of them with the whole model, and once without each head."""
   model = _require_transformer(translator)
-  layers = sum(
-    {"encoder": model.encoder_depth, "decoder": model.decoder_depth}[stack] for stack, _ in _MODULES.values()
-  )
+  layers = model.encoder_depth + 2 * model.decoder_depth  # a decoder layer has self-attention and cross-attention
   return len(pairs) * (1 + layers * model.num_heads)
 
 

@@ -15,7 +15,7 @@ from transformer_jax.runtime.wording import counted
 # A line of the log has some hundred bytes, or some thousand with sample translations. The lines take several times as
 # much memory as the file.
 _LONGEST_LINE, _LARGEST_FILE = 1 << 17, 1 << 27
-_MOST_SAMPLES, _LONGEST_SAMPLE = 8, 1000
+_LONGEST_SAMPLE = 1000
 _LARGEST_NUMBER = 1e100  # so that ratios and margins of an axis are finite, too
 
 
@@ -111,13 +111,13 @@ def _lines(path: epath.Path) -> Iterator[bytes]:
       part = line
       while left > 0 and not part.endswith(b"\n") and (part := file.readline(_LONGEST_LINE)):
         left -= len(part)
-      if part.endswith(b"\n"):
+      if part.endswith(b"\n") or parsed(line):  # an editor may have taken the last line feed
         yield line
 
 
 def _samples(values: object) -> list[Sample]:
   found = values if isinstance(values, list) else []
-  named = [[each.get(name) for name in Sample._fields] for each in found[:_MOST_SAMPLES] if isinstance(each, dict)]
+  named = [[each.get(name) for name in Sample._fields] for each in found if isinstance(each, dict)]
   return [
     Sample(*(one_line(text, _LONGEST_SAMPLE) for text in texts))
     for texts in named

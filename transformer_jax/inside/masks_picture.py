@@ -57,7 +57,7 @@ def masks(lengths: Sequence[tuple[int, int]], row_length: int, window: int) -> l
   [[row]] = packing.pack(pairs, row_length)
   source, target = row[packing.SOURCE_SEGMENTS], row[packing.TARGET_SEGMENTS]
   reads, writes = _names(source), _names(target)
-  names = [
+  rows = [
     ("padding", "real tokens only", writes, writes),
     ("segments", "of the same sentence", writes, writes),
     ("causal", "itself and those before", writes, writes),
@@ -68,7 +68,10 @@ def masks(lengths: Sequence[tuple[int, int]], row_length: int, window: int) -> l
     ("cross", "target at its source", writes, reads),
   ]
   found = _arrays(source, target, window)
-  return [Mask(*name[:2], np.asarray(mask), *name[2:]) for name, mask in zip(names, found, strict=True)]
+  return [
+    Mask(name, meaning, np.asarray(mask), query, key)
+    for (name, meaning, query, key), mask in zip(rows, found, strict=True)
+  ]
 
 
 @functools.partial(jax.jit, static_argnames="window")

@@ -191,17 +191,18 @@ def _spread(changes: list[Change]) -> list[Change]:
 def _commands(run: Run, trains: bool) -> list[tuple[str, str]]:
   """The commands to use a run with, as they are typed where the report was made; `trains` if it has an optimizer."""
   where = short_path(run.path)
+  translates = registry.command_of(run.config.model) == "translate" and not run.config.data.has_trees
   commands = [("train on", f"{PROGRAM} train --workdir {where}")] if trains else []
   commands.append(("use the model", next_command(run.config, run.path)))
   if run.config.data.has_trees:
     files = "--source SENTENCES --reference TREES"
     commands.append(("evaluate", f"{PROGRAM} evaluate --workdir {where} {files}"))
-  elif registry.command_of(run.config.model) == "translate":
+  elif translates:
     source, target = (shlex.quote(f"PREFIX.{language}") for language in directions_of(run.config.data)[0])
     commands.append(
       ("evaluate", f"{PROGRAM} evaluate --workdir {where} --source {source} --reference {target} --report")
     )
   if trains:
     commands.append(("average checkpoints", f"{PROGRAM} average --workdir {where} --last 5 --output DIR"))
-  again = "make this report again" + ("" if run.config.data.has_trees else ", with translations")
+  again = "make this report again" + (", with translations" if translates else "")
   return [*commands, (again, f"{PROGRAM} report --workdir {where}")]

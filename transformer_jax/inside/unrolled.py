@@ -182,7 +182,8 @@ def _bahdanau(model: BahdanauConfig) -> Unrolled:
     nodes[f"c{j}"], nodes[f"s{j}"] = Node(_numbered("c", j), x - 0.3, 4), Node(f"GRU {_numbered('s', j)}", x, 5)
     edges += [Edge(f"c{j}", f"s{j}"), Edge(f"in{j}", f"s{j}"), Edge(f"s{j}", f"out{j}")]
     edges += [Edge(f"h{i}", f"c{j}", ATTENTION) for i in range(1, STEPS + 1)]
-    edges += [Edge("left1" if j == 1 else f"s{j - 1}", f"{target}{j}") for target in ("c", "s") if j > 1]
+    if j > 1:
+      edges += [Edge(f"s{j - 1}", f"c{j}"), Edge(f"s{j - 1}", f"s{j}")]
   nodes["s0"] = Node("s₀", columns[0] - 1.3, 5)
   edges += [Edge("left1", "s0", NAMED), Edge("s0", "c1"), Edge("s0", "s1")]
   return Unrolled(

@@ -6,6 +6,7 @@ The number of sentences and their length are symbolic dimensions, so that one pr
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -76,7 +77,7 @@ def write(folder: Path, run: Run, model: Model, parameters: str) -> None:
 
   The parameters are `inside` each program, or `beside` them in a file of their own.
   """
-  arrays = numpy_by_name(model.params)
+  arrays: dict[str, Any] = numpy_by_name(model.params)
   inside = parameters == "inside"
   size = sum(x.nbytes for x in arrays.values())
   if inside and size > _MOST_BYTES:
@@ -86,7 +87,7 @@ def write(folder: Path, run: Run, model: Model, parameters: str) -> None:
     (folder / name).write_bytes(_program(model.config, beam_size, arrays, inside=inside))
   if not inside:
     with open(folder / PARAMETERS, "wb") as file:
-      np.savez(file, allow_pickle=False, **arrays)
+      np.savez(file, **arrays)
   (folder / "README.md").write_bytes(_card(run, model, inside=inside))
 
 
