@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import sys
+from typing import Optional
 
 import flax.linen as nn
 import pytest
@@ -19,9 +20,10 @@ from transformer_jax.training.task import Task, task_of
 
 @dataclasses.dataclass(unsafe_hash=True)
 class OwnConfig(ModelConfig):
-  """With a key of its own."""
+  """With keys of its own."""
 
   depth: int = 3
+  gate: Optional[int] = None  # noqa: UP045 - the older way to write a union
 
 
 class OwnModel(Transformer):
@@ -64,6 +66,14 @@ def install(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, name, raising=False)
 
   return install
+
+
+@pytest.mark.parametrize("gate", [None, 7])
+def test_a_key_may_have_a_union_in_the_older_way(gate):
+  registry.register("own", OWN)
+  assert serialization.from_dict({"model": {"family": "own", "gate": gate}}).model == OwnConfig(gate=gate)
+  with pytest.raises(InputError, match=r"config\.model\.gate is 'x', but must be int or none"):
+    serialization.from_dict({"model": {"family": "own", "gate": "x"}})
 
 
 @pytest.mark.parametrize("name", registry.names())

@@ -10,6 +10,7 @@ from transformer_jax.analysis import fit, requirements
 from transformer_jax.config import DataConfig
 from transformer_jax.model.config import Dtype, Remat
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.sizes import gigabytes
 
 
 @pytest.mark.slow
@@ -59,6 +60,17 @@ def test_the_cost_of_memory():
 def test_fit_says_when_nothing_fits():
   with pytest.raises(InputError, match=r"the model does not fit in 0\.50 GB: .* alone take [1-9]"):
     fit.fit(base.get_config(), 500 * 10**6)
+
+
+def test_micro_batches_that_were_given_need_no_memory(monkeypatch):
+  """Their second sum of gradients is needed only if the fitted batch has several."""
+  given, whole = with_train(TINY, accumulation=5), requirements.state(with_train(TINY, accumulation=1)).total
+  assert whole < requirements.state(given).total
+  with pytest.raises(InputError, match=f"alone take {gigabytes(whole)}$"):
+    fit.fit(given, whole - 1)
+  monkeypatch.setattr(fit, "_with_fewest_parts", lambda config, *_: config)
+  monkeypatch.setattr(fit, "cost", lambda config, devices: 0)
+  assert fit.fit(given, whole).model == TINY.model
 
 
 @pytest.mark.long

@@ -54,6 +54,7 @@ def test_what_is_no_run_folder_is_told(original, tmp_path):
   shutil.copytree(original, tmp_path / "one" / "x", ignore=shutil.ignore_patterns("checkpoints"))
   for i in range(11):
     shutil.copytree(original, tmp_path / "runs" / f"run{i:02}", ignore=shutil.ignore_patterns("checkpoints"))
+  (tmp_path / "runs" / "latest").symlink_to("/usr/bin")  # of a folder that is no run nothing is read
   shown = ", ".join(f"run{i:02}" for i in range(9))
   for name, message in {
     "nope": "it does not exist; check the path",

@@ -11,6 +11,7 @@ from etils import epath
 from tests.trainer.test_metrics import lines_of
 from transformer_jax.config import Config
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.causal import TASK as CAUSAL
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import loop, metrics, summary
@@ -85,6 +86,17 @@ def test_what_a_skipped_update_has_read_is_no_progress_but_takes_its_time(tmp_pa
   _, said = trained(tmp_path, monkeypatch, TASK, skipped={1})
   assert lines_of(tmp_path)[0]["tokens_per_second"] == pytest.approx(1009 / 0.75)
   assert said[0].splitlines()[-1].endswith(" 1,345 target tokens/s")
+
+
+def test_a_run_of_a_model_whose_operations_cannot_be_counted_tells_the_rest(monkeypatch):
+  def flops(config):
+    raise InputError("the operations of the model are not known")
+
+  monkeypatch.setattr(summary.requirements, "flops", flops)
+  monkeypatch.setattr(devices, "peak_memory", lambda: (2.25e9, "the first device"))
+  assert summary.planned_and_seen(Config(), 7, 3.5) == (
+    "planned: not known, the operations of the model are not known; seen: 4 seconds, 2.25 GB in the first device"
+  )
 
 
 @pytest.mark.parametrize(("updates", "seconds", "expected"), [(7, 3.5, "5e+09"), (7, 14.0, "1.25e+09")])

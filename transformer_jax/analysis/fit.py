@@ -27,14 +27,15 @@ def fit(config: Config, budget: int, devices: int = 1) -> Config:
   """
   row_length = config.data.row_length
   shortest = min(row_length, max(_SHORTEST_ROW, config.data.max_length))
-  while row_length >= shortest and requirements.state(config).total <= budget:
+  in_one_part = dataclasses.replace(config, train=dataclasses.replace(config.train, accumulation=1))
+  least = requirements.state(in_one_part).total
+  while row_length >= shortest and least <= budget:
     fitted = [_with_fewest_parts(kind, budget, devices, row_length) for kind in _kinds_of_remat(config)]
     if choices := [choice for choice in fitted if choice]:
       return min(choices, key=functools.partial(cost, devices=devices))
     row_length = row_length // 4 * 2 if config.model.needs_cudnn else row_length // 2  # cuDNN needs an even length
   raise InputError(
-    f"the model does not fit in {gigabytes(budget)}: parameters, gradients and optimizer alone take "
-    f"{gigabytes(requirements.state(config).total)}"
+    f"the model does not fit in {gigabytes(budget)}: parameters, gradients and optimizer alone take {gigabytes(least)}"
   )
 
 

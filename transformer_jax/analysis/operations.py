@@ -13,6 +13,8 @@ from typing import Any
 
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 
+from transformer_jax.runtime.errors import InputError
+
 _MATMULS = ("dot_general", "shared_matmul", "conv_general_dilated")
 
 
@@ -133,5 +135,5 @@ def _same_rank(outside: Any, inside: Any) -> bool:
 def _inner(equation: JaxprEqn) -> Iterator[Jaxpr]:
   """The functions that an operation calls."""
   if equation.primitive.name == "while":
-    raise ValueError("the number of steps of a while loop is not known before it runs")
+    raise InputError("the operations of the model are not known before it runs, as it has a while loop")
   return jaxprs_in_params(equation.params)

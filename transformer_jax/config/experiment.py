@@ -268,10 +268,11 @@ class TrainConfig:
     max_skipped: the most updates in a row that may be skipped because their loss
       or gradients are not finite; more end the run.
     seed: the seed of the parameters, of dropout and of the order of rows.
-    init_from: a run folder; this run begins with its vocabulary, its last
-      parameters, or their moving average, and its `config.model`, but for
-      dropout, types, `remat`, `fused_attention` and the keys of the command
-      line. All other keys are those of this run. Empty means random parameters.
+    init_from: a run folder; this run begins with its vocabulary and its last
+      parameters, or their moving average. `transformer-jax train` takes its
+      `config.model` as well, but for dropout, types, `remat`, `fused_attention`
+      and the keys of the command line. All other keys are those of this run.
+      Empty means random parameters.
     embeddings: a file of word vectors in the text format of word2vec, GloVe and
       fastText. The embeddings of pieces that are whole words begin with them,
       multiplied by one number so that they are as large as random ones. Empty

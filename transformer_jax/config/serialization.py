@@ -216,4 +216,4 @@ def describe_type(hint: Hint) -> str:
 
 def _kinds(hint: Hint) -> tuple[Hint, ...]:
   """The members of a union; for any other type, the type itself."""
-  return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+  return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)

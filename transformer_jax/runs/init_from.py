@@ -75,11 +75,12 @@ def config_from(other: Config, config: Config, given: Container[str] = ()) -> Co
     for field in dataclasses.fields(model)
     if f"model.{field.name}" not in given and field.name not in _OF_TRAINING and hasattr(other.model, field.name)
   }
-  new, written = dataclasses.replace(model, **taken), serialization.to_dict
-  differing = [f"config.model.{name}={value}" for name, value in written(new).items() if value != written(model)[name]]
+  new = dataclasses.replace(config, model=dataclasses.replace(model, **taken))
+  before = serialization.flat(config)
+  differing = [f"config.{key}={value}" for key, value in serialization.flat(new).items() if value != before[key]]
   if differing:
     say(f"as the run in {config.train.init_from}: {' '.join(differing)}")
-  return dataclasses.replace(config, model=new)
+  return new
 
 
 def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
@@ -188,10 +189,9 @@ def _is_of_positions(names: list[str]) -> bool:
 
 
 def _differing(config: Config, other: Config) -> list[str]:
-  here, there = serialization.to_dict(config.model), serialization.to_dict(other.model)
-  options = [field.name for field in dataclasses.fields(config.model)]
+  here, there = serialization.flat(config), serialization.flat(other)
   return [
-    f"config.model.{key} is {here[key]}, was {there[key]}"
-    for key in options
-    if key in there and here[key] != there[key]
+    f"config.{key} is {value}, was {there[key]}"
+    for key, value in here.items()
+    if key.startswith("model.") and key in there and value != there[key]
   ]

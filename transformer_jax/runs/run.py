@@ -68,7 +68,8 @@ class Run:
   def __init__(self, workdir: str | os.PathLike, accept_edits: bool):
     self._accept_edits = accept_edits
     self.path = run_folder.folder_of(workdir)
-    untrusted.require_own_files(self.path)
+    if (self.path / run_folder.CONFIG).exists():  # else it is no run, and nothing in it is read
+      untrusted.require_own_files(self.path)
     try:
       values = self._json(run_folder.CONFIG)
     except (FileNotFoundError, InputError) as error:

@@ -35,7 +35,7 @@ def mute() -> None:
 def say(text: str) -> None:
   """Writes text to stderr, above the progress bar if there is one.
 
-  A terminal gets it `wrapped`. In a file each message stays on one line, so that `grep` finds it. Control characters,
+  A terminal gets it `wrapped`. In a file no line is wrapped, so that `grep` finds it. Control characters,
   which a stranger's run folder may have put into the text, become spaces.
   """
   if _muted:

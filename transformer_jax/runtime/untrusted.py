@@ -125,9 +125,9 @@ def _mode(path: str, root: str, what: str) -> int | None:
   except FileNotFoundError:
     return None  # a training run moves files
   if stat.S_ISLNK(mode) and os.path.commonpath([root, os.path.realpath(path)]) != root:
-    raise InputError(f"{path} is a link that leads out of the {what}: put a copy in its place")
+    raise InputError(f"{path} is a link that leads out of the {what}: put a copy in its place, or name another folder")
   if not (stat.S_ISLNK(mode) or stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-    raise InputError(f"{path} is neither a file nor a folder: remove it")
+    raise InputError(f"{path} is neither a file nor a folder: remove it, or name another folder")
   return mode
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Mapping
 
 import jax
@@ -44,7 +45,7 @@ class Evaluator:
     total = None
     for batch in in_order(self._packed, self._size):
       sums: Sums = jax.device_get(self._step(params, devices.shard(jax.tree.map(hosts.share, batch))))
-      total = sums if total is None else jax.tree.map(lambda a, b: a + b, total, sums)
+      total = sums if total is None else jax.tree.map(operator.add, total, sums)
     assert total is not None
     return means(total)
 
@@ -65,9 +66,9 @@ class LossValidation:
     if config.data.validation:
       self._validation = Evaluator(config, task, config.data.validation, tokenizer)
 
-  def measure(self, params: Params) -> dict[str, float | str]:
+  def measure(self, params: Params) -> dict[str, float]:
     """The loss, perplexity and accuracy of the whole validation text."""
-    return {**self._validation.means(params)}
+    return self._validation.means(params)
 
   def test(self, params: Params) -> str:
     """The loss, perplexity and accuracy of the whole test text, in words."""

@@ -48,7 +48,8 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   """Trains up to `config.train.steps`, from the first step or from the last checkpoint in `workdir`.
 
   On several hosts each host calls it, but only the main host uses `workdir`. `accept_edits` is as in `runs.open`; it
-  applies to this run and to the run in `config.train.init_from`.
+  applies to this run and to the run in `config.train.init_from`. The sizes are those of `config.model`, also with
+  `init_from`; `runs.init_from.config_from` gives a config with the sizes of another run.
 
   Raises:
     InputError: the config, the data or the folder cannot be used, or another process writes in the folder.

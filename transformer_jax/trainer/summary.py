@@ -10,6 +10,7 @@ from transformer_jax.analysis import requirements
 from transformer_jax.config import Config
 from transformer_jax.data.corpus import example_of
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.sizes import gigabytes
 
 LOG = "train.log"
@@ -37,14 +38,17 @@ def next_command(config: Config, workdir: epath.Path) -> str:
   template = _NEXT.get(command, command)
   if command == "translate" and (example := example_of(config.data)):
     template = f'echo "{example}" | transformer-jax translate --workdir {{}}'
-  return template.format(short_path(workdir))
+  return template.replace("{}", short_path(workdir))
 
 
 def planned_and_seen(config: Config, updates: int, seconds: float) -> str:
   """The planned operations and memory of `updates` updates, and their actual time and memory."""
   count = devices.device_count()
-  operations, memory = requirements.flops(config).step * updates, requirements.memory(config, count).total
   used, by = devices.peak_memory()
+  try:
+    operations, memory = requirements.flops(config).step * updates, requirements.memory(config, count).total
+  except InputError as error:  # of a model of another package
+    return f"planned: not known, {error}; seen: {seconds:,.0f} seconds, {gigabytes(used)} in {by}"
   return (
     f"planned: {operations:.3g} operations in {updates:,} updates, {gigabytes(memory)} on a device; "
     f"seen: {seconds:,.0f} seconds, {operations / seconds / count:.3g} operations/s per device, "

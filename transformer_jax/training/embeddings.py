@@ -54,9 +54,11 @@ def with_vectors(params: Params, found: WordVectors) -> Params:
   if size == 0:
     raise InputError("config.train.embeddings: all vectors of the vocabulary's tokens are 0; choose other vectors")
 
-  def put(leaf: jax.Array, is_table: bool) -> jax.Array:
-    scaled = (mean_rms(leaf) / size * found.vectors).astype(np.float32) if is_table else None
-    return leaf if scaled is None else jnp.asarray(leaf).at[found.pieces].set(scaled)
+  def put(leaf: jax.Array, replaced: bool) -> jax.Array:
+    if not replaced:
+      return leaf
+    scaled = (mean_rms(leaf) / size * found.vectors).astype(np.float32)
+    return jnp.asarray(leaf).at[found.pieces].set(scaled)
 
   return jax.tree.map(put, params, tables(params))
 
