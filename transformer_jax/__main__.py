@@ -21,7 +21,7 @@ from transformer_jax.runtime.process import (
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 from transformer_jax.runtime.wording import nearest, summary
 
-_NAMES = ("FILE", "DIR", "FOLDER", "PREFIX", "PATH", "PICTURE")  # the metavars of files and folders
+_NAMES = ("FILE", "DIR", "FOLDER", "PREFIX", "PATH")  # the metavars of files and folders
 _FILTERS = ("translate", "classify")  # commands from standard input to standard output
 
 
@@ -95,11 +95,11 @@ def _require_names(args: argparse.Namespace, argv: Sequence[str]) -> None:
   """
   flags = Counter(argument.partition("=")[0] for argument in argv)
   for action in args.parser._actions:
-    if not (action.option_strings and action.metavar in _NAMES):
+    if action.metavar not in _NAMES:
       continue
-    flag, given = action.option_strings[-1], getattr(args, action.dest, None)
+    flag, given = (action.option_strings or [str(action.metavar)])[-1], getattr(args, action.dest, None)
     if "" in (given if isinstance(given, list) else [given]):
-      raise InputError(f"{flag} is empty: give it a name, or leave it out")
+      raise InputError(f"{flag} is empty: give it a name" + (", or leave it out" if action.option_strings else ""))
     if flags[flag] > 1 and flag != "--output" and not isinstance(given, list):
       raise InputError(f"{flag} is given {flags[flag]} times, but takes one name: leave out the others")
 

@@ -100,6 +100,10 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd, mo
   assert "no pair is left, so that nothing was written" in capfd.readouterr().err
   assert main(["clean", "--data", f"{tmp_path / 'in'}*0.01", "--output", str(tmp_path / "out")]) == 2
   assert "nothing was written: the weights of --data select none\n" in capfd.readouterr().err
+  (tmp_path / "out.en.xz").touch()
+  assert main(corpus) == 2
+  assert f"out.en.xz exists, so config.data.train={tmp_path / 'out'} could mean it" in capfd.readouterr().err
+  (tmp_path / "out.en.xz").unlink()
   (tmp_path / "in.de").write_text("eins\n")
   assert main(corpus) == 2
   assert "in.de has 1: line i of" in capfd.readouterr().err

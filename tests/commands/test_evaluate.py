@@ -77,7 +77,8 @@ def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
     status, out, err = run(*argv, Path(workdir) / name)
     assert (status, out) == (2, "") and f"is a file of the run in {workdir}: give another one" in err[0]
   (files / "folder").mkdir()
-  for name in ("folder", "other/below", "long" * 75):
+  (files / "dangling").symlink_to("/nowhere/out")
+  for name in ("folder", "other/below", "long" * 75, "dangling"):
     status, out, err = run(*argv, files / name)
     assert (status, out) == (2, "") and "cannot be written: give a file" in err[0]
 

@@ -65,6 +65,7 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
       ["evaluate", "--workdir", "W", "--source", "S", "--reference", "S", "--hypotheses", ""],
       "--hypotheses is empty: give it a name, or leave it out",
     ),
+    (["import", "", "--from", "bert", "--workdir", "W"], "PATH is empty: give it a name"),
     (["evaluate", "--workdir", "W", "--workdir", "", "--source", "S", "--reference", "S"], "--workdir is empty"),
     (["rerank", "--n-best", "S", "--weights", "w", "--reference", ""], "--reference is empty"),
     (

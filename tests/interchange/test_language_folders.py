@@ -20,6 +20,7 @@ from transformer_jax import runs
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig, TrainConfig
 from transformer_jax.data import blocks, tokenizers
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.data.tokenizer import LONGEST_PIECE
 from transformer_jax.interchange import bert, gpt2, hf_folder, hf_tokenizer, hf_vocabulary, vocabulary
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.foreign_folder import ForeignFolder
@@ -397,6 +398,16 @@ def test_words_added_to_older_files_are_refused(folders, tmp_path, name, file, c
     path.write_text(json.dumps(json.loads(path.read_text()) | {"added_tokens_decoder": wrong}))
     with pytest.raises(InputError, match=r"tokenizer_config\.json has a token without a text"):
       import_model(tmp_path / "folder", tmp_path / "again", name)
+
+
+def test_a_word_that_is_too_long_for_a_piece_is_refused(folders, tmp_path):
+  shutil.copytree(folders / "bert", tmp_path / "folder")
+  with_older_files(tmp_path / "folder", "bert")
+  path = tmp_path / "folder" / "vocab.txt"
+  words = path.read_text().split("\n")
+  path.write_text("\n".join([*words[:-2], "x" * (LONGEST_PIECE + 1), ""]))
+  with pytest.raises(InputError, match=r"vocab\.txt has no vocabulary of different tokens"):
+    import_model(tmp_path / "folder", tmp_path / "run", "bert")
 
 
 @pytest.mark.parametrize("name", OLDER)

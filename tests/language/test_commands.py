@@ -5,6 +5,7 @@ import functools
 import json
 import random
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from tests.example_commands import command_line, save_run
 from tests.language import example
 from tests.model.example import float64
 from transformer_jax import runs
+from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.data.documents import decode_text, encode_text
@@ -287,6 +289,13 @@ def test_a_prompt_from_a_file_is_read_like_a_text(gpt_run, command, monkeypatch)
   assert prompts == ["ein\n\nzwei", "ein\n\nzwei", "ein\n", "", ""]
   status, _, err = command("generate", "--workdir", gpt_run, stdin=b"ein\n\xff")
   assert status == 2 and "standard input, line 2: byte 1 of the line is not valid UTF-8" in err[-1]
+
+
+def test_a_prompt_that_cannot_be_read_is_told(gpt_run, capfd, monkeypatch, tmp_path):
+  with open(tmp_path / "file", "w") as not_readable:
+    monkeypatch.setattr(sys, "stdin", not_readable)
+    assert main(["generate", "--workdir", str(gpt_run)]) == 2
+  assert "error: cannot read standard input: Bad file descriptor; give it" in capfd.readouterr().err
 
 
 def test_a_run_is_for_its_own_command(gpt_run, command):

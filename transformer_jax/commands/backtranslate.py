@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands import search
-from transformer_jax.commands.output_file import is_prefix, local_path
+from transformer_jax.commands.output_file import is_prefix, local_path, require_one_meaning
 from transformer_jax.commands.workdir import require_one_direction, runs_to_restore
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import is_text, same_file
@@ -177,9 +177,7 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   for ending in (*languages, "json"):
     if same_file(f"{prefix}.{ending}", args.input):
       raise InputError(f"--output {prefix} would write to the text {args.input}: give another one")
-  for other in (Path(f"{prefix}.{language}.{ending}") for language in languages for ending in ("gz", "xz")):
-    if other.exists():
-      raise InputError(f"{other} exists, so config.data.train={prefix} could mean it: give another --output")
+  require_one_meaning(prefix, languages)
   return prefix
 
 

@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _standard_input() -> str:
   """The text of standard input, whose lines are those of a training text: without its last line end."""
-  from transformer_jax.commands.streams import descriptor
+  from transformer_jax.commands.streams import Lines, descriptor
   from transformer_jax.data.text import read_lines
 
-  descriptor(sys.stdin, "standard input")
-  return "\n".join(read_lines(sys.stdin.buffer.readline, "standard input"))
+  lines = Lines(descriptor(sys.stdin, "standard input"))
+  return "\n".join(read_lines(lines.readline, "standard input"))

@@ -44,9 +44,10 @@ def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: I
     run_folder.require_reachable(path)
     return
   # Nothing is opened here: when a pipe is closed again, its reader takes that for the end.
-  written = path if _is_stream(path) else path.parent
-  too_long = len(os.fsencode(path.name)) > _LONGEST_NAME
-  if too_long or path.is_dir() or not path.parent.is_dir() or not os.access(written, os.W_OK):
+  stream = _is_stream(path)
+  real = path if stream else epath.Path(os.path.realpath(path))  # what `write` replaces
+  too_long = len(os.fsencode(real.name)) > _LONGEST_NAME
+  if too_long or real.is_dir() or not real.parent.is_dir() or not os.access(real if stream else real.parent, os.W_OK):
     raise InputError(f"{flag} {path} cannot be written: give a file in a folder that can be")
 
 
@@ -64,6 +65,13 @@ def local_path(flag: str, name: str) -> Path:
 def is_prefix(name: str) -> bool:
   """Whether files can be called NAME.en and so on: `folder/` and `..` are no beginning of a name."""
   return os.path.basename(name) not in ("", ".", "..")
+
+
+def require_one_meaning(prefix: Path, languages: Iterable[str]) -> None:
+  """Raises InputError if PREFIX.LANGUAGE exists compressed, so that training on PREFIX could mean either file."""
+  for other in (Path(f"{prefix}.{language}.{ending}") for language in languages for ending in ("gz", "xz")):
+    if other.exists():
+      raise InputError(f"{other} exists, so config.data.train={prefix} could mean it: give another --output")
 
 
 def write(name: str, content: bytes) -> None:

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands import output_file
 from transformer_jax.commands.workdir import add_accept_edits, add_step, require_one_direction, run_to_restore
@@ -117,13 +117,9 @@ def _features(
   """The values `[candidates, features]` of the features of each sentence."""
   rows = [[[each.score, *each.features.values()] for each in candidates] for candidates in lists]
   for kind, run in opened:
-    if kind == "language-model":
-      scores = iter(_log_probabilities_of_texts(run, lists, args))
-    else:
-      scores = iter(_log_probabilities(kind, run, lists, source, args))
-    for candidates in rows:
-      for row in candidates:
-        row.append(next(scores))
+    for candidates, values in zip(rows, _log_probabilities(kind, run, lists, source, args), strict=True):
+      for row, value in zip(candidates, values, strict=True):
+        row.append(value)
   return [_array(candidates) for candidates in rows]
 
 
@@ -162,54 +158,33 @@ def _names(candidate: "Candidate", models: list[tuple[str, str]], n_best: str) -
 
 def _log_probabilities(
   kind: str, run: "Run", lists: "list[list[Candidate]]", source: list[str], args: argparse.Namespace
-) -> list[float]:
+) -> list[list[float]]:
   """The log-probability that a model gives each candidate; 0 for an empty line, and where one is too long."""
   from transformer_jax.commands.search import load
   from transformer_jax.data.tagged import divided
-  from transformer_jax.runtime.progress import doing
-
-  translator = load([run], args)
-  pairs = [
-    [_pair(kind, line, each.text) for each in candidates] for line, candidates in zip(source, lists, strict=True)
-  ]
-  lines = [i for i, line in enumerate(source) if divided(line)[1].strip()]
-  fitting = _fitting(lines, [translator.fits(pairs[i]) for i in lines], run)
-  with doing(f"scoring {sum(map(len, pairs)):,} translations with {run.path}"):
-    found = translator.score([pair for i in fitting for pair in pairs[i]], batch_size=args.batch_size)
-  return _of_all(lists, fitting, [each.log_probability for each in found])
-
-
-def _fitting(lines: list[int], fits: list[bool], run: "Run") -> list[int]:
-  """The lines whose candidates a model can score; warns of the others."""
-  from transformer_jax.runtime.progress import say
+  from transformer_jax.decoding.generator import Generator
+  from transformer_jax.runtime.progress import doing, say
   from transformer_jax.runtime.wording import counted
 
-  if long := [line for line, fit in zip(lines, fits, strict=True) if not fit]:
+  asked: list[list[Any]]
+  if kind == "language-model":
+    model: Any = Generator.load(run, step=args.step)
+    lines, asked = list(range(len(lists))), [[each.text for each in candidates] for candidates in lists]
+  else:
+    model, lines = load([run], args), [i for i, line in enumerate(source) if divided(line)[1].strip()]
+    asked = [
+      [_pair(kind, line, each.text) for each in candidates] for line, candidates in zip(source, lists, strict=True)
+    ]
+  fits = {i: model.fits(asked[i]) for i in lines}
+  if long := [i for i, fit in fits.items() if not fit]:
     say(
       f"a sentence is too long for {run.path} in {counted(len(long), 'lists')}, the first of which is that of line "
       f"{long[0] + 1}: the model's feature is 0 for all translations there"
     )
-  return [line for line, fit in zip(lines, fits, strict=True) if fit]
-
-
-def _of_all(lists: "list[list[Candidate]]", fitting: list[int], scores: list[float]) -> list[float]:
-  """The scores of all candidates, from those of the lists that fit; the others have 0."""
-  given, scored = iter(scores), set(fitting)
-  return [next(given) if i in scored else 0.0 for i, candidates in enumerate(lists) for _ in candidates]
-
-
-def _log_probabilities_of_texts(run: "Run", lists: "list[list[Candidate]]", args: argparse.Namespace) -> list[float]:
-  """The log-probability that a language model gives each candidate, as a document of its own."""
-  from transformer_jax.decoding.generator import Generator
-  from transformer_jax.runtime.progress import doing
-
-  generator = Generator.load(run, step=args.step)
-  texts = [[each.text for each in candidates] for candidates in lists]
-  lines = list(range(len(lists)))
-  fitting = _fitting(lines, [generator.fits(candidates) for candidates in texts], run)
-  with doing(f"scoring {sum(map(len, texts)):,} translations with {run.path}"):
-    found = generator.score([text for i in fitting for text in texts[i]], batch_size=args.batch_size)
-  return _of_all(lists, fitting, [each.log_probability for each in found])
+  with doing(f"scoring {sum(map(len, asked)):,} translations with {run.path}"):
+    flat = [each for i, fit in fits.items() if fit for each in asked[i]]
+    found = iter(model.score(flat, batch_size=args.batch_size))
+  return [[next(found).log_probability if fits.get(i) else 0.0 for _ in own] for i, own in enumerate(lists)]
 
 
 def _pair(kind: str, source: str, translation: str) -> tuple[str, str]:

@@ -72,8 +72,8 @@ def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
 
 def require_no_sampling(args: argparse.Namespace, hint: str) -> None:
   """Raises InputError if a flag of random choices is given in vain; `hint` says what to do."""
-  for name, default in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0), ("seed", 0)):
-    if getattr(args, name) != default:
+  for name in ("temperature", "top_k", "top_p", "seed"):
+    if getattr(args, name) != args.parser.get_default(name):
       raise InputError(
         f"--{name.replace('_', '-')} is for random choices, but this is a search: {hint}, or leave it out"
       )

@@ -80,7 +80,9 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.progress import Progress, say
 
   require_option("--scores", True, not (args.scores and args.moses), "left out with --moses, which writes the scores")
-  sampling = search.sampling_options(args) if args.sample else search.require_no_sampling(args, "add --sample")
+  if not args.sample:
+    search.require_no_sampling(args, "add --sample")
+  sampling = search.sampling_options(args) if args.sample else None
   prefixes = lines_of(existing(args.prefix)) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))
   target = descriptor(sys.stdout, "standard output")

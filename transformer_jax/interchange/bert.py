@@ -7,6 +7,7 @@ follows the first, and class 1 a random one; here it is the other way round.
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -115,13 +116,13 @@ def write(folder: Path, run: Run, model: Model) -> None:
   hf_tokenizer.require(model.tokenizer, "bert")
   ours = numpy_by_name(model.params)
   theirs = with_classes_swapped(layout.renamed(ours, names(config), np.arange(config.d_model)))
-  rows = np.argsort(_order(model.tokenizer, config))
+  order = _order(model.tokenizer, config)
+  rows = np.argsort(order)
   theirs |= {name: np.ascontiguousarray(theirs[name][rows]) for name in _ROWS if name in theirs}
   classifies = isinstance(config, BERTClassifierConfig)
   header = {"pipeline_tag": "text-classification" if classifies else "fill-mask", **_HEADER}
   card = model_card.card(run, model, _USAGE.format(kind=_kind(config)), header)
-  padding = {"pad_token_id": _order(model.tokenizer, config)[PAD]}
-  hf_folder.write(folder, theirs, {"config.json": _config(config) | padding}, card)
+  hf_folder.write(folder, theirs, {"config.json": _config(config) | {"pad_token_id": order[PAD]}}, card)
   settings = {
     "model_max_length": hf_folder.max_length(model.config),
     "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
@@ -181,7 +182,8 @@ def _model(settings: Settings, weights: Weights) -> BERTConfig:
     raise InputError(f"{settings.path}: architectures names {found}, but the format takes {', '.join(_CLASSES)}")
   if "classifier.weight" in weights.shapes:
     settings.require("problem_type", ["single_label_classification"])
-    kind, options["labels"] = BERTClassifierConfig, _labels(settings, *weights.shapes["classifier.weight"][:1])
+    shape = weights.shapes["classifier.weight"]
+    kind, options["labels"] = BERTClassifierConfig, _labels(settings, shape[0] if shape else 0)
   return kind(
     **hf_folder.sizes(settings, _SIZES | _POSITIONS, weights),
     activation=hf_folder.activation(settings, "hidden_act", "gelu"),
@@ -190,13 +192,13 @@ def _model(settings: Settings, weights: Weights) -> BERTConfig:
   )
 
 
-def _labels(settings: Settings, count: int = 0) -> str:
+def _labels(settings: Settings, count: int) -> str:
   """The names of the classes, separated by commas."""
   names = settings.value("id2label", {str(number): f"LABEL_{number}" for number in range(2)})
-  fits = isinstance(names, dict) and len(names) == count
-  found = [names.get(str(number)) for number in range(count)] if fits else []
-  labels = [label for label in found if isinstance(label, str) and "," not in label and label == label.strip()]
-  if not fits or len(labels) != count:
+  labels: list[Any] = (
+    [names.get(str(n)) for n in range(count)] if isinstance(names, dict) and len(names) == count else []
+  )
+  if not labels or not all(isinstance(label, str) and "," not in label and label == label.strip() for label in labels):
     raise settings.wrong("id2label", f"the names of {count} classes, without commas")
   return ",".join(labels)
 
@@ -239,7 +241,6 @@ def _config(config: BERTConfig) -> JsonObject:
     "type_vocab_size": 2,
     "layer_norm_eps": config.layer_norm_epsilon,
     "tie_word_embeddings": True,
-    "pad_token_id": PAD,
     "torch_dtype": "float32",
     **(of_labels if labels else {}),
   }

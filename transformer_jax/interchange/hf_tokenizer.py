@@ -13,6 +13,7 @@ from pathlib import Path
 from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.interchange import hf_vocabulary, vocabulary
+from transformer_jax.interchange.expressible import TAKES_ALL
 from transformer_jax.model.special_tokens import FIRST_PIECE
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject
@@ -37,7 +38,7 @@ def require(tokenizer: Tokenizer, to: str) -> None:
   if merged is None or any("\n" in piece for piece in merged) or len(set(spelled)) < len(spelled):
     raise InputError(
       "the run's vocabulary is not one that `train` learns by byte-pair encoding from lines, and tokenizer.json cannot "
-      "express it: choose --to safetensors, which takes every model"
+      f"express it: {TAKES_ALL}"
     )
 
 
@@ -175,7 +176,6 @@ def _template(text: str) -> list[JsonObject]:
   parts = []
   for part in text.split():
     name, _, kind = part.partition(":")
-    of = {"Sequence": {"id": name[1:]}} if name.startswith("$") else {"SpecialToken": {"id": name}}
-    [(key, value)] = of.items()
-    parts.append({key: {**value, "type_id": int(kind or 0)}})
+    key, its = ("Sequence", name[1:]) if name.startswith("$") else ("SpecialToken", name)
+    parts.append({key: {"id": its, "type_id": int(kind or 0)}})
   return parts

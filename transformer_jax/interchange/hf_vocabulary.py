@@ -48,15 +48,16 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
     InputError: there is none, it is damaged, or is of another kind.
   """
   config = folder.settings(_CONFIG, optional=True)
-  special = tuple(_content(config, name, default) for name, default in _SPECIAL.items())
+  special = tuple(config.token(name, default) for name, default in _SPECIAL.items())
   if folder.has(BOTH):
     normalizer, unknown, numbers = _wordpiece_of_json(folder.settings(BOTH), special)
     lower, apart = "lowercase", "handle_chinese_chars"
     _require_same(config, normalizer)
   else:
     _require_plain(config)
-    normalizer, unknown = config, _content(config, "unk_token", "[UNK]")
-    numbers = {word: number for number, word in enumerate(_lines(folder, _WORDS)) if word}
+    normalizer, unknown = config, config.token("unk_token", "[UNK]")
+    words = {word: number for number, word in enumerate(_lines(folder, _WORDS)) if word}
+    numbers = _numbers(str(folder.path / _WORDS), words, [])
     _require_none_added(folder, numbers)
     lower, apart = "do_lower_case", "tokenize_chinese_chars"
   return _tokenizer(
@@ -229,12 +230,6 @@ def _part(file: Settings, name: str) -> Settings:
   if not isinstance(value, dict):
     raise file.wrong(name, "an object")
   return Settings(f"{file.path}, {name}", value)
-
-
-def _content(config: Settings, name: str, default: str) -> str:
-  """A special token, which is a text, or an object with one."""
-  value = config.value(name, default)
-  return Settings(config.path, value).text("content") if isinstance(value, dict) else config.text(name, default)
 
 
 def _numbers(path: str, pieces: Json, added: Json) -> dict[str, int]:

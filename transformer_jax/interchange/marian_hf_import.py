@@ -157,9 +157,9 @@ def _pieces(folder: ForeignFolder, config: Settings, begins: Settings, texts: Se
   last = len(pieces) - 1
   pad, eos = (pieces[config.integer(f"{name}_token_id", most=last)] for name in ("pad", "eos"))
   start = pieces[begins.integer(_START, most=last)]
-  unk = texts.value("unk_token", "<unk>")
-  unk = unk.get("content") if isinstance(unk, dict) else unk
-  texts.require("eos_token", [eos, _added(eos, texts.value("eos_token"))])
+  unk = texts.token("unk_token", "<unk>")
+  if texts.token("eos_token", eos) != eos:
+    raise texts.wrong("eos_token", f"{eos!r:.80}: the model here has nothing else")
   if unk not in pieces or len({pad, eos, unk}) < 3 or start in (eos, unk):
     raise InputError(
       f"{config.path}: pad_token_id, eos_token_id, decoder_start_token_id and {unk!a:.40} are not different tokens of "
@@ -185,11 +185,6 @@ def _names(folder: ForeignFolder, name: str) -> list[str]:
   if sorted(numbers) != list(range(max(4, len(pieces)))) or not all(map(is_piece, pieces)):
     raise InputError(f"{vocabulary.path} does not number its tokens 0, 1, 2 and so on, each once: copy it again")
   return sorted(pieces, key=lambda piece: pieces[piece])
-
-
-def _added(text: str, value: Json) -> Json:
-  """The value, if it is an object that stands for the text."""
-  return value if isinstance(value, dict) and value.get("content") == text else text
 
 
 def _languages(texts: Settings) -> tuple[str, str]:

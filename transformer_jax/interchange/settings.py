@@ -54,6 +54,11 @@ class Settings:
       raise self.wrong(name, "a text")
     return value
 
+  def token(self, name: str, default: str) -> str:
+    """A special token, which is a text, or an object with one."""
+    value = self.value(name, default)
+    return Settings(self.path, value).text("content") if isinstance(value, dict) else self.text(name, default)
+
   def value(self, name: str, default: Any = None) -> Any:
     """A value of any type; null counts as missing."""
     value = self._values.get(name)

@@ -24,8 +24,12 @@ ONE_MODEL, TWO_MODELS = "sentencepiece.model", ("source.spm", "target.spm")
 
 
 def pieces(tokenizer: Tokenizer) -> list[str]:
-  """The names of the pieces in the order of their numbers, for a tokenizer of one vocabulary."""
-  processor = _processor(_with_own_numbers(tokenizer).to_bytes())
+  """The names of the pieces in the order of their numbers, for a tokenizer of one vocabulary.
+
+  Raises:
+    InputError: the pieces have numbers of their own, which are not those of a SentencePiece model.
+  """
+  processor = _processor(tokenizer)
   return [processor.id_to_piece(i) for i in range(tokenizer.vocab_size)]
 
 
@@ -54,11 +58,7 @@ class Numbered(NamedTuple):
 
 
 def numbered(tokenizer: Tokenizer) -> Numbered:
-  """A vocabulary with the numbers that it has here, or that it came with if it was imported.
-
-  Args:
-    tokenizer: the tokenizer of one language.
-  """
+  """The vocabulary of one language, with the numbers that it has here, or that it came with if it was imported."""
   if isinstance(tokenizer, ListedTokenizer):
     return Numbered(list(tokenizer.vocabulary.pieces), tokenizer.vocabulary.order(), tokenizer.to_bytes())
   return Numbered(pieces(tokenizer), np.arange(tokenizer.vocab_size), sentencepiece_model(tokenizer))
@@ -105,7 +105,7 @@ def merged(tokenizer: Tokenizer) -> list[str] | None:
 
   SentencePiece has their ranks as scores 0, -1, -2, ....
   """
-  processor, names = _processor(_with_own_numbers(tokenizer).to_bytes()), spelled(tokenizer)
+  processor, names = _processor(tokenizer), spelled(tokenizer)
   made = [i for i in range(FIRST_PIECE, tokenizer.vocab_size) if not processor.is_byte(i)]
   ranks = [-processor.get_score(i) for i in made]
   return [names[i] for i in made] if ranks == list(range(len(made))) else None
@@ -121,5 +121,6 @@ def _with_own_numbers(tokenizer: Tokenizer) -> SentencePieceTokenizer:
   )
 
 
-def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
+def _processor(tokenizer: Tokenizer) -> sentencepiece.SentencePieceProcessor:
+  model = _with_own_numbers(tokenizer).to_bytes()
   return sentencepiece.SentencePieceProcessor(model_proto=model)  # pyright: ignore[reportCallIssue]
