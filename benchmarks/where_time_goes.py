@@ -116,7 +116,7 @@ def decoding(args: argparse.Namespace) -> tuple[Any, Any]:
   config, params, tokenizer, _ = runs.open(args.workdir).model("translate")
   length, decode = buckets.buckets(config.decode.max_source_length)[0], config.decode
   sources = [[*tokens, EOS] for tokens in tokenizer.source.encode_batch(text.lines(args.data))]
-  slots = buckets.rows_at_once(length, decode.extra_length, cpu=devices.on_cpu())
+  slots = buckets.rows_at_once(length, decode.extra_length)
   rows = buckets.pad([source for source in sources if len(source) <= length][: 8 * slots], 8 * slots, length, PAD)
   headroom = buckets.headroom(length, config.decode.max_source_length, decode.extra_length)
   options = dataclasses.replace(batch.SearchOptions.of(config), beam_size=args.beam, patience=1.0)

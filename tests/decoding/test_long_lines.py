@@ -5,7 +5,7 @@ import pytest
 from tests.data.letters import Letters
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.decoding.long_lines import Long, Translation, joined, parts
+from transformer_jax.decoding.long_lines import Long, Translation, has_no_text, joined, parts
 
 
 class Pairs(Letters):
@@ -22,6 +22,15 @@ def test_each_part_has_at_most_as_many_tokens_as_are_allowed_with_its_end():
   assert error is None and [warning.line for warning in warnings] == [3, 4, 5]
   found, error = parts(texts, Pairs(), 7, Long.REFUSE, 1, warnings.append, [])
   assert len(found) == 2 and "line 3 has more than config.decode.max_source_length = 7 tokens" in str(error)
+
+
+@pytest.mark.parametrize(
+  ("line", "tokens", "empty"),
+  [(" ", [9], True), ("<2de> ", [7], True), ("\u00ad", [], True), ("a", [9], False), ("a", None, False)],
+)
+def test_what_has_no_text(line, tokens, empty):
+  """Spaces, a tag alone, and characters that a vocabulary drops."""
+  assert has_no_text(line, tokens, Letters(), ["<2de>"]) == empty
 
 
 def test_a_tag_leaves_room_in_each_part():

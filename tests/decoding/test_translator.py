@@ -380,7 +380,11 @@ def test_a_model_without_probabilities_is_an_error(translator, lines):
   params = translator.params
   try:
     translator.params = {**params, "decoder": _nan(params["decoder"])}
-    for use in (lambda: translator.translate(lines[:1]), lambda: translator.score([(lines[0], lines[0])])):
+    for use in (
+      lambda: translator.translate(lines[:1]),
+      lambda: translator.score([(lines[0], lines[0])]),
+      lambda: translator.attention(lines[0], lines[0]),
+    ):
       with pytest.raises(RunError, match="NaN"):
         use()
   finally:

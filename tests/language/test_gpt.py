@@ -13,8 +13,10 @@ from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.language.gpt import GPT
+from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.special_tokens import BOS
 from transformer_jax.paper import formulas
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.causal import TASK, batch_sums, output
 from transformer_jax.training.initialization import init_params
 
@@ -30,6 +32,20 @@ def gpt(request):
   """The config, the module, and parameters in which nothing is 0 or 1."""
   config = example.options(CONFIG, model=example.options(example.GPT, pre_norm=request.param))
   return config, GPT(config.model), random_params(config, TASK)
+
+
+def test_a_table_of_positions_takes_any_width():
+  """Only pairs of sine and cosine need an even one."""
+  model = example.options(example.GPT, d_model=9, num_heads=3, d_ff=7)
+  params = init_params(example.options(CONFIG, model=model), TASK)
+  row = jnp.asarray(row_of(TEXTS[:1]))
+  logits = GPT(model).apply({"params": params}, output(GPT(model), params, row, None), method="logits")
+  assert logits.shape == (ROW_LENGTH, 31)
+  with pytest.raises(
+    InputError, match=r"config\.model\.d_model is 9, but must be even, as positions are pairs of sine"
+  ):
+    ModelConfig(d_model=9, num_heads=3)
+  assert ModelConfig(d_model=9, num_heads=3, learned_positions=True).d_model == 9
 
 
 def row_of(texts):

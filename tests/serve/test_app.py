@@ -9,7 +9,6 @@ import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 
-import numpy as np
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
@@ -428,18 +427,3 @@ def test_an_answer_counts_until_its_client_has_read_it():
 
   asyncio.run(two_requests())
   assert sent == [(None, None), (b"large", True), (b"", False)] * 2
-
-
-def test_attention_that_is_no_number_is_an_error():
-  """Browsers do not read NaN."""
-
-  def broken(source, target):
-    found = look(source, target)
-    found.weights["cross"][0, 0, 0, 0] = np.nan
-    return found
-
-  model = dataclasses.replace(fake(), attention=broken)
-  with served(application(model)) as client:
-    reply = client.post("/attention", {"source": "a b", "target": "c", "kind": "cross"})
-  model.batcher.close()
-  assert reply.status == 500 and "no probabilities but NaN" in reply.json["error"]

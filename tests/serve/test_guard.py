@@ -37,6 +37,11 @@ def test_a_name_that_was_rebound_is_refused(client, host, known):
   assert reply.status == (200 if known else 403) and ("error" in reply.json) != known
 
 
+def test_a_request_without_a_host_is_told_what_is_missing(client):
+  reply = client.get("/health", Host="")
+  assert reply.json["error"] == "the request names no host: give it the header Host, such as localhost"
+
+
 @pytest.mark.parametrize(
   ("origin", "own"),
   [

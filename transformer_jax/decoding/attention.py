@@ -63,12 +63,12 @@ def attention_program(model: nn.Module, method: Callable[..., object] | None = N
   def weights(params: Params, *inputs: jax.Array) -> dict[str, jax.Array]:
     _, state = model.apply({"params": params}, *inputs, method=method, mutable=["intermediates"])
     sown: dict[tuple[str, ...], PyTree] = flatten_dict(state.get("intermediates", {}))
-    found = {path: sown[path][0] for path in sorted(sown, key=_layer) if path[-1] == WEIGHTS}
-    return {
-      kind: jnp.stack([x if x.ndim == 3 else x[None] for path, x in found.items() if _kind(path) == kind])
-      for kind in KINDS
-      if any(_kind(path) == kind for path in found)
-    }
+    found: dict[str, list[jax.Array]] = {}
+    for path in sorted(sown, key=_layer):
+      if path[-1] == WEIGHTS:
+        x = sown[path][0]
+        found.setdefault(_kind(path), []).append(x if x.ndim == 3 else x[None])
+    return {kind: jnp.stack(found[kind]) for kind in KINDS if kind in found}
 
   return jax.jit(weights)
 
@@ -105,6 +105,7 @@ def attention_of_pair(
 
   Raises:
     InputError: the model has no attention.
+    RunError: a weight is not finite.
   """
   read, length = [start, *target[:-1]], buckets.padded(max(len(source), len(target)), MULTIPLE)
   weights = program(params, *buckets.pad([source, read], 2, length, PAD))
@@ -131,6 +132,7 @@ def attention_of_text(
 
   Raises:
     InputError: the model has no attention.
+    RunError: a weight is not finite.
   """
   read = [special[0], *tokens]
   length = buckets.padded(len(read), MULTIPLE, most)
@@ -147,9 +149,12 @@ def cut(weights: Mapping[str, jax.Array], source: int, target: int) -> dict[str,
 
   Raises:
     InputError: there are no weights.
+    RunError: a weight is not finite.
   """
   if not weights:
     raise InputError("this model has no attention, so there is nothing to see: take a run of another model")
   query, key = ({ENCODER: source, DECODER: target, CROSS: size} for size in (target, source))
-  found = jax.device_get(weights)
-  return {kind: found[kind][:, :, : query[kind], : key[kind]].copy() for kind in KINDS if kind in found}
+  whole = jax.device_get(weights)
+  found = {kind: whole[kind][:, :, : query[kind], : key[kind]].copy() for kind in KINDS if kind in whole}
+  buckets.require_finite(all(bool(np.isfinite(x).all()) for x in found.values()))
+  return found

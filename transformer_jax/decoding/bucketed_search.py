@@ -78,6 +78,7 @@ class BucketedSearch:
       batch_size: sentences computed side by side on a device; None suits the machine.
 
     Raises:
+      InputError: `batch_size` needs more memory than there is.
       RunError: the model's probabilities are not finite.
     """
     self._forget_if_many()
@@ -93,7 +94,7 @@ class BucketedSearch:
 
   def slots(self, options: SearchOptions, length: int, batch_size: int | None = None) -> int:
     """The number of sentences of a bucket that a device decodes side by side."""
-    return batch_size or buckets.rows_at_once(length, self._headroom(options, length), cpu=devices.on_cpu())
+    return batch_size or buckets.rows_at_once(length, self._headroom(options, length))
 
   def _search_once(
     self,

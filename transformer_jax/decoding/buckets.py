@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import RunError
 
 NOT_FINITE = "the model gives no probabilities but NaN: its training went wrong; use an earlier checkpoint"
@@ -51,9 +52,9 @@ class Probability(NamedTuple):
   tokens: int
 
 
-def rows_at_once(length: int, extra: int, *, cpu: bool) -> int:
+def rows_at_once(length: int, extra: int) -> int:
   """How many sentences of a bucket suit one device; their outputs may have `extra` more tokens than the bucket."""
-  return max(1, _TOKENS_ON_CPU // length if cpu else _TOKENS // (length + extra))
+  return max(1, _TOKENS_ON_CPU // length if devices.on_cpu() else _TOKENS // (length + extra))
 
 
 def buckets(longest: int) -> list[int]:

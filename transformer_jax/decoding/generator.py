@@ -118,7 +118,7 @@ class Generator(Predictor):
         )
 
     def rows(length: int) -> int:
-      return batch_size or buckets.rows_at_once(length, 0, cpu=devices.on_cpu())
+      return batch_size or buckets.rows_at_once(length, 0)
 
     def log_probs(batch: buckets.Batch) -> np.ndarray:
       texts = buckets.pad([tokens[i] for i in batch.members], batch.rows, batch.length, PAD)

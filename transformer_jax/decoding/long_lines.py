@@ -80,8 +80,7 @@ def parts(
   """
   found: list[list[list[int]]] = []
   for number, (text, tokens) in enumerate(_encoded(texts, tokenizer, longest), first):
-    # Tokens may be none, or only the code of a language, as a normalisation can delete characters.
-    if is_empty(text, tags) or (tokens is not None and len(tokens) == bool(tokenizer.head(text))):
+    if has_no_text(text, tokens, tokenizer, tags):
       found.append([])
       continue
     _check_language(text, tokenizer, tags, number, warn)
@@ -93,6 +92,12 @@ def parts(
     except InputError as error:
       return found, error
   return found, None
+
+
+def has_no_text(text: str, tokens: Sequence[int] | None, tokenizer: Tokenizer, tags: Sequence[str]) -> bool:
+  """Whether a line has no text, or none that the vocabulary reads; its tokens are without EOS, and None if many."""
+  # Tokens may be none, or only the code of a language, as a normalisation can delete characters.
+  return is_empty(text, tags) or (tokens is not None and len(tokens) == bool(tokenizer.head(text)))
 
 
 def _parts_of_long(

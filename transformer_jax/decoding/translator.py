@@ -22,7 +22,7 @@ from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch
 from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.line_search import WINDOW, LineSearch, Wanted, require_batch_size
-from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
+from transformer_jax.decoding.long_lines import LineWarning, Long, Translation, has_no_text
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.model.config import AnyModelConfig
@@ -85,8 +85,9 @@ class Translator:
     self.steps = (step,)  # of an ensemble, each model's
     self._models = tuple(models)
     self._tokenizer = tokenizer
+    self._tags = tags_of(config.data)
     self._bucketed = BucketedSearch(lambda: self._model, models or [config.model], config.decode)
-    self._lines = LineSearch(self._bucketed, config.decode, tokenizer, tags_of(config.data))
+    self._lines = LineSearch(self._bucketed, config.decode, tokenizer, self._tags)
     self._score = devices.over_devices(self._log_probs, out_axes=0, alone=True)
     self.params = params
 
@@ -110,8 +111,8 @@ class Translator:
       step: which checkpoint of each: its number, `last`, or `best`, by validation.
 
     Raises:
-      InputError: not a run folder, no such checkpoint in it, or runs with different vocabularies or different
-        tokens that their decoders begin with.
+      InputError: not a run folder, no such checkpoint in it, or runs with different vocabularies, languages or
+        `data.tags`, or different tokens that their decoders begin with.
       RunError: the checkpoint is damaged; of `last`, every one is.
     """
     from transformer_jax import runs  # imports orbax, which takes seconds
@@ -240,7 +241,7 @@ class Translator:
       self._require_length(f"pair {number}", length)
 
     def rows(length: int) -> int:
-      return devices.local_device_count() * (batch_size or buckets.rows_at_once(length, 0, cpu=devices.on_cpu()))
+      return devices.local_device_count() * (batch_size or buckets.rows_at_once(length, 0))
 
     def log_probs(batch: buckets.Batch) -> np.ndarray:
       both = ([side[i] for i in batch.members] for side in (sources, targets))
@@ -299,7 +300,7 @@ class Translator:
     if self._models:
       raise InputError("the probabilities of the next token are given for one model alone: load one without the others")
     [sources], [written] = self._encode_pairs([(source, prefix)])
-    if not source.strip():
+    if has_no_text(source, sources[:-1], self._tokenizer.source, self._tags):
       raise InputError("the sentence is empty, so there is nothing to translate: give another one")
     self._require_length("the sentence pair", max(len(sources), len(written)))
     params, without = devices.on_first_device(self._params), SearchOptions.of(self._config).without
@@ -327,9 +328,9 @@ class Translator:
 
     options, decode = self._options(beam_size, length_penalty, patience, n_best), self._config.decode
     require_text(source, "the sentence")
-    if not source.strip():
-      raise InputError("the sentence is empty, and an empty sentence is translated without a search: give another one")
     [tokens] = _with_eos(self._tokenizer.source, [source])
+    if has_no_text(source, tokens[:-1], self._tokenizer.source, self._tags):
+      raise InputError("the sentence is empty, and an empty sentence is translated without a search: give another one")
     if len(tokens) > decode.max_source_length:
       raise InputError(
         f"the sentence has {len(tokens)} tokens, but at most {decode.max_source_length} "

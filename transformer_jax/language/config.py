@@ -41,14 +41,13 @@ class BlocksConfig(AnyModelConfig):
 
   def __post_init__(self):
     super().__post_init__()
-    require_key(self, "model.max_positions", self.max_positions > 0, "positive")
     _ = self.blocks  # its checks raise errors that name the keys
 
   @property
   def blocks(self) -> ModelConfig:
     """The config of the Transformer layers, with biases."""
-    own = {field.name: getattr(self, field.name) for field in fields(BlocksConfig) if field.name != "max_positions"}
-    return ModelConfig(**own, attention_bias=True)
+    own = {field.name: getattr(self, field.name) for field in fields(BlocksConfig)}
+    return ModelConfig(**own, learned_positions=True, attention_bias=True)
 
   @property
   def most_positions(self) -> int | None:

@@ -26,7 +26,7 @@ class GPT(nn.Module):
     self.embedding = LearnedEmbedding(config.vocab_size, config.d_model)
     self.positions = LearnedEmbedding(config.max_positions, config.d_model)
     self.embedding_dropout = Dropout(config.dropout)
-    self.decoder = Decoder(config.blocks, cross=False)
+    self.decoder = Decoder(config.blocks)
 
   def __call__(
     self, tokens: jax.Array, positions: jax.Array, mask: jax.Array, *, deterministic: bool = True

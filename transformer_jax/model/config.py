@@ -202,7 +202,8 @@ class ModelConfig(AnyModelConfig):
       require_key(self, f"model.{name}", 0 <= getattr(self, name) < 1, "at least 0 and below 1")
     least, most = FLOAT32
     require_key(self, "model.layer_norm_epsilon", least <= self.layer_norm_epsilon <= most, f"from {least} to {most}")
-    require_key(self, "model.d_model", self.d_model % 2 == 0, "even, as positions are pairs of sine and cosine")
+    pairs = self.learned_positions or self.d_model % 2 == 0
+    require_key(self, "model.d_model", pairs, "even, as positions are pairs of sine and cosine")
     if self.fused_attention:
       self._check_fused_attention()
 

@@ -14,18 +14,16 @@ from transformer_jax.model.sublayer import Sublayer, layer_norm
 class DecoderLayer(nn.Module):
   """Masked self-attention, attention over the encoder's output, feed-forward.
 
-  With `cross` false there is no encoder, and the layer has no attention over its output.
+  Without an encoder `memory` is None, and the layer has no parameters of attention over its output.
   """
 
   config: ModelConfig
-  cross: bool = True
 
   def setup(self):
     self.self_attention = MultiHeadAttention(self.config)
     self.self_sublayer = Sublayer(self.config)
-    if self.cross:
-      self.cross_attention = MultiHeadAttention(self.config)
-      self.cross_sublayer = Sublayer(self.config)
+    self.cross_attention = MultiHeadAttention(self.config)
+    self.cross_sublayer = Sublayer(self.config)
     self.feed_forward = FeedForward(self.config)
     self.feed_forward_sublayer = Sublayer(self.config)
 
@@ -77,16 +75,12 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-  """The stack of layers, for all positions at once (`__call__`) or for one more (`step`).
-
-  With `cross` false there is no encoder.
-  """
+  """The stack of layers, for all positions at once (`__call__`) or for one more (`step`)."""
 
   config: ModelConfig
-  cross: bool = True
 
   def setup(self):
-    self.layers = [DecoderLayer(self.config, self.cross) for _ in range(self.config.decoder_depth)]
+    self.layers = [DecoderLayer(self.config) for _ in range(self.config.decoder_depth)]
     if self.config.pre_norm:
       self.norm = layer_norm(self.config)
 
@@ -99,7 +93,7 @@ class Decoder(nn.Module):
     *,
     deterministic: bool,
   ) -> jax.Array:
-    """`[target, model]` over memory `[source, model]` -> `[target, model]`."""
+    """`[target, model]` over memory `[source, model]`, None without an encoder -> `[target, model]`."""
 
     def apply(layer: DecoderLayer, x: jax.Array, memory: jax.Array | None) -> jax.Array:
       keys_values = None if memory is None else layer.cross_attention.keys_values(memory)

@@ -13,7 +13,7 @@ from transformer_jax.recurrent.config import BahdanauConfig
 from transformer_jax.recurrent.encoder_decoder import EncoderDecoder, Memory
 from transformer_jax.recurrent.gru import GRU
 from transformer_jax.recurrent.linear import Linear
-from transformer_jax.recurrent.recurrence import begins, last_read, recurrence, take, zeros
+from transformer_jax.recurrent.recurrence import begins, last_read, recurrence
 
 
 class Source(NamedTuple):
@@ -115,13 +115,13 @@ class Bahdanau(EncoderDecoder):
   def write(
     self, x: jax.Array, restarts: jax.Array, memory: jax.Array, mask: jax.Array, *, deterministic: bool
   ) -> jax.Array:
-    source = self.alignment.source(memory)
+    source = self.attended(memory)
 
     def advance(model: "Bahdanau", state: DecoderState, at: tuple[jax.Array, jax.Array]) -> DecoderState:
       inputs, mask = at
       return model.advance(state, inputs, source, mask)
 
-    initial = self.initial_state(memory, mask)
+    initial = self.initial_states(memory, mask)
     states = recurrence(advance, self, (self.decoder.inputs(x), mask), restarts, initial)
     return self.dropout(self.output(states, x), deterministic=deterministic)
 
@@ -130,14 +130,13 @@ class Bahdanau(EncoderDecoder):
     context = self.alignment(state.s, source, mask)
     return DecoderState(self.decoder.advance(state.s, inputs + self.context(context)), context)
 
-  def initial_state(self, annotations: jax.Array, mask: jax.Array) -> DecoderState:
+  def initial_states(self, memory: jax.Array, mask: jax.Array) -> DecoderState:
     """s_0 = tanh(W_s h_1), with h_1 read from the right: mask `[query, source]` -> a state for each query."""
-    backward = annotations[last_read(mask, reverse=True), self.config.hidden_size :]
-    return DecoderState(jnp.tanh(self.initial(backward)), zeros(mask.shape[0], annotations.shape[1]))
+    backward = memory[last_read(mask, reverse=True), self.config.hidden_size :]
+    return DecoderState(jnp.tanh(self.initial(backward)), jnp.zeros((len(mask), memory.shape[1])))
 
-  def precompute_cross_attention(self, memory: jax.Array, source_valid: jax.Array) -> Memory:
-    initial = take(self.initial_state(memory, source_valid[None]), jnp.int32(0))
-    return Memory(initial, self.alignment.source(memory), source_valid)
+  def attended(self, memory: jax.Array) -> Source:
+    return self.alignment.source(memory)
 
   def step(self, state: DecoderState, embedded: jax.Array, memory: Memory) -> tuple[DecoderState, jax.Array]:
     state = self.advance(state, self.decoder.inputs(embedded), memory.source, memory.mask)

@@ -50,8 +50,8 @@ class Cache:
 class EncoderDecoder(nn.Module):
   """A recurrent model with the methods of `model.transformer.Transformer`, which documents them.
 
-  A subclass has `encode`, `write` and `precompute_cross_attention`, and `step`,
-  which advances the decoder by one token.
+  A subclass has `encode`, `write`, `initial_states`, `step`, which advances the
+  decoder by one token, and, with attention, `attended`.
   """
 
   config: Any  # a RecurrentConfig; each model has its own
@@ -90,9 +90,18 @@ class EncoderDecoder(nn.Module):
     """`decode` of the embedded target `[target, model]`; `restarts` `[target]` marks each sentence's first token."""
     raise NotImplementedError
 
+  def initial_states(self, memory: Encoded, mask: jax.Array) -> State:
+    """The decoder's state before its first token, for each query: mask `[query, source]` -> arrays `[query, ...]`."""
+    raise NotImplementedError
+
+  def attended(self, memory: Encoded) -> Encoded:
+    """The result of `encode` as attention needs it, arrays `[source, ...]`; empty without attention."""
+    return ()
+
   def precompute_cross_attention(self, memory: Encoded, source_valid: jax.Array) -> Memory:
     """The decoder's view of the result of `encode`; `source_valid` `[source]` marks real tokens."""
-    raise NotImplementedError
+    initial = take(self.initial_states(memory, source_valid[None]), jnp.int32(0))
+    return Memory(initial, self.attended(memory), source_valid)
 
   def step(self, state: State, embedded: jax.Array, memory: Memory) -> tuple[State, jax.Array]:
     """One more token `[model]` of one hypothesis -> the new state, and `[model]` before the output layer."""
@@ -150,17 +159,13 @@ class EncoderDecoder(nn.Module):
     no dropout, as there is none when the model translates.
     """
     encoded = self.encode(source, source_positions, source_mask)
-    attended = self.precompute_cross_attention(encoded, cross_mask[0]).source
-
-    def initial(model: "EncoderDecoder", mask: jax.Array) -> State:
-      return model.precompute_cross_attention(encoded, mask).initial
+    initials, attended = self.initial_states(encoded, cross_mask), self.attended(encoded)
 
     def step(model: "EncoderDecoder", state: State, token: jax.Array, at: tuple[State, jax.Array]) -> PyTree:
       initial, mask = at
       state, hidden = model.step(state, model.embed(token, deterministic=True), Memory(initial, attended, mask))
       return state, model.logits(hidden)
 
-    initials = over(initial, in_axes=0)(self, cross_mask)
     return scheduled_sampling.choose_inputs(
       step, self, target, forced, uniform, target_positions == 0, initials, (initials, cross_mask)
     )

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.linear import matmul
-from transformer_jax.recurrent.recurrence import recurrence, zeros
+from transformer_jax.recurrent.recurrence import recurrence
 from transformer_jax.runtime.values import PyTree
 
 State = TypeVar("State")  # an array `[..., hidden]`, or a tree of several
@@ -51,7 +51,7 @@ class Layer(nn.Module, Generic[State]):
 
   def zeros(self, length: int) -> PyTree:
     """A state of zeros for each of `length` positions."""
-    return zeros(length, self.hidden_size)
+    return jnp.zeros((length, self.hidden_size))
 
   def advance(self, state: State, inputs: jax.Array) -> State:
     """One position; `inputs` is the method's result for its x."""

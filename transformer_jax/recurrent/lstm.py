@@ -8,7 +8,6 @@ import jax.numpy as jnp
 
 from transformer_jax.recurrent.layer import Layer
 from transformer_jax.recurrent.linear import matmul, side_by_side
-from transformer_jax.recurrent.recurrence import zeros
 
 
 class State(NamedTuple):
@@ -23,20 +22,6 @@ class State(NamedTuple):
   cell: jax.Array
 
 
-def lstm_cell(gates: jax.Array, cell: jax.Array) -> State:
-  r"""One step, given the inputs of the gates.
-
-    i, f, o = sigmoid(...)    g = tanh(...)    c_t = f * c_(t-1) + i * g    h_t = o * tanh(c_t)
-
-  Args:
-    gates: `[..., 4 hidden]` float32, the inputs of i, f, g and o.
-    cell: c_(t-1), `[..., hidden]` float32.
-  """
-  i, f, g, o = jnp.split(gates, 4, axis=-1)
-  cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
-  return State(jax.nn.sigmoid(o) * jnp.tanh(cell), cell)
-
-
 def _forget_bias(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
   """1 for the forget gates, so that the cell forgets little at first (Jozefowicz et al. 2015); 0 for the others."""
   del key
@@ -45,7 +30,10 @@ def _forget_bias(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 class LSTM(Layer[State]):
-  """One layer: the inputs of the gates are x_t W + h_(t-1) U + b."""
+  """One layer; the inputs of its gates i, f, g and o are x_t W + h_(t-1) U + b.
+
+  i, f, o = sigmoid(...)    g = tanh(...)    c_t = f * c_(t-1) + i * g    h_t = o * tanh(c_t)
+  """
 
   def setup(self):
     gates = 4 * self.hidden_size
@@ -55,7 +43,9 @@ class LSTM(Layer[State]):
     self.bias = self.param("bias", _forget_bias, (gates,))
 
   def zeros(self, length: int) -> State:
-    return State(*(zeros(length, self.hidden_size) for _ in State._fields))
+    return State(*(jnp.zeros((length, self.hidden_size)) for _ in State._fields))
 
   def advance(self, state: State, inputs: jax.Array) -> State:
-    return lstm_cell(inputs + matmul(state.hidden, self.recurrent, self.dtype), state.cell)
+    i, f, g, o = jnp.split(inputs + matmul(state.hidden, self.recurrent, self.dtype), 4, axis=-1)
+    cell = jax.nn.sigmoid(f) * state.cell + jax.nn.sigmoid(i) * jnp.tanh(g)
+    return State(jax.nn.sigmoid(o) * jnp.tanh(cell), cell)

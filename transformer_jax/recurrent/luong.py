@@ -12,7 +12,7 @@ from transformer_jax.recurrent.attention import additive_score, context, dot_sco
 from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
-from transformer_jax.recurrent.recurrence import over, recurrence, take, zeros
+from transformer_jax.recurrent.recurrence import over, recurrence
 from transformer_jax.recurrent.seq2seq import Stacks
 from transformer_jax.recurrent.stack import States, output
 
@@ -91,12 +91,11 @@ class Luong(Stacks):
   def write(
     self, x: jax.Array, restarts: jax.Array, memory: States, mask: jax.Array, *, deterministic: bool
   ) -> jax.Array:
-    initial = self.last_states(memory, mask)
-    source = self.attention.source(output(memory))
+    initial, source = self.initial_states(memory, mask), self.attended(memory)
     if self.config.input_feeding:
       attentional = self._token_by_token(x, restarts, initial, source, mask, deterministic)
     else:
-      states = self.decoder(x, restarts, initial, deterministic=deterministic)
+      states = self.decoder(x, restarts, initial.layers, deterministic=deterministic)
       of_each = over(GlobalAttention.__call__, in_axes=(0, None, 0))
       attentional = of_each(self.attention, output(states), source, mask)
     return self.dropout(attentional, deterministic=deterministic)
@@ -105,27 +104,19 @@ class Luong(Stacks):
     self,
     x: jax.Array,
     restarts: jax.Array,
-    initial: States,
+    initial: DecoderState,
     source: Source,
     mask: jax.Array,
     deterministic: bool,
   ) -> jax.Array:
     """The decoder with input feeding, which runs token by token: `[target, model]` -> h~ `[target, model]`."""
-    config = self.config
 
     def advance(model: "Luong", state: DecoderState, at: tuple[jax.Array, jax.Array | None, jax.Array]) -> DecoderState:
       inputs, kept, mask = at
       return model.advance(state, inputs, source, mask, kept)
 
     kept = self.decoder.dropout_factors(len(x), deterministic=deterministic)
-    states = recurrence(
-      advance,
-      self,
-      (self.decoder.inputs(x), kept, mask),
-      restarts,
-      DecoderState(initial, zeros(x.shape[0], config.d_model)),
-    )
-    return states.attentional
+    return recurrence(advance, self, (self.decoder.inputs(x), kept, mask), restarts, initial).attentional
 
   def advance(
     self, state: DecoderState, inputs: jax.Array, source: Source, mask: jax.Array, kept: jax.Array | None
@@ -136,10 +127,11 @@ class Luong(Stacks):
     layers = self.decoder.advance(state.layers, inputs, kept)
     return DecoderState(layers, self.attention(output(layers), source, mask))
 
-  def precompute_cross_attention(self, memory: States, source_valid: jax.Array) -> Memory:
-    layers = take(self.last_states(memory, source_valid[None]), jnp.int32(0))
-    initial = DecoderState(layers, jnp.zeros(self.config.d_model))
-    return Memory(initial, self.attention.source(output(memory)), source_valid)
+  def initial_states(self, memory: States, mask: jax.Array) -> DecoderState:
+    return DecoderState(self.last_states(memory, mask), jnp.zeros((len(mask), self.config.d_model)))
+
+  def attended(self, memory: States) -> Source:
+    return self.attention.source(output(memory))
 
   def step(self, state: DecoderState, embedded: jax.Array, memory: Memory) -> tuple[DecoderState, jax.Array]:
     state = self.advance(state, self.decoder.inputs(embedded), memory.source, memory.mask, None)

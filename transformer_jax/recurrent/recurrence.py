@@ -70,11 +70,6 @@ def where(condition: jax.Array, a: State, b: State) -> State:
   return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
-def zeros(length: int, *shape: int) -> jax.Array:
-  """An initial state of zeros for each of `length` positions."""
-  return jnp.broadcast_to(jnp.zeros(shape), (length, *shape))
-
-
 def begins(positions: jax.Array, mask: jax.Array, *, reverse: bool) -> jax.Array:
   """Marks each sentence's first token in the order of reading.
 

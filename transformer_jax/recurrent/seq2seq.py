@@ -54,7 +54,7 @@ class SequenceToSequence(Stacks):
   def write(
     self, x: jax.Array, restarts: jax.Array, memory: States, mask: jax.Array, *, deterministic: bool
   ) -> jax.Array:
-    initial = self.last_states(memory, mask)
+    initial = self.initial_states(memory, mask)
     context = self.context(initial, deterministic=deterministic)
     states = self.decoder(_beside(x, context), restarts, initial, deterministic=deterministic)
     return self.output(_beside(self.dropout(output(states), deterministic=deterministic), context))
@@ -63,8 +63,8 @@ class SequenceToSequence(Stacks):
     """c, the encoder's last output, if each step of the decoder reads it: `[..., hidden]`."""
     return self.dropout(output(initial), deterministic=deterministic) if self.config.feed_context else None
 
-  def precompute_cross_attention(self, memory: States, source_valid: jax.Array) -> Memory:
-    return Memory(take(self.last_states(memory, source_valid[None]), jnp.int32(0)), (), source_valid)
+  def initial_states(self, memory: States, mask: jax.Array) -> States:
+    return self.last_states(memory, mask)
 
   def step(self, state: States, embedded: jax.Array, memory: Memory) -> tuple[States, jax.Array]:
     context = self.context(memory.initial, deterministic=True)

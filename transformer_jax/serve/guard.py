@@ -61,6 +61,8 @@ class Guard:
     """Why a request is refused; empty if it is not."""
     host = headers.get("host", "")
     name = _name(host)
+    if not name:
+      return "the request names no host: give it the header Host, such as localhost"
     if not (_is_address(name) or name in self._hosts):
       return f"the request is for the host {name!r}, which this server does not know: start it with --allow-host {name}"
     origin = headers.get("origin")
