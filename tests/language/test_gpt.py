@@ -37,13 +37,10 @@ def gpt(request):
 def test_a_table_of_positions_takes_any_width():
   """Only pairs of sine and cosine need an even one."""
   model = example.options(example.GPT, d_model=9, num_heads=3, d_ff=7)
-  params = init_params(example.options(CONFIG, model=model), TASK)
-  row = jnp.asarray(row_of(TEXTS[:1]))
-  logits = GPT(model).apply({"params": params}, output(GPT(model), params, row, None), method="logits")
-  assert logits.shape == (ROW_LENGTH, 31)
-  with pytest.raises(
-    InputError, match=r"config\.model\.d_model is 9, but must be even, as positions are pairs of sine"
-  ):
+  positions = jnp.arange(7)
+  made = jax.eval_shape(GPT(model).init, jax.random.key(0), positions, positions, jnp.ones((7, 7), bool))
+  assert made["params"]["positions"]["table"].shape == (19, 9)
+  with pytest.raises(InputError, match=r"config\.model\.d_model is 9, but must be even, as positions are pairs"):
     ModelConfig(d_model=9, num_heads=3)
   assert ModelConfig(d_model=9, num_heads=3, learned_positions=True).d_model == 9
 
