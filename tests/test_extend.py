@@ -111,7 +111,7 @@ def test_a_corpus_on_the_command_line(installed, capsys):
   sizes = ["vocab_size=280", "num_layers=1", "d_model=16", "d_ff=19", "num_heads=2"]
   quick = ["--config.train.steps=2", "--config.evaluate.every=0", "--config.evaluate.sentences=0"]
   assert main([*arguments, *(f"--config.model.{size}" for size in sizes), *quick]) == 0
-  assert runs.open("runs/mine").metrics[-1]["step"] == 2
+  assert runs.open("runs/own-text").metrics[-1]["step"] == 2
 
 
 @pytest.mark.long
