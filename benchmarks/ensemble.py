@@ -4,8 +4,9 @@
 
 DIR has what benchmarks/multi30k.py asks for, and the FOLDERs are its run folders, of several seeds. Each way translates
 the validation set and the test set once. Of the searches, and of the ways with minimum Bayes risk (MBR), the one with
-the highest BLEU on the validation set counts. Their rows are the last ones of the table, too. OUTPUT gets the
-translations, `WAY.val.de` and `WAY.test_2016_flickr.de`, and `table.md`. The same command resumes after a stop.
+the highest BLEU on the validation set counts. Their rows are the last ones of the table, too. OUTPUT, a folder of its
+own, gets the translations, `WAY.val.de` and `WAY.test_2016_flickr.de`, and `table.md`. The same command resumes after a
+stop.
 """
 
 import argparse
@@ -37,8 +38,7 @@ def main() -> None:
   args = parse()
   children.end_children()
   output = Path(args.output)
-  output.mkdir(parents=True, exist_ok=True)
-  programs.require_settings(output / "settings.json", {"data": args.data, "models": args.workdir})
+  programs.require_settings(output, {"data": args.data, "models": args.workdir})
   rows = [row(way, args.data, args.workdir, output) for way in WAYS]
   rows += [chosen(rows, "beam"), chosen(rows, "MBR")]
   report.write_table(rows, output / "table.md")

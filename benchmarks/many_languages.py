@@ -8,9 +8,9 @@ configs/multi30k.py:plain, and have its size. Other flags are keys of all their 
 pairs as often as `base` of benchmarks/ablations.py. The model of all directions has 12 times as many pairs. With 4
 times as many updates it sees each pair a third as often as the single models do.
 
-OUTPUT gets the translations of the test set, `many.FROM-TO` and `single.FROM-TO`, and `table.md`: BLEU of each
-direction, and the p-value of a paired bootstrap between both models. The same command resumes after a stop, and repeats
-nothing that OUTPUT has.
+OUTPUT, a folder of its own, gets the translations of the test set, `many.FROM-TO` and `single.FROM-TO`, and `table.md`:
+BLEU of each direction, and the p-value of a paired bootstrap between both models. The same command resumes after a
+stop, and repeats nothing that OUTPUT has.
 """
 
 import argparse
@@ -37,9 +37,8 @@ def main() -> None:
   args, keys = parse()
   children.end_children()
   runs, output = Path(args.runs), Path(args.output)
-  output.mkdir(parents=True, exist_ok=True)
   steps = {"many": args.many_steps, "single": args.single_steps}
-  programs.require_settings(output / "settings.json", {"data": args.data, "keys": keys, "steps": steps})
+  programs.require_settings(output, {"data": args.data, "keys": keys, "steps": steps})
   train(runs / MANY, [*keys, *many_keys(args.data), f"train.steps={args.many_steps}"])
   for direction in DIRECTIONS:
     translate(runs / MANY, args.data, direction, output / f"{MANY}.{direction}", tagged=True)

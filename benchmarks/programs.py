@@ -36,8 +36,10 @@ def once(file: Path, content: Callable[[], bytes]) -> None:
     write_atomically(file, content())
 
 
-def require_settings(file: Path, settings: Any) -> None:
-  """Writes the settings of the results beside `file`, or ends the program if they are of other settings."""
-  if file.exists() and json.loads(file.read_text()) != settings:
-    sys.exit(f"{file} has other settings: choose another --output")
+def require_settings(output: Path, settings: Any) -> None:
+  """Makes the folder of the results with a file of their settings; ends the program if it has results of others."""
+  file = output / "settings.json"
+  output.mkdir(parents=True, exist_ok=True)
+  if any(output.iterdir()) and not (file.exists() and json.loads(file.read_text()) == settings):
+    sys.exit(f"{output} has results of other settings: choose another --output")
   write_atomically(file, f"{json.dumps(settings, indent=1)}\n".encode())

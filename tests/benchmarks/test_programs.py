@@ -51,8 +51,10 @@ def test_a_file_is_made_once_and_as_a_whole(programs, tmp_path):
 
 
 def test_results_of_other_settings_are_not_taken_for_these(programs, tmp_path):
-  file = tmp_path / "settings.json"
   for _ in range(2):
-    programs.require_settings(file, {"models": ["a"]})
-  with pytest.raises(SystemExit, match=r"settings\.json has other settings: choose another --output"):
-    programs.require_settings(file, {"models": ["b"]})
+    programs.require_settings(tmp_path / "new", {"models": ["a"]})
+  (tmp_path / "old").mkdir()
+  (tmp_path / "old" / "table.md").touch()
+  for output, models in (("new", ["b"]), ("old", ["a"])):
+    with pytest.raises(SystemExit, match=f"{output} has results of other settings: choose another --output"):
+      programs.require_settings(tmp_path / output, {"models": models})
