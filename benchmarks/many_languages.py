@@ -58,7 +58,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--singles", nargs="*", choices=DIRECTIONS, default=["en-de", "de-en"], help="models of one direction")
   add("--many-steps", type=int, default=14_000, metavar="N", help="updates of the model of all directions")
   add("--single-steps", type=int, default=3412, metavar="N", help="updates of a single model (default 3412)")
-  add("--output", default="docs/results/many_languages", metavar="DIR", help="for the translations and the table")
+  add("--output", default="many_languages", metavar="DIR", help="for the translations and the table")
   args, rest = parser.parse_known_args()
   return args, programs.overrides(parser, rest)
 

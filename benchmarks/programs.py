@@ -1,4 +1,4 @@
-"""What all programs here share: flags that are keys of a config, files that are made once, and the end by an error."""
+"""What most programs here share: flags that are keys of a config, files that are made once, and the end by an error."""
 
 import argparse
 import json
@@ -19,7 +19,10 @@ def run(main: Callable[[], None]) -> None:
   except (InputError, RunError) as error:
     sys.exit(f"{Path(sys.argv[0]).name}: error: {error}")
   except subprocess.CalledProcessError as error:
-    sys.exit(error.returncode if error.returncode > 0 else str(error))
+    if error.stderr:  # which was read, and not shown
+      print(error.stderr if isinstance(error.stderr, str) else error.stderr.decode(errors="replace"), file=sys.stderr)
+    told = error.returncode > 0 and error.stderr is None
+    sys.exit(error.returncode if told else str(error))
 
 
 def overrides(parser: argparse.ArgumentParser, rest: list[str]) -> list[str]:

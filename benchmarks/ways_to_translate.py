@@ -14,7 +14,7 @@ translations, `WAY-SEED.de`, and `table.md`. There "difference" is the mean BLEU
 the p-value of a paired bootstrap over the translations of all seeds together. The row "forced beginning" gives the
 first three words of each reference, so it tells what a translator who types them gets. The row "back-translations" is
 of `base` with a second corpus: the German captions, and draws of `reverse` for them with a tag. The same command
-resumes after a stop.
+resumes after a stop. What OUTPUT has is not made again, so other models or keys need another OUTPUT.
 """
 
 import argparse

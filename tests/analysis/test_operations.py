@@ -71,5 +71,5 @@ def test_in_a_loop_only_what_waits_for_the_step_before_is_sequential():
 def test_a_loop_without_a_number_of_steps_is_refused():
   endless = traced(lambda x: jax.lax.while_loop(lambda x: x < 3, lambda x: x + 1, x), 0.0)
   for count in (operations.matmuls, operations.sequential):
-    with pytest.raises(ValueError, match="while loop"):
+    with pytest.raises(InputError, match="while loop"):
       count(endless)

@@ -20,15 +20,17 @@ def programs(program, monkeypatch):
     (InputError("no such file"), "some.py: error: no such file"),
     (subprocess.CalledProcessError(2, "translate"), 2),  # which has told why
     (subprocess.CalledProcessError(-9, "translate"), "Command 'translate' died with <Signals.SIGKILL: 9>."),
+    (subprocess.CalledProcessError(2, "git", stderr="why"), "Command 'git' returned non-zero exit status 2."),
   ],
 )
-def test_a_known_error_ends_the_program_without_a_traceback(programs, error, status):
+def test_a_known_error_ends_the_program_without_a_traceback(programs, capsys, error, status):
   def main():
     raise error
 
   with pytest.raises(SystemExit) as ended:
     programs.run(main)
   assert ended.value.code == status
+  assert capsys.readouterr().err == ("why\n" if getattr(error, "stderr", None) else "")
 
 
 def test_a_fault_of_the_program_keeps_its_traceback(programs):

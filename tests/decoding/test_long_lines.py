@@ -8,6 +8,13 @@ from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.long_lines import Long, Translation, has_no_text, joined, parts
 
 
+class Coded(Letters):
+  """With the code of one language."""
+
+  def head(self, text):
+    return ">>fr<<" if text.startswith(">>fr<<") else ""
+
+
 class Pairs(Letters):
   """A token for each character, but with `longest_piece` as if a token could spell two."""
 
@@ -26,11 +33,20 @@ def test_each_part_has_at_most_as_many_tokens_as_are_allowed_with_its_end():
 
 @pytest.mark.parametrize(
   ("line", "tokens", "empty"),
-  [(" ", [9], True), ("<2de> ", [7], True), ("\u00ad", [], True), ("a", [9], False), ("a", None, False)],
+  [
+    (" ", [9], True),
+    ("<2de> ", [7], True),
+    ("\u00ad", [], True),
+    ("a", [9], False),
+    ("a", None, False),
+    (">>fr<< ", [9], True),
+    (">>fr<<\u00ad", [9], True),
+    (">>fr<< a", [9, 11], False),
+  ],
 )
 def test_what_has_no_text(line, tokens, empty):
   """Spaces, a tag alone, and characters that a vocabulary drops."""
-  assert has_no_text(line, tokens, Letters(), ["<2de>"]) == empty
+  assert has_no_text(line, tokens, Coded(), ["<2de>"]) == empty
 
 
 def test_a_tag_leaves_room_in_each_part():

@@ -89,6 +89,14 @@ def test_one_hypothesis_is_a_line(translator):
   assert [node.step for node in chosen][: len(tree.path(tree.best[0])) + 1] == list(range(tree.nodes[-1].step + 1))
 
 
+def test_a_tag_alone_is_an_empty_sentence(translator, monkeypatch):
+  """As for `translate`."""
+  monkeypatch.setattr(translator, "_tags", ["<2de>"])
+  for use in (translator.search_tree, translator.next_token):
+    with pytest.raises(InputError, match="the sentence is empty"):
+      use("<2de> ")
+
+
 @pytest.mark.parametrize(
   ("sentence", "options", "message"),
   [

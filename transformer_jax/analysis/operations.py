@@ -33,7 +33,7 @@ def count(jaxpr: Jaxpr) -> collections.Counter[str]:
   runs. A conditional counts, for each primitive, as the branch with most of it.
 
   Raises:
-    ValueError: there is a while loop, whose number of steps is not known.
+    InputError: there is a while loop, whose number of steps is not known.
   """
   total: collections.Counter[str] = collections.Counter()
   for equation in jaxpr.eqns:
@@ -85,7 +85,7 @@ def sequential(jaxpr: Jaxpr) -> int:
   once, but no number of them can shorten the chain.
 
   Raises:
-    ValueError: there is a while loop, whose number of steps is not known.
+    InputError: there is a while loop, whose number of steps is not known.
   """
   return max(_depths(jaxpr, [0] * len(jaxpr.invars)), default=0)
 

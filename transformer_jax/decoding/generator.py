@@ -138,6 +138,7 @@ class Generator(Predictor):
 
     Raises:
       InputError: the text is too long, or no text.
+      RunError: a weight is not finite.
     """
     model, tokens = self.config.model, self._readable(text)
     special = model.start_token, model.end_token

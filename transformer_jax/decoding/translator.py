@@ -268,6 +268,7 @@ class Translator:
 
     Raises:
       InputError: a text is too long, or the model has no attention.
+      RunError: a weight is not finite.
     """
     from transformer_jax.decoding.attention import attention_of_pair
 

@@ -34,12 +34,14 @@ def require_seed() -> None:
   """Checks the seed of the draws, which sacreBLEU takes from the environment.
 
   Raises:
-    InputError: it is no whole number from 1.
+    InputError: it is no whole number from 1 to 10^19 - 1.
   """
   seed = os.environ.get("SACREBLEU_SEED", "12345")  # sacreBLEU's default
   # With 0 or none sacreBLEU draws other sentences for each system but the first.
   if not re.fullmatch(r"0*[1-9]\d{0,18}", seed, re.ASCII):
-    raise InputError(f"SACREBLEU_SEED in the environment is {seed!r}, but must be a whole number from 1")
+    raise InputError(
+      f"SACREBLEU_SEED in the environment is {seed[:30]!r}, but must be a whole number from 1 to 10^19 - 1"
+    )
 
 
 def resampled(
@@ -66,7 +68,7 @@ def resampled(
     `bleu`, `chrf` and `ter`, each with one entry for each system; without `ter` if a line is very long.
 
   Raises:
-    InputError: there are no sentences, or the counts differ, or the seed is no whole number from 1.
+    InputError: there are no sentences, or the counts differ, or `require_seed` refuses the seed.
   """
   from sacrebleu.significance import PairedTest
 

@@ -52,6 +52,7 @@ def attention_of(run: Run, step: Step, text: str, target: str | None = None) -> 
 
   Raises:
     InputError: the model has no attention, the text is too long, or the model takes no target.
+    RunError: a weight is not finite.
   """
   model = run.config.model
   if model.translates:

@@ -74,6 +74,7 @@ class Classifier(Predictor):
 
     Raises:
       InputError: the sentence is longer than a row, or no text.
+      RunError: a weight is not finite.
     """
     return encoder_attention(self.config, self._params, self._tokenizer, sentence)
 

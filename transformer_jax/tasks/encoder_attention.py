@@ -25,6 +25,7 @@ def encoder_attention(config: Config, params: Params, tokenizer: Tokenizer, sent
 
   Raises:
     InputError: the sentence is longer than a row, or no text.
+    RunError: a weight is not finite.
   """
   require_text(sentence, "the sentence")
   length = config.data.row_length
