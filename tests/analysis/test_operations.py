@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from transformer_jax.analysis import operations
+from transformer_jax.runtime.errors import InputError
 
 M, N, K = 3, 5, 7
 LEFT, RIGHT = np.ones((M, K), np.float32), np.ones((K, N), np.float32)

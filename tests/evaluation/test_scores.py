@@ -136,7 +136,6 @@ def test_equal_scores_of_different_translations_have_the_p_value_of_sacrebleu():
 @pytest.mark.parametrize("seed", ["abc", "", "-5", "0", "none", "9" * 5000])
 def test_a_seed_by_which_draws_would_differ_is_refused(monkeypatch, seed):
   monkeypatch.setenv("SACREBLEU_SEED", seed)
-  with pytest.raises(
-    InputError, match=r"SACREBLEU_SEED in the environment is '.{0,30}', but must be a whole number from 1 to 10\^19 - 1"
-  ):
+  message = r"SACREBLEU_SEED in the environment is '.{0,30}', but must be a whole number from 1 to 10\^19 - 1"
+  with pytest.raises(InputError, match=message):
     bootstrap.resampled([TRANSLATIONS], REFERENCES)
