@@ -11,6 +11,7 @@ from tests.commands.lines import LINES
 from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.serve import server
 
 
 @pytest.mark.long
@@ -84,6 +85,14 @@ def test_names_of_the_server_besides_localhost_are_those_of_the_flags(run, workd
   asked(ask)
   assert run("serve", "--workdir", workdir, "--port", "0")[0] == 0
   assert [host for host, status in statuses.items() if status == 200] == ["localhost", "127.0.0.1"]
+
+
+def test_the_name_given_to_host_is_one_of_the_server(run, workdir, translator, asked, monkeypatch):
+  bind, statuses = server.bind, []
+  monkeypatch.setattr(server, "bind", lambda host, port: bind("127.0.0.1", 0))  # as no such name is known here
+  asked(lambda client: statuses.extend(client.get("/health", Host=host).status for host in ("box.lan:8000", "other")))
+  assert run("serve", "--workdir", workdir, "--host", "box.lan")[0] == 0
+  assert statuses == [200, 403]
 
 
 @pytest.mark.parametrize(

@@ -244,3 +244,16 @@ def test_a_step_that_is_not_there_is_one_sentence(run, steps):
   status, out, err = run("translate", "--workdir", steps, "--step", 4)
   assert (status, out) == (2, "")
   assert err == [f"transformer-jax: error: {steps} has no checkpoint of step 4: it has those of steps 0, 3, 5"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", ["best", 3])
+def test_an_ensemble_takes_the_step_of_each_run(steps, step):
+  """A model with itself is itself."""
+  pairs = [("abc de", "f ghij"), ("ab", "cd")]
+  alone, last, both = (
+    [found.log_probability for found in Translator.load(runs, step=which).score(pairs)]
+    for runs, which in ((steps, step), (steps, "last"), ([steps, steps], step))
+  )
+  np.testing.assert_allclose(both, alone, rtol=1e-5)
+  assert not np.allclose(both, last, rtol=1e-3)

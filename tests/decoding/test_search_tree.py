@@ -109,3 +109,21 @@ def test_a_tag_alone_is_an_empty_sentence(translator, monkeypatch):
 def test_mistakes_are_named(translator, sentence, options, message):
   with pytest.raises(InputError, match=message):
     translator.search_tree(sentence, **options)
+
+
+@pytest.mark.parametrize("options", [{"length_penalty": 2.0}, {"patience": 0.3}])
+def test_the_options_are_those_of_translate(translator, params_of_short_outputs, options):
+  before, translator.params = translator.params, params_of_short_outputs
+  try:
+    tree = translator.search_tree(SENTENCE, beam_size=BEAM, n_best=BEAM, **options)
+    [best] = translator.translate([SENTENCE], beam_size=BEAM, n_best=BEAM, return_scores=True, **options)
+    default = translator.search_tree(SENTENCE, beam_size=BEAM, n_best=BEAM)
+  finally:
+    translator.params = before
+  assert tree.texts == [found.text for found in best]
+  alpha = options.get("length_penalty", translator.config.decode.length_penalty)
+  for number, found in zip(tree.best, best, strict=True):
+    node = tree.nodes[number]
+    np.testing.assert_allclose(node.score, found.score, rtol=1e-5)
+    np.testing.assert_allclose(node.score, node.log_prob / ((5 + node.step) / 6) ** alpha, rtol=1e-5)
+  assert default.nodes != tree.nodes

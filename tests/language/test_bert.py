@@ -163,3 +163,13 @@ def test_the_gradient_is_of_the_sum_of_both_means(count, accumulation):
   jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-6), found, expected)
   norm = np.sqrt(sum(np.sum(np.square(g)) for g in jax.tree.leaves(expected)))
   assert float(metrics["gradient_norm"]) == pytest.approx(float(norm), rel=1e-5)
+
+
+def test_training_draws_other_masks_with_each_key(params):
+  row = jnp.array(example_rows()[0])
+  draw = jax.jit(jax.vmap(lambda key: outputs(BERT(CONFIG.model), params, row, key)[0]))
+  keys = jax.random.split(jax.random.key(0), 50)
+  chosen, again = draw(keys), draw(keys)
+  places = {tuple(sorted(of[valid].tolist())) for of, valid in zip(chosen.positions, chosen.valid, strict=True)}
+  assert len(places) > 5
+  np.testing.assert_array_equal(chosen.tokens, again.tokens)

@@ -14,7 +14,7 @@ from transformer_jax import runs
 from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
-from transformer_jax.model.config import Activation, Dtype, ModelConfig
+from transformer_jax.model.config import Activation, Dtype, ModelConfig, Remat
 from transformer_jax.runs import init_from, resume, run_folder
 from transformer_jax.runtime.errors import InputError
 
@@ -51,6 +51,15 @@ def test_sizes_are_taken_and_training_is_not(bert, capfd):
   assert set(re.findall(r"config\.model\.(\w+)=", line)) == sizes.keys()
   again = init_from.config_from(runs.open(bert).config, found)
   assert again == found and capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+  "options",
+  [{"attention_dropout": 0.2}, {"remat": Remat.LAYER}, {"dtype": Dtype.BFLOAT16, "fused_attention": True}],
+)
+def test_no_option_of_training_is_taken(options):
+  found = init_from.config_from(Config(model=ModelConfig(d_ff=17, **options)), Config(model=ModelConfig()))
+  assert found.model == ModelConfig(d_ff=17)
 
 
 def test_what_is_given_counts(bert, capfd):

@@ -427,3 +427,9 @@ def test_an_answer_counts_until_its_client_has_read_it():
 
   asyncio.run(two_requests())
   assert sent == [(None, None), (b"large", True), (b"", False)] * 2
+
+
+def test_what_clients_of_libretranslate_send(client):
+  fields = {"q": "a", "source": "EN", "target": "De", "format": "text", "alternatives": 3, "api_key": ""}
+  reply = client.post("/translate", fields)
+  assert (reply.status, reply.json) == (200, {"translatedText": "A", "alternatives": ["A!", "A!!", "A!!!"]})

@@ -1,5 +1,6 @@
 """The loop: what a run leaves behind, and that a run in parts equals a run in one."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import jax
@@ -34,6 +36,7 @@ from transformer_jax.config import (
   TrainConfig,
 )
 from transformer_jax.data import numbers, pipeline
+from transformer_jax.data.batches import Batches
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.model.config import Dtype, ModelConfig
@@ -770,3 +773,48 @@ def test_a_pipe_is_refused_as_it_can_be_read_only_once(tmp_path, language, tags)
   data = DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), validation="", test="", tags=tags)
   with pytest.raises(InputError, match=f"text.{language} is a pipe, whose text can be read only once: write it to a"):
     checks.require_texts_exist(Config(data=data))
+
+
+def test_both_losses_tell_the_best_checkpoint():
+  line = {"loss": 3.0, "perplexity": 9.0, "next_loss": 0.5, "accuracy": 0.1}
+  trainer = object.__new__(loop.Trainer)
+  trainer._config, trainer._state = tiny("text"), SimpleNamespace(params_for_decoding=None)
+  trainer._metrics = SimpleNamespace(clock_stopped=contextlib.nullcontext, write=lambda *_: None)
+  trainer._validation = SimpleNamespace(measure=lambda params: line, shown={}, samples="")
+  assert trainer._evaluate(3, SimpleNamespace(note=lambda *_, **__: None)) == {checkpoint_files.LOSS: 3.5}
+
+
+def test_the_seed_of_the_config_orders_the_rows(prefix):
+  tokenizer = pipeline.learn_tokenizer(tiny(prefix).data, 290)
+  packed = pipeline.packed_rows(tiny(prefix).data, prefix, tokenizer)
+  found = []
+  for seed in (0, 7):
+    made = loop._batches(tiny(prefix, seed=seed), checks.TrainingText(packed, None))
+    own = Batches(packed, 8, seed, multiple=jax.device_count())
+    found.append([made.describe(step) for step in range(3)])
+    assert found[-1] == [own.describe(step) for step in range(3)]
+  assert found[0] != found[1]
+
+
+def test_the_seed_of_the_config_draws_the_pieces_and_orders_their_rows(prefix, monkeypatch):
+  rows, seeds = [], []
+  for seed in (0, 7):
+    config = tiny(prefix, seed=seed)
+    config.data.bpe_dropout = 0.5
+    tokenizer = pipeline.learn_tokenizer(config.data, 290)
+    pack = TASK.packing_ahead(config, tokenizer)
+    rows.append(np.concatenate([*pack(0)]))
+    np.testing.assert_array_equal(rows[-1], np.concatenate([*pipeline.packing_ahead(config.data, tokenizer, seed)(0)]))
+    monkeypatch.setattr(loop, "BatchesPackedAhead", lambda pack, folder, seed, share: seeds.append(seed))
+    loop._batches(config, checks.TrainingText(pipeline.packed_rows(config.data, prefix, tokenizer), pack))
+  assert rows[0].shape != rows[1].shape or (rows[0] != rows[1]).any()
+  assert seeds == [0, 7]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("keep", "expected"), [(1, {"6"}), (3, {"2", "4", "6"})])
+def test_as_many_checkpoints_remain_as_the_config_says(prefix, tmp_path, keep, expected):
+  config = tiny(prefix, keep=keep)
+  config.data.validation = ""  # so that none is the best
+  loop.train(config, tmp_path / "run")
+  assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == expected

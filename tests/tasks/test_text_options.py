@@ -1,0 +1,74 @@
+"""The rows of plain text and of classified sentences depend on all that they should, also from a shared cache."""
+
+import numpy as np
+import pytest
+
+from transformer_jax.config import Config, Corpus, DataConfig, Document, PieceKind
+from transformer_jax.data import blocks, next_sentence
+from transformer_jax.data.documents import open_text
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
+from transformer_jax.tasks import classification
+from transformer_jax.training.task import task_of
+
+CLASSIFIER = BERTClassifierConfig(labels="a,b", vocab_size=268, max_positions=32)
+
+
+def write(path, words, *, labels):
+  """Texts of two words each, with a label each or in paragraphs of three lines, and a vocabulary of them."""
+  lines = [f"{first} {second}" for first in words for second in words]
+  paragraphs = ["\n".join(lines[start : start + 3]) for start in range(0, len(lines), 3)]
+  labelled = "".join(f"{'ab'[number % 2]}\t{line}\n" for number, line in enumerate(lines))
+  path.write_text(labelled if labels else "\n\n".join(paragraphs) + "\n")
+  return str(path), SentencePieceTokenizer.learn(lines, 275)
+
+
+@pytest.mark.parametrize(
+  ("pack", "model"),
+  [
+    (blocks.packed_rows, GPTConfig()),
+    (next_sentence.packed_rows, BERTConfig()),
+    (classification.packed_rows, CLASSIFIER),
+  ],
+)
+def test_rows_from_a_shared_cache_are_those_of_an_empty_one(tmp_path, pack, model):
+  labels = model is CLASSIFIER
+  one, first = write(tmp_path / "one", ["to", "be", "or", "not"], labels=labels)
+  two, second = write(tmp_path / "two", ["that", "is", "the", "rub"], labels=labels)
+  variants = [
+    (one, first, 32, Document.FILE),
+    (two, first, 32, Document.FILE),
+    (one, second, 32, Document.FILE),
+    (one, first, 16, Document.FILE),
+  ]
+  variants += [] if labels else [(one, first, 32, Document.PARAGRAPH)]
+
+  def rows(cache, path, tokenizer, length, document):
+    data = DataConfig(
+      corpus=Corpus.TEXT, train=path, row_length=length, document=document, cache_dir=str(tmp_path / cache)
+    )
+    return np.array(pack(Config(data=data, model=model), path, tokenizer).rows)
+
+  found = [rows("shared", *variant) for variant in variants]
+  for number, (mine, variant) in enumerate(zip(found, variants, strict=True)):
+    np.testing.assert_array_equal(mine, rows(f"own{number}", *variant))
+  assert not any(np.array_equal(found[0], other) for other in found[1:])
+
+
+@pytest.mark.parametrize(("document", "count"), [(Document.FILE, 1), (Document.PARAGRAPH, 3), (Document.LINE, 4)])
+def test_documents_are_those_of_the_config(tmp_path, document, count):
+  (tmp_path / "text").write_text("To be, or\nnot to be:\n\nthat is\n\n\nthe question.\n")
+  text = open_text(DataConfig(corpus=Corpus.TEXT, document=document), str(tmp_path / "text"))
+  assert len([[*lines] for lines in text]) == count
+
+
+@pytest.mark.parametrize("kind", PieceKind)
+@pytest.mark.parametrize("model", [GPTConfig(vocab_size=268), CLASSIFIER])
+def test_the_vocabulary_is_of_the_kind_of_the_config(tmp_path, model, kind):
+  """SentencePiece gives merges the ranks 0, -1, -2 and so on as scores, and pieces of a unigram model log P."""
+  path, _ = write(tmp_path / "text", ["to", "be", "or", "not"], labels=model is CLASSIFIER)
+  config = Config(data=DataConfig(corpus=Corpus.TEXT, train=path, row_length=32, pieces=kind), model=model)
+  tokenizer = task_of(model).learn_tokenizer(config)
+  processor = tokenizer._processor
+  scores = [processor.get_score(i) for i in range(tokenizer.vocab_size) if not processor.is_byte(i)][4:]
+  assert all(score == int(score) for score in scores) == (kind is PieceKind.BPE)
