@@ -24,6 +24,8 @@ def files(tmp_path):
 class Asking:
   """Stands for the server: asks its application, and returns instead of waiting for a signal."""
 
+  force_exit = False
+
   def __init__(self, app, ask):
     self._app, self._ask = app, ask
 

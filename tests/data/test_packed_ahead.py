@@ -131,3 +131,18 @@ def test_no_file_is_left(made, tmp_path):
   batches[3]
   assert list(tmp_path.iterdir()) == []
   assert "rows 15 to 19" in batches.describe(3)
+
+
+def test_who_waits_for_rows_can_be_stopped_and_wait_again(made):
+  go = threading.Event()
+
+  def slow(part):
+    go.wait(60)
+    yield from pack(part)
+
+  batches = made(slow)
+  assert not batches.wait(0, lambda: True)
+  go.set()
+  assert batches.wait(0, lambda: False)
+  assert names(batches[0]) == names(made()[0])
+  assert batches.wait(0, lambda: True)  # what is there needs no waiting

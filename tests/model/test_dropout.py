@@ -22,6 +22,14 @@ def test_zeros_have_the_rate_and_the_others_its_scale(rate):
   assert abs(np.mean(result) - 1) < 4.5 * math.sqrt(rate / (1 - rate) / x.size)
 
 
+def test_the_scale_is_not_rounded_to_bfloat16():
+  """bfloat16 has 142/128 = 1.1094 in place of 65536/58982 = 1.1111, but a rounded result is right in the mean."""
+  x = jax.random.uniform(jax.random.key(1), SHAPE, minval=1, maxval=2).astype(jnp.bfloat16)
+  result = np.asarray(dropout(jax.random.key(0), x, 0.1).astype(jnp.float32))
+  kept = result != 0
+  np.testing.assert_allclose(result[kept].sum() / np.asarray(x, np.float32)[kept].sum(), 2**16 / 58982, rtol=2e-4)
+
+
 def test_elements_are_dropped_independently():
   kept = np.asarray(dropout(jax.random.key(0), jnp.ones(SHAPE), 0.5)) > 0
   kept = kept.reshape(-1)

@@ -152,3 +152,12 @@ def test_requests_that_were_cancelled_do_not_wait():
   free.set()
   assert (running.result(60), last.result(60)) == (["a"], ["d"])
   batcher.close()
+
+
+def test_without_answers_nobody_is_waited_for(gate):
+  batcher = Searching(gate)
+  running, waiting = occupied(batcher, gate), batcher.search(["second"], GREEDY)
+  batcher.close(answer=False)
+  assert waiting.cancelled() and not running.done()
+  gate.open.set()
+  assert running.result().lines[0][0].text == "FIRST"

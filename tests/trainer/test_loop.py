@@ -818,3 +818,28 @@ def test_as_many_checkpoints_remain_as_the_config_says(prefix, tmp_path, keep, e
   config.data.validation = ""  # so that none is the best
   loop.train(config, tmp_path / "run")
   assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == expected
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("updates", [0, 3])
+def test_a_signal_ends_the_wait_for_rows(prefix, tmp_path, monkeypatch, updates):
+  """What was made before is saved, and the run goes on from there as if it had never been stopped."""
+  config = tiny(prefix, save_every=100)
+  config.data.bpe_dropout, config.data.validation = 0.2, ""
+  wait = loop.BatchesPackedAhead.wait
+
+  def interrupted(self, step, is_stopped):
+    if step == updates:
+      os.kill(os.getpid(), signal.SIGTERM)
+      return wait(SimpleNamespace(_unread=(0, 0), _size=1, _next=lambda stopped: None), step, is_stopped)
+    return wait(self, step, is_stopped)
+
+  with monkeypatch.context() as patched:
+    patched.setattr(loop.BatchesPackedAhead, "wait", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+      loop.train(config, tmp_path / "run")
+  assert stopped.value.code == 143
+  assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == ({str(updates)} if updates else set())
+  loop.train(config, tmp_path / "run")
+  loop.train(config, tmp_path / "whole")
+  assert_same_bits(state_of(tmp_path / "run", config).params, state_of(tmp_path / "whole", config).params)

@@ -57,10 +57,11 @@ def run(args: argparse.Namespace) -> None:
     raise InputError(f"serve needs {error.name}: run pip install 'transformer_jax[serve]'") from error
   with server.bind(args.host, args.port) as bound:
     served = _served(args)
+    running = server.server(application(served, [args.host, *args.allow_host]))
     try:
-      server.server(application(served, [args.host, *args.allow_host])).run(sockets=[bound])
+      running.run(sockets=[bound])
     finally:
-      served.batcher.close()
+      served.batcher.close(answer=not running.force_exit)  # a second Ctrl-C waits for no answer
 
 
 def _served(args: argparse.Namespace) -> "Served":

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ PackPart = Callable[[int], Iterable[np.ndarray]]
 
 _ORDER = 2  # the place in Philox' counter of the order of rows; 0 and 1 are those of the pieces
 _SECONDS_TO_MENTION = 1.0
+_SECONDS_TO_STOP = 0.1  # between two looks at whether the run is to end
 
 
 class _Part(NamedTuple):
@@ -81,10 +82,18 @@ class BatchesPackedAhead:
     """The rows of a step's batch, in words."""
     return f"rows {step * self._size} to {(step + 1) * self._size - 1} of all that are packed during the run"
 
+  def wait(self, step: int, is_stopped: Callable[[], bool]) -> bool:
+    """Waits until the rows of a step are packed; false if `is_stopped` is true before."""
+    while self._unread[1] < (step + 1) * self._size:
+      part = self._next(is_stopped)
+      if part is None:
+        return False
+      self._parts.append(part)
+    return True
+
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
     first, end = step * self._size, (step + 1) * self._size
-    while self._unread[1] < end:
-      self._parts.append(self._next())
+    self.wait(step, lambda: False)
     self._parts = [part for part in self._parts if part.end > first]
     rows = np.concatenate(
       [part.rows[part.order[max(0, first - part.first) : end - part.first]] for part in self._parts]
@@ -96,12 +105,17 @@ class BatchesPackedAhead:
     self._closed.set()
     self._thread.shutdown(cancel_futures=True)
 
-  def _next(self) -> _Part:
-    """The first unread part; the one behind it is packed from now on."""
-    (number, first), ahead = self._unread, self._ahead
+  def _next(self, is_stopped: Callable[[], bool]) -> _Part | None:
+    """The first unread part, and the one behind it is packed from now on; None if `is_stopped` before it is packed."""
+    (number, first), was_ahead = self._unread, self._ahead is not None
+    self._ahead = packed = self._ahead or self._thread.submit(self._to_disk, number)
     start = time.perf_counter()
-    rows = (ahead or self._thread.submit(self._to_disk, number)).result()
-    if ahead:
+    while not packed.done():
+      if is_stopped():
+        return None
+      wait([packed], _SECONDS_TO_STOP)
+    rows = packed.result()
+    if was_ahead:
       self._mention(time.perf_counter() - start)
     self._unread = number + 1, first + len(rows)
     self._ahead = self._thread.submit(self._to_disk, number + 1)

@@ -65,7 +65,8 @@ def restriction(choices: Choices, limits: jax.Array, options: SamplingOptions | 
 
 def _key(numbers: jax.Array) -> jax.Array:
   """The random key of an output `[n]`: the seed, into which the other numbers are folded one after another."""
-  key = jax.random.key(numbers[0])
+  # Of other generators, which JAX can be told to take, the numbers of one row would depend on the rows beside it.
+  key = jax.random.key(numbers[0], impl="threefry2x32")
   for number in numbers[1:]:
     key = jax.random.fold_in(key, number)
   return key

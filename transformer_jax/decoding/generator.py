@@ -81,9 +81,10 @@ class Generator(Predictor):
     length = buckets.padded(whole, _MULTIPLE, most)
     [row], size = buckets.pad([tokens], 1, length, PAD), (np.int32(len(tokens)), np.int32(whole))
     sample = functools.partial(_sample, self._model, options, length, self._params, row, size)
+    key = jax.random.key(seed, impl="threefry2x32")
 
     def write(number: int) -> Sample:
-      found, count, finite = jax.device_get(sample(jax.random.fold_in(jax.random.key(seed), number)))
+      found, count, finite = jax.device_get(sample(jax.random.fold_in(key, number)))
       buckets.require_finite(finite)
       return self._sample_of(found[:count].tolist(), prompt, len(tokens))
 

@@ -190,8 +190,11 @@ def has_cudnn() -> bool:
 
 def parallel_map(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
   """`function` of each item, in order; `concurrency()` items are computed side by side, to keep the machine busy."""
-  with ThreadPoolExecutor(concurrency()) as executor:
+  executor = ThreadPoolExecutor(concurrency())
+  try:
     yield from executor.map(function, items)
+  finally:  # after an error or a Ctrl-C nobody waits for what is still computed
+    executor.shutdown(wait=False, cancel_futures=True)
 
 
 def concurrency() -> int:

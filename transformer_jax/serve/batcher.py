@@ -64,12 +64,17 @@ class Batcher:
       self._changed.notify()
     return job.future
 
-  def close(self) -> None:
-    """Answers every request that waits, and ends the thread."""
+  def close(self, *, answer: bool = True) -> None:
+    """Answers every request that waits, and ends the thread; with `answer` false it drops them, and waits for none."""
     with self._changed:
       self._closed = True
+      if not answer:
+        for job in self._jobs:
+          job.future.cancel()
+        self._jobs.clear()
       self._changed.notify()
-    self._thread.join()
+    if answer:
+      self._thread.join()
 
   def _work(self) -> None:
     while jobs := self._next_jobs():

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from transformer_jax.analysis import requirements
@@ -23,6 +24,14 @@ from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.runtime.versions import versions
 from transformer_jax.training.task import Task
+
+# JAX's settings that determine the result of an update.
+_OF_RESULTS = (
+  "jax_default_matmul_precision",
+  "jax_default_prng_impl",
+  "jax_enable_x64",
+  "jax_threefry_partitionable",
+)
 
 
 def require_trainable(config: Config, task: Task) -> None:
@@ -111,9 +120,11 @@ def _require_memory(config: Config, task: Task) -> None:
 
 
 def require_equal_hosts(config: Config) -> None:
-  """Raises InputError if the hosts differ in the config or in package versions, or if `config.debug` has several."""
+  """Raises InputError if the hosts differ in what determines a result, or if `config.debug` has several hosts."""
   settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
-  hosts.require_equal(settings | package_versions(), "call the same command in the same environment on all hosts")
+  settings |= {name: str(getattr(jax.config, name)) for name in _OF_RESULTS}
+  settings |= package_versions() | versions("jaxlib", "sacrebleu")
+  hosts.require_equal(settings, "call the same command in the same environment on all hosts")
   if config.debug and hosts.count() > 1:
     raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
 

@@ -5,8 +5,8 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 
 import jax
 from etils import epath
@@ -212,8 +212,14 @@ class Trainer:
     train = self._config.train
     first = int(self._state.step)
     number, numbers = 0, hosts.MaximumOverHosts()  # the signal that ends the run, on all hosts after the same step
+    saved = first
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1) if not self._stopping.is_over else ():
+        if not self._has_rows(step, received):
+          number = int(received[0])
+          if saved < step - 1:
+            self._save(step - 1, None, planned=False)
+          break
         self._update(step)
         validated, saves = self._measure(step, progress)
         # Read once: a signal that comes while the state is saved must not end the loop before the next save.
@@ -221,6 +227,7 @@ class Trainer:
         if saves or number:
           # Where only the signal asks for a checkpoint, an uninterrupted run has none that could be the best.
           self._save(step, validated if saves else None, planned=saves)
+          saved = step
         progress.update(1)
         if number or self._stopping.is_over:
           break
@@ -253,7 +260,7 @@ class Trainer:
     if self._validation.samples:
       say(self._validation.samples)
     if devices.is_main_host():
-      with writing("standard output"):
+      with suppress(BrokenPipeError), writing("standard output"):  # the run is done, even if nobody reads its scores
         print(scores, flush=True)
 
   def close(self) -> None:
@@ -262,6 +269,12 @@ class Trainer:
       self._batches.close()
     self._metrics.close()
     self._checkpoints.close()
+
+  def _has_rows(self, step: int, received: Sequence[signal.Signals]) -> bool:
+    """Waits until the rows of a step are packed; false if a signal comes before. Several hosts end after an update."""
+    if hosts.count() > 1 or not isinstance(self._batches, BatchesPackedAhead):
+      return True
+    return self._batches.wait(step - 1, lambda: bool(received))
 
   def _update(self, step: int) -> None:
     self._state, metrics = self._step(self._state, devices.shard(self._batches[step - 1]))
