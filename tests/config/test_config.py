@@ -76,6 +76,13 @@ def test_unknown_keys_and_wrong_types_are_named(values, message):
     serialization.from_dict(values)
 
 
+def test_a_long_value_is_not_repeated_as_a_whole():
+  """As a stranger's config may have it."""
+  with pytest.raises(InputError, match=r"config\.model\.labels is 'x+\.\.\.x+', but must be the names of") as error:
+    serialization.from_dict({"model": {"family": "bert-classifier", "labels": "x" * 5000}})
+  assert len(str(error.value)) < 400
+
+
 def test_the_longest_number_can_be_read_again(tmp_path):
   config = serialization.from_dict({"train": {"keep": 10**19 - 1}})
   (tmp_path / "config.json").write_text(serialization.to_json(config))

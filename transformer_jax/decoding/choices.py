@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.decoding.sampling import SamplingOptions, candidates
+from transformer_jax.decoding.sampling import SamplingOptions, candidates, key_of
 from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.ops.draw import draw
 
@@ -65,8 +65,7 @@ def restriction(choices: Choices, limits: jax.Array, options: SamplingOptions | 
 
 def _key(numbers: jax.Array) -> jax.Array:
   """The random key of an output `[n]`: the seed, into which the other numbers are folded one after another."""
-  # Of other generators, which JAX can be told to take, the numbers of one row would depend on the rows beside it.
-  key = jax.random.key(numbers[0], impl="threefry2x32")
+  key = key_of(numbers[0])
   for number in numbers[1:]:
     key = jax.random.fold_in(key, number)
   return key

@@ -15,7 +15,7 @@ from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.line_search import require_batch_size
 from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
-from transformer_jax.decoding.sampling import SamplingOptions, require_seed, sample
+from transformer_jax.decoding.sampling import SamplingOptions, key_of, require_seed, sample
 from transformer_jax.decoding.text_score import score
 from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.model.special_tokens import PAD
@@ -81,10 +81,9 @@ class Generator(Predictor):
     length = buckets.padded(whole, _MULTIPLE, most)
     [row], size = buckets.pad([tokens], 1, length, PAD), (np.int32(len(tokens)), np.int32(whole))
     sample = functools.partial(_sample, self._model, options, length, self._params, row, size)
-    key = jax.random.key(seed, impl="threefry2x32")
 
     def write(number: int) -> Sample:
-      found, count, finite = jax.device_get(sample(jax.random.fold_in(key, number)))
+      found, count, finite = jax.device_get(sample(jax.random.fold_in(key_of(seed), number)))
       buckets.require_finite(finite)
       return self._sample_of(found[:count].tolist(), prompt, len(tokens))
 

@@ -48,6 +48,15 @@ def require_seed(seed: int) -> None:
   require_option("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
 
 
+def key_of(seed: jax.Array | int) -> jax.Array:
+  """The random key of a seed.
+
+  Its generator is Threefry, whatever JAX was told to take: of others, such as `rbg`, the numbers of one row would
+  depend on the rows beside it.
+  """
+  return jax.random.key(seed, impl="threefry2x32")
+
+
 def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   """The logits to sample from: divided by the temperature, and -inf where a token may not be chosen.
 

@@ -3,9 +3,12 @@
 import errno
 import os
 import re
+import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_short = reprlib.Repr()  # shortens a value of any size and depth
+_short.maxstring = _short.maxother = 200
 PROGRAM = "transformer-jax"  # the name of the command line in messages
 # Errors of the file system that the name of a file makes, whatever is on the disk.
 OF_NAMES = {errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
@@ -54,7 +57,7 @@ class RunError(RuntimeError):
 def require(key: str, value: object, condition: bool, expected: str) -> None:
   """Raises InputError unless a value of the config is as expected."""
   if not condition:
-    raise InputError(f"config.{key} is {value!r}, but must be {expected}")
+    raise InputError(f"config.{key} is {_short.repr(value)}, but must be {expected}")
 
 
 def require_key(group: object, key: str, condition: bool, expected: str) -> None:
