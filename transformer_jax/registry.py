@@ -116,7 +116,7 @@ def family(name: object) -> Family:
     register(name, found)
   if not isinstance(name, str) or name not in _FAMILIES:
     raise InputError(
-      f"config.model.family is {name!r}, but must be one of {', '.join(names())}; "
+      f"config.model.family is {name!r:.200}, but must be one of {', '.join(names())}; "
       "a family of another package is there once the package is installed"
     )
   return _FAMILIES[name]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype, ModelConfig
 from transformer_jax.model.special_tokens import BOS, EOS
-from transformer_jax.runtime.errors import InputError, require_key
+from transformer_jax.runtime.errors import require_key
 
 
 @dataclass(unsafe_hash=True)
@@ -108,10 +108,8 @@ class BERTClassifierConfig(BERTConfig):
   def __post_init__(self):
     super().__post_init__()
     names = self.classes
-    if len(names) < 2 or len(set(names)) < len(names) or not all(names) or not self.labels.isprintable():
-      raise InputError(
-        f"config.model.labels is {self.labels!r}, but must be the names of two or more classes, separated by commas"
-      )
+    good = 1 < len(names) == len(set(names)) and all(names) and self.labels.isprintable()
+    require_key(self, "model.labels", good, "the names of two or more classes, separated by commas")
 
   @property
   def classes(self) -> list[str]:
