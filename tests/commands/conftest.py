@@ -24,10 +24,8 @@ def files(tmp_path):
 class Asking:
   """Stands for the server: asks its application, and returns instead of waiting for a signal."""
 
-  force_exit = False
-
-  def __init__(self, app, ask):
-    self._app, self._ask = app, ask
+  def __init__(self, app, ask, force_exit):
+    self._app, self._ask, self.force_exit = app, ask, force_exit
 
   def run(self, sockets):
     with served(self._app, sockets[0]) as client:
@@ -39,10 +37,10 @@ def asked(monkeypatch):
   """A function that says what is asked while the command serves."""
   server_of = server.server
 
-  def while_serving(ask):
+  def while_serving(ask, force_exit=False):
     def make(app):
       monkeypatch.setattr(server, "server", server_of)
-      return Asking(app, ask)
+      return Asking(app, ask, force_exit)
 
     monkeypatch.setattr(server, "server", make)
 

@@ -12,6 +12,7 @@ from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
 from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.serve import server
+from transformer_jax.serve.batcher import Batcher
 
 
 @pytest.mark.long
@@ -93,6 +94,20 @@ def test_the_name_given_to_host_is_one_of_the_server(run, workdir, translator, a
   asked(lambda client: statuses.extend(client.get("/health", Host=host).status for host in ("box.lan:8000", "other")))
   assert run("serve", "--workdir", workdir, "--host", "box.lan")[0] == 0
   assert statuses == [200, 403]
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_who_ends_it_by_force_waits_for_no_answer(run, workdir, translator, asked, monkeypatch, forced):
+  given, close = [], Batcher.close
+
+  def noted(self, **options):
+    given.append(options)
+    close(self)
+
+  monkeypatch.setattr(Batcher, "close", noted)
+  asked(lambda client: None, forced)
+  assert run("serve", "--workdir", workdir, "--port", "0")[0] == 0
+  assert given == [{"answer": not forced}]
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,12 @@ def test_a_prompt_from_a_file_is_read_like_a_text(gpt_run, command, monkeypatch)
   assert status == 2 and "standard input, line 2: byte 1 of the line is not valid UTF-8" in err[-1]
 
 
+def test_a_seed_gives_one_text_whatever_generator_jax_is_told_to_take(gpt_run):
+  found = [sample.text for sample in Generator.load(gpt_run).generate("a", seed=7, samples=2, max_tokens=5)]
+  with jax.default_prng_impl("rbg"):
+    assert [each.text for each in Generator.load(gpt_run).generate("a", seed=7, samples=2, max_tokens=5)] == found
+
+
 def test_a_prompt_that_cannot_be_read_is_told(gpt_run, capfd, monkeypatch, tmp_path):
   with open(tmp_path / "file", "w") as not_readable:
     monkeypatch.setattr(sys, "stdin", not_readable)

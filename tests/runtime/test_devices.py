@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from types import SimpleNamespace
 
 import jax
@@ -83,19 +84,40 @@ def test_what_the_function_raises_comes_after_the_results_before_it(kind, worker
 def test_who_leaves_early_waits_for_nothing(workers):
   """As after a Ctrl-C, which ends the program."""
   workers("CPU")
-  called, left = [], threading.Event()
+  called, ended, left = [], [], threading.Event()
 
   def function(item):
     called.append(item)
     if item > 0:
-      assert left.wait(timeout=60)
+      left.wait(timeout=60)
+      ended.append(item)
     return item
 
   found = devices.parallel_map(function, range(100))
-  assert next(found) == 0
-  found.close()  # although nothing that is computed can end
-  assert len(called) < 100
-  left.set()
+  try:
+    assert next(found) == 0
+    found.close()
+    assert not ended and len(called) < 100
+  finally:
+    left.set()
+
+
+def test_who_gets_an_error_waits_for_what_still_computes(workers):
+  """The next call needs the devices."""
+  workers("CPU")
+  ended, begun = [], threading.Event()
+
+  def function(item):
+    if not item:
+      begun.wait(timeout=60)
+      raise KeyError("zero")
+    begun.set()
+    time.sleep(0.2)
+    ended.append(item)
+
+  with pytest.raises(KeyError, match="zero"):
+    list(devices.parallel_map(function, range(2)))
+  assert ended == [1]
 
 
 def test_what_is_compiled_meanwhile_is_not_compiled_again():

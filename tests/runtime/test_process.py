@@ -102,17 +102,19 @@ print(jax.numpy.arange(5).sum())
 WAITING = """
 import atexit, sys, threading, time
 from transformer_jax.runtime.process import leave_threads
-threading.Thread(target=time.sleep, args=(600,)).start()
+threading.Thread(target=time.sleep, args=(600,), daemon={daemon}).start()
 atexit.register(print, "left")
 print("before")
 sys.exit(leave_threads({status}))
 """
 
 
-@pytest.mark.parametrize(("status", "said"), [(2, "before\nleft\n"), (130, "before\n")])
-def test_a_failure_does_not_wait_for_threads(status, said):
+@pytest.mark.parametrize(
+  ("status", "daemon", "said"), [(2, False, "before\nleft\n"), (130, False, "before\n"), (130, True, "before\n")]
+)
+def test_a_failure_does_not_wait_for_threads(status, daemon, said):
   """orbax leaves some that wait for five minutes. After a Ctrl-C they may still compute, so nothing is taken away."""
-  program = WAITING.format(status=status)
+  program = WAITING.format(status=status, daemon=daemon)
   done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
   assert (done.returncode, done.stdout) == (status, said)
 

@@ -97,6 +97,7 @@ def get_config():
     ("2>/dev/full", 0),
     ("2>&1 | head -2; exit ${PIPESTATUS[0]}", 0),
     ("2>/dev/full | true; exit ${PIPESTATUS[0]}", 0),
+    ("| true; exit ${PIPESTATUS[0]}", 0),
     (">/dev/full", 1),
   ],
 )
@@ -107,3 +108,4 @@ def test_training_goes_on_and_is_saved(training, redirected, status):
   assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
   assert [json.loads(line)["step"] for line in (workdir / "metrics.jsonl").read_text().splitlines()] == [1, 2, 3]
   assert (workdir / "checkpoints" / "3").is_dir()
+  assert (workdir / "report.html").exists() == (status == 0)

@@ -131,29 +131,55 @@ from transformer_jax.serve.app import application
 
 def slowly(lines, options, warn):
   print("begun", flush=True)
-  time.sleep(0.4)
+  time.sleep(float(sys.argv[1]))
   return shout(lines, options, warn)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 bound = server.bind("127.0.0.1", 0)
 print(bound.getsockname()[1], flush=True)
 model = fake(slowly)
-server.server(application(model)).run(sockets=[bound])
-model.batcher.close()
+running = server.server(application(model))
+try:
+  running.run(sockets=[bound])
+finally:
+  model.batcher.close(answer=not running.force_exit)
 """
+
+
+def serving_for(seconds):
+  """The program, whose model takes so many seconds for each call."""
+  return subprocess.Popen(
+    [sys.executable, "-c", PROGRAM, str(seconds)],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+    cwd=Path(__file__).parents[2],
+  )
+
+
+@pytest.mark.long
+def test_a_second_ctrl_c_ends_it_at_once():
+  process = serving_for(60)
+  assert process.stdout and process.stderr
+  with process, ThreadPoolExecutor(2) as executor:
+    client = Client(int(process.stdout.readline()))
+    process.stderr.readline()
+    answers = [executor.submit(client.translate, "first")]
+    process.stdout.readline()
+    answers.append(executor.submit(client.translate, "second"))
+    for _ in range(2):
+      time.sleep(0.5)
+      process.send_signal(signal.SIGINT)
+    assert process.wait(20) != 0
+    assert all(answer.exception() for answer in answers)
+    assert "ASGI" not in process.stderr.read()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, -signal.SIGINT)])
 def test_a_signal_ends_it_after_the_last_answer(number, status):
   """Requests that are decoded and requests that wait."""
-  process = subprocess.Popen(
-    [sys.executable, "-c", PROGRAM],
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    text=True,
-    cwd=Path(__file__).parents[2],
-  )
+  process = serving_for(0.4)
   assert process.stdout and process.stderr
   with process, ThreadPoolExecutor(3) as executor:
     client = Client(int(process.stdout.readline()))

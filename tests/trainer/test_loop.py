@@ -842,4 +842,15 @@ def test_a_signal_ends_the_wait_for_rows(prefix, tmp_path, monkeypatch, updates)
   assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == ({str(updates)} if updates else set())
   loop.train(config, tmp_path / "run")
   loop.train(config, tmp_path / "whole")
-  assert_same_bits(state_of(tmp_path / "run", config).params, state_of(tmp_path / "whole", config).params)
+  assert_same_bits(state_of(tmp_path / "run", config), state_of(tmp_path / "whole", config))
+  assert metrics_of(tmp_path / "run") == metrics_of(tmp_path / "whole")
+
+
+def test_hosts_compare_jaxs_settings(monkeypatch):
+  compared = []
+  monkeypatch.setattr(hosts, "require_equal", lambda values, advice: compared.append(values))
+  checks.require_equal_hosts(tiny("text"))
+  with jax.default_matmul_precision("float32"):
+    checks.require_equal_hosts(tiny("text"))
+  names = {name for name in compared[0] if compared[0][name] != compared[1][name]}
+  assert names == {"jax_default_matmul_precision"} and {"jaxlib", "sacrebleu"} <= compared[0].keys()

@@ -190,11 +190,14 @@ def has_cudnn() -> bool:
 
 def parallel_map(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
   """`function` of each item, in order; `concurrency()` items are computed side by side, to keep the machine busy."""
-  executor = ThreadPoolExecutor(concurrency())
+  executor, waits = ThreadPoolExecutor(concurrency()), False
   try:
     yield from executor.map(function, items)
-  finally:  # after an error or a Ctrl-C nobody waits for what is still computed
-    executor.shutdown(wait=False, cancel_futures=True)
+  except Exception:
+    waits = True  # the next call, or the end of the program, needs the devices
+    raise
+  finally:  # after a Ctrl-C nobody waits for what is still computed
+    executor.shutdown(wait=waits, cancel_futures=True)
 
 
 def concurrency() -> int:

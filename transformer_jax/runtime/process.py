@@ -74,10 +74,13 @@ def leave_threads(status: int) -> int:
 
   orbax's threads wait five minutes for the folder of a checkpoint that could not
   be made. What `atexit` has registered is done, as at any end, but not after a
-  Ctrl-C: threads may still compute, and JAX would take their device away.
+  Ctrl-C: threads, daemons among them, may still compute, and JAX would take their
+  device away.
   """
-  if status and any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
-    if status != 128 + signal.SIGINT:
+  interrupted = status == 128 + signal.SIGINT
+  others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+  if status and any(interrupted or not thread.daemon for thread in others):
+    if not interrupted:
       atexit._run_exitfuncs()
     for stream in filter(None, (sys.stdout, sys.stderr)):
       with suppress(OSError, ValueError):  # it may be closed

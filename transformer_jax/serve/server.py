@@ -82,7 +82,7 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 
 
 class _Server(uvicorn.Server):
-  """uvicorn's server, which ends with status 0 after SIGTERM, and says where it is."""
+  """uvicorn's server: ends with status 0 after SIGTERM, at once after a second Ctrl-C, and says where it is."""
 
   async def startup(self, sockets: list[socket.socket] | None = None) -> None:
     await super().startup(sockets)
@@ -94,6 +94,10 @@ class _Server(uvicorn.Server):
       self.should_exit = True  # uvicorn would raise the signal again after the last answer
     else:
       super().handle_exit(sig, frame)
+      if self.force_exit:  # since Python 3.12 asyncio waits for the connections
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # no traceback for each request
+        for connection in list(self.server_state.connections):
+          connection.transport.abort()
 
 
 def bind(host: str, port: int) -> socket.socket:

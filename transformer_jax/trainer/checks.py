@@ -28,7 +28,6 @@ from transformer_jax.training.task import Task
 # JAX's settings that determine the result of an update.
 _OF_RESULTS = (
   "jax_default_matmul_precision",
-  "jax_default_prng_impl",
   "jax_enable_x64",
   "jax_threefry_partitionable",
 )
@@ -123,7 +122,7 @@ def require_equal_hosts(config: Config) -> None:
   """Raises InputError if the hosts differ in what determines a result, or if `config.debug` has several hosts."""
   settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
   settings |= {name: str(getattr(jax.config, name)) for name in _OF_RESULTS}
-  settings |= package_versions() | versions("jaxlib", "sacrebleu")
+  settings |= package_versions() | versions("sacrebleu")  # by whose scores a run may stop early
   hosts.require_equal(settings, "call the same command in the same environment on all hosts")
   if config.debug and hosts.count() > 1:
     raise InputError("config.debug looks at one device alone: start one process with --hosts=1")
@@ -184,4 +183,4 @@ def _packing_ahead(config: Config, task: Task, tokenizer: Tokenizer) -> PackPart
 
 def package_versions() -> dict[str, str]:
   """The versions of the packages that determine the result of an update."""
-  return versions("jax", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
+  return versions("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "grain", "sentencepiece", "numpy")
