@@ -213,3 +213,16 @@ def test_layers_of_each_side_take_the_memory_of_as_many_layers(remat):
   layers = SMALL.model.num_layers
   written = with_model(SMALL, remat=remat, num_layers=1, encoder_layers=layers, decoder_layers=layers)
   assert requirements.memory(written) == requirements.memory(with_model(SMALL, remat=remat))
+
+
+@pytest.mark.parametrize("count", [2, 6])
+def test_each_device_needs_what_its_share_of_the_rows_needs(count):
+  of_all, of_one = with_train(SMALL, batch_tokens=24 * 31), with_train(SMALL, batch_tokens=24 // count * 31)
+  assert requirements.memory(of_all, count) == requirements.memory(of_one)
+  assert requirements.memory(of_all, count).activations < requirements.memory(of_all).activations
+
+
+def test_r_drop_computes_each_row_twice():
+  once, twice = (requirements.flops(with_train(SMALL, r_drop=alpha)) for alpha in (0.0, 5.0))
+  assert once.step == 3 * 13 * transformer_flops(SMALL.model, 31)
+  assert (twice.step, twice.six_n_d) == (2 * once.step, 2 * once.six_n_d)

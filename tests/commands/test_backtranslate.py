@@ -216,3 +216,24 @@ def test_a_model_of_several_languages_is_refused(run, flags, workdir, monkeypatc
   status, out, err = run(*flags)
   assert (status, out) == (2, "") and "its lines need a tag or code that the corpus must not have" in err[-1]
   assert not [*tmp_path.glob("out.*")]
+
+
+@pytest.mark.parametrize(
+  ("begun", "again", "told"),
+  [
+    ([], ["--tag", "<BT>"], 'tag = "", not "<BT>"'),
+    ([], ["--temperature", 0.5], "temperature = 1.0, not 0.5"),
+    ([], ["--top-k", 3], "top_k = 0, not 3"),
+    ([], ["--top-p", 0.5], "top_p = 1.0, not 0.5"),
+    ([], ["--batch-size", 3], "batch_size = null, not 3"),
+    (["--beam-size", 2], ["--beam-size", 1], "beam_size = 2, not 1"),
+    (["--beam-size", 2], ["--beam-size", 2, "--length-penalty", 0.5], "length_penalty = 0.6, not 0.5"),
+    (["--beam-size", 2], ["--beam-size", 2, "--patience", 2], "patience = 0.0, not 2.0"),
+  ],
+)
+def test_a_corpus_is_not_continued_with_other_flags(run, flags, translator, monkeypatch, begun, again, told):
+  """Nothing is translated: the corpus is begun, and has no pairs."""
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **how: iter(()))
+  assert run(*flags, *begun)[0] == 0
+  status, _, said = run(*flags, *again)
+  assert status == 2 and f"was begun with {told}: give what it was begun with" in said[-1]

@@ -9,6 +9,8 @@ from tests.example_commands import command_line
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.figure import Figure
+
 from tests.inside.drawn import all_texts, require_readable
 from transformer_jax.inside import (
   masks_picture,
@@ -207,3 +209,23 @@ def test_the_commands(command, tmp_path, argv, inside):
 def test_mistakes_are_one_sentence(command, argv, message):
   status, out, err = command(*argv, "--output", "x.svg")
   assert (status, out) == (2, "") and message in err[-1]
+
+
+@pytest.mark.parametrize(
+  ("argv", "module", "given"),
+  [
+    (["positions", "--d-model", 6, "--length", 7], positions_picture, ((7, 6), {})),
+    (
+      ["schedule", "--config=base", "--warmup", 1000, 300, "--steps", 900],
+      schedule_picture,
+      ((512, [4000, 1000, 300], 900, None), {}),
+    ),
+    (["schedule", "--config=base"], schedule_picture, ((512, [4000, 2000, 8000], 20_000, None), {})),
+    (["softmax", "--d-k", 5, 7, "--seed", 3], softmax_picture, (([5, 7],), {"seed": 3})),
+  ],
+)
+def test_each_flag_reaches_the_picture(command, tmp_path, monkeypatch, argv, module, given):
+  asked = []
+  monkeypatch.setattr(module, "draw", lambda *args, **options: asked.append((args, options)) or Figure())
+  assert command(*argv, "--output", tmp_path / "x.svg")[0] == 0
+  assert asked == [given]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.model.example import CONFIG, float64, random_params
+from transformer_jax.commands.heads import _row
 from transformer_jax.config import Config, EvaluateConfig
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.evaluation import scores
@@ -170,3 +171,8 @@ def test_only_a_transformer_has_heads_to_mask(translator, monkeypatch):
 def test_without_pairs_there_is_nothing_to_measure(translator):
   with pytest.raises(InputError, match="no sentence pair"):
     next(heads(translator, []))
+
+
+def test_a_row_of_the_table_has_the_numbers_in_the_order_of_its_header():
+  head = Head("cross", 3, 2, 1.5, 0.25, 0.1, 0.2, 0.3, -4.5, 0.0625)
+  assert _row(head).split() == ["cross", "3", "2", "1.500", "0.250", "0.100", "0.200", "0.300", "-4.50", "0.0625"]

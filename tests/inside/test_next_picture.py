@@ -45,3 +45,15 @@ def test_the_command(run, translator, tmp_path):
   ):
     status, out, err = run(*argv, "--output", output)
     assert (status, out) == (2, "") and message in err[-1]
+
+
+def test_the_beginning_is_that_of_the_flag(run, translator, tmp_path, monkeypatch):
+  asked = []
+
+  def noted(*args):
+    asked.append(args)
+    return example((), ("<s>",), [1.0])
+
+  monkeypatch.setattr(translator, "next_token", noted)
+  assert run("--sentence", "abc", "--prefix", "a", "--output", tmp_path / "x.svg")[0] == 0
+  assert asked == [("abc", "a")]

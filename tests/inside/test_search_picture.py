@@ -112,3 +112,16 @@ def test_only_wide_characters_make_lines_shorter():
   text = "a market " * 29
   widths = {kind: max(map(len, picture._wrapped(text + kind, 5))) for kind in ("", "“", "…", "가")}
   assert widths[""] == widths["“"] == widths["…"] > 1.5 * widths["가"]
+
+
+def test_the_search_has_the_flags(run, translator, tmp_path, monkeypatch):
+  asked = []
+
+  def noted(*args, **options):
+    asked.append((args, options))
+    return random_tree(0, 2, 1, ["a"])
+
+  monkeypatch.setattr(translator, "search_tree", noted)
+  flags = ["--beam-size", 3, "--length-penalty", 0.7, "--patience", 2, "--n-best", 2]
+  assert run("--sentence", "ab", *flags, "--output", tmp_path / "x.svg")[0] == 0
+  assert asked == [(("ab",), {"n_best": 2, "beam_size": 3, "length_penalty": 0.7, "patience": 2.0})]

@@ -446,3 +446,21 @@ def test_added_words_are_refused(folders, tmp_path, name):
   with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["added_tokens"].append(token))
   with pytest.raises(InputError, match=re.escape(f"adds the word {word!a} to those of its model")):
     import_model(tmp_path / "folder", tmp_path / "run", name)
+
+
+@pytest.mark.parametrize(
+  ("name", "there"),
+  [
+    ("bert of ours", {"hidden_dropout_prob": 0.3, "attention_probs_dropout_prob": 0.2}),
+    ("gpt2 of ours", {"resid_pdrop": 0.3, "embd_pdrop": 0.3, "attn_pdrop": 0.2}),
+  ],
+)
+def test_each_dropout_has_the_name_of_the_library(tmp_path, monkeypatch, name, there):
+  for key, rate in (("dropout", 0.3), ("attention_dropout", 0.2)):
+    monkeypatch.setitem(SIZES, key, rate)
+  export(run_of(name, tmp_path / "run"), tmp_path / "there", format_of(name))
+  settings = json.loads((tmp_path / "there" / "config.json").read_text())
+  assert {key: settings[key] for key in there} == there
+  import_model(tmp_path / "there", tmp_path / "again", format_of(name))
+  model = runs.open(tmp_path / "again").config.model
+  assert (vars(model)["dropout"], vars(model)["attention_dropout"]) == (0.3, 0.2)

@@ -1,5 +1,6 @@
 """The import of the format `marian-hf`: what comes back of an exported run, what is refused, and damage."""
 
+import dataclasses
 import functools
 import json
 import math
@@ -400,3 +401,17 @@ def test_a_damaged_folder_is_read_or_refused(request, monkeypatch, record_proper
   assert {path.name for path in files} >= {*marian_hf.SENTENCEPIECE, "tokenizer_config.json", "vocab.json"}
   refused = damage.read_damaged(files, count // 2, attempt, record_property)
   assert count // 6 < refused < count // 2
+
+
+def test_a_run_of_longer_texts_has_positions_for_them(tmp_path):
+  """For the first token, the longest source and what an output may have more."""
+  config = exported.config(layer_norm_epsilon=1e-5)
+  config = dataclasses.replace(
+    config, decode=dataclasses.replace(config.decode, max_source_length=600, extra_length=37)
+  )
+  folder = exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
+  model, search = (json.loads((folder / f"{name}.json").read_text()) for name in ("config", "generation_config"))
+  assert model["max_position_embeddings"] == search["max_length"] == 638
+  import_model(folder, tmp_path / "again", "marian-hf")
+  decode = runs.open(tmp_path / "again").config.decode
+  assert decode.max_source_length + decode.extra_length == 637

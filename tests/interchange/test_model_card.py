@@ -9,6 +9,7 @@ from tests.parity import exported
 from transformer_jax.config import Corpus, LengthPenalty
 from transformer_jax.interchange import safetensors
 from transformer_jax.interchange.export import export
+from transformer_jax.interchange.import_ import import_model
 
 LOG = [
   {"split": "train", "step": 7, "loss": 2.25, "perplexity": 9.5},
@@ -93,3 +94,13 @@ def test_the_history_names_no_folder_of_this_machine():
   entry = {"time": "now", "imported": {"folder": "/home/a/b/model", "format": "x"}, "exported": {"run": "/home/a/run"}}
   found = safetensors._public(entry)
   assert found == {"time": "now", "imported": {"folder": "model", "format": "x"}, "exported": {"run": "run"}}
+
+
+def test_the_page_tells_no_place_of_this_machine(tmp_path):
+  config = exported.config(layer_norm_epsilon=1e-5)
+  folder = exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
+  import_model(folder, tmp_path / "imported", "marian-hf")
+  assert str(tmp_path) in (tmp_path / "imported" / "provenance.json").read_text()
+  export(tmp_path / "imported", tmp_path / "again", "marian-hf")
+  page = (tmp_path / "again" / "README.md").read_text()
+  assert "## Provenance" in page and str(tmp_path) not in page

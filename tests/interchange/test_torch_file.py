@@ -130,3 +130,16 @@ def test_damage_at_random(form, count, tmp_path, record_property):
 
   refused = damage.read_damaged([path], count, attempt, record_property, seconds=5)
   assert count // 100 < refused < count - count // 100
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_an_array_that_begins_within_its_storage(form, tmp_path):
+  """As a slice of a larger array is saved: its storage is the whole one."""
+  whole = np.arange(12, dtype=np.float32)
+  pickle = made.pickled({"part": whole[5:11].reshape(2, 3)}, whole.size)
+  begin = b"Q" + made.whole(0)
+  assert pickle.count(begin) == 1
+  (tmp_path / "a.bin").write_bytes(form({"part": whole}, pickle.replace(begin, b"Q" + made.whole(5))))
+  np.testing.assert_array_equal(read(tmp_path / "a.bin")[0]["part"], [[5, 6, 7], [8, 9, 10]])
+  beyond = form({"part": whole}, pickle.replace(begin, b"Q" + made.whole(7)))
+  refused(tmp_path / "a.bin", beyond, r"an array of shape \(2, 3\) is larger than its storage")

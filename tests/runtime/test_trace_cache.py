@@ -169,3 +169,23 @@ def test_threads_trace_a_program_once(start):
   with ThreadPoolExecutor(4) as pool:
     assert [*pool.map(call, range(4))] == [SimpleResult((3 * FIVE).tolist(), FIVE.sum().tolist())] * 4
   assert len(start.traced) == 1
+
+
+@pytest.mark.parametrize(
+  "change",
+  [
+    lambda patch: patch.setattr(trace_cache, "metadata", SimpleNamespace(version=lambda name: "0")),
+    lambda patch: patch.setattr(trace_cache, "sys", SimpleNamespace(version="another")),
+    lambda patch: patch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", "") + " "),
+    lambda patch: patch.setattr(devices, "describe", lambda: {"kind": "another"}),
+    lambda patch: patch.setattr(devices, "concurrency", lambda: 97),
+    lambda patch: patch.setattr(trace_cache, "cores", lambda: 97),
+  ],
+  ids=["libraries", "python", "flags", "devices", "concurrency", "cores"],
+)
+def test_other_libraries_flags_and_machines_have_entries_of_their_own(start, monkeypatch, change):
+  assert [start.begin(), start.begin()] == [1, 0]
+  with monkeypatch.context() as patch:
+    change(patch)
+    assert start.begin() == 1
+  assert start.begin() == 0

@@ -1,0 +1,46 @@
+"""`config.model.dtype` is the type of every matmul of the language models and of those without attention."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.extend.core import jaxprs_in_params
+
+from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
+from transformer_jax.model.config import Dtype
+from transformer_jax.recurrent.config import Cell, SequenceToSequenceConfig
+from transformer_jax.training.initialization import abstract_params
+from transformer_jax.training.task import task_of
+
+BLOCKS = {"vocab_size": 31, "num_layers": 1, "d_model": 6, "d_ff": 7, "num_heads": 2, "max_positions": 8}
+RECURRENT = {"vocab_size": 31, "d_model": 6, "hidden_size": 5, "num_layers": 1}
+MODELS = {
+  "gpt": (GPTConfig, BLOCKS),
+  "bert": (BERTConfig, BLOCKS),
+  "elmo": (ELMoConfig, {"vocab_size": 31, "num_layers": 1, "d_model": 6}),
+  **{cell.value: (SequenceToSequenceConfig, {**RECURRENT, "cell": cell}) for cell in Cell},
+}
+
+
+def operands(jaxpr):
+  for equation in jaxpr.eqns:
+    if equation.primitive.name in ("dot_general", "shared_matmul"):
+      yield from (operand.aval.dtype for operand in equation.invars)
+    for inner in jaxprs_in_params(equation.params):
+      yield from operands(inner)
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_matmul_has_the_type_of_the_config_and_the_loss_is_float32(name, dtype):
+  kind, sizes = MODELS[name]
+  config = Config(data=DataConfig(row_length=8), model=kind(**sizes, dtype=dtype), train=TrainConfig(batch_tokens=8))
+  task = task_of(config.model)
+
+  def loss(params, rows):
+    return task.batch_sums(config, params, rows, None).loss
+
+  rows = jax.ShapeDtypeStruct((1, task.parts, 8), jnp.uint16)
+  traced = jax.make_jaxpr(loss)(abstract_params(config, task), rows)
+  assert {*operands(traced.jaxpr)} == {jnp.dtype(dtype.value)}
+  assert traced.out_avals[0].dtype == jnp.float32
