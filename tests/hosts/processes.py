@@ -21,8 +21,8 @@ from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, Eva
 from transformer_jax.config.serialization import to_json
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint
-from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import abstract_state
+from transformer_jax.training.task import task_of
 
 
 def tiny(prefix: str, *, translations: bool = False, every: int = 2, **train) -> Config:
@@ -116,7 +116,7 @@ def trained(
 
 def state_of(workdir: Path, config: Config):
   checkpoints = checkpoint.Checkpoints(epath.Path(workdir), 2)
-  restored = checkpoints.restore(abstract_state(config, TASK))
+  restored = checkpoints.restore(abstract_state(config, task_of(config.model)))
   checkpoints.close()
   assert restored is not None
   return jax.device_get(restored.state)
