@@ -189,7 +189,9 @@ def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):
 
   monkeypatch.setattr(corpora, "_REGISTERED", {})
   corpora.register("far", of_a_network)
-  with pytest.raises(InputError, match=r"^cannot read 'dev' of the corpus 'far': the server is away$"):
+  with pytest.raises(
+    InputError, match=r"^cannot read 'dev' of the corpus 'far': the server is away; mend that, and give the "
+  ):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="far"))
   corpora.register("own", lambda data, which: [("a", "b"), ("a", "b", "c")])
   with pytest.raises(InputError, match=r"'dev' of the corpus 'own', pair 2: \('a', 'b', 'c'\) is no pair of two texts"):

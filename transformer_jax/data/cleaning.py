@@ -128,6 +128,8 @@ def _language_rule(languages: tuple[str, str]) -> Rule:
   known = {language for language, _ in py3langid.rank("a")}
   for language in languages:
     if language not in known:
-      raise InputError(f"--identify cannot tell the language {language!r}: it knows {', '.join(sorted(known))}")
+      raise InputError(
+        f"--identify cannot tell the language {language!r}, but only {', '.join(sorted(known))}: leave it out"
+      )
   first, second = languages
   return lambda source, target: py3langid.classify(source)[0] != first or py3langid.classify(target)[0] != second

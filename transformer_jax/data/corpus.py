@@ -156,7 +156,9 @@ class RegisteredPairs:
     try:
       yield from self._read(self._data, self._which)
     except OSError as error:  # of a network, too; who writes files meanwhile would take it for the disk's
-      raise InputError(f"cannot read {self.name}: {first_line(error)}") from error
+      raise InputError(
+        f"cannot read {self.name}: {first_line(error)}; mend that, and give the command again"
+      ) from error
 
   def fingerprint(self) -> str:
     """A digest of all pairs; it reads them all."""
