@@ -826,15 +826,16 @@ def test_a_signal_ends_the_wait_for_rows(prefix, tmp_path, monkeypatch, updates)
   """What was made before is saved, and the run goes on from there as if it had never been stopped."""
   config = tiny(prefix, save_every=100)
   config.data.bpe_dropout, config.data.validation = 0.2, ""
-  wait = loop.BatchesPackedAhead.wait
+  has, wait = loop.BatchesPackedAhead.has, loop.BatchesPackedAhead.wait
 
   def interrupted(self, step, is_stopped):
     if step == updates:
       os.kill(os.getpid(), signal.SIGTERM)
-      return wait(SimpleNamespace(_unread=(0, 0), _size=1, _next=lambda stopped: None), step, is_stopped)
+      return wait(SimpleNamespace(has=lambda step: False, _next=lambda stopped: None), step, is_stopped)
     return wait(self, step, is_stopped)
 
   with monkeypatch.context() as patched:
+    patched.setattr(loop.BatchesPackedAhead, "has", lambda self, step: step != updates and has(self, step))
     patched.setattr(loop.BatchesPackedAhead, "wait", interrupted)
     with pytest.raises(SystemExit) as stopped:
       loop.train(config, tmp_path / "run")
@@ -844,6 +845,26 @@ def test_a_signal_ends_the_wait_for_rows(prefix, tmp_path, monkeypatch, updates)
   loop.train(config, tmp_path / "whole")
   assert_same_bits(state_of(tmp_path / "run", config), state_of(tmp_path / "whole", config))
   assert metrics_of(tmp_path / "run") == metrics_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+  ("mine", "others", "expected"),
+  [
+    ([True], [[True, 0]], 0),
+    ([False, False, True], [[True, 0]] * 3, 0),
+    ([True] * 3, [[False, 0], [False, 0], [True, 0]], 0),
+    ([True], [[True, 15]], 0),  # the signal is answered after the update, as always
+    ([True] * 2, [[False, 0], [False, 15]], 15),
+    ([False], [[False, 2]], 2),
+  ],
+)
+def test_hosts_that_wait_for_rows_tell_each_other_of_a_signal(monkeypatch, mine, others, expected):
+  batches, ready, said = loop.BatchesPackedAhead.__new__(loop.BatchesPackedAhead), iter(mine), iter(others)
+  monkeypatch.setattr(batches, "has", lambda step: False)
+  monkeypatch.setattr(batches, "wait", lambda step, is_stopped: next(ready))
+  monkeypatch.setattr(hosts, "gather", lambda text: [text, json.dumps(next(said))])
+  assert loop._signal_before_rows(batches, 7, []) == expected
+  assert next(said, None) is None
 
 
 def test_hosts_compare_jaxs_settings(monkeypatch):

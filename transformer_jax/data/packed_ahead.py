@@ -82,9 +82,13 @@ class BatchesPackedAhead:
     """The rows of a step's batch, in words."""
     return f"rows {step * self._size} to {(step + 1) * self._size - 1} of all that are packed during the run"
 
+  def has(self, step: int) -> bool:
+    """Whether the rows of a step need no waiting; on all hosts alike."""
+    return (step + 1) * self._size <= self._unread[1]
+
   def wait(self, step: int, is_stopped: Callable[[], bool]) -> bool:
     """Waits until the rows of a step are packed; false if `is_stopped` is true before."""
-    while self._unread[1] < (step + 1) * self._size:
+    while not self.has(step):
       part = self._next(is_stopped)
       if part is None:
         return False

@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 
@@ -42,6 +44,8 @@ from transformer_jax.training.step import (
 )
 from transformer_jax.training.sums import total_loss
 from transformer_jax.training.task import Task, task_of
+
+_SECONDS_TO_ASK = 1.0  # hosts that wait for rows ask each other for a signal as often
 
 
 def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = False) -> None:
@@ -215,8 +219,8 @@ class Trainer:
     saved = first
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1) if not self._stopping.is_over else ():
-        if not self._has_rows(step, received):
-          number = int(received[0])
+        number = _signal_before_rows(self._batches, step - 1, received)
+        if number:
           if saved < step - 1:
             self._save(step - 1, None, planned=False)
           break
@@ -269,12 +273,6 @@ class Trainer:
       self._batches.close()
     self._metrics.close()
     self._checkpoints.close()
-
-  def _has_rows(self, step: int, received: Sequence[signal.Signals]) -> bool:
-    """Waits until the rows of a step are packed; false if a signal comes before. Several hosts end after an update."""
-    if hosts.count() > 1 or not isinstance(self._batches, BatchesPackedAhead):
-      return True
-    return self._batches.wait(step - 1, lambda: bool(received))
 
   def _update(self, step: int) -> None:
     self._state, metrics = self._step(self._state, devices.shard(self._batches[step - 1]))
@@ -386,6 +384,19 @@ def _batches(config: Config, text: checks.TrainingText) -> Batches | BatchesPack
   if pack is None:
     return Batches(packed, seed=config.train.seed, **_size(config))
   return BatchesPackedAhead(pack, cache_of(config.data), config.train.seed, _share(config, packed))
+
+
+def _signal_before_rows(batches: Batches | BatchesPackedAhead, step: int, received: Sequence[signal.Signals]) -> int:
+  """Waits until all hosts have the rows of a step; the number of a signal that any of them gets before, or 0."""
+  if not isinstance(batches, BatchesPackedAhead) or batches.has(step):
+    return 0
+  while True:
+    end = time.monotonic() + _SECONDS_TO_ASK
+    is_ready = batches.wait(step, lambda end=end: bool(received) or time.monotonic() > end)
+    said = hosts.gather(json.dumps([is_ready, int(received[0]) if received else 0]))
+    ready, numbers = zip(*map(json.loads, said), strict=True)
+    if all(ready) or any(numbers):
+      return 0 if all(ready) else max(numbers)
 
 
 def _share(config: Config, packed: PackedRows) -> Share:
