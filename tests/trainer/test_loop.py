@@ -52,7 +52,7 @@ from transformer_jax.tasks.translation_validation import TranslationValidation
 from transformer_jax.trainer import checks, loop
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
 from transformer_jax.training.initialization import init_params
-from transformer_jax.training.step import TrainState, abstract_state
+from transformer_jax.training.step import TrainState, abstract_state, init_state
 from transformer_jax.training.sums import Sums
 
 
@@ -865,6 +865,18 @@ def test_hosts_that_wait_for_rows_tell_each_other_of_a_signal(monkeypatch, mine,
   monkeypatch.setattr(hosts, "gather", lambda text: [text, json.dumps(next(said))])
   assert loop._signal_before_rows(batches, 7, []) == expected
   assert next(said, None) is None
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, "own"), (2, "main host's")])
+def test_all_hosts_begin_with_the_main_hosts_parameters(monkeypatch, count, expected):
+  states = {
+    name: init_state(tiny("text", seed=seed, ema_decay=0.9), TASK) for seed, name in enumerate(("own", "main host's"))
+  }
+  monkeypatch.setattr(hosts, "count", lambda: count)
+  monkeypatch.setattr(hosts, "broadcast", lambda params: jax.device_get(states["main host's"].params))
+  begun = loop.Trainer._begun(SimpleNamespace(_config=tiny("text"), _accept_edits=False), states["own"], None)
+  assert_same_bits(begun.params, states[expected].params)
+  assert_same_bits(begun.average, states[expected].params)
 
 
 def test_hosts_compare_jaxs_settings(monkeypatch):

@@ -199,9 +199,9 @@ class Trainer:
     """The first state of a new run: `state`, or with parameters that do not begin at random.
 
     Those are of the run in `config.train.init_from`, or the tables of embeddings with `vectors`. Only the main host has
-    either.
+    either. All hosts begin with its parameters: random ones of another processor may differ by rounding.
     """
-    if not (self._config.train.init_from or self._config.train.embeddings):
+    if hosts.count() == 1 and not (self._config.train.init_from or self._config.train.embeddings):
       return state
     params = state.params
     with hosts.collective_errors():
