@@ -4,7 +4,8 @@
     transformer-jax plan --config=configs/table3.py:B-dk16
 
 A row differs from `base.py` only by the fields that the table prints for it. `transformer_jax/paper/table3.py` has
-these fields and the paper's results. None of the rows has been run.
+these fields and the paper's results, which are of one checkpoint each, without averaging (§6.2). None of the rows has
+been run.
 """
 
 import dataclasses

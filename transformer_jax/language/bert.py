@@ -46,7 +46,11 @@ class BERTTrunk(nn.Module):
 
 
 class BERT(nn.Module):
-  """The trunk with the output layers of pre-training: masked tokens and the next sentence (§3.1)."""
+  """The trunk with the output layers of pre-training: masked tokens and the next sentence (§3.1).
+
+  Both are as in the authors' code, so that its checkpoints load: softmax(E LayerNorm(gelu(W h + b)) + b'), and a layer
+  on `pooled`. The paper has no layer between h and the outputs.
+  """
 
   config: BERTConfig
 
@@ -97,7 +101,7 @@ class BERT(nn.Module):
 
 
 class BERTClassifier(nn.Module):
-  """The trunk with one layer on the pooled first position (§4.1)."""
+  """The trunk with one layer on the pooled first position (§4.1, with the pooler of the authors' code)."""
 
   config: BERTClassifierConfig
 

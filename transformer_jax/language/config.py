@@ -20,8 +20,8 @@ class BlocksConfig(AnyModelConfig):
     pre_norm: LayerNorm before each sub-layer and after the last one, as in GPT-2 (Radford et al. 2019). Both papers
       have it after each sub-layer.
     dtype: the type of matmuls.
-    activation: the function between the two matmuls of a feed-forward layer. The authors of GPT have `gelu-tanh`, those
-      of BERT `gelu`.
+    activation: the function between the two matmuls of a feed-forward layer. GPT's authors have `gelu-tanh`. BERT's
+      first release and Hugging Face have `gelu`; BERT's authors have `gelu-tanh` now.
     layer_norm_epsilon: is added to the variance; the default is that of the authors' code.
   """
 

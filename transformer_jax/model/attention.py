@@ -87,7 +87,7 @@ def fused_attention(
   # Under `vmap` cuDNN's kernel takes no mask that heads share (https://github.com/jax-ml/jax/pull/34920).
   masks = jnp.broadcast_to(mask, (1, query.shape[1], *mask.shape))
   heads = jax.nn.dot_product_attention(query[None], key[None], value[None], mask=masks, implementation=implementation)
-  return jnp.where(mask.any(axis=1)[:, None, None], heads[0], 0)  # not the mean of the values, as in the kernel
+  return jnp.where(mask.any(axis=1)[:, None, None], heads[0], 0)  # the kernel gives the mean of the values there
 
 
 class MultiHeadAttention(nn.Module):

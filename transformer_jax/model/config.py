@@ -130,9 +130,10 @@ class ModelConfig(AnyModelConfig):
     dropout: P_drop, on each sub-layer's output and on the sum of embedding and position.
     attention_dropout: dropout on the attention weights; §5.4 has none.
     attention_bias: biases in the attention projections; the paper has none.
-    attention_window: r of §4's restricted self-attention. A position sees the positions of its own sequence at a
-      distance of at most r; in the decoder only the past ones. Attention over the encoder's output is not
-      restricted. None, as in the paper's models, is no limit. The window is a mask and saves no computation.
+    attention_window: the radius of §4's restricted self-attention, whose r is the size of the neighbourhood. A position
+      sees the positions of its own sequence at a distance of at most this radius; in the decoder only the past ones.
+      Attention over the encoder's output is not restricted. None, as in the paper's models, is no limit. The window is
+      a mask and saves no computation.
     activation: the function between the two matmuls of a feed-forward layer: the paper's `relu`; `gelu`, which is
       x P(N(0, 1) < x); `gelu-tanh`, its approximation with a hyperbolic tangent; or `swish`, x / (1 + exp(-x)).
     layer_norm_epsilon: is added to the variance. The paper does not tell its value; the default is that of its

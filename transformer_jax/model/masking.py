@@ -103,7 +103,7 @@ def for_pair(
     source_mask: `[source, source]`, or None.
     target_mask: `[target, target]`, or None.
     cross_mask: `[target, source]`, or None.
-    start: the first token of the target, which is none of the padding even if it is PAD.
+    start: the first token of the target, which is never padding, even if it is PAD.
   """
   target_valid = target != PAD
   if start == PAD:

@@ -57,7 +57,7 @@ class Transformer(nn.Module):
 
     Args:
       source: `[source]` int32 tokens.
-      target: `[target]` int32, the decoder's input, which is BOS, or `config.start`, and the target but its last token.
+      target: `[target]` int32, the decoder's input: BOS (or `config.start`), then the target without its last token.
       source_positions, target_positions: int32, from 0 in each sentence; None is 0, 1, 2 and so on.
       source_mask: `[source, source]`; None hides PAD.
       target_mask: `[target, target]`, causal; None hides PAD and what comes later.

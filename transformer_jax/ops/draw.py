@@ -24,8 +24,8 @@ def draw(logits: jax.Array, uniform: jax.Array) -> jax.Array:
   weights = jnp.exp(logits - jnp.max(logits))
   weights = jnp.pad(weights, (0, blocks * _BLOCK - len(logits))).reshape(blocks, _BLOCK)
   ends = jnp.cumsum(jnp.sum(weights, axis=1))
-  # With rounding, the point may be in a block, or at a place of a block, that nothing may be drawn from. So an index is
-  # the last one with a weight at the most.
+  # With rounding, the point may be in a block, or at a place of a block, that nothing may be drawn from. The
+  # index then is the last one with a weight.
   point = uniform * ends[-1]
   block = _first_above(ends, point, jnp.any(weights > 0, axis=1))
   inside = jnp.cumsum(weights[block])

@@ -1,1 +1,1 @@
-"""What the paper states: `contract` has it with checks; Tables 1, 2 and 3 are here too."""
+"""What the paper states: `contract` has it with checks; Tables 1 to 4 are here too."""

@@ -102,8 +102,8 @@ class _Numbers(Tokenizer):
 
 @STATEMENTS.add(
   "6.1",
-  "The model gives a token's probability from the input and the output's tokens so far; the score is that of the whole "
-  "output.",
+  "(The model gives a token's probability from the input and the output's tokens so far; the score is that of the "
+  "whole output.)",
   code="decoding/translator.py: Translator",
   test="tests/decoding/test_batch.py::test_cached_and_padded_equals_uncached_and_alone",
 )
@@ -134,7 +134,7 @@ def search_with_the_model():
 
 @STATEMENTS.add(
   "6.1",
-  "The search looks for the output with the best score; a beam that holds all hypotheses finds it.",
+  "(The search looks for the output with the best score; a beam that holds all hypotheses finds it.)",
   code="decoding/beam_search.py: beam_search",
   test="tests/decoding/test_beam_search.py::test_wide_beam_equals_exhaustive_search",
 )

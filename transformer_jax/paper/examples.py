@@ -22,7 +22,7 @@ def normal(seed: int, *shape: int) -> np.ndarray:
 
 
 def random_like(shapes: Params) -> Params:
-  """Parameters of these shapes in which nothing is 0 or 1, as it is at the start and would hide mistakes."""
+  """Random parameters of these shapes. At the start biases are 0 and scales 1, which would hide mistakes."""
   generator = np.random.default_rng(0)
   return jax.tree.map(lambda leaf: 0.3 * generator.standard_normal(leaf.shape).astype(np.float32), shapes)
 

@@ -150,7 +150,8 @@ def labelled_f1():
     _tree("(S (NP (DT the) (NN dog)) (VP (VP (VBD saw) (NP (DT the)) (NN cat)) (. .)))"),
     _tree("(S (VP (VB stand) (ADVP (RP up)) (, ,)))"),
   ]
-  # By hand: of the first, S, NP and a VP are right of S, NP, VP, VP, NP and of S, NP, VP, NP. Of the second, all three.
+  # By hand: in the first sentence 3 constituents are right (S, NP, a VP), of 5 in the parse and 4 in the reference; in
+  # the second all 3.
   found = parseval.parseval(parses, references)
   require_close([found.precision, found.recall], [100 * 6 / 8, 100 * 6 / 7], "precision and recall", 1e-9)
   require_close(found.f1, 100 * 12 / 15, "F1", 1e-9)

@@ -240,7 +240,7 @@ def dropout_comes_before_the_residual():
 
 @STATEMENTS.add(
   "5.4",
-  "Dropout zeroes each element with the probability P_drop and scales the others to keep the mean.",
+  "Dropout zeroes each element with the probability P_drop (and scales the others to keep the mean).",
   code="model/dropout.py: dropout",
   test="tests/model/test_dropout.py::test_zeros_have_the_rate_and_the_others_its_scale",
   deviation=Deviation(

@@ -57,7 +57,7 @@ def _slope(params: Params, number: int, direction: np.ndarray) -> float:
 
 @STATEMENTS.add(
   "5.2",
-  "A step is one update by the mean loss of all tokens of its batch; the devices share the batch.",
+  "(A step is one update by the mean loss of all tokens of its batch; the devices share the batch.)",
   code="training/step.py: train_step",
   test="tests/training/test_step.py::test_devices_and_accumulation_change_nothing",
 )
@@ -91,7 +91,7 @@ def one_update():
 
 @STATEMENTS.add(
   "5.4",
-  "Each dropout of the model draws a mask of its own.",
+  "(Each dropout of the model draws a mask of its own.)",
   code="model/dropout.py: Dropout",
   test="tests/model/test_transformer.py::test_dropout_is_where_the_paper_says_and_different_everywhere",
 )
@@ -119,7 +119,7 @@ def dropouts_differ():
 
 @STATEMENTS.add(
   "5.4",
-  "Dropout is on in training, with new masks for each packed row and each step, and off elsewhere.",
+  "Dropout is on in training (with new masks for each packed row and each step) and off elsewhere.",
   code="training/step.py: train_step",
   test="tests/training/test_step.py::test_dropout_is_keyed_by_a_row_s_place_in_the_whole_batch",
 )

@@ -69,14 +69,14 @@ def sequential_operations():
 
 @STATEMENTS.add(
   "4",
-  "Table 1: the longest path between two of n positions is 1 layer of self-attention, O(n) steps of a recurrence, "
-  "O(n / k) layers of convolutions or O(log_k n) of dilated ones, O(n / r) of restricted self-attention.",
+  "Table 1 and its text: the longest path between two of n positions is 1 layer of self-attention, O(n) steps of a "
+  "recurrence, O(n / k) layers of convolutions or O(log_k n) of dilated ones, O(n / r) of restricted self-attention.",
   code="paper/table1/reach.py: path_length",
   test="tests/paper/table1/test_table1.py::test_path_lengths_are_those_of_the_formula",
 )
 def path_lengths():
   found = {name: path.found for name, path in table.path_lengths(n=8, k=3, r=2).items()}
-  # A convolution reaches one position to either side, dilated ones 3 and then 9 back.
+  # A convolution reaches one position to either side, dilated ones 2 and then 6 more back.
   expected = {
     "self-attention": 1,
     "recurrent": 8,

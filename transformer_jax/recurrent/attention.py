@@ -7,7 +7,7 @@ import jax.numpy as jnp
 def dot_score(query: jax.Array, keys: jax.Array) -> jax.Array:
   """h^T s_j: `[size]`, `[source, size]` -> float32 `[source]`.
 
-  This is "dot" of Luong et al. 2015. With keys s_j W it is their "general", h^T W s_j.
+  This is "dot" of Luong et al. 2015. With keys W_a s_j it is their "general", h^T W_a s_j.
   """
   return jnp.einsum("k,sk->s", query, keys, preferred_element_type=jnp.float32)
 

@@ -54,5 +54,5 @@ class Layer(nn.Module, Generic[State]):
     return jnp.zeros((length, self.hidden_size))
 
   def advance(self, state: State, inputs: jax.Array) -> State:
-    """One position; `inputs` is the method's result for its x."""
+    """One position; `inputs` is `self.inputs(x)` of this position."""
     raise NotImplementedError

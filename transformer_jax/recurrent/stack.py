@@ -75,7 +75,7 @@ class Stack(nn.Module):
 
     Args:
       states: the states before the position.
-      inputs: the method's result for the position.
+      inputs: `self.inputs(x)` of the position.
       kept: `[layers - 1, hidden]`, the position's `dropout_factors`; None turns dropout off.
     """
     new: States = (self.layers[0].advance(states[0], inputs),)

@@ -14,8 +14,8 @@ def token_sums(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_sm
 
     -sum_v q_v log p_v = logsumexp(z) - (1 - eps) z_y - (eps / V) sum_v z_v
 
-  Its gradient with respect to z is p - q. An accelerator computes that in one pass over the logits. Without the formula
-  it would add to the gradient at each target, in passes of their own. Only `loss` has a gradient.
+  Its gradient with respect to z is p - q. An accelerator computes that in one pass over the logits. Automatic
+  differentiation would need further passes, which add to the gradient at each target. Only `loss` has a gradient.
 
   Args:
     logits: z, `[tokens, vocab]` float32.

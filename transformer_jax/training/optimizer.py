@@ -58,7 +58,7 @@ def gradient_norm(config: Config, gradients: optax.Params) -> jax.Array:
 def _decays(params: optax.Params) -> optax.Params:
   """The tree of `params` with True for each parameter that decays.
 
-  The bias of a projection to heads has two axes, `[heads, d_k]`, so the number of axes does not tell alone.
+  The bias of a projection to heads has two axes, `[heads, d_k]`, so the number of axes is not enough.
   """
 
   def decays(path: tuple[jax.tree_util.KeyEntry, ...], leaf: jax.Array) -> bool:

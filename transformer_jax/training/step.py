@@ -112,7 +112,7 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
   params, step, average = optax.apply_updates(state.params, updates), state.step + 1, state.average
   if average is not None:
     average = moving_average(config.train.ema_decay, average, params, step)
-  # With `debug`, JAX checks what a step returns for NaN, so these must not become zeros.
+  # With `debug`, JAX looks for NaN in what a step returns, so NaN must not be replaced by 0 here.
   finite = jnp.isfinite(sums.loss) & jnp.isfinite(norm) | config.debug
   metrics: Metrics = {
     "sums": jax.tree.map(lambda x: jnp.where(finite, x, 0), sums),

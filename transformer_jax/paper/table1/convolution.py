@@ -1,4 +1,4 @@
-"""Convolutional layers (§4, Table 1): full, dilated and separable, of width k, as wide as the sequence is long."""
+"""Convolutional layers (§4, Table 1): full, dilated and separable, of width k; the output is as long as the input."""
 
 import flax.linen as nn
 import jax
@@ -12,9 +12,9 @@ def convolution(features: int, width: int) -> nn.Conv:
 def dilated_convolution(features: int, width: int, dilation: int) -> nn.Conv:
   """y_i = sum_j W_j x_(i - dilation (k - 1 - j)) + b, of past positions: `[n, model]` -> `[n, model]`.
 
-  With a dilation of k^l in layer l (Kalchbrenner et al. 2017) each past position has
-  one path, along the digits of its distance. To both sides some paths would lead
-  beyond the ends, and positions near them would not be joined.
+  With a dilation of k^l in layer l each past position has one path, along the digits of its distance. To both sides
+  some paths would lead beyond the ends, and positions near them would not be joined. ByteNet, which §4 cites
+  (Kalchbrenner et al. 2017), doubles the dilation from layer to layer.
   """
   return nn.Conv(features, (width,), kernel_dilation=dilation, padding="CAUSAL")
 

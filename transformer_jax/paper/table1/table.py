@@ -32,7 +32,12 @@ class Sizes(NamedTuple):
 
 
 class Layer(NamedTuple):
-  """A layer as a function of arrays; `shapes` are those of its arguments, the input or its parameters first."""
+  """A layer as a function of arrays.
+
+  Attributes:
+    function: the layer.
+    shapes: the shapes of its arguments: Q, K and V, or the parameters and then the input.
+  """
 
   function: Callable[..., jax.Array]
   shapes: tuple[PyTree, ...]
