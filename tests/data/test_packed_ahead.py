@@ -27,9 +27,9 @@ def made(tmp_path):
   """Makes batches, and closes them at the end."""
   found = []
 
-  def make(pack=pack, multiple=1, host=0, hosts=1) -> BatchesPackedAhead:
+  def make(pack=pack, multiple=1, host=0, hosts=1, seed=SEED) -> BatchesPackedAhead:
     share = Share(SIZE, multiple, host, hosts, (4, 3), np.dtype(np.uint16))
-    found.append(BatchesPackedAhead(pack, tmp_path, SEED, share))
+    found.append(BatchesPackedAhead(pack, tmp_path, seed, share))
     return found[-1]
 
   yield make
@@ -55,6 +55,16 @@ def test_each_part_is_read_whole_in_an_order_of_its_own(made):
     orders.append([number for _, number in of_part])
     start += count
   assert orders[0] != orders[6] and orders[0] != sorted(orders[0])
+
+
+@pytest.mark.parametrize("seed", [7, 11])
+def test_the_order_of_a_part_is_that_of_its_seed(made, seed):
+  batches, start = made(seed=seed), 0
+  stream = [name for step in range(STEPS) for name in names(batches[step])]
+  for part, count in enumerate(COUNTS[:7]):
+    random = np.random.Philox(key=[seed, part], counter=[0, 0, 0, 2]).random_raw(count)
+    assert [number for _, number in stream[start : start + count]] == np.argsort(random, kind="stable").tolist()
+    start += count
 
 
 def test_a_run_that_resumes_reads_the_same_and_packs_no_earlier_part(made):

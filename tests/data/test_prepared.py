@@ -321,3 +321,16 @@ def test_a_vocabulary_of_the_user_is_not_deleted(tmp_path):
   with pytest.raises(InputError, match=r"tokenizer\.model is another vocabulary than that of this text"):
     preparation.begin(epath.Path(tmp_path), made)
   assert (tmp_path / "tokenizer.model").read_bytes() == b"mine"
+
+
+def test_a_pair_longer_than_the_config_allows_is_left_out(tmp_path):
+  data = text(write_corpus(tmp_path), row_length=31, max_length=13)
+  with_rows = prepare(data, tmp_path / "prepared")
+  tokenizer = pipeline.learn_tokenizer(with_rows, 290)
+  fit = {
+    most: Counter(
+      pair for pair in TextPairs(data.train, "en", "de") if max(len(tokenizer.encode(side)) for side in pair) < most
+    )
+    for most in (13, 31)
+  }
+  assert pairs_in(packed(with_rows).rows[:], tokenizer) == fit[13] < fit[31]

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from tests.nasty import LINES
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import numbers, packing, pipeline
+from transformer_jax.data.packing import TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.sentencepiece_pieces import Algorithm, Pieces, pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -253,3 +254,14 @@ def test_a_memory_that_is_full_is_emptied_and_changes_nothing(bpe, unigram):
     for pair, text in enumerate(TEXT * 2):
       assert sampler.sample(text, 1, pair, 0) == other.sample(text, 1, pair, 0)
     assert len(sampler._sampling.kept) < len(other._sampling.kept)
+
+
+def test_random_pieces_leave_out_what_is_longer_than_the_config_allows(bpe, tmp_path):
+  """The second sentence has at least 97 pieces and at most 582 characters, so that a row would hold it."""
+  pairs = [("riding a horse", "reitet ein Pferd"), ("rides " * 97, "a")]
+  for side, language in enumerate(("en", "de")):
+    (tmp_path / f"text.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+  train = str(tmp_path / "text")
+  data = DataConfig(corpus=Corpus.TEXT, train=train, row_length=601, max_length=61, bpe_dropout=0.01)
+  rows = np.concatenate([*pipeline.packing_ahead(data, bpe, 7)(0)])
+  assert len(rows) == 1 and rows[:, TARGET_SEGMENTS].max() == 1

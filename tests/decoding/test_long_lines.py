@@ -78,3 +78,11 @@ def test_translations_of_a_line_in_parts_are_joined_by_rank():
   # Over (5 + 2) / 6, (5 + 3) / 6 and (5 + 9) / 6.
   assert [translation.score for translation in found] == pytest.approx([-1.714286, -2.0625, -1.392857], abs=1e-6)
   assert joined([first[:1], second[:1]], options) == found[:1]
+
+
+def test_the_score_of_a_line_in_parts_has_the_penalty_of_the_options():
+  options = SearchOptions(beam_size=3, penalty=LengthPenalty.FAIRSEQ, length_penalty=1.0, n_best=3)
+  first = [part("a", -1.0, 1), part("b", -1.25, 1), part("c", -1.5, 4)]
+  second = [part("d", -1.0, 1), part("e", -1.5, 2), part("f", -1.75, 5)]
+  found = [translation.score for translation in joined([first, second], options)]
+  assert found == pytest.approx([-2 / 2, -2.75 / 3, -3.25 / 9])

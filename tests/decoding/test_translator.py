@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests.data.letters import Letters
-from transformer_jax.config import DecodeConfig, LengthPenalty
+from transformer_jax.config import Corpus, DataConfig, DecodeConfig, LengthPenalty
 from transformer_jax.decoding import bucketed_search, buckets, line_search, splitting
-from transformer_jax.decoding.beam_search import SearchOptions
+from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.long_lines import different
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.decoding.translator import Translation, Translator
@@ -421,3 +421,30 @@ def test_a_window_of_draws_has_fewer_lines(translator, monkeypatch):
   for n_best, sampling in ((3, SamplingOptions()), (1, SamplingOptions()), (3, None), (50, SamplingOptions())):
     list(translator.translate_lines(["a"], window=20, n_best=n_best, sampling=sampling))
   assert sizes == [6, 20, 20, 1]
+
+
+def test_each_part_of_a_line_has_the_tag_of_its_language(translator, monkeypatch):
+  data = DataConfig(corpus=Corpus.TEXT, train="a:en-de;b:en-fr", tags=True)
+  config = dataclasses.replace(translator.config, data=data)
+  other = Translator(config, translator.params, translator._tokenizer)
+  asked, warnings = [], []
+
+  def search(params, requests, *_):
+    asked.extend(other._tokenizer.decode(request.source[:-1]) for request in requests)
+    yield from ((i, Hypotheses(np.ones((1, 1), int), *np.ones((3, 1), int))) for i in range(len(requests)))
+
+  monkeypatch.setattr(other._bucketed, "search", search)
+  list(other.translate_lines(["<2de> " + "abc ade fgh jihb aab cae " * 3, "abc"], warn=warnings.append))
+  *parts, last = asked
+  assert len(parts) > 1 and all(part.startswith("<2de> ") for part in parts) and last == "abc"
+  assert [warning.line for warning in warnings] == [1, 2]
+  assert "begins with none of <2de>, <2fr>" in warnings[1]
+
+
+def test_pairs_are_scored_in_batches_of_the_size_that_is_given(translator, monkeypatch):
+  rows = []
+  monkeypatch.setattr(
+    buckets, "scores", lambda lengths, longest, of_length, log_probs: rows.append(of_length(16)) or []
+  )
+  translator.score([], batch_size=3)
+  assert rows == [8 * 3]

@@ -25,6 +25,7 @@ from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.decoding import buckets
 from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
@@ -208,6 +209,25 @@ def test_scores_are_those_of_the_tokens_one_after_the_other(gpt_run):
   for size in (0, 10**20):
     with pytest.raises(InputError, match="batch_size"):
       generator.score(texts, batch_size=size)
+
+
+@pytest.mark.parametrize(("size", "fits"), [(15, True), (16, False)])
+def test_a_text_that_fits_can_be_scored(gpt_run, monkeypatch, size, fits):
+  """The model has 16 positions, one of them for the end."""
+  generator, rows = Generator.load(gpt_run), []
+  monkeypatch.setattr(generator, "_encode", lambda text, *_: [5] * len(text))
+
+  def scores(lengths, longest, of_length, log_probs):
+    rows.append(of_length(16))
+    return [0.0] * len(lengths)
+
+  monkeypatch.setattr(buckets, "scores", scores)
+  assert generator.fits(["a", "a" * size]) == fits
+  if fits:
+    assert [each.tokens for each in generator.score(["a" * size], batch_size=3)] == [16] and rows == [3]
+  else:
+    with pytest.raises(InputError, match="max_positions = 16"):
+      generator.score(["a" * size])
 
 
 def test_reranking_by_a_language_model(gpt_run, command, tmp_path):

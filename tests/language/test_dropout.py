@@ -25,21 +25,36 @@ ONE_TEXT = np.array([[5] * LENGTH, [1] * LENGTH])
 ONE_SENTENCE = np.array([[5] * LENGTH, [1] * LENGTH, [0] * LENGTH])
 
 
-@pytest.mark.parametrize(
-  ("config", "forward", "row", "expected"),
-  [
-    (example.options(example.GPT, **RATES), causal.output, ONE_TEXT, [(LENGTH, 22), *BLOCK]),
-    (example.options(example.BERT, **RATES), masked.outputs, ONE_SENTENCE, [(LENGTH, 22), *BLOCK]),
-    (example.options(CLASSES, **RATES), classification.logits, ONE_SENTENCE, [(LENGTH, 22), *BLOCK, (22,)]),
-    (ELMoConfig(31, num_layers=2, d_model=11, dropout=0.5), bidirectional.layers, ONE_TEXT, 4 * [(LENGTH, 11)]),
-  ],
-  ids=["gpt", "bert", "classes", "elmo"],
-)
-def test_dropout_is_where_the_paper_says(config, forward, row, expected):
+OF_BLOCKS = {
+  "gpt": (example.options(example.GPT, **RATES), causal.output, ONE_TEXT, [(LENGTH, 22), *BLOCK]),
+  "bert": (example.options(example.BERT, **RATES), masked.outputs, ONE_SENTENCE, [(LENGTH, 22), *BLOCK]),
+  "classes": (example.options(CLASSES, **RATES), classification.logits, ONE_SENTENCE, [(LENGTH, 22), *BLOCK, (22,)]),
+}
+ELMO = ELMoConfig(31, num_layers=2, d_model=11, dropout=0.5), bidirectional.layers, ONE_TEXT, 4 * [(LENGTH, 11)]
+
+
+def zeros(config):
   params = jax.eval_shape(
     lambda: init_params(Config(data=DataConfig(row_length=LENGTH), model=config), task_of(config))
   )
-  params = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), params)
-  model = registry.module(config)
+  return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), params)
+
+
+@pytest.mark.parametrize("off", RATES)
+@pytest.mark.parametrize("name", OF_BLOCKS)
+def test_each_rate_is_that_of_its_place(name, off):
+  """Attention's is that of its weights, and the other one that of all else."""
+  config, forward, row, expected = OF_BLOCKS[name]
+  config = dataclasses.replace(config, **{off: 0.0})
+  found = dropout_shapes(lambda: forward(registry.module(config), zeros(config), jnp.array(row), jax.random.key(0)))
+  weights = (2, LENGTH, LENGTH)
+  assert found == [shape for shape in expected if (shape == weights) == (off == "dropout")] != []
+
+
+@pytest.mark.parametrize(
+  ("config", "forward", "row", "expected"), [*OF_BLOCKS.values(), ELMO], ids=[*OF_BLOCKS, "elmo"]
+)
+def test_dropout_is_where_the_paper_says(config, forward, row, expected):
+  params, model = zeros(config), registry.module(config)
   assert dropout_shapes(lambda: forward(model, params, jnp.array(row), jax.random.key(0))) == expected
   assert dropout_shapes(lambda: forward(model, params, jnp.array(row), None)) == []

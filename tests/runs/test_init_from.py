@@ -88,15 +88,20 @@ def test_of_another_family_it_is_what_both_have(tmp_path, capfd):
 
 
 @pytest.mark.parametrize(
-  ("begun", "tokenizer", "rows"),
-  [("", None, 5), ("another run", None, 7), ("", object.__new__(SubwordTokenizer), 7)],
-  ids=["own", "begun", "bert"],
+  ("begun", "tokenizer", "data", "rows"),
+  [
+    ("", None, DataConfig(row_length=5), 5),
+    ("another run", None, DataConfig(row_length=5), 7),
+    ("", object.__new__(SubwordTokenizer), DataConfig(row_length=5), 7),
+    ("", None, DataConfig(row_length=7, max_length=5), 5),
+  ],
+  ids=["own", "begun", "bert", "shorter texts"],
 )
-def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokenizer, rows):
+def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokenizer, data, rows):
   """A run with rows of 5 has learned 5 of 7; one that was begun with a run's or a library's model may have all."""
   tables = {size: {"positions": {"table": jnp.arange(2.0 * size).reshape(size, 2)}} for size in (7, 11)}
   other = SimpleNamespace(
-    config=Config(data=DataConfig(row_length=5), train=TrainConfig(init_from=begun)),
+    config=Config(data=data, train=TrainConfig(init_from=begun)),
     model=lambda: SimpleNamespace(params=tables[7], step=3),
     tokenizer=tokenizer,
   )

@@ -163,6 +163,7 @@ def test_what_cannot_be_compiled_is_said():
   [
     ("gpu", "PJRT C API\ncuda 12090", "9.0", True),
     ("gpu", "PJRT C API\ncuda 13000", "10.3", True),
+    ("gpu", "PJRT C API\ncuda 12090", "8.0", True),
     ("gpu", "PJRT C API\ncuda 12090", "7.5", False),
     ("gpu", "PJRT C API\nrocm 60000", "gfx942", False),
     ("cpu", "cpu", None, False),
@@ -187,3 +188,10 @@ def test_what_is_traced_for_devices_that_are_not_here():
   with pytest.raises(ValueError, match="once"), devices.traced_for("tpu"):
     raise ValueError("once")
   assert devices.on_cpu()
+
+
+@pytest.mark.parametrize(("cpu", "count", "expected"), [(True, 8, 0), (True, 2, 0), (True, 1, 2), (False, 8, 2)])
+def test_no_update_is_in_flight_on_several_devices_of_a_cpu(monkeypatch, cpu, count, expected):
+  monkeypatch.setattr(devices, "on_cpu", lambda: cpu)
+  monkeypatch.setattr(jax, "device_count", lambda: count)
+  assert devices.steps_in_flight() == expected

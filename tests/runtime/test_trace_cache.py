@@ -189,3 +189,11 @@ def test_other_libraries_flags_and_machines_have_entries_of_their_own(start, mon
     change(patch)
     assert start.begin() == 1
   assert start.begin() == 0
+
+
+@pytest.mark.parametrize("donate", [False, True])
+def test_a_kept_program_reuses_the_memory_of_the_state_where_it_may(start, donate):
+  state = devices.replicate(jnp.arange(7.0))
+  kept = trace_cache.kept(lambda state, other: state + other, "key", lambda *_: "sum", donate_state=donate)
+  assert kept(state, jnp.float32(3)).tolist() == [3 + i for i in range(7)]
+  assert state.is_deleted() == donate

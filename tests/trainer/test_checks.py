@@ -1,11 +1,15 @@
 """What is checked and said of a config before training."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig, flags
+from transformer_jax.data.corpus import open_corpus
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.runtime import hosts
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import checks
 
 SHIPPED = (
@@ -78,3 +82,26 @@ def test_the_validations_of_the_configs_have_checkpoints(capfd, name):
   found = flags.read_config(name, {})
   validation = found.data.validation or "text"  # some configs leave the text to the user
   assert said(dataclasses.replace(found, data=dataclasses.replace(found.data, validation=validation)), capfd) == ""
+
+
+def test_hosts_compare_all_three_texts(tmp_path):
+  for name in "abc":
+    for language in ("en", "de"):
+      (tmp_path / f"{name}.{language}").write_text(f"{name} {language}\n")
+  train, validation, test = (str(tmp_path / name) for name in "abc")
+  data = DataConfig(corpus=Corpus.TEXT, train=train, validation=validation, test=test)
+  task = SimpleNamespace(packed_rows=lambda config, which, _: SimpleNamespace(fingerprint=f"rows of {which}"))
+  packed = SimpleNamespace(fingerprint="rows of the run")
+  found = checks.digests_of_texts(Config(data=data), task, None, packed)
+  assert found == {
+    "the text of config.data.train": "rows of the run",
+    "the text of config.data.validation": f"rows of {validation}",
+    "the text of config.data.test": open_corpus(data, test).fingerprint(),
+  }
+
+
+def test_several_hosts_cannot_debug(monkeypatch):
+  monkeypatch.setattr(hosts, "count", lambda: 2)
+  checks.require_equal_hosts(config())
+  with pytest.raises(InputError, match=r"config\.debug looks at one device alone: .*--hosts=1"):
+    checks.require_equal_hosts(dataclasses.replace(config(), debug=True))

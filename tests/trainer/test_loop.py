@@ -38,6 +38,7 @@ from transformer_jax.config import (
 from transformer_jax.data import numbers, pipeline
 from transformer_jax.data.batches import Batches
 from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
@@ -887,3 +888,31 @@ def test_hosts_compare_jaxs_settings(monkeypatch):
     checks.require_equal_hosts(tiny("text"))
   names = {name for name in compared[0] if compared[0][name] != compared[1][name]}
   assert names == {"jax_default_matmul_precision"} and {"jaxlib", "sacrebleu"} <= compared[0].keys()
+
+
+def test_a_batch_is_filled_up_for_all_parts_of_all_devices():
+  """8 rows on 8 devices, each with 3 parts."""
+  config, packed = tiny("text", accumulation=3), PackedRows(np.ones((29, 4, 16), np.uint16), PackingReport(), "")
+  batch = loop._batches(config, checks.TrainingText(packed, None))[0]
+  assert batch.rows.shape == (24, 4, 16) and batch.rows[:8].all() and not batch.rows[8:].any()
+  assert len(loop._share(config, packed).empty().rows) == 24
+
+
+@pytest.mark.parametrize("accept", [False, True])
+@pytest.mark.parametrize(("module", "name"), [(loop.resume, "run_to_go_on_with"), (loop.init_from, "open_other")])
+def test_edits_are_accepted_where_that_is_said(prefix, tmp_path, monkeypatch, module, name, accept):
+  told = []
+
+  def looked(*_, accept_edits=False):
+    told.append(accept_edits)
+    raise InputError("enough")
+
+  monkeypatch.setattr(module, name, looked)
+  with pytest.raises(InputError, match="enough"):
+    loop.train(tiny(prefix), tmp_path / "run", accept_edits=accept)
+  if name == "open_other":  # for its vocabulary, and later for its parameters
+    config = tiny(prefix, init_from="other")
+    state = abstract_state(config, TASK)
+    with pytest.raises(InputError, match="enough"):
+      loop.Trainer._begun(SimpleNamespace(_config=config, _accept_edits=accept), state, None)
+  assert set(told) == {accept}

@@ -243,3 +243,15 @@ def test_curves_have_each_point_once(tmp_path):
   for file in sorted(tmp_path.iterdir())[-1:]:
     file.write_bytes(file.read_bytes()[:-3])  # as a kill leaves it
   assert read_points(tmp_path) == {"train/loss": [(step, step / 2) for step in range(1, 7)]}
+
+
+@pytest.mark.parametrize(("in_flight", "expected"), [(0, [1, 2, 3, 4, 5]), (2, [1, 2, 3])])
+def test_all_but_the_last_updates_are_waited_for(tmp_path, monkeypatch, in_flight, expected):
+  waited, log = [], MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
+  monkeypatch.setattr(module.jax, "block_until_ready", waited.append)
+  for number in range(1, 6):
+    log.add(number)
+    log.wait(in_flight)
+  log._pending.clear()
+  log.close()
+  assert waited == expected

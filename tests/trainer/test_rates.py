@@ -110,3 +110,29 @@ def test_the_operations_a_second_are_those_of_a_device(monkeypatch, updates, sec
     "planned: 1.4e+11 operations in 7 updates, 12.00 GB on a device; "
     f"seen: {seconds:,.0f} seconds, {expected} operations/s per device, 2.25 GB in the first device"
   )
+
+
+def test_a_validation_takes_no_time_of_the_updates(tmp_path, monkeypatch):
+  clock = Clock()
+  monkeypatch.setattr(metrics, "time", clock)
+
+  def measure(params):
+    clock.now += 3600.0
+    return {"loss": 3.0, "perplexity": 9.0}
+
+  trainer = object.__new__(loop.Trainer)
+  trainer._config, trainer._task, trainer._updates, trainer._seconds = Config(), TASK, 0, 0.0
+  trainer._config.data.validation = "text"
+  trainer._stopping, trainer._batches = EarlyStopping(0), {}
+  trainer._state = SimpleNamespace(params_for_decoding=None)
+  trainer._validation = SimpleNamespace(measure=measure, shown={}, samples="")
+  trainer._metrics = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
+  for step, (tokens, seconds) in enumerate(UPDATES[:2], 1):
+    clock.now += seconds
+    trainer._metrics.add(update_of(tokens))
+    if step == 1:
+      trainer._evaluate(step, SimpleNamespace(note=lambda *_, **__: None))
+  trainer._log(2)
+  trainer._metrics.close()
+  [line] = [line for line in lines_of(tmp_path) if line["split"] == "train"]
+  assert (line["seconds"], line["tokens_per_second"]) == (0.75, 4016.0)

@@ -21,7 +21,14 @@ from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
 from transformer_jax.tasks.translation import TASK, batch_sums, decoder_input, decoder_output, segment_positions
 from transformer_jax.training.initialization import init_params
-from transformer_jax.training.step import abstract_state, begin_with, eval_step, init_state, train_step
+from transformer_jax.training.step import (
+  abstract_state,
+  begin_with,
+  eval_step,
+  init_state,
+  train_step,
+  update_on_devices,
+)
 from transformer_jax.training.sums import Sums
 
 ROW_LENGTH, VOCAB, ROWS, STEPS = 13, 31, 5, 10
@@ -417,3 +424,11 @@ def test_the_state_with_a_moving_average_can_be_donated():
   step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
   new, _ = step(state, shares(Batch(packed(copying_pairs(60))[:8], np.arange(8, dtype=np.int32)), 8))
   assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves(state.average))
+
+
+@pytest.mark.long
+def test_an_update_reuses_the_memory_of_the_state():
+  state = jax.jit(lambda: init_state(CONFIG, TASK), out_shardings=devices.on_all_devices())()
+  batch = shares(Batch(packed(copying_pairs(60))[:8], np.arange(8, dtype=np.int32)), 8)
+  new, _ = update_on_devices(CONFIG, TASK)(state, batch)
+  assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves(state.params))
