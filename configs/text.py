@@ -2,9 +2,9 @@
 
     transformer-jax train --config=text --workdir=runs/mine --config.data.train=TRAIN --config.data.validation=VALID
 
-The sizes and the recipe are those of `multi30k.py:plain`, which has the measured results: 29,000 pairs, about an hour
-of two CPU cores. This config scores plain text, and its rows take longer sentences. `docs/training.md` tells which keys
-to change for less text or less time.
+The layers and the recipe are those of `multi30k.py:plain`, which has the measured results: 29,000 pairs, about an hour
+of two CPU cores. This config has 8,000 tokens and scores plain text, and its rows take longer sentences.
+`docs/training.md` tells which keys to change for less text or less time.
 """
 
 import dataclasses

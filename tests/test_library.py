@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import transformer_jax
+from transformer_jax.config import flags
 
 PACKAGE = Path(transformer_jax.__file__).parent
 # The modules with examples in their docstrings.
@@ -29,6 +30,11 @@ def test_help_shows_what_there_is():
   assert callable(transformer_jax.runs.open)
   with pytest.raises(AttributeError, match="no attribute 'Trainer'"):
     _ = transformer_jax.Trainer
+
+
+def test_help_trains_what_the_command_trains():
+  assert 'flags.read_config("numbers", {})' in (transformer_jax.__doc__ or "")
+  assert flags.read_config("numbers", {}) == flags.read_config(None, {})
 
 
 @pytest.mark.parametrize(

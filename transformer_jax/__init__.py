@@ -2,13 +2,14 @@
 
 What a program needs:
 
-    from transformer_jax import Config, Translator, runs, train
+    from transformer_jax import Translator, runs, train
+    from transformer_jax.config import flags
 
-    train(Config(), "runs/base")                                        # as `transformer-jax train`
-    Translator.load("runs/base").translate(["A small house."])          # as `transformer-jax translate`
-    runs.open("runs/base").metrics                                      # what training logged
+    train(flags.read_config("numbers", {}), "runs/numbers")             # as `transformer-jax train`
+    Translator.load("runs/numbers").translate(["forty-two"])            # as `transformer-jax translate`
+    runs.open("runs/numbers").metrics                                   # what training logged
 
-`Transformer` is the model as a Flax module. All else is in the packages, one for each floor of the house.
+`Transformer` is the model as a Flax module. All else is in the packages that ARCHITECTURE.md lists.
 """
 
 import sys

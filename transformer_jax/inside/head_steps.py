@@ -28,7 +28,7 @@ class HeadSteps(NamedTuple):
   Attributes:
     title: which head this is.
     tokens: the sentence, n tokens.
-    x: the input of the layer, `[n, d_model]`.
+    x: what the head reads, `[n, d_model]`: the layer's input, or with `pre_norm` its LayerNorm.
     matrices: W^Q, W^K and W^V of the head, `[d_model, d_k]`, `[d_model, d_k]` and `[d_model, d_v]`.
     q, k: x W^Q and x W^K, `[n, d_k]`.
     v: x W^V, `[n, d_v]`.
