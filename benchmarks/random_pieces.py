@@ -72,15 +72,6 @@ def run(args: argparse.Namespace, dropout: float, found: list[dict[str, Any]]) -
   classes = {"Batches": loop.Batches, "BatchesPackedAhead": loop.BatchesPackedAhead}
   packing = pipeline.packing_of_epochs
 
-  def timed(batches: type) -> type:
-    def get(self: Any, step: int) -> Any:
-      starts.append(time.perf_counter())
-      batch = batches.__getitem__(self, step)
-      gets.append(time.perf_counter() - starts[-1])
-      return batch
-
-    return type(batches.__name__, (batches,), {"__getitem__": get})
-
   def timed_packing(*arguments: Any) -> Any:
     pack = packing(*arguments)
 
@@ -93,7 +84,7 @@ def run(args: argparse.Namespace, dropout: float, found: list[dict[str, Any]]) -
 
   pipeline.packing_of_epochs = timed_packing
   for name, batches in classes.items():
-    setattr(loop, name, timed(batches))
+    setattr(loop, name, timed(batches, starts, gets))
   try:
     loop.train(config_of(args, dropout), Path(tempfile.mkdtemp(dir=args.folder)))
   finally:
@@ -103,6 +94,23 @@ def run(args: argparse.Namespace, dropout: float, found: list[dict[str, Any]]) -
   step = (starts[-1] - starts[1]) / (len(starts) - 2)
   found.append({"step": step, "waits": sum(gets[1:]), "longest": max(gets[1:]), "packs": packs, "steps": len(gets)})
   return step
+
+
+def timed(batches: type, starts: list[float], gets: list[float]) -> type:
+  """The class, which notes when the loop asks for each batch, and the seconds until it has the batch."""
+  asked: dict[int, float] = {}
+
+  def has(self: Any, step: int) -> bool:  # the loop asks this first, and waits if there is none
+    asked.setdefault(step, time.perf_counter())
+    return batches.has(self, step)
+
+  def get(self: Any, step: int) -> Any:
+    batch = batches.__getitem__(self, step)
+    starts.append(asked.pop(step))
+    gets.append(time.perf_counter() - starts[-1])
+    return batch
+
+  return type(batches.__name__, (batches,), {"__getitem__": get, "has": has})
 
 
 def row(side: str, found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -80,6 +80,17 @@ def test_the_tag_of_a_run_of_ours_is_a_code_too():
   assert parts(["<2fr>"], tokenizer, 20, Long.SPLIT, 1, str, []) == ([[]], None)
 
 
+def test_a_tag_of_ours_without_the_space_in_front_of_it_has_several_tokens():
+  """So it is in the models that `export` writes."""
+  tokenizer = listed(user_defined_symbols=["<2de>", "<2fr>"], vocab_size=17)
+  assert tokenizer.pieces(tokenizer.encode("<2de> a"))[:3] == [" ", "<2de>", " "]
+  for empty in ("<2de>", "<2de> ", "<2de>\u200b"):
+    assert parts([empty], tokenizer, 20, Long.SPLIT, 1, str, []) == ([[]], None)
+  [found], _ = parts(["<2de> " + "a small house . " * 5], tokenizer, 20, Long.SPLIT, 1, str, [])
+  texts = ["".join(tokenizer.pieces(tokens[:-1])) for tokens in found]
+  assert len(texts) > 1 and {text[: len(" <2de> ")] for text in texts} == {" <2de> "}
+
+
 def test_the_first_numbers_are_text_where_the_list_has_no_special_piece():
   tokenizer = listed()
   assert tokenizer.codes == [">>fr<<", ">>de<<"]

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from transformer_jax.data import packed_ahead
-from transformer_jax.data.batches import Share
 from transformer_jax.data.packed_ahead import BatchesPackedAhead
+from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.runtime.errors import InputError
 
 SIZE, SEED = 5, 7
@@ -28,8 +29,8 @@ def made(tmp_path):
   found = []
 
   def make(pack=pack, multiple=1, host=0, hosts=1, seed=SEED) -> BatchesPackedAhead:
-    share = Share(SIZE, multiple, host, hosts, (4, 3), np.dtype(np.uint16))
-    found.append(BatchesPackedAhead(pack, tmp_path, seed, share))
+    none = PackedRows(np.zeros((0, 4, 3), np.uint16), PackingReport(), "")
+    found.append(BatchesPackedAhead(pack, tmp_path, none, SIZE, seed, multiple=multiple, host=host, hosts=hosts))
     return found[-1]
 
   yield make
@@ -115,10 +116,10 @@ def test_the_next_part_is_packed_while_the_steps_go_on(made):
 
 def test_the_first_long_wait_is_said_and_no_other(made, monkeypatch, capsys):
   """Short waits are not said, and however many there are, a long one is."""
-  clock = iter([0.0, *(second for wait in (0.9, 0.9, 61.3, 47.1, 0.2) for second in (0.0, wait))])
+  clock = iter([second for wait in (99.9, 0.9, 0.9, 61.3, 47.1, 0.2) for second in (0.0, wait)])
   monkeypatch.setattr(packed_ahead, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
   batches = made()
-  for step in range(sum(COUNTS[:6]) // SIZE):  # there is no wait for the first part
+  for step in range(sum(COUNTS[:6]) // SIZE):  # the wait for the first part is none for rows that are late
     names(batches[step])
   told = capsys.readouterr().err
   assert "the update waited 61.3 seconds" in told and told.count("the update waited") == 1
@@ -134,6 +135,25 @@ def test_an_error_of_the_packing_is_that_of_the_step(made):
   batches[1]
   with pytest.raises(InputError, match="line 3 is bad"):
     batches[2]
+
+
+def test_a_long_wait_may_have_several_parts(made, monkeypatch, capsys):
+  """Who waits looks for a signal in between."""
+  now, go = [0.0], threading.Event()
+  monkeypatch.setattr(packed_ahead, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+  def slowly(part):
+    assert part == 0 or go.wait(60)
+    yield from pack(part)
+
+  batches = made(slowly)
+  names(batches[0]), names(batches[1])  # all within the first part
+  for _ in range(7):
+    assert not batches.wait(2, lambda: True)
+    now[0] += 0.9
+  go.set()
+  assert batches.wait(2, lambda: False)
+  assert "the update waited 6.3 seconds" in capsys.readouterr().err
 
 
 def test_no_file_is_left(made, tmp_path):

@@ -14,6 +14,11 @@ class Coded(Letters):
   def head(self, text):
     return ">>fr<<" if text.startswith(">>fr<<") else ""
 
+  def encode_batch(self, texts):
+    heads = [self.head(text) for text in texts]
+    rest = super().encode_batch([text[len(head) :] for text, head in zip(texts, heads, strict=True)])
+    return [[9] * bool(head) + tokens for head, tokens in zip(heads, rest, strict=True)]
+
 
 class Pairs(Letters):
   """A token for each character, but with `longest_piece` as if a token could spell two."""

@@ -3,8 +3,7 @@
 import pytest
 
 from transformer_jax.decoding import windows as module
-from transformer_jax.decoding.windows import require_text, windows
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.decoding.windows import windows
 
 
 def gathered(*args):
@@ -51,9 +50,3 @@ def test_what_is_no_text_comes_after_the_lines_before_it(bad):
   [(first, none), (second, error)] = gathered(["a", "b", "é", bad, "c"], 2)
   assert (first, none, second) == (["a", "b"], None, ["é"])
   assert error.startswith("line 4 ") and "\n" not in error
-
-
-def test_a_surrogate_is_named():
-  with pytest.raises(InputError, match=r"pair 3 has half of a surrogate pair, U\+DC80, as character 2"):
-    require_text("é\udc80", "pair 3")
-  require_text("\U0001f600", "an emoji")

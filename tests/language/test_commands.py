@@ -379,7 +379,7 @@ def test_fine_tuning_begins_with_the_trunk(folder, command, capfdbinary):
     "classify", "--workdir", folder / "classes", "--scores", stdin="\n".join(sentences).encode()
   )
   assert status == 0 and out == "".join(f"{each.probability:.6f}\t{each.label}\n" for each in found)
-  assert err == ["line 3 is longer than config.data.row_length = 16: it is cut"]
+  assert err == ["line 3 has more than 14 tokens, as many as config.data.row_length = 16 allows: it is cut"]
   status, out, err = command("classify", "--workdir", folder / "classes", stdin=b"ein zwei\n\n\xff\nein\n")
   assert status == 2 and out == "".join(f"{each.label}\n" for each in found[:2])
   assert len(err) == 1 and err[0].startswith("transformer-jax: error: standard input, line 3: ")

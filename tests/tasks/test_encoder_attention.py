@@ -60,7 +60,7 @@ def test_the_weights_and_tokens_of_a_classifier(monkeypatch):
 @pytest.mark.parametrize(
   ("sentence", "message"),
   [
-    ("abcdefghij", "the sentence is longer than config.data.row_length = 11 tokens: shorten it"),
+    ("abcdefghij", "the sentence has more than 9 tokens, as many as config.data.row_length = 11 allows: shorten it"),
     ("a\ud800", "the sentence has half of a surrogate pair, U\\+D800, as character 2, and is no text"),
     (None, "the sentence is of type NoneType, but must be a str"),
   ],

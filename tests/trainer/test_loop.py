@@ -36,7 +36,7 @@ from transformer_jax.config import (
   TrainConfig,
 )
 from transformer_jax.data import numbers, pipeline
-from transformer_jax.data.batches import Batches
+from transformer_jax.data.batches import Batches, HostBatches
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -211,7 +211,8 @@ def test_a_run_in_shards_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd):
 def test_a_checkpoint_with_other_numbers_for_the_log_is_named(tmp_path, monkeypatch, log):
   monkeypatch.setattr(loop.Trainer, "_where", lambda *_: "")
   trainer = object.__new__(loop.Trainer)
-  trainer._stopping, trainer._batches, trainer._losses = loop.EarlyStopping(1), {}, ["next"]
+  trainer._batches = HostBatches.__new__(HostBatches)
+  trainer._stopping, trainer._losses = loop.EarlyStopping(1), ["next"]
   restored = checkpoint.Restored(TrainState(np.int32(7), {}, {}, None), log)
   with pytest.raises(RunError, match=r"checkpoints/7/log does not have the numbers that a run writes: delete it"):
     trainer._resumed(restored, epath.Path(tmp_path))
@@ -806,7 +807,7 @@ def test_the_seed_of_the_config_draws_the_pieces_and_orders_their_rows(prefix, m
     pack = TASK.packing_ahead(config, tokenizer)
     rows.append(np.concatenate([*pack(0)]))
     np.testing.assert_array_equal(rows[-1], np.concatenate([*pipeline.packing_ahead(config.data, tokenizer, seed)(0)]))
-    monkeypatch.setattr(loop, "BatchesPackedAhead", lambda pack, folder, seed, share: seeds.append(seed))
+    monkeypatch.setattr(loop, "BatchesPackedAhead", lambda pack, folder, packed, size, seed, **_: seeds.append(seed))
     loop._batches(config, checks.TrainingText(pipeline.packed_rows(config.data, prefix, tokenizer), pack))
   assert rows[0].shape != rows[1].shape or (rows[0] != rows[1]).any()
   assert seeds == [0, 7]
@@ -895,7 +896,6 @@ def test_a_batch_is_filled_up_for_all_parts_of_all_devices():
   config, packed = tiny("text", accumulation=3), PackedRows(np.ones((29, 4, 16), np.uint16), PackingReport(), "")
   batch = loop._batches(config, checks.TrainingText(packed, None))[0]
   assert batch.rows.shape == (24, 4, 16) and batch.rows[:8].all() and not batch.rows[8:].any()
-  assert len(loop._share(config, packed).empty().rows) == 24
 
 
 @pytest.mark.parametrize("accept", [False, True])

@@ -46,7 +46,8 @@ def trained(folder, monkeypatch, task, interval=None, skipped=()):
   monkeypatch.setattr(metrics, "time", clock)
   trainer = object.__new__(loop.Trainer)
   trainer._config, trainer._task, trainer._updates, trainer._seconds = Config(), task, 0, 0.0
-  trainer._stopping, trainer._batches, trainer._state = EarlyStopping(0), {}, None
+  trainer._batches = SimpleNamespace(place=lambda step: {})
+  trainer._stopping, trainer._state = EarlyStopping(0), None
   trainer._checkpoints = SimpleNamespace(save=lambda *_, **__: setattr(clock, "now", clock.now + 1800.0))
   trainer._metrics = MetricsLog(epath.Path(folder), 0, interval or MetricsAccumulator())
   for step, (tokens, seconds) in enumerate(UPDATES, 1):
@@ -123,7 +124,7 @@ def test_a_validation_takes_no_time_of_the_updates(tmp_path, monkeypatch):
   trainer = object.__new__(loop.Trainer)
   trainer._config, trainer._task, trainer._updates, trainer._seconds = Config(), TASK, 0, 0.0
   trainer._config.data.validation = "text"
-  trainer._stopping, trainer._batches = EarlyStopping(0), {}
+  trainer._stopping = EarlyStopping(0)
   trainer._state = SimpleNamespace(params_for_decoding=None)
   trainer._validation = SimpleNamespace(measure=measure, shown={}, samples="")
   trainer._metrics = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())

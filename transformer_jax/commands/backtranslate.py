@@ -18,7 +18,8 @@ from transformer_jax.commands import search
 from transformer_jax.commands.output_file import is_prefix, local_path, require_one_meaning
 from transformer_jax.commands.workdir import require_one_direction, runs_to_restore
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.files import is_text, same_file
+from transformer_jax.runtime.files import same_file
+from transformer_jax.runtime.texts import is_text
 
 if TYPE_CHECKING:
   from etils import epath

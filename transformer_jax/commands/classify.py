@@ -27,6 +27,8 @@ def run(args: argparse.Namespace) -> None:
   with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
     for number, found in enumerate(classifier.classify(lines, source.more), 1):
       if found.cut:
-        say(f"line {number} is longer than config.data.row_length = {classifier.config.data.row_length}: it is cut")
+        length = classifier.config.data.row_length
+        allowed = f"{length - 2} tokens, as many as config.data.row_length = {length} allows"
+        say(f"line {number} has more than {allowed}: it is cut")
       output.write(f"{found.probability:.6f}\t{found.label}\n" if args.scores else f"{found.label}\n")
       progress.update(1)

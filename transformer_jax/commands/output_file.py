@@ -2,7 +2,9 @@
 
 import os
 import stat
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +29,17 @@ def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: I
     workdirs: the run folders that the command reads.
 
   Raises:
-    InputError: it is one of the files that are read, or its folder cannot be written to.
+    InputError: it is one of the files that are read, standard output's file, or its folder cannot be written to; or it
+      would be read as a compressed file.
   """
   from etils import epath
 
+  from transformer_jax.data.text import COMPRESSED
   from transformer_jax.runs import run_folder
 
   path = epath.Path(name).expanduser()
+  if path.suffix in COMPRESSED:
+    raise InputError(f"{flag} {path} is written as plain text, but would be read as compressed: name it otherwise")
   for other in read:
     if other and same_file(path, epath.Path(other).expanduser()):
       raise InputError(f"{flag} {path} is a file that is read: give another one")
@@ -45,6 +51,8 @@ def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: I
     return
   # Nothing is opened here: when a pipe is closed again, its reader takes that for the end.
   stream = _is_stream(path)
+  if not stream and _is_standard_output(path):  # which is written to, but no longer has a name once it is replaced
+    raise InputError(f"{flag} {path} is also standard output's file: give another one")
   real = path if stream else epath.Path(os.path.realpath(path))  # what `write` replaces
   too_long = len(os.fsencode(real.name)) > _LONGEST_NAME
   if too_long or real.is_dir() or not real.parent.is_dir() or not os.access(real if stream else real.parent, os.W_OK):
@@ -92,3 +100,9 @@ def _is_stream(path: "epath.Path") -> bool:
     return not stat.S_ISREG(os.stat(path).st_mode)
   except OSError:  # there is none, or there can be none
     return False
+
+
+def _is_standard_output(path: "epath.Path") -> bool:
+  with suppress(AttributeError, OSError, ValueError):  # there is no such file, or standard output is none
+    return os.path.samestat(os.stat(path), os.fstat(sys.stdout.fileno()))
+  return False

@@ -1,10 +1,10 @@
 """Batches of packed rows, in one global order of the rows.
 
 The rows of a step's batch are a pure function of the seed and the step. So a resumed run simply starts at its step, on
-any number of devices and hosts.
+any number of devices and hosts. `packed_ahead` has batches of rows that are packed during the run.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,24 +26,73 @@ class Batch(NamedTuple, Generic[Array]):
   places: Array
 
 
-class Batches:
+class HostBatches:
   """The batch of every step, for this host: `batches[step]`.
 
   Args:
-    packed: all rows of the corpus.
+    packed: has the shape and the type of a row.
     size: the rows of a batch over all hosts.
-    seed: the seed of the order; each epoch has another order.
     multiple: a batch is filled up with empty rows to a multiple of this, so
       that any number of devices shares the same batch.
     host, hosts: this host gets the `host`-th of `hosts` equal shares of a batch.
   """
 
+  def __init__(self, packed: PackedRows, size: int, *, multiple: int = 1, host: int = 0, hosts: int = 1):
+    padded = -(-size // multiple) * multiple
+    self._size, self._shape, self._dtype = size, packed.rows.shape[1:], packed.rows.dtype
+    self._places = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
+
+  def __getitem__(self, step: int) -> Batch[np.ndarray]:
+    batch, real = self.empty(), self._places < self._size
+    batch.rows[real] = self._rows_at(step, self._places[real])
+    return batch
+
+  def _rows_at(self, step: int, places: np.ndarray) -> np.ndarray:
+    """The rows at these places of a step's batch over all hosts."""
+    raise NotImplementedError
+
+  def describe(self, step: int) -> str:
+    """The rows of a step's batch, in words."""
+    raise NotImplementedError
+
+  def empty(self) -> Batch[np.ndarray]:
+    """A batch of empty rows."""
+    return Batch(np.zeros((len(self._places), *self._shape), self._dtype), self._places.copy())
+
+  def place(self, step: int) -> dict[str, int]:
+    """What a checkpoint must hold to read on from a step, besides its number."""
+    return {}
+
+  def begin_at(self, place: Mapping[str, float]) -> None:
+    """Before the first batch: begins where `place` of an earlier process ended."""
+
+  def has(self, step: int) -> bool:
+    """Whether the rows of a step need no waiting; on all hosts alike."""
+    return True
+
+  def wait(self, step: int, is_stopped: Callable[[], bool]) -> bool:
+    """Waits until the rows of a step are there; false if `is_stopped` is true before."""
+    return True
+
+  def close(self) -> None:
+    """Ends what works in the background."""
+
+
+class Batches(HostBatches):
+  """Batches of rows that are all there.
+
+  Args:
+    packed: all rows of the corpus.
+    size, multiple, host, hosts: as in `HostBatches`.
+    seed: the seed of the order; each epoch has another order.
+  """
+
   def __init__(self, packed: PackedRows, size: int, seed: int, *, multiple: int = 1, host: int = 0, hosts: int = 1):
     import grain  # takes a third of a second with orbax, which translating may not need
 
+    super().__init__(packed, size, multiple=multiple, host=host, hosts=hosts)
     self._rows = packed.rows
     self._order = grain.MapDataset.range(len(packed.rows)).seed(seed).shuffle().repeat().batch(size)
-    self._share = Share(size, multiple, host, hosts, packed.rows.shape[1:], packed.rows.dtype)
 
   def rows_of(self, step: int) -> np.ndarray:
     """The indices, from 0, of the rows in the step's batch over all hosts."""
@@ -54,34 +103,14 @@ class Batches:
     rows = self.rows_of(step).tolist()
     return f"rows {', '.join(map(str, rows[:8]))}" + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
 
-  def __getitem__(self, step: int) -> Batch[np.ndarray]:
-    chosen = self.rows_of(step)
-    return self._share.batch(lambda indices: self._rows[chosen[indices]])
-
-
-class Share:
-  """One host's share of each batch; the arguments are those of `Batches`, and the shape and type of a row."""
-
-  def __init__(self, size: int, multiple: int, host: int, hosts: int, shape: tuple[int, ...], dtype: np.dtype):
-    padded = -(-size // multiple) * multiple
-    self.size, self.shape, self.dtype = size, shape, dtype
-    self._indices = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
-
-  def batch(self, gather: Callable[[np.ndarray], np.ndarray]) -> Batch[np.ndarray]:
-    """A batch, filled up with empty rows; `gather` gives the rows at indices of the batch over all hosts."""
-    batch = self.empty()
-    real = self._indices < self.size
-    batch.rows[real] = gather(self._indices[real])
-    return batch
-
-  def empty(self) -> Batch[np.ndarray]:
-    """A batch of empty rows."""
-    return Batch(np.zeros((len(self._indices), *self.shape), self.dtype), self._indices.copy())
+  def _rows_at(self, step: int, places: np.ndarray) -> np.ndarray:
+    return self._rows[self.rows_of(step)[places]]
 
 
 def in_order(packed: PackedRows, size: int) -> Iterator[Batch[np.ndarray]]:
   """Batches of all rows, each row once, for evaluation; the last batch is filled up with empty rows."""
   for start in range(0, len(packed.rows), size):
     some = packed.rows[start : start + size]
-    share = Share(len(some), multiple=size, host=0, hosts=1, shape=some.shape[1:], dtype=some.dtype)
-    yield share.batch(some.__getitem__)
+    rows = np.zeros((size, *some.shape[1:]), some.dtype)
+    rows[: len(some)] = some
+    yield Batch(rows, np.arange(size, dtype=np.int32))

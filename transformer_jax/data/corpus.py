@@ -18,6 +18,7 @@ from typing import Protocol, cast
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, first_line, one_line
+from transformer_jax.runtime.texts import is_text
 
 GROUP = "transformer_jax.corpora"  # the group of entry points
 
@@ -148,6 +149,8 @@ class RegisteredPairs:
     for number, pair in enumerate(self._pairs(), 1):
       match pair:
         case (str(source), str(target)):
+          if not (is_text(source) and is_text(target)):
+            raise InputError(f"{self.name}, pair {number}: half of a surrogate pair is no text: decode its bytes again")
           yield source.replace("\n", " "), target.replace("\n", " ")
         case _:
           raise InputError(f"{self.name}, pair {number}: {one_line(repr(pair), 80)} is no pair of two texts")

@@ -14,7 +14,7 @@ from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.files import is_text
+from transformer_jax.runtime.texts import is_text
 from transformer_jax.runtime.values import Json, JsonObject
 
 # The name of the file with the list in a run folder.

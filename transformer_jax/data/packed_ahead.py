@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transformer_jax.data.batches import Batch, Share
+from transformer_jax.data.batches import HostBatches
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.runtime.errors import writing
 from transformer_jax.runtime.progress import say
 
@@ -50,26 +51,39 @@ class _Part(NamedTuple):
     return self.first + len(self.rows)
 
 
-class BatchesPackedAhead:
-  """The batch of every step, for this host: `batches[step]`; steps are read in ascending order.
+class BatchesPackedAhead(HostBatches):
+  """Batches of rows that are packed during the run; steps are read in ascending order.
 
   Args:
     pack: packs the rows of a part, which may have none; it is called in another thread, part by part.
     folder: where the rows of the parts in use are kept, in files without a name, which the system deletes.
-    seed: as in `batches.Batches`.
-    share: this host's share of each batch.
+    packed, size, multiple, host, hosts: as in `HostBatches`.
+    seed: the seed of the order of each part.
   """
 
-  def __init__(self, pack: PackPart, folder: Path, seed: int, share: Share):
-    self._pack, self._folder, self._seed, self._share, self._size = pack, folder, seed, share, share.size
+  def __init__(
+    self,
+    pack: PackPart,
+    folder: Path,
+    packed: PackedRows,
+    size: int,
+    seed: int,
+    *,
+    multiple: int = 1,
+    host: int = 0,
+    hosts: int = 1,
+  ):
+    super().__init__(packed, size, multiple=multiple, host=host, hosts=hosts)
+    self._pack, self._folder, self._seed = pack, folder, seed
     self._thread, self._closed = ThreadPoolExecutor(1, "packing"), threading.Event()
     self._parts: list[_Part] = []  # those of the last batch
     self._unread = 0, 0  # the number of the first part that is not among them, and the rows before it
     self._ahead: Future[np.ndarray] | None = None  # its rows, which are packed meanwhile
-    self._mentioned = False
+    self._waits_since: float | None = None
+    self._is_first, self._mentioned = True, False  # the first part cannot be packed ahead
 
   def begin_at(self, place: Mapping[str, float]) -> None:
-    """Before the first batch: begins with the part that `place` gave, or the first if a checkpoint has no place."""
+    """Before the first batch: begins with the part that `place` gave, or with the first one without a place."""
     self._unread = (int(place["part"]), int(place["first_row"])) if "part" in place else (0, 0)
 
   def place(self, step: int) -> dict[str, int]:
@@ -95,14 +109,14 @@ class BatchesPackedAhead:
       self._parts.append(part)
     return True
 
-  def __getitem__(self, step: int) -> Batch[np.ndarray]:
+  def _rows_at(self, step: int, places: np.ndarray) -> np.ndarray:
     first, end = step * self._size, (step + 1) * self._size
     self.wait(step, lambda: False)
     self._parts = [part for part in self._parts if part.end > first]
     rows = np.concatenate(
       [part.rows[part.order[max(0, first - part.first) : end - part.first]] for part in self._parts]
     )
-    return self._share.batch(rows.__getitem__)
+    return rows[places]
 
   def close(self) -> None:
     """Ends the packing; the rows of the last part are no longer needed."""
@@ -111,23 +125,26 @@ class BatchesPackedAhead:
 
   def _next(self, is_stopped: Callable[[], bool]) -> _Part | None:
     """The first unread part, and the one behind it is packed from now on; None if `is_stopped` before it is packed."""
-    (number, first), was_ahead = self._unread, self._ahead is not None
+    number, first = self._unread
     self._ahead = packed = self._ahead or self._thread.submit(self._to_disk, number)
-    start = time.perf_counter()
+    if self._waits_since is None:  # one wait may be several calls
+      self._waits_since = time.perf_counter()
     while not packed.done():
       if is_stopped():
         return None
       wait([packed], _SECONDS_TO_STOP)
     rows = packed.result()
-    if was_ahead:
-      self._mention(time.perf_counter() - start)
+    self._mention(time.perf_counter() - self._waits_since)
+    self._waits_since = None
     self._unread = number + 1, first + len(rows)
     self._ahead = self._thread.submit(self._to_disk, number + 1)
     generator = np.random.Philox(key=[self._seed, number], counter=[0, 0, 0, _ORDER])
     return _Part(number, first, rows, np.argsort(generator.random_raw(len(rows)), kind="stable"))
 
   def _mention(self, seconds: float) -> None:
-    if seconds > _SECONDS_TO_MENTION and not self._mentioned:
+    if self._is_first:
+      self._is_first = False
+    elif seconds > _SECONDS_TO_MENTION and not self._mentioned:
       self._mentioned = True
       say(f"the next rows were not packed in time: the update waited {seconds:.1f} seconds for them")
 
@@ -143,5 +160,5 @@ class BatchesPackedAhead:
           if self._closed.is_set():
             break
         file.flush()
-        shape = count, *self._share.shape
-        return np.memmap(file, self._share.dtype, "r", shape=shape) if count else np.zeros(shape, self._share.dtype)
+        shape = count, *self._shape
+        return np.memmap(file, self._dtype, "r", shape=shape) if count else np.zeros(shape, self._dtype)

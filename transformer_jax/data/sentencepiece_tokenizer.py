@@ -18,7 +18,7 @@ import sentencepiece
 from etils import epath
 
 from transformer_jax.data.text import readable
-from transformer_jax.data.tokenizer import NO_TEXT, Tokenizer
+from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.untrusted import read_bytes
@@ -93,6 +93,11 @@ class SentencePieceTokenizer(Tokenizer):
       raise InputError(
         f"{name} has the numbers {numbers} for padding, unknown, begin and end of sentence, not "
         f"{[PAD, UNK, BOS, EOS]}: learn it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3"
+      )
+    if self.longest_piece > LONGEST_PIECE:  # an output of many long ones would fill the memory
+      raise InputError(
+        f"{name} has a piece of {self.longest_piece:,} bytes, but one may have at most {LONGEST_PIECE:,}: learn or "
+        "choose another one"
       )
     if self.decode(self.encode(_PROBE)) != _PROBE:
       raise InputError(

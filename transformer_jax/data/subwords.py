@@ -17,7 +17,7 @@ from etils import epath
 from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
 from transformer_jax.runtime import plugins, untrusted
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.files import is_text
+from transformer_jax.runtime.texts import is_text
 from transformer_jax.runtime.values import Json
 
 FILE = "tokenizer.json"

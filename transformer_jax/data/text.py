@@ -21,6 +21,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import open_buffered
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+COMPRESSED = tuple(_OPENERS)  # the endings of names
 # The most bytes of a line, its end included. A longer line is not text and may not fit into memory.
 LONGEST_LINE = 1 << 24
 

@@ -17,10 +17,10 @@ from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, key_of, require_seed, sample
 from transformer_jax.decoding.text_score import score
-from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.texts import require_several, require_text
 
 _MULTIPLE = 64  # lengths are compiled in multiples of this
 _MOST = 128  # tokens of a text by default
@@ -107,7 +107,7 @@ class Generator(Predictor):
     require_batch_size(batch_size)
     tokens = [
       [*self._encode(text, f"text {number}"), self.config.model.end_token]
-      for number, text in enumerate(several(texts, "texts"), 1)
+      for number, text in enumerate(require_several(texts, "texts"), 1)
     ]
     lengths, most = [len(ids) for ids in tokens], self.config.model.most_positions
     for number, length in enumerate(lengths, 1):

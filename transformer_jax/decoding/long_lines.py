@@ -96,8 +96,11 @@ def parts(
 
 def has_no_text(text: str, tokens: Sequence[int] | None, tokenizer: Tokenizer, tags: Sequence[str]) -> bool:
   """Whether a line has no text, or none that the vocabulary reads; its tokens are without EOS, and None if many."""
-  # Tokens may be none, or only the code of a language, as a normalisation can delete characters.
-  return is_empty(text, tags) or (tokens is not None and len(tokens) == bool(tokenizer.head(text)))
+  head = tokenizer.head(text)
+  if is_empty(text, tags) or (head and not text[len(head) :].strip()):
+    return True
+  # Tokens may be none, or only those of the code of a language, as a normalisation can delete characters.
+  return tokens is not None and len(tokens) == (len(tokenizer.encode(head)) if head else 0)
 
 
 def _parts_of_long(
@@ -153,7 +156,8 @@ def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -
 def _head(text: str, tokenizer: Tokenizer, tags: Sequence[str]) -> str:
   """The tag or code of a language at the beginning of a line, with the space behind it; another tag is text."""
   if not tags:
-    return tokenizer.head(text)
+    head = tokenizer.head(text)
+    return f"{head} " if head and text[len(head) :].startswith(" ") else head
   tag, _ = divided(text)
   return tag if tag.strip() in tags else ""
 

@@ -6,8 +6,8 @@ The most probable output of a model is often an odd one. With a utility u, such 
 
 over a list of translations, where the translations Z of the same list stand for the references (Eikema & Aziz 2022;
 Freitag et al. 2022). If they are drawn from the model, each counts once, and the sum estimates the expected utility. If
-they are the best that a search finds, w(Z) is proportional to P(Z | X) (Kumar & Byrne 2004), by the best of the token
-sequences that spell Z.
+they are the best that a search finds, w(Z) is proportional to P(Z | X) (Kumar & Byrne 2004), of the token sequence
+with the best score of those that spell Z.
 """
 
 import enum

@@ -24,12 +24,12 @@ from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.line_search import WINDOW, LineSearch, Wanted, require_batch_size
 from transformer_jax.decoding.long_lines import LineWarning, Long, Translation, has_no_text
 from transformer_jax.decoding.sampling import SamplingOptions
-from transformer_jax.decoding.windows import require_text, several
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import EOS, PAD, UNK
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.texts import require_several, require_text
 
 if TYPE_CHECKING:  # orbax takes seconds to import, Flax a fifth of a second; a cached translation needs neither
   import flax.linen as nn
@@ -168,7 +168,7 @@ class Translator:
       `n_best` above 1 a list of them, best first, or in the order in which they are drawn.
     """
     found = self.translate_lines(
-      several(sentences, "sentences"),
+      require_several(sentences, "sentences"),
       beam_size=beam_size,
       length_penalty=length_penalty,
       patience=patience,
@@ -219,9 +219,9 @@ class Translator:
       RunError: the model's probabilities are not finite.
     """
     options = self._options(beam_size, length_penalty, patience, n_best, sampling)
-    forced = None if prefixes is None else iter(several(prefixes, "prefixes"))
+    forced = None if prefixes is None else iter(require_several(prefixes, "prefixes"))
     wanted = Wanted(options, n_best, seed, forced, batch_size, long, window, first, more, progress, warn)
-    return self._lines.translate(self._params, several(lines, "lines"), wanted)
+    return self._lines.translate(self._params, require_several(lines, "lines"), wanted)
 
   def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int | None = None) -> list[Probability]:
     """The log-probability of each target sentence given its source.

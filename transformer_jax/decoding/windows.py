@@ -1,17 +1,15 @@
 """Groups lines into windows that are translated together."""
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.texts import require_text
 
 # A window ends with the line that reaches this number of characters.
 _CHARACTERS = 1 << 21
 # Seconds to wait for another line, and for all lines of a window.
 _PAUSE, _WAIT = 0.05, 1.0
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def windows(
@@ -47,24 +45,6 @@ def windows(
     if not window:
       return
     yield window, None
-
-
-def require_text(text: object, name: str) -> None:
-  """Raises InputError unless `text` is a `str` that can be written as UTF-8; the message calls it `name`."""
-  if not isinstance(text, str):
-    raise InputError(f"{name} is of type {type(text).__name__}, but must be a str")
-  if not text.isascii() and (found := _SURROGATE.search(text)):
-    raise InputError(
-      f"{name} has half of a surrogate pair, U+{ord(found[0]):04X}, as character {found.start() + 1}, and is no text: "
-      "decode its bytes again, with errors='replace' if they are damaged"
-    )
-
-
-def several(texts: Iterable[str], name: str) -> Iterable[str]:
-  """The texts; raises InputError for a single one in their place, whose letters would be taken for texts."""
-  if isinstance(texts, str):
-    raise InputError(f"{name} is one str, but must be several: write [{name}]")
-  return texts
 
 
 def _texts(lines: Iterable[str], first: int) -> Iterator[str]:

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax import registry
-from transformer_jax.decoding.windows import require_text
 from transformer_jax.model import masking
 from transformer_jax.model.attention import WEIGHTS, MultiHeadAttention
 from transformer_jax.model.config import ModelConfig, Remat
@@ -19,6 +18,7 @@ from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runs.run import Model
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.texts import require_text
 from transformer_jax.runtime.values import PyTree
 
 

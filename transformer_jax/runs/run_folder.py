@@ -26,7 +26,8 @@ from transformer_jax.data.tokenizers import FILES
 from transformer_jax.runs import digests, metrics_file, params_file
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import InputError, first_line
-from transformer_jax.runtime.files import is_text, remove_left_behind, same_file, write_new
+from transformer_jax.runtime.files import remove_left_behind, same_file, write_new
+from transformer_jax.runtime.texts import is_text
 from transformer_jax.runtime.values import Json, JsonObject
 
 CONFIG, PROVENANCE = "config.json", "provenance.json"

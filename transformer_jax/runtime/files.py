@@ -67,15 +67,6 @@ def expanded(path: str) -> Path:
   return Path(os.path.expanduser(path))
 
 
-def is_text(path: str) -> bool:
-  """Whether a path can be written as UTF-8; other bytes are surrogates in Python."""
-  try:
-    path.encode()
-  except UnicodeEncodeError:
-    return False
-  return True
-
-
 @contextmanager
 def open_buffered(path: "epath.Path | Path") -> Iterator[io.BufferedIOBase]:
   """Opens a file for reading bytes; one in a bucket gets a buffer, as its own `readline` takes no size."""

@@ -9,8 +9,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from transformer_jax.decoding.long_lines import Translation
-from transformer_jax.decoding.windows import require_text
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.texts import require_text
 from transformer_jax.serve.search import Found
 
 AUTO = "auto"

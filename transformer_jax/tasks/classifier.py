@@ -13,9 +13,10 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.predictor import Predictor
-from transformer_jax.decoding.windows import several, windows
+from transformer_jax.decoding.windows import windows
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.params import Params
+from transformer_jax.runtime.texts import require_several
 from transformer_jax.tasks.classification import logits, sentence_rows
 from transformer_jax.tasks.encoder_attention import encoder_attention
 
@@ -63,7 +64,7 @@ class Classifier(Predictor):
       InputError: a sentence is no text; the classes of all earlier ones were yielded.
       RunError: the model's probabilities are not finite.
     """
-    for some, error in windows(several(sentences, "sentences"), _ROWS, more):
+    for some, error in windows(require_several(sentences, "sentences"), _ROWS, more):
       if some:
         yield from self._classes(some)
       if error is not None:

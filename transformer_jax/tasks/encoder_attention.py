@@ -8,11 +8,11 @@ from transformer_jax.config import Config
 from transformer_jax.data.next_sentence import TOKEN_TYPES, TOKENS
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.attention import Attention, attention_program, cut
-from transformer_jax.decoding.windows import require_text
 from transformer_jax.language.bert import BERT, BERTClassifier
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.texts import require_text
 from transformer_jax.tasks.classification import sentence_rows
 
 
@@ -31,7 +31,9 @@ def encoder_attention(config: Config, params: Params, tokenizer: Tokenizer, sent
   length = config.data.row_length
   [row], [shortened] = sentence_rows(tokenizer, [sentence], length)
   if shortened:
-    raise InputError(f"the sentence is longer than config.data.row_length = {length} tokens: shorten it")
+    raise InputError(
+      f"the sentence has more than {length - 2} tokens, as many as config.data.row_length = {length} allows: shorten it"
+    )
   valid = row[TOKEN_TYPES] > 0
   program = attention_program(registry.module(config.model), _trunk)
   weights = program(params, jnp.asarray(row[TOKENS], jnp.int32), masking.padding_mask(valid, valid))

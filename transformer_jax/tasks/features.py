@@ -12,10 +12,10 @@ from transformer_jax.data.documents import encode_text
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.predictor import Predictor
-from transformer_jax.decoding.windows import require_text
 from transformer_jax.language.elmo import mix
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.texts import require_text
 from transformer_jax.tasks.bidirectional import layers
 
 _MULTIPLE = 64  # programs are compiled for multiples of this length

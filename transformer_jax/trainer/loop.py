@@ -15,7 +15,7 @@ from etils import epath
 
 from transformer_jax.config import BestBy, Config, serialization
 from transformer_jax.data import tokenizers
-from transformer_jax.data.batches import Batches, Share
+from transformer_jax.data.batches import Batches, HostBatches
 from transformer_jax.data.packed_ahead import BatchesPackedAhead
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
@@ -151,10 +151,10 @@ class Trainer:
     abstract = abstract_state(config, task)
     # The state is placed when it is made: if it moved later, the step would be compiled twice.
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
-    batch = devices.shard(_share(config, text.packed).empty())
     with hosts.collective_errors():
       # Before the compiling, as this imports grain: meanwhile grain replaces Python's import for all threads.
       self._batches = _batches(config, text)
+    batch = devices.shard(self._batches.empty())
     with doing("compiling the update"), devices.compile_async(self._step, abstract, batch):
       with hosts.collective_errors():
         self._checkpoints = checkpoint.Checkpoints(workdir, config.train.keep)
@@ -177,9 +177,7 @@ class Trainer:
         self._stopping.restore(stopping)
       if not self._stopping.is_over:  # otherwise `run` says that it is
         say(self._where(step))
-      if isinstance(self._batches, BatchesPackedAhead):
-        # Without a place the parts are counted from the first one.
-        self._batches.begin_at(log.get("place", {}))
+      self._batches.begin_at(log.get("place", {}))
       return restored.state, MetricsAccumulator.from_dict(log, self._losses) if log else MetricsAccumulator()
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
       numbers = checkpoint_files.folder_of(workdir, step) / checkpoint_files.LOG
@@ -269,8 +267,7 @@ class Trainer:
 
   def close(self) -> None:
     """Closes all files and finishes any save, however the run ended."""
-    if isinstance(self._batches, BatchesPackedAhead):
-      self._batches.close()
+    self._batches.close()
     self._metrics.close()
     self._checkpoints.close()
 
@@ -321,8 +318,8 @@ class Trainer:
     numbers: JsonObject = self._metrics.interval().to_dict()
     if self._stopping.patience:
       numbers["stopping"] = self._stopping.numbers()
-    if isinstance(self._batches, BatchesPackedAhead):
-      numbers["place"] = self._batches.place(step)
+    if place := self._batches.place(step):
+      numbers["place"] = place
     with self._metrics.clock_stopped(), doing(f"saving the checkpoint of step {step}"):
       self._checkpoints.save(self._state, validated, numbers, planned=planned)
 
@@ -378,17 +375,19 @@ class Trainer:
     hosts.barrier()  # the main host may still write
 
 
-def _batches(config: Config, text: checks.TrainingText) -> Batches | BatchesPackedAhead:
+def _batches(config: Config, text: checks.TrainingText) -> HostBatches:
   """The batches of the training text, for this host."""
-  packed, pack = text
+  (packed, pack), train = text, config.train
+  size, multiple = train.batch_tokens // config.data.row_length, devices.device_count() * train.accumulation
+  share = {"multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}
   if pack is None:
-    return Batches(packed, seed=config.train.seed, **_size(config))
-  return BatchesPackedAhead(pack, cache_of(config.data), config.train.seed, _share(config, packed))
+    return Batches(packed, size, train.seed, **share)
+  return BatchesPackedAhead(pack, cache_of(config.data), packed, size, train.seed, **share)
 
 
-def _signal_before_rows(batches: Batches | BatchesPackedAhead, step: int, received: Sequence[signal.Signals]) -> int:
+def _signal_before_rows(batches: HostBatches, step: int, received: Sequence[signal.Signals]) -> int:
   """Waits until all hosts have the rows of a step; the number of a signal that any of them gets before, or 0."""
-  if not isinstance(batches, BatchesPackedAhead) or batches.has(step):
+  if batches.has(step):
     return 0
   while True:
     end = time.monotonic() + _SECONDS_TO_ASK
@@ -397,18 +396,6 @@ def _signal_before_rows(batches: Batches | BatchesPackedAhead, step: int, receiv
     ready, numbers = zip(*map(json.loads, said), strict=True)
     if all(ready) or any(numbers):
       return 0 if all(ready) else max(numbers)
-
-
-def _share(config: Config, packed: PackedRows) -> Share:
-  """This host's share of each batch."""
-  return Share(**_size(config), shape=packed.rows.shape[1:], dtype=packed.rows.dtype)
-
-
-def _size(config: Config) -> dict[str, int]:
-  """The size of a batch, and the index of this host."""
-  multiple = devices.device_count() * config.train.accumulation
-  rows = config.train.batch_tokens // config.data.row_length
-  return {"size": rows, "multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}
 
 
 def _due(step: int, every: int) -> bool:
