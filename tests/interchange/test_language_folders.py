@@ -144,7 +144,9 @@ def test_a_new_run_does_not_begin_with_text_as_its_special_tokens(tmp_path, name
   for model in (ModelConfig(vocab_size=size), ELMoConfig(vocab_size=size), other.config.model):
     config = Config(DataConfig(row_length=11), model, TrainConfig(init_from=str(tmp_path / "run")))
     if text and model is not other.config.model:
-      with pytest.raises(InputError, match=f"begins a text with the token 2, but .* that is the text {text}: begin"):
+      with pytest.raises(
+        InputError, match=f"begins a text with the token 2, but .* that is {text}, which is text: begin"
+      ):
         init_from.tokenizer_to_begin_with(config, other)
     else:
       assert init_from.tokenizer_to_begin_with(config, other) is other.tokenizer

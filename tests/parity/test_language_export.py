@@ -139,6 +139,18 @@ def hard_texts():
   return [*HARD, *("".join(generator.choices(letters, k=generator.randint(1, 60))) for _ in range(997))]
 
 
+def test_the_tokenizer_of_gpt2_begins_a_text_as_the_run_does(tmp_path):
+  """With one token before and behind a text, as GPT-2 has it."""
+  folder = export(dataclasses.replace(GPT2, begin=3), tmp_path, "gpt2")
+  tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+  assert tokenizer("ab")["input_ids"] == [3, *encode_text(exported.tokenizer(), "ab")]
+  assert (tokenizer.bos_token, tokenizer.eos_token, load("GPT2LMHeadModel", folder).config.bos_token_id) == (
+    "</s>",
+    "</s>",
+    3,
+  )
+
+
 def test_the_tokenizer_of_gpt2_gives_the_same_tokens_and_texts(gpt2_folder):
   ours = exported.tokenizer()
   for tokenizer in (

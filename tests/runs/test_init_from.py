@@ -11,12 +11,13 @@ import pytest
 from etils import epath
 
 from transformer_jax import runs
-from transformer_jax.config import Config, DataConfig, TrainConfig, serialization
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig, serialization
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
 from transformer_jax.model.config import Activation, Dtype, ModelConfig, Remat
 from transformer_jax.runs import init_from, resume, run_folder
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.trainer import loop
 
 BERT = BERTConfig(
   vocab_size=311, num_layers=3, d_model=10, d_ff=17, num_heads=5, max_positions=19, dropout=0.3, dtype=Dtype.BFLOAT16
@@ -107,6 +108,48 @@ def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokeniz
   )
   found = init_from.params_from(other, Config(), tables[11])["positions"]["table"]
   np.testing.assert_array_equal(found[:, 0], 2 * (np.arange(11) % rows))
+
+
+def test_the_positions_that_count_are_those_of_the_other_run(bert):
+  """A config file's model may have fewer than its rows need."""
+  config = dataclasses.replace(classifier(bert, max_positions=11), data=DataConfig(row_length=17))
+  other = runs.open(bert).config
+  assert init_from.config_from(other, config).model.max_positions == 19
+  with pytest.raises(InputError, match=r"max_positions is 11, less than config\.data\.row_length = 17"):
+    init_from.config_from(other, config, {"model.max_positions"})
+  with pytest.raises(InputError, match=r"max_positions is 11, less than config\.data\.row_length = 17"):
+    loop.train(config, "nowhere")
+
+
+@pytest.mark.parametrize(
+  ("model", "message"),
+  [
+    ({"begin": 100}, r"begins a text with the token 100, but .* that is '`', which is text: leave both out"),
+    ({"end": 2}, "ends a text with the token 2, but .* that is '<s>', which is never written: leave both out"),
+    ({"begin": 3, "end": 3}, ""),
+  ],
+)
+def test_a_vocabulary_that_is_learned_has_its_own_tokens_around_a_text(tmp_path, model, message):
+  (tmp_path / "text").write_text("ein zwei drei\n" * 7)
+  data = DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"))
+  config = Config(data=data, model=GPTConfig(vocab_size=270, **model))
+  if message:
+    with pytest.raises(InputError, match=f"config.model.begin and config.model.end: the model {message}"):
+      init_from.tokenizer_to_begin_with(config, None)
+  else:
+    assert init_from.tokenizer_to_begin_with(config, None).vocab_size == 270
+
+
+def test_a_table_that_the_other_run_lacks_is_not_frozen():
+  table = {"table": jnp.ones((7, 2))}
+  other = SimpleNamespace(
+    config=Config(), model=lambda: SimpleNamespace(params={"target_embedding": table}, step=3), tokenizer=None
+  )
+  config = Config(train=TrainConfig(init_from="run", freeze_embeddings=True))
+  both = {"target_embedding": table, "own_source_embedding": table}
+  with pytest.raises(InputError, match="would leave own_source_embedding/table random, as the run in run has no such"):
+    init_from.params_from(other, config, both)
+  assert init_from.params_from(other, config, {"target_embedding": table}).keys() == {"target_embedding"}
 
 
 def test_options_that_differ_are_named_as_they_are_given(capfd):

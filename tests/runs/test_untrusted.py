@@ -91,6 +91,7 @@ def _reads_that_are_left_behind(_frozen):
     ("{" + "".join(f'"{n}":1,' for n in range(300_000)) + '"7":1}', "the key '7' is there twice"),  # in little time
     ("[" * 100_000, "groups in groups without end"),
     ('{"a":' * 100_000, "groups in groups without end"),
+    ("[" * 101 + "]" * 101, "groups in groups without end"),
     ('{"a": "\ud800"}', "cannot be read"),
     ("\x00", "cannot be read"),
     ("", "cannot be read"),
@@ -196,6 +197,43 @@ def test_arrays_that_claim_more_than_their_files_can_hold(workdir, capfd):
   set_config(workdir, model__d_ff=1 << 24)
   refused(workdir, RunError, "every checkpoint in .* is damaged")
   assert "bytes, but its files have only" in capfd.readouterr().err
+
+
+def test_holes_are_no_data(workdir, capfd):
+  """A file that is one hole of a terabyte takes no place on the disk."""
+  hole = workdir / "checkpoints" / "0" / "params" / "hole"
+  with hole.open("wb") as file:
+    file.truncate(1 << 40)
+  assert untrusted.stored(epath.Path(hole)) == 0
+  test_arrays_that_claim_more_than_their_files_can_hold(workdir, capfd)
+
+
+def test_the_data_of_a_file_is_what_was_written(tmp_path):
+  with (tmp_path / "file").open("wb") as file:
+    for place in (1 << 24, 1 << 28):
+      file.seek(place)
+      file.write(b"x" * 70_001)
+    file.truncate(1 << 30)
+  assert 2 * 70_001 <= untrusted.stored(epath.Path(tmp_path / "file")) < 1 << 20
+  (tmp_path / "whole").write_bytes(b"\0" * 70_001)
+  assert untrusted.stored(epath.Path(tmp_path / "whole")) == 70_001
+  with pytest.raises(InputError, match=r"has 1,073,741,824 bytes, but only [\d,]+ of them are data"):
+    untrusted.require_stored(epath.Path(tmp_path / "file"))
+  untrusted.require_stored(epath.Path(tmp_path / "whole"))
+
+
+def test_folders_in_folders_without_end(workdir):
+  folders = [workdir / "a"]
+  folders[0].mkdir()
+  while len(folders) < 1200:
+    folders.append(folders[-1] / "a")
+    os.mkdir(folders[-1])
+  if sys.version_info < (3, 12):
+    refused(workdir, InputError, "has folders in folders without end: remove them")
+  else:
+    runs.open(workdir).model()
+  for folder in reversed(folders):  # Python's own way to remove them is as recursive
+    os.rmdir(folder)
 
 
 def test_parts_that_are_larger_than_their_array(workdir, capfd):

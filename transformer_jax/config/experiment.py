@@ -468,6 +468,11 @@ class Config:
     require_key(self.data, "data.shard_pairs", whole, "0 for a model that does not translate")
     fits = self.data.row_length % 2 == 0 or not self.model.needs_cudnn
     require_key(self.data, "data.row_length", fits, "even with config.model.fused_attention")
+    if not self.train.init_from:  # otherwise the model's sizes are not known yet
+      self.require_positions()
+
+  def require_positions(self) -> None:
+    """Raises InputError if the model's table of positions is shorter than a row, or than what a search reads."""
     longest = {"data.row_length": self.data.row_length}
     if self.model.translates:
       decode = self.decode

@@ -11,7 +11,15 @@ import numpy as np
 from transformer_jax.config import Config
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, layout, model_card
+from transformer_jax.interchange import (
+  expressible,
+  hf_folder,
+  hf_tokenizer,
+  hf_vocabulary,
+  layout,
+  model_card,
+  vocabulary,
+)
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.imported import Imported
 from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear
@@ -98,8 +106,10 @@ def write(folder: Path, run: Run, model: Model) -> None:
   if isinstance(model.tokenizer, SubwordTokenizer):
     hf_tokenizer.write_subwords(folder, model.tokenizer.vocabulary, _special_tokens(config, model.tokenizer) | settings)
     return
-  special = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
-  hf_tokenizer.write(folder, model.tokenizer, "<s> $A", "<s> $A $B", special | settings)
+  pieces = vocabulary.spelled(model.tokenizer)
+  begin, end = pieces[config.begin], pieces[config.end]
+  special = {"bos_token": begin, "eos_token": end, "unk_token": "<unk>", "pad_token": "<pad>"}
+  hf_tokenizer.write(folder, model.tokenizer, f"{begin} $A", f"{begin} $A $B", special | settings)
 
 
 def _special_tokens(config: GPTConfig, tokenizer: SubwordTokenizer) -> dict[str, str]:

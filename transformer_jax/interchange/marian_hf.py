@@ -223,6 +223,7 @@ def _tokenizer_config(config: Config, numbered: Numbered) -> JsonObject:
     "model_max_length": config.decode.max_source_length,
     "separate_vocabs": len(config.model.vocab_sizes) > 1,
     "clean_up_tokenization_spaces": False,  # it would take the space before a full stop away
+    "split_special_tokens": True,  # a text with `</s>` in it has these letters
   }
 
 

@@ -19,6 +19,7 @@ from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
+from transformer_jax.training.embeddings import is_table
 from transformer_jax.training.task import task_of
 
 # They say how a model is trained, and nothing of what its parameters mean: the new run's own count.
@@ -80,6 +81,7 @@ def config_from(other: Config, config: Config, given: Container[str] = ()) -> Co
   differing = [f"config.{key}={value}" for key, value in serialization.flat(new).items() if value != before[key]]
   if differing:
     say(f"as the run in {config.train.init_from}: {' '.join(differing)}")
+  new.require_positions()
   return new
 
 
@@ -98,10 +100,12 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
   if other is None:
     if not chosen and config.data.corpus is not Corpus.PREPARED:  # which has one
       say(" and ".join(f"learning a vocabulary of {size:,} tokens" for size in sizes))
-    return task_of(config.model).learn_tokenizer(config)
-  tokenizer = other.tokenizer
-  tokenizers.require_sizes(tokenizer, sizes, f"the run in {config.train.init_from}")
-  _require_special(tokenizer, config.model, config.train.init_from)
+    learned = task_of(config.model).learn_tokenizer(config)
+    _require_special(learned, config.model, "config.model.begin and config.model.end", "leave both out")
+    return learned
+  tokenizer, whose = other.tokenizer, f"the run in {config.train.init_from}"
+  tokenizers.require_sizes(tokenizer, sizes, whose)
+  _require_special(tokenizer, config.model, f"config.train.init_from: {whose}", "begin with another run")
   if chosen and tokenizers.chosen(chosen, *sizes).fingerprint() != tokenizer.fingerprint():
     raise InputError(
       f"config.data.tokenizer: {chosen} is not the vocabulary of the run in {config.train.init_from}: leave it empty"
@@ -109,13 +113,17 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
   return tokenizer
 
 
-def _require_special(tokenizer: Tokenizer, model: AnyModelConfig, init_from: str) -> None:
+def _require_special(tokenizer: Tokenizer, model: AnyModelConfig, where: str, advice: str) -> None:
   """Raises InputError if the vocabulary has text where the model has the tokens that begin and end a text."""
   for does, number in (("begins", model.start_token), ("ends", model.end_token)):
-    if number not in tokenizer.special:
+    what = "" if number in tokenizer.special else "is text"
+    if does == "ends" and number in tokenizer.silent:
+      what = "is never written"
+    if what:
+      piece = tokenizer.pieces([number])[0]
       raise InputError(
-        f"config.train.init_from: the model {does} a text with the token {number}, but in the vocabulary of the run in "
-        f"{init_from} that is the text {tokenizer.pieces([number])[0]!r}: begin with another run"
+        f"{where}: the model {does} a text with the token {number}, but in the vocabulary that is {piece!r}, which "
+        f"{what}: {advice}"
       )
 
 
@@ -142,6 +150,7 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
   all_learned = other.config.train.init_from or isinstance(other.tokenizer, SubwordTokenizer)
   learned = None if all_learned else other.config.data.longest
   chosen, new, repeated = _merged(params, found.params, learned, config.data.row_length)
+  _require_tables_that_freeze(config, params, new)
   if len(new) == len(jax.tree.leaves(params)):
     raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
   random = f"not there, so random: {', '.join(new) or 'none'}"
@@ -151,6 +160,17 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
   if differing := _differing(config, other.config):
     say(f"this model is not quite that of {workdir}: {'; '.join(differing)}")
   return chosen
+
+
+def _require_tables_that_freeze(config: Config, params: Params, random: Container[str]) -> None:
+  """Raises InputError if a table of embeddings would stay at the random numbers that it begins with."""
+  for path, _ in jax.tree_util.tree_leaves_with_path(params):
+    name = "/".join(key.key for key in path)
+    if config.train.freeze_embeddings and is_table(path) and name in random:
+      raise InputError(
+        f"config.train.freeze_embeddings would leave {name} random, as the run in {config.train.init_from} has no such "
+        "table: leave it out, or keep the tables of that run's config.model"
+      )
 
 
 def _merged(

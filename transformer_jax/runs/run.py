@@ -77,6 +77,7 @@ class Run:
         raise
       raise InputError(f"{self.path} is not a run folder: {_what_it_is(self.path)}") from error
     self.config = serialization.from_dict(values)
+    self.config.require_positions()
 
   @functools.cached_property
   def tokenizer(self) -> Tokenizer:

@@ -15,7 +15,7 @@ import safetensors.numpy
 from etils import epath
 
 from transformer_jax.runtime.errors import InputError, RunError, first_line, writing
-from transformer_jax.runtime.untrusted import LARGEST_JSON
+from transformer_jax.runtime.untrusted import LARGEST_JSON, require_stored
 
 
 class TensorFile:
@@ -54,6 +54,7 @@ def opened(path: epath.Path) -> Iterator[TensorFile]:
       length = int.from_bytes(file.read(8), "little")
     if length > LARGEST_JSON:
       raise InputError(f"{path} has a header of {length:,} bytes, which is not what such a file holds")
+    require_stored(path)
     with safetensors.safe_open(path, framework="np") as handle:
       yield TensorFile(handle)
   except safetensors.SafetensorError as error:

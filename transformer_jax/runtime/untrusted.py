@@ -5,6 +5,7 @@ The checks here keep a run folder from using up memory or time, and from reachin
 files outside of it.
 """
 
+import errno
 import functools
 import json
 import math
@@ -19,6 +20,8 @@ from transformer_jax.runtime.values import Json, JsonObject
 
 # The most bytes of a JSON file. The largest such files have the shapes of some ten thousand arrays.
 LARGEST_JSON = 1 << 24
+# Groups in groups. A config has three, and descriptions of arrays have one for each level of modules.
+_MOST_LEVELS = 100
 # The highest compression ratio of trained parameters, and the size in bytes below which the ratio is not checked.
 _COMPRESSION, _SMALL = 64, 1 << 26
 
@@ -43,9 +46,10 @@ def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> Js
   """
   try:
     integer = functools.partial(_integer, most=digits)
-    return json.loads(
+    values = json.loads(
       read().decode(), object_pairs_hook=_different, parse_int=integer, parse_float=_finite, parse_constant=_finite
     )
+    return _shallow(values)
   except (FileNotFoundError, InputError):
     raise
   except RecursionError as error:
@@ -77,6 +81,16 @@ def _different(pairs: list[tuple[str, Json]]) -> JsonObject:
   return values
 
 
+def _shallow(values: Json) -> Json:
+  """The values; raises RecursionError if they are so deep that `json` may read them, but not write them."""
+  level = [values]
+  for _ in range(_MOST_LEVELS):
+    groups = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+    if not (level := [each for group in groups for each in group]):
+      return values
+  raise RecursionError
+
+
 def _integer(digits: str, most: int) -> int:
   if len(digits) > most:
     raise ValueError(f"{digits[:19]}... is a number of {len(digits)} digits")
@@ -98,9 +112,12 @@ def require_own_files(folder: epath.Path) -> None:
   if "://" in os.fspath(folder):
     return
   root = os.path.realpath(folder)
-  for where, folders, files in os.walk(folder):
-    for path in (os.path.join(where, name) for name in (*folders, *files)):
-      _mode(path, root, "run folder")
+  try:
+    for where, folders, files in os.walk(folder):
+      for path in (os.path.join(where, name) for name in (*folders, *files)):
+        _mode(path, root, "run folder")
+  except RecursionError as error:  # of Python before 3.12
+    raise InputError(f"{folder} has folders in folders without end: remove them") from error
 
 
 def own_file(folder: epath.Path, name: str) -> epath.Path | None:
@@ -142,6 +159,30 @@ def require_layers(model: Mapping[str, Json], arrays: int) -> None:
       raise OtherModel(f"config.model.{name} is {value}, but there are only {arrays} arrays")
 
 
+def stored(path: epath.Path) -> int:
+  """The bytes of a file that are data: a hole has none, and reads as zeros."""
+  if "://" in os.fspath(path) or not hasattr(os, "SEEK_DATA"):
+    return path.stat().length
+  found, total, end = os.stat(path), 0, 0
+  if found.st_blocks * 512 >= found.st_size:  # only a file that may have holes is opened
+    return found.st_size
+  with path.open("rb") as file:
+    while True:
+      try:
+        begin = os.lseek(file.fileno(), end, os.SEEK_DATA)
+        end = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
+      except OSError as error:
+        return total if error.errno == errno.ENXIO else found.st_size  # no data is left, or the disk cannot tell
+      total += end - begin
+
+
+def require_stored(path: epath.Path) -> None:
+  """Raises InputError if nearly all of a file is a hole, so that reading it would fill the memory with zeros."""
+  size, data = path.stat().length, stored(path)
+  if size > max(_SMALL, _COMPRESSION * data):
+    raise InputError(f"{path} has {size:,} bytes, but only {data:,} of them are data: copy the file again")
+
+
 def size_on_disk(folder: epath.Path) -> int:
   """The bytes of all files of an item of a checkpoint.
 
@@ -152,10 +193,11 @@ def size_on_disk(folder: epath.Path) -> int:
   for path in folder.iterdir():
     if path.is_dir() and os.path.islink(path):  # many of them could be counted again and again
       raise ValueError(f"{path.name} is a link to a folder")
-    size = size_on_disk(path) if path.is_dir() else path.stat().length
+    is_folder = path.is_dir()
+    size = size_on_disk(path) if is_folder else path.stat().length
     if size > LARGEST_JSON and (path.name.startswith("_") or folder.name == "array_metadatas"):
       raise ValueError(f"{path.name} has more than {LARGEST_JSON:,} bytes")
-    total += size
+    total += size if is_folder else stored(path)
   return total
 
 

@@ -64,6 +64,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
   """
   with hosts.collective_errors():
     config = serialization.validated(config)  # its values may have been changed since it was made
+    config.require_positions()
   with jax.debug_nans(True) if config.debug else nullcontext():
     checks.require_equal_hosts(config)
     with hosts.collective_errors():
