@@ -5,16 +5,19 @@ import json
 import os
 import shutil
 import stat
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from tests.commands.lines import LINES, text
+from transformer_jax.commands import output_file
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score
 from transformer_jax.runtime import files as runtime_files
+from transformer_jax.runtime.errors import InputError
 
 
 def test_evaluate_prints_scores(run, translator, workdir, files):
@@ -81,6 +84,21 @@ def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
   for name in ("folder", "other/below", "long" * 75, "dangling"):
     status, out, err = run(*argv, files / name)
     assert (status, out) == (2, "") and "cannot be written: give a file" in err[0]
+  for name in ("out.gz", "out.xz"):
+    status, out, err = run(*argv, files / name)
+    assert (status, out) == (2, "") and "would be read as compressed: name it otherwise" in err[0]
+
+
+def test_translations_do_not_take_the_place_of_the_scores(files, monkeypatch):
+  """Replacing standard output's file would leave the scores without a name."""
+  with (files / "all").open("w") as output:
+    monkeypatch.setattr(sys, "stdout", output)
+    output_file.check_writable("--hypotheses", str(files / "other"), ())
+    for name in (files / "all", f"/dev/fd/{output.fileno()}"):
+      with pytest.raises(InputError, match="is also standard output's file: give another one"):
+        output_file.check_writable("--hypotheses", str(name), ())
+  monkeypatch.setattr(sys, "stdout", None)
+  output_file.check_writable("--hypotheses", str(files / "all"), ())
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")

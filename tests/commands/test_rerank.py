@@ -10,7 +10,9 @@ from tests.commands.lines import LINES, text
 from tests.example_commands import read_with_tags
 from transformer_jax.commands import rerank
 from transformer_jax.decoding import n_best
+from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.scores import score
 from transformer_jax.runtime.errors import InputError
 
@@ -206,14 +208,37 @@ def test_one_sentence_that_is_too_long_does_not_stop_the_others(run, translator,
 
 
 def test_the_tag_of_a_source_is_not_a_part_of_it():
-  """The model of the reverse direction never saw the tag of the language that it translates from."""
-  assert rerank._pair("reverse", "<2de> a b", "c d") == ("c d", "a b")
-  assert rerank._pair("reverse", "a b", "c d") == ("c d", "a b")
-  assert rerank._pair("reverse", ">>de<< a b", "c d") == ("c d", "a b")
+  for source in ("<2de> a b", "a b", ">>de<< a b"):
+    assert rerank._untagged(source) == "a b"
   for source in (">> The file << was lost", "  indented", ">>> a <<"):
-    assert rerank._pair("reverse", source, "c d") == ("c d", source)
-  assert rerank._pair("forward", "<2de> a b", "c d") == ("<2de> a b", "c d")
-  assert rerank._pair("right-to-left", "<2de> a b", "c d") == ("<2de> a b", "d c")
+    assert rerank._untagged(source) == source
+
+
+def test_only_a_model_of_several_languages_reads_tags(run, translator, workdir, files, tmp_path, monkeypatch):
+  """The others never saw one; a line without one is told of."""
+  asked = []
+  monkeypatch.setattr(Translator, "score", lambda self, pairs, **_: asked.extend(pairs) or [Probability(0.0, 1)] * 5)
+  (tmp_path / "list").write_text("".join(f"{i} ||| c ||| logp= -1 ||| -1\n" for i in range(3)))
+  (tmp_path / "source").write_text(text(["<2de> a", ">>de<< b", ""]))
+  flags = [*files, "--source", tmp_path / "source"]
+
+  def sources(kind):
+    asked.clear()
+    (tmp_path / "weights").write_text(json.dumps({"score": 1.0, "logp": 1.0, kind: 1.0}))
+    status, _, said = run(*flags, f"--{kind}", workdir)
+    assert status == 0
+    return {pair[kind == "reverse"] for pair in asked}, [line for line in said if "is missing" in line]
+
+  for kind in ("forward", "reverse", "right-to-left"):
+    assert sources(kind) == ({"a", "b"}, [])
+  read_with_tags(monkeypatch)
+  for kind in ("forward", "right-to-left"):
+    found, said = sources(kind)
+    assert found == {"<2de> a", ">>de<< b"}
+    assert said == [
+      f"the tag or code of a language, which {workdir} reads, is missing in 1 line of --source, the first of which is "
+      "line 2"
+    ]
 
 
 def test_a_reverse_model_of_several_languages_is_refused(run, workdir, files, tmp_path, monkeypatch):

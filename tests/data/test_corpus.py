@@ -193,10 +193,15 @@ def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):
     InputError, match=r"^cannot read 'dev' of the corpus 'far': the server is away; mend that, and give the "
   ):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="far"))
+  corpora.register("half", lambda data, which: [("a", "b"), ("a", "b\ud800")])
+  with pytest.raises(InputError, match=r"of the corpus 'half', pair 2: half of a surrogate pair is no text"):
+    read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="half"))
   corpora.register("own", lambda data, which: [("a", "b"), ("a", "b", "c")])
   with pytest.raises(InputError, match=r"'dev' of the corpus 'own', pair 2: \('a', 'b', 'c'\) is no pair of two texts"):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="own"))
-  with pytest.raises(InputError, match=r"config\.data\.dataset is 'other', which is no .* corpus; there are far, own"):
+  with pytest.raises(
+    InputError, match=r"config\.data\.dataset is 'other', which is no .* corpus; there are far, half, own"
+  ):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="other"))
   with pytest.raises(InputError, match=r"config\.data\.dataset is '', but must be the name of a dataset"):
     DataConfig(corpus=Corpus.REGISTERED)

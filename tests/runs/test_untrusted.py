@@ -18,6 +18,7 @@ import orbax.checkpoint as ocp
 import pytest
 import tensorstore
 from etils import epath
+from sentencepiece import sentencepiece_model_pb2
 
 from tests import fuzz_run_folder
 from tests.example_commands import make_run
@@ -197,6 +198,16 @@ def test_arrays_that_claim_more_than_their_files_can_hold(workdir, capfd):
   set_config(workdir, model__d_ff=1 << 24)
   refused(workdir, RunError, "every checkpoint in .* is damaged")
   assert "bytes, but its files have only" in capfd.readouterr().err
+
+
+def test_a_vocabulary_with_a_long_piece(workdir):
+  """A model that writes it again and again would fill the memory; SentencePiece itself refuses 64 KiB."""
+  path = workdir / "tokenizer.model"
+  model = sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
+  model.pieces[-1].piece = "a" * 50_000
+  path.write_bytes(model.SerializeToString())
+  with pytest.raises(InputError, match=r"has a piece of 50,000 bytes, but one may have at most 4,096"):
+    _ = runs.open(workdir).tokenizer
 
 
 def test_holes_are_no_data(workdir, capfd):

@@ -172,6 +172,10 @@ def _log_probabilities(
     lines, asked = list(range(len(lists))), [[each.text for each in candidates] for candidates in lists]
   else:
     model, lines = load([run], args), [i for i, line in enumerate(source) if divided(line)[1].strip()]
+    if kind != "reverse" and (run.config.data.tags or run.tokenizer.source.codes):
+      _say_missing_tags(run, source, lines)
+    else:
+      source = [_untagged(line) for line in source]
     asked = [
       [_pair(kind, line, each.text) for each in candidates] for line, candidates in zip(source, lists, strict=True)
     ]
@@ -187,12 +191,34 @@ def _log_probabilities(
   return [[next(found).log_probability if fits.get(i) else 0.0 for _ in own] for i, own in enumerate(lists)]
 
 
-def _pair(kind: str, source: str, translation: str) -> tuple[str, str]:
-  """What a model of this kind is asked for."""
+def _say_missing_tags(run: "Run", source: list[str], lines: list[int]) -> None:
+  """Says how many of these lines have no tag or code of a language, though the run reads them."""
+  from transformer_jax.data.tagged import tags_of
+  from transformer_jax.decoding.long_lines import LineWarning, check_language
+  from transformer_jax.runtime.progress import say
+  from transformer_jax.runtime.wording import counted
+
+  found: list[LineWarning] = []
+  for i in lines:
+    check_language(source[i], run.tokenizer.source, tags_of(run.config.data), i + 1, found.append)
+  if found:
+    say(
+      f"the tag or code of a language, which {run.path} reads, is missing in {counted(len(found), 'lines')} of "
+      f"--source, the first of which is line {found[0].line}"
+    )
+
+
+def _untagged(source: str) -> str:
+  """A source without the tag or code that tells the language of its translation."""
   from transformer_jax.data.tagged import divided
 
+  return _CODE.sub("", divided(source)[1])
+
+
+def _pair(kind: str, source: str, translation: str) -> tuple[str, str]:
+  """What a model of this kind is asked for."""
   if kind == "reverse":
-    return translation, _CODE.sub("", divided(source)[1])  # a tag or a code tells the language of the translation
+    return translation, source
   if kind == "right-to-left":
     return source, " ".join(re.findall(r"[^ \t]+", translation)[::-1])  # as awk splits the text that trains
   return source, translation

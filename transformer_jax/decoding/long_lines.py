@@ -83,7 +83,7 @@ def parts(
     if has_no_text(text, tokens, tokenizer, tags):
       found.append([])
       continue
-    _check_language(text, tokenizer, tags, number, warn)
+    check_language(text, tokenizer, tags, number, warn)
     if tokens is not None and len(tokens) < longest:
       found.append([[*tokens, EOS]])
       continue
@@ -132,7 +132,7 @@ def _encoded(texts: Sequence[str], tokenizer: Tokenizer, longest: int) -> Iterat
     yield text, None if kept is None else next(known)
 
 
-def _check_language(
+def check_language(
   text: str, tokenizer: Tokenizer, tags: Sequence[str], number: int, warn: Callable[[LineWarning], object]
 ) -> None:
   """Warns of a line that begins with none of the tags, or of the vocabulary's codes, if there are several."""
