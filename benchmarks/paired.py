@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 import programs
 import text
-from sacrebleu.metrics.bleu import BLEU, MAX_NGRAM_ORDER
 
+from transformer_jax.evaluation.bleu_statistics import bleu, statistics
 from transformer_jax.evaluation.bootstrap import RESAMPLES
 
 SEED = 12345  # sacreBLEU's
@@ -49,23 +49,16 @@ def p_value(first: Sequence[Sequence[str]], other: Sequence[Sequence[str]], refe
   if np.array_equal(*counts):
     return 1.0
   draws = np.random.default_rng(SEED).choice(len(reference), size=(RESAMPLES, len(reference)), replace=True)
-  whole, *drawn = (bleu(counts[1], some) - bleu(counts[0], some) for some in (np.arange(len(reference)), *draws))
+  sums = ([each[some].sum(axis=0) for each in counts] for some in (np.arange(len(reference)), *draws))
+  whole, *drawn = (bleu(of_other) - bleu(of_first) for of_first, of_other in sums)
   differences = np.abs(drawn)
   return float((np.sum(differences - differences.mean() > abs(whole)) + 1) / (RESAMPLES + 1))
 
 
 def statistics_of(translations: Sequence[str], reference: Sequence[str]) -> np.ndarray:
-  """The numbers from which BLEU follows, `[sentences, 10]`: matches and totals of each order, and two lengths."""
-  metric = BLEU(tokenize="none", lowercase=True)
-  found = [metric.corpus_score([line], [[right]]) for line, right in zip(translations, reference, strict=True)]
-  return np.array([[*each.counts, *each.totals, each.sys_len, each.ref_len] for each in found])
-
-
-def bleu(counts: np.ndarray, sentences: np.ndarray) -> float:
-  """BLEU of some sentences, by their numbers in `statistics_of`."""
-  *sums, length, reference_length = counts[sentences].sum(axis=0).tolist()
-  matches, totals = sums[:MAX_NGRAM_ORDER], sums[MAX_NGRAM_ORDER:]
-  return BLEU.compute_bleu(matches, totals, length, reference_length, smooth_method="exp").score
+  """The numbers from which BLEU follows, `[sentences, 10]`."""
+  lines = zip(translations, reference, strict=True)
+  return np.concatenate([statistics([line], right, tokenize="none", lowercase=True) for line, right in lines])
 
 
 if __name__ == "__main__":

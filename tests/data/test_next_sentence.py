@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transformer_jax.config import Config, Corpus, DataConfig
-from transformer_jax.data import next_sentence
+from transformer_jax.data import encoding, next_sentence
 from transformer_jax.data.documents import line_feed, open_text
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -103,7 +103,7 @@ def test_every_token_is_in_a_row_where_there_is_room():
 
 
 def test_a_document_in_one_array_is_its_lines(monkeypatch):
-  monkeypatch.setattr(next_sentence, "CHARACTERS_AT_ONCE", 3 * 1024)
+  monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 3 * 1024)
   tokenizer = SentencePieceTokenizer.learn(["ab abc b"] * 5, 267)
   texts = ["ab abc", "", "b", "  ", "ab", "abc ab", "\N{SNOWMAN}", "\t "]
   lines = next_sentence.Lines(texts, tokenizer, np.uint16)

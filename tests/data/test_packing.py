@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.letters import Letters
-from transformer_jax.data import packing
+from transformer_jax.data import encoding, packing
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.model.special_tokens import EOS
@@ -165,7 +165,7 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
       return super().encode_batch(texts)
 
   pairs = [("a" * 10**6, "b"), ("c", "d" * ROW_LENGTH), ("e", "f"), ("", "g")] * 20
-  monkeypatch.setattr(packing, "CHARACTERS_AT_ONCE", 64 * 1024)
+  monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 64 * 1024)
   report = PackingReport()
   assert encoded(pairs, Seen(), ROW_LENGTH, report) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
   assert report.missing() == [

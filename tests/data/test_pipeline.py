@@ -11,7 +11,7 @@ import pytest
 
 from tests.data.letters import Letters
 from transformer_jax.config import Corpus, DataConfig
-from transformer_jax.data import corpus, pipeline, row_cache
+from transformer_jax.data import corpus, encoding, pipeline, row_cache
 from transformer_jax.data.batches import Batches, in_order
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
@@ -338,7 +338,7 @@ def rows_by(data, tokenizer, cores, at_once, monkeypatch, tmp_path):
   """The rows and the report of a cache of its own."""
   monkeypatch.setattr(workers, "cores", lambda: cores)
   monkeypatch.setattr(workers, "_ALONE", 1)
-  monkeypatch.setattr(pipeline.packing, "CHARACTERS_AT_ONCE", at_once)
+  monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", at_once)
   monkeypatch.setattr(pipeline.packing, "WINDOW", 31)
   folder = tmp_path / f"{cores} {at_once}"
   packed = rows_of(dataclasses.replace(data, cache_dir=str(folder)), tokenizer)

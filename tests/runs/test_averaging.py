@@ -268,7 +268,7 @@ def test_a_checkpoint_knows_when_it_was_finished(state, tmp_path):
     checkpoints.wait()
     times.append(datetime.datetime.now(datetime.UTC))
   checkpoints.close()
-  found = checkpoint_files.finished(epath.Path(tmp_path))
+  found = checkpoint_files.finish_times(epath.Path(tmp_path))
   assert list(found) == LAST[:2]
   for finished, before, after in zip(found.values(), times[:-1], times[1:], strict=True):
     assert before <= finished <= after

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands import output_file, score
+from transformer_jax.commands import output_file, scoring
 from transformer_jax.commands.search import add_search_arguments, chosen_beam, load, search_options
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add_search_arguments(parser, ensemble=True)
   parser.add_argument("--source", required=True, metavar="FILE", help="sentences to translate, one per line")
-  score.add_score_arguments(parser, "the run's config.evaluate.tokenize", "the run's config.evaluate.lowercase")
+  scoring.add_score_arguments(parser, "the run's config.evaluate.tokenize", "the run's config.evaluate.lowercase")
   parser.add_argument(
     "--hypotheses", metavar="FILE", help="write the translations there, in place of a file that is there"
   )
@@ -43,14 +43,14 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.data.tagged import directions_of
   from transformer_jax.runtime.progress import Progress, say
 
-  score.check_scores(args)
+  scoring.check_scores(args)
   if args.hypotheses:
     read = (args.source, args.reference, args.compare)
     output_file.check_writable("--hypotheses", args.hypotheses, read, args.workdir)
     if expanded(args.hypotheses).is_file():
       say(f"{args.hypotheses} is there already: the translations will replace it")
-  source, reference = score.read_texts(args.source, args.reference)
-  other = score.read_as_many(args.compare, args.reference, reference)
+  source, reference = scoring.read_texts(args.source, args.reference)
+  other = scoring.read_as_many(args.compare, args.reference, reference)
   runs = runs_to_restore(args.workdir, args, "translate")
   has_trees = runs[0].config.data.has_trees
   trees = _read_trees(args, source.lines, reference.lines) if has_trees else []
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
       directions = directions_of(translator.config.data)
       known = {"source": source, "other": other, "languages": directions[0] if len(directions) == 1 else None}
       known |= {"run": facts, "seconds": seconds}
-      score.print_report(args, score.named(args.hypotheses, translations), reference, known)
+      scoring.print_report(args, scoring.named(args.hypotheses, translations), reference, known)
     else:
       _print_scores(args, reference, translations, seconds)
   finally:

@@ -13,7 +13,7 @@ import numpy as np
 
 from transformer_jax.config import Corpus, DataConfig, Document
 from transformer_jax.data import fingerprint
-from transformer_jax.data.packing import CHARACTERS_AT_ONCE, gathered
+from transformer_jax.data.encoding import in_batches
 from transformer_jax.data.text import digest, existing, lines_of, require_no_pipe
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import EOS
@@ -123,7 +123,7 @@ def encode_documents(documents: Iterable[Iterable[str]], tokenizer: Tokenizer, e
   parts = documents if tokenizer.lines_apart else map(_parts, documents)
   numbered = ((number, line) for document in parts for number, line in enumerate(document))
   begun = False  # whether a document has no end yet
-  for lines in gathered(numbered, CHARACTERS_AT_ONCE, lambda line: 1024 + len(line[1])):
+  for lines in in_batches(numbered, lambda line: len(line[1])):
     tokens: list[int] = []
     for (number, _), encoded in zip(lines, tokenizer.encode_batch([line for _, line in lines]), strict=True):
       if begun and number == 0:

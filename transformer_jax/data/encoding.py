@@ -5,8 +5,9 @@ pieces of a text are those of its words, one after another. The words of a text 
 is many times faster than to encode them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 
+Item = TypeVar("Item")
+
 TOKEN = np.uint32  # the type of the tokens, here in bytes
+CHARACTERS_AT_ONCE = 1 << 23  # that are encoded together; each text counts as 1,024 more
 # The words that are kept in memory, with some hundred bytes each; a longer word rarely occurs twice.
 _MOST_KEPT = 1 << 17
 _LONGEST_KEPT = 32
@@ -71,3 +75,21 @@ def _splits_words(tokenizer: Tokenizer) -> bool:
 
 def _bytes(tokens: Sequence[int]) -> bytes:
   return np.array(tokens, TOKEN).tobytes()
+
+
+def in_batches(items: Iterable[Item], characters: Callable[[Item], int]) -> Iterator[list[Item]]:
+  """Lists of items that are encoded together, by the characters of each."""
+  return gathered(items, CHARACTERS_AT_ONCE, lambda item: 1024 + characters(item))
+
+
+def gathered(items: Iterable[Item], size: int, weight: Callable[[Item], int] = lambda item: 1) -> Iterator[list[Item]]:
+  """Lists of items that weigh `size` together, or a little more."""
+  batch, left = [], size
+  for item in items:
+    batch.append(item)
+    left -= weight(item)
+    if left <= 0:
+      yield batch
+      batch, left = [], size
+  if batch:
+    yield batch

@@ -13,7 +13,7 @@ import numpy as np
 from transformer_jax.config import Config, Document
 from transformer_jax.data import fingerprint
 from transformer_jax.data.documents import join_lines, line_feed, open_text
-from transformer_jax.data.packing import CHARACTERS_AT_ONCE, gathered
+from transformer_jax.data.encoding import gathered, in_batches
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.tokenizer import Tokenizer
@@ -78,7 +78,7 @@ class Lines(Sequence[np.ndarray]):
   def __init__(self, lines: Iterable[str], tokenizer: Tokenizer, dtype: type):
     tokens, ends = [np.zeros(0, dtype)], [0]
     not_blank = (line for line in lines if line.strip())
-    for texts in gathered(not_blank, CHARACTERS_AT_ONCE, lambda line: 1024 + len(line)):
+    for texts in in_batches(not_blank, len):
       encoded = [line for line in tokenizer.encode_batch(texts) if line]  # an imported vocabulary may drop all of it
       tokens.append(np.fromiter(itertools.chain.from_iterable(encoded), dtype))
       ends += map(len, encoded)

@@ -9,12 +9,12 @@ logits and the same loss as alone.
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from transformer_jax.config import DataConfig
-from transformer_jax.data.encoding import TOKEN, Encoder
+from transformer_jax.data.encoding import TOKEN, Encoder, gathered, in_batches
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import EOS
@@ -28,12 +28,9 @@ INPUTS = 4  # a fifth array, the decoder's input; an update adds it if it is not
 
 # Pairs that are placed together. Larger windows pack no better, smaller ones worse.
 WINDOW = 8192
-# Characters that are encoded together; each line counts as 1,024 more.
-CHARACTERS_AT_ONCE = WINDOW * 1024
 # Characters of a too long sentence that are encoded, to report its length.
 _CHARACTERS = 1 << 16
 
-Item = TypeVar("Item")
 Pair = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]
 
 # (a function, items) -> the function's result for each item.
@@ -117,7 +114,7 @@ def encode_pairs(
   cut = ((_cut(source, most), _cut(target, most)) for source, target in sentences)
   encoder = Encoder(tokenizer.source)
   encoders = encoder, encoder if tokenizer.source is tokenizer.target else Encoder(tokenizer.target)
-  batches = gathered(cut, CHARACTERS_AT_ONCE, lambda pair: 1024 + len(pair[0]) + len(pair[1]))
+  batches = in_batches(cut, lambda pair: len(pair[0]) + len(pair[1]))
   for tokens, lengths, counts in over(functools.partial(_encode, encoders, longest), batches):
     left_out.add(counts)
     of_source, of_target = lengths.sum(axis=0).tolist()
@@ -255,16 +252,3 @@ def _fill(
   packed.reshape(-1)[indices] = tokens
   packed.reshape(-1)[indices + row_length] = np.repeat(np.repeat(segments, 2), flat)
   return packed
-
-
-def gathered(items: Iterable[Item], size: int, weight: Callable[[Item], int] = lambda item: 1) -> Iterator[list[Item]]:
-  """Lists of items that weigh `size` together, or a little more."""
-  batch, left = [], size
-  for item in items:
-    batch.append(item)
-    left -= weight(item)
-    if left <= 0:
-      yield batch
-      batch, left = [], size
-  if batch:
-    yield batch

@@ -118,7 +118,7 @@ def _mean_of_last(run: Run, last: int, minutes: float | None, step: reading.Step
 
 def _enough(run: Run, last: int, minutes: float | None, step: reading.Step) -> list[int]:
   """The steps to average, or an InputError that tells which there are."""
-  times = files.finished(run.path)
+  times = files.finish_times(run.path)
   in_a_row = _saved_in_a_row(run.path, run.config, sorted(times, reverse=True))
   newest = reading.candidates(run.path, step)[:1]
   if newest and step != reading.LAST:

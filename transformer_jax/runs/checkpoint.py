@@ -177,10 +177,10 @@ def _delete_cut_short(workdir: epath.Path) -> None:
 
 def _set_aside_damaged_losses(workdir: epath.Path) -> None:
   """Moves damaged validation losses away: orbax reads them all when it starts, and a checkpoint is usable without."""
-  for step in files.finished(workdir):
+  for step in files.finish_times(workdir):
     try:
       with _readable_now(files.folder_of(workdir, step)):
-        reading.rank(workdir, step)
+        reading.rank_of(workdir, step)
     except ValueError:
       folder = files.folder_of(workdir, step) / files.METRICS
       say(f"{folder} is damaged: the checkpoint of step {step} counts as one without a validation loss")

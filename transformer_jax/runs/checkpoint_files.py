@@ -49,7 +49,7 @@ def folder_of(workdir: epath.Path, step: int) -> epath.Path:
   return workdir / CHECKPOINTS / str(step)
 
 
-def finished(workdir: epath.Path) -> dict[int, datetime]:
+def finish_times(workdir: epath.Path) -> dict[int, datetime]:
   """The steps of a run's finished checkpoints, oldest first, and when each was finished.
 
   Raises:
@@ -66,7 +66,7 @@ def finished(workdir: epath.Path) -> dict[int, datetime]:
       return {checkpoint.step: checkpoint.commit_timestamp for checkpoint in found}
   except Exception as error:  # as damage makes orbax raise it
     if checkpoint_names(workdir) != before:  # training deleted one meanwhile
-      return finished(workdir)
+      return finish_times(workdir)
     step = next((name for name in sorted(before, key=int) if not _is_described(workdir, int(name))), "*")
     file = workdir / CHECKPOINTS / step / _DESCRIPTION
     raise RunError(f"{file} is damaged, delete it: {first_line(error)}") from error
@@ -186,7 +186,7 @@ class Writer:
   """
 
   def __init__(self, workdir: epath.Path, keep: int):
-    self._unplanned = {step for step in finished(workdir) if not is_planned(workdir, step)}
+    self._unplanned = {step for step in finish_times(workdir) if not is_planned(workdir, step)}
     best = preservation_policy.BestN(get_metric_fn=rank, reverse=True, n=1, keep_checkpoints_without_metrics=False)
     policy = preservation_policy.AnyPreservationPolicy(
       [_LastPlanned(keep, self._unplanned), best, _WhileRead(workdir / CHECKPOINTS)]
@@ -291,7 +291,7 @@ def _saving(workdir: epath.Path) -> Iterator[None]:
     reason = os.strerror(number) if number else first_line(error)
     last = None
     with contextlib.suppress(InputError, RunError):  # the folder may be gone as well
-      last = max(finished(workdir), default=None)
+      last = max(finish_times(workdir), default=None)
     rest = (
       "there is none before it" if last is None else f"that of step {last} is whole, and the same command goes on there"
     )

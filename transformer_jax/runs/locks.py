@@ -30,18 +30,15 @@ def exclusive_lock(workdir: epath.Path, flag: str = "--workdir") -> Iterator[Non
   """
   with contextlib.ExitStack() as held:  # which also ends if another host fails here
     with hosts.collective_errors():
-      if devices.is_main_host() and "://" not in os.fspath(workdir):
-        held.enter_context(_made_and_locked(workdir, flag))
+      if devices.is_main_host():
+        held.enter_context(exclusive_lock_of_one_process(workdir, flag))
     yield
 
 
-def exclusive_lock_of_one_process(folder: epath.Path, flag: str) -> contextlib.ExitStack:
+def exclusive_lock_of_one_process(workdir: epath.Path, flag: str) -> contextlib.ExitStack:
   """`exclusive_lock` for a program that has no hosts, and begins to use no device; in a bucket there is no lock."""
-  return contextlib.ExitStack() if "://" in os.fspath(folder) else _made_and_locked(folder, flag)
-
-
-def _made_and_locked(workdir: epath.Path, flag: str) -> contextlib.ExitStack:
-  """The lock on a folder, which is made before; at its end a new folder is removed if it is empty."""
+  if "://" in os.fspath(workdir):
+    return contextlib.ExitStack()
   while True:
     is_new = not workdir.exists()
     make_folder(workdir, flag)

@@ -47,7 +47,7 @@ def finished(workdir: epath.Path) -> Finished:
   Raises:
     RunError: a checkpoint's description is damaged.
   """
-  steps = tuple(files.finished(workdir))
+  steps = tuple(files.finish_times(workdir))
   return Finished(steps, max(steps, default=None), _best(workdir, steps))
 
 
@@ -55,14 +55,14 @@ def _best(workdir: epath.Path, steps: Sequence[int]) -> int | None:
   numbers: dict[int, float] = {}
   for step in steps:
     with contextlib.suppress(ValueError):  # training says so when it goes on
-      number = rank(workdir, step)
+      number = rank_of(workdir, step)
       if number is not None and math.isfinite(number):
         numbers[step] = number
   # Of equal ones the newest, as that is the one that training keeps.
   return min(numbers, key=lambda step: (numbers[step], -step), default=None)
 
 
-def rank(workdir: epath.Path, step: int) -> float | None:
+def rank_of(workdir: epath.Path, step: int) -> float | None:
   """The validation loss that a checkpoint was saved with, or minus its score; None if it has none.
 
   Raises:
@@ -113,7 +113,7 @@ def intact(workdir: epath.Path, seen: Look[Item]) -> tuple[int, Item] | None:
   for step, reason in seen.damaged.items():
     say(f"the checkpoint of step {step} is damaged and not used: {reason}")
   if seen.found is None and seen.damaged:
-    others = [str(step) for step in files.finished(workdir) if step not in seen.damaged]
+    others = [str(step) for step in files.finish_times(workdir) if step not in seen.damaged]
     if others:
       raise RunError(
         f"the checkpoint of step {min(seen.damaged)} in {workdir} is damaged, or cannot be read here: "
@@ -146,7 +146,7 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
 def candidates(workdir: epath.Path, step: Step) -> list[int]:
   """The steps to try, one after another."""
   require_step(step)
-  there = tuple(files.finished(workdir))
+  there = tuple(files.finish_times(workdir))
   if step == LAST or not there:
     return sorted(there, reverse=True)
   steps = ", ".join(map(str, there))

@@ -16,8 +16,8 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data import fingerprint, tokenizers
 from transformer_jax.data.documents import require_text_files
+from transformer_jax.data.encoding import in_batches
 from transformer_jax.data.next_sentence import LABEL, PARTS, TOKEN_TYPES, TOKENS
-from transformer_jax.data.packing import CHARACTERS_AT_ONCE, gathered
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -78,7 +78,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     return fingerprint.of_values(_FORMAT, digest(path), classes, tokenizer.fingerprint(), data.row_length)
 
   def pack() -> Iterator[np.ndarray]:
-    for examples in gathered(labelled(path, classes), CHARACTERS_AT_ONCE, lambda example: 1024 + len(example[1])):
+    for examples in in_batches(labelled(path, classes), lambda example: len(example[1])):
       yield rows_of(examples)
     if not report.rows:
       raise InputError(f"{path} is empty: expected lines LABEL<TAB>SENTENCE")

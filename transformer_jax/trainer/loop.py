@@ -33,6 +33,7 @@ from transformer_jax.trainer import checks
 from transformer_jax.trainer.early_stopping import EarlyStopping
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
 from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
+from transformer_jax.trainer.training_text import TrainingText, training_text
 from transformer_jax.training.embeddings import with_vectors
 from transformer_jax.training.step import (
   TrainState,
@@ -88,7 +89,7 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
   with hosts.collective_errors():
     tokenizer = tokenizer or tokenizers.from_bytes(content)
     with doing("packing the training text"):
-      text = checks.training_text(config, task, tokenizer)
+      text = training_text(config, task, tokenizer)
     packed = text.packed
     say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
@@ -141,7 +142,7 @@ class Trainer:
     task: Task,
     workdir: epath.Path,
     tokenizer: Tokenizer,
-    text: checks.TrainingText,
+    text: TrainingText,
     vectors: WordVectors | None,
     accept_edits: bool,
   ):
@@ -376,7 +377,7 @@ class Trainer:
     hosts.barrier()  # the main host may still write
 
 
-def _batches(config: Config, text: checks.TrainingText) -> HostBatches:
+def _batches(config: Config, text: TrainingText) -> HostBatches:
   """The batches of the training text, for this host."""
   (packed, pack), train = text, config.train
   size, multiple = train.batch_tokens // config.data.row_length, devices.device_count() * train.accumulation
