@@ -61,7 +61,7 @@ from side import Side, checkouts
 
 from transformer_jax.config import Config, TrainConfig, serialization
 from transformer_jax.data import packing, pipeline
-from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
 
@@ -143,7 +143,7 @@ def prepare(size: str, args: argparse.Namespace, folder: Path) -> tuple[Config, 
 def sorted_batches(config: Config, tokenizer: Tokenizer) -> list[list[list[list[int]]]]:
   """The corpus in batches of pairs of sentences of similar length, as full as possible, in random order."""
   sentences = pipeline.read_pairs(config.data, config.data.train)
-  encoded = packing.encode_pairs(sentences, tokenizer, config.data.longest, PackingReport())
+  encoded = packing.encode_pairs(sentences, tokenizer, config.data.longest, PairCounts())
   pairs = [[side.tolist() for side in pair] for pair in encoded]
   random.Random(0).shuffle(pairs)
   pairs.sort(key=lambda pair: (max(map(len, pair)), len(pair[1])))

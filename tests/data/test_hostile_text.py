@@ -16,7 +16,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import packing
 from transformer_jax.data.corpus import open_corpus
-from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.text import existing, read_lines
 from transformer_jax.decoding.splitting import split
@@ -75,9 +75,9 @@ def test_a_corpus_comes_out_of_packed_rows_as_it_went_in(tokenizer, pairs):
     for side, language in enumerate(("en", "de")):
       Path(folder, f"text.{language}").write_bytes("".join(f"{pair[side]}\n" for pair in pairs).encode())
     corpus = open_corpus(DataConfig(corpus=Corpus.TEXT), f"{folder}/text")
-    report = PackingReport()
-    encoded = list(packing.encode_pairs(corpus, tokenizer, 64, report))
-  assert report.found["pairs"] + sum(report.left_out.values()) == len(pairs)
+    counts = PairCounts()
+    encoded = list(packing.encode_pairs(corpus, tokenizer, 64, counts))
+  assert counts.pairs + counts.too_long + counts.empty == len(pairs)
   kept = [pair for pair in pairs if all(side.strip() and len(tokenizer.encode(side)) < 64 for side in pair)]
   assert [tuple(tokenizer.decode(side) for side in pair) for pair in encoded] == kept
   packed = [row for rows in packing.pack(encoded, 64) for row in rows]

@@ -9,7 +9,7 @@ import sentencepiece
 from transformer_jax.data import listed_tokenizer, subwords
 from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList
 from transformer_jax.data.packing import encode_pairs
-from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding.long_lines import Long, parts
@@ -106,9 +106,9 @@ def test_a_line_of_few_tokens_is_not_too_long(between):
   tokenizer = listed()
   found, error = parts([f"a {between} house"], tokenizer, 20, Long.REFUSE, 1, str, [])
   assert error is None and len(found[0]) == 1 and len(found[0][0]) < 20
-  report = PackingReport()
-  [(source, _)] = encode_pairs([(f"a {between * 9} house", "a house")], tokenizer, 20, report)
-  assert source.tolist() == [*tokenizer.encode(f"a {between * 9} house"), EOS] and not any(report.left_out.values())
+  counts = PairCounts()
+  [(source, _)] = encode_pairs([(f"a {between * 9} house", "a house")], tokenizer, 20, counts)
+  assert source.tolist() == [*tokenizer.encode(f"a {between * 9} house"), EOS] and not counts.too_long + counts.empty
 
 
 def test_the_files_hold_the_model_and_the_list():

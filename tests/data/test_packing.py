@@ -7,6 +7,7 @@ from tests.data.letters import Letters
 from transformer_jax.data import encoding, packing
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.model.special_tokens import EOS
 
 ROW_LENGTH = 17
@@ -114,8 +115,8 @@ def test_little_padding_on_lengths_like_those_of_news(row_length):
 
 @given(st.lists(st.tuples(st.text("abc", max_size=9), st.text("abc", max_size=9)), max_size=11))
 def test_what_is_left_out_is_counted(sentences):
-  longest, report = 7, PackingReport()
-  kept = encoded(sentences, Letters(), longest, report)
+  longest, counts = 7, PairCounts()
+  kept = encoded(sentences, Letters(), longest, counts)
 
   full = [pair for pair in sentences if all(pair)]
   expected = [pair for pair in full if max(map(len, pair)) + 1 <= longest]
@@ -123,7 +124,7 @@ def test_what_is_left_out_is_counted(sentences):
   source_tokens = sum(len(source) + 1 for source, _ in expected)
   target_tokens = sum(len(target) + 1 for _, target in expected)
   longest_seen = max((len(side) + 1 for pair in full for side in pair), default=0)
-  assert report == PackingReport(
+  assert counts.write_to(PackingReport(), longest) == PackingReport(
     tokens=source_tokens + target_tokens,
     sides=2,
     found={"pairs": len(expected), "source tokens": source_tokens, "target tokens": target_tokens},
@@ -137,10 +138,10 @@ def test_what_is_left_out_is_counted(sentences):
 def test_a_side_of_spaces_is_an_empty_one():
   blank = ["", " ", "  \t ", "\u3000", "\xa0 \r"]
   pairs = [pair for side in blank for pair in ((side, "b"), ("a", side), (side, side), ("a ", " b"))]
-  report = PackingReport()
-  kept = encoded(pairs, Letters(), ROW_LENGTH, report)
+  counts = PairCounts()
+  kept = encoded(pairs, Letters(), ROW_LENGTH, counts)
   assert kept == len(blank) * [([ord("a"), ord(" "), EOS], [ord(" "), ord("b"), EOS])]
-  assert report.found["pairs"] == len(blank) and list(report.left_out.values()) == [0, 3 * len(blank)]
+  assert (counts.pairs, counts.too_long, counts.empty) == (len(blank), 0, 3 * len(blank))
 
 
 def test_share_of_padding():
@@ -166,9 +167,9 @@ def test_sentences_of_any_length_are_counted_and_take_bounded_memory(monkeypatch
 
   pairs = [("a" * 10**6, "b"), ("c", "d" * ROW_LENGTH), ("e", "f"), ("", "g")] * 20
   monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 64 * 1024)
-  report = PackingReport()
-  assert encoded(pairs, Seen(), ROW_LENGTH, report) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
-  assert report.missing() == [
+  counts = PairCounts()
+  assert encoded(pairs, Seen(), ROW_LENGTH, counts) == 20 * [([ord("e"), EOS], [ord("f"), EOS])]
+  assert counts.write_to(PackingReport(), ROW_LENGTH).missing() == [
     f"40 pairs skipped, longer than {ROW_LENGTH} tokens (the longest has 65,537)",
     "20 pairs skipped, with an empty side",
   ]

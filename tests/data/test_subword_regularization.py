@@ -13,7 +13,7 @@ from tests.nasty import LINES
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import numbers, packing, pipeline
 from transformer_jax.data.packing import TARGET_SEGMENTS
-from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.sentencepiece_pieces import Algorithm, Pieces, pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subword_regularization import PieceSampler
@@ -198,7 +198,7 @@ def test_another_kind_of_vocabulary_is_refused(bpe, unigram):
 def test_pairs_that_do_not_fit_with_random_pieces_have_those_of_the_tokenizer(bpe):
   pairs = [("riding a horse", "reitet ein Pferd"), ("", "a"), ("riding " * 40, "a"), ("rides", "rides")]
   longest = max(len(bpe.encode(side)) for side in pairs[0]) + 1
-  fixed = [tuple(map(list, pair)) for pair in packing.encode_pairs(pairs, bpe, longest, PackingReport())]
+  fixed = [tuple(map(list, pair)) for pair in packing.encode_pairs(pairs, bpe, longest, PairCounts())]
   sampler = dropout(bpe, 0.99)
   sample = functools.partial(_epoch_of, sampler)
   found = list(packing.sample_pairs(pairs, bpe, longest, sample))

@@ -3,9 +3,10 @@
 It is a JSON file and may come from a stranger, so all that is read of it is checked.
 """
 
+import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,8 +14,8 @@ from etils import epath
 
 from transformer_jax.config import DataConfig
 from transformer_jax.data import fingerprint
-from transformer_jax.data.packing import LeftOut
 from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import write_atomically
@@ -24,7 +25,6 @@ MANIFEST = "manifest.json"
 SHARD = re.compile(r"\d{5}-\d{5,}\.array_record")  # the names of the files of rows
 # The keys of `config.data` that a folder is made with, and that training with it must have.
 KEYS = "source_language", "target_language", "row_length", "max_length"
-COUNTS: tuple[str, ...] = "pairs", "source_tokens", "target_tokens", "too_long", "empty", "longest"
 
 _FORMAT = 1  # the version of the folder; it changes when the meaning of its files does
 _LEAST = 40  # bytes of a record in a file, those of its header
@@ -52,26 +52,20 @@ class Manifest:
 
   Attributes:
     settings: the values of `KEYS`, and `tokenizer`, the digest of the vocabulary.
-    counts: the values of `COUNTS`.
+    counts: the counts of all pairs.
     shards: the files.
     fingerprint: a digest of all values of the manifest.
   """
 
   settings: JsonObject
-  counts: Mapping[str, int]
+  counts: PairCounts
   shards: Sequence[Shard]
   fingerprint: str
 
   def report(self) -> PackingReport:
     """The report of the packing."""
-    pairs, source, target, *left_out = (self.counts[name] for name in COUNTS)
-    return PackingReport(
-      rows=sum(shard.rows for shard in self.shards),
-      tokens=source + target,
-      sides=2,
-      found={"pairs": pairs, "source tokens": source, "target tokens": target},
-      left_out=LeftOut(*left_out).described(self.settings["max_length"]),
-    )
+    rows = sum(shard.rows for shard in self.shards)
+    return self.counts.write_to(PackingReport(rows), self.settings["max_length"])
 
 
 def settings_of(data: DataConfig, tokenizer: str) -> JsonObject:
@@ -83,7 +77,7 @@ def write(
   folder: epath.Path,
   settings: JsonObject,
   cleaning: JsonObject,
-  counts: Mapping[str, int],
+  counts: PairCounts,
   shards: Sequence[Shard],
 ) -> None:
   """Writes the manifest; `cleaning` are the rules and what they left out, for people.
@@ -95,7 +89,7 @@ def write(
     "format": _FORMAT,
     "settings": settings,
     "cleaning": cleaning,
-    "counts": counts,
+    "counts": dataclasses.asdict(counts),
     "shards": [shard._asdict() for shard in shards],
   }
   write_atomically(folder / MANIFEST, f"{json.dumps(values, indent=1)}\n".encode())
@@ -116,7 +110,7 @@ def read(folder: epath.Path) -> Manifest:
     raise InputError(f"{folder} {why}; make it with `transformer-jax prepare`, or check the path") from error
   try:
     settings = {key: _plain(values["settings"][key]) for key in (*KEYS, "tokenizer")}
-    counts = {name: _whole(values["counts"][name]) for name in COUNTS}
+    counts = PairCounts(*(_whole(values["counts"][field.name]) for field in dataclasses.fields(PairCounts)))
     shards = tuple(map(_shard, values["shards"]))
     if values["format"] != _FORMAT or not shards or len({shard.name for shard in shards}) != len(shards):
       raise ValueError

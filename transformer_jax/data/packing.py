@@ -8,7 +8,6 @@ logits and the same loss as alone.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ import numpy as np
 from transformer_jax.config import DataConfig
 from transformer_jax.data.encoding import TOKEN, Encoder, gathered, in_batches
 from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import EOS
-from transformer_jax.runtime.wording import counted
 from transformer_jax.runtime.workers import Workers
 
 # The four arrays of a row in their order: `rows[row, SOURCE]` is `[row_length]`.
@@ -39,34 +38,6 @@ Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 SamplePieces = Callable[[str, int, int], Sequence[int]]
 
 
-@dataclass
-class LeftOut:
-  """The counts of pairs that are left out.
-
-  Attributes:
-    too_long: the number of pairs whose source or target is too long.
-    empty: the number of pairs whose source or target is empty.
-    longest: the tokens of the longest sentence of the other pairs, EOS included.
-  """
-
-  too_long: int = 0
-  empty: int = 0
-  longest: int = 0
-
-  def add(self, other: "LeftOut") -> None:
-    """Counts other pairs, too."""
-    self.too_long += other.too_long
-    self.empty += other.empty
-    self.longest = max(self.longest, other.longest)
-
-  def described(self, longest: int) -> dict[str, int]:
-    """The counts in words, as `PackingReport.left_out` has them; `longest` is the most tokens of a source or target."""
-    return {
-      f"pairs skipped, longer than {counted(longest, 'tokens')} (the longest has {self.longest:,})": self.too_long,
-      "pairs skipped, with an empty side": self.empty,
-    }
-
-
 def pack_pairs(
   pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, data: DataConfig, report: PackingReport
 ) -> Iterator[np.ndarray]:
@@ -78,20 +49,21 @@ def pack_pairs(
     data: the config of the data, which has the length of a row and of the longest sentence.
     report: an empty report, which is filled in.
   """
+  counts = PairCounts()
   with Workers() as workers:
-    encoded = encode_pairs(pairs, tokenizer, data.longest, report, workers.map)
+    encoded = encode_pairs(pairs, tokenizer, data.longest, counts, workers.map)
     for rows in pack(encoded, data.row_length, tokenizer.row_type, workers.map):
       report.rows += len(rows)
       yield rows
+  counts.write_to(report, data.longest)
 
 
 def encode_pairs(
   sentences: Iterable[tuple[str, str]],
   tokenizer: Tokenizer,
   longest: int,
-  report: PackingReport,
+  counts: PairCounts,
   over: Over = map,
-  left_out: LeftOut | None = None,
 ) -> Iterator[Pair]:
   """The token sequences of sentence pairs as arrays, each with an EOS.
 
@@ -102,28 +74,19 @@ def encode_pairs(
     sentences: the source and target sentences.
     tokenizer: the tokenizer, or those of source and target.
     longest: the most tokens of a source or of a target, EOS included.
-    report: gets the counts; the counts of pairs left out are complete after the last pair. The length that it reports
-      for the longest sentence counts the tokens of at least its first 65,536 characters.
+    counts: gets the counts, which are complete after the last pair. Its length of the longest sentence counts the
+      tokens of at least the first 65,536 characters.
     over: calls a function for each item, in order, as `map` and `Workers.map` do.
-    left_out: gets the counts of pairs left out, too.
   """
-  report.sides, report.found = 2, dict.fromkeys(("pairs", "source tokens", "target tokens"), 0)
-  left_out = LeftOut() if left_out is None else left_out
   # No token spells more characters, so a sentence that is cut here is still too long.
   most = max(_CHARACTERS, *(longest * each.longest_piece for each in (tokenizer.source, tokenizer.target)))
   cut = ((_cut(source, most), _cut(target, most)) for source, target in sentences)
   encoder = Encoder(tokenizer.source)
   encoders = encoder, encoder if tokenizer.source is tokenizer.target else Encoder(tokenizer.target)
   batches = in_batches(cut, lambda pair: len(pair[0]) + len(pair[1]))
-  for tokens, lengths, counts in over(functools.partial(_encode, encoders, longest), batches):
-    left_out.add(counts)
-    of_source, of_target = lengths.sum(axis=0).tolist()
-    report.tokens += of_source + of_target
-    report.found["pairs"] += len(lengths)
-    report.found["source tokens"] += of_source
-    report.found["target tokens"] += of_target
+  for tokens, lengths, of_batch in over(functools.partial(_encode, encoders, longest), batches):
+    counts.add(of_batch)
     yield from _divided(tokens, lengths)
-  report.left_out = left_out.described(longest)
 
 
 def _cut(text: str, most: int) -> str:
@@ -133,8 +96,8 @@ def _cut(text: str, most: int) -> str:
 
 def _encode(
   encoders: tuple[Encoder, Encoder], longest: int, batch: list[tuple[str, str]]
-) -> tuple[np.ndarray, np.ndarray, LeftOut]:
-  """The tokens of the pairs that are kept, one after another; their lengths `[pairs, 2]`; what is left out."""
+) -> tuple[np.ndarray, np.ndarray, PairCounts]:
+  """The tokens of the pairs that are kept, one after another; their lengths `[pairs, 2]`; the counts."""
   encoded = [encode([pair[which] for pair in batch]) for which, encode in enumerate(encoders)]
   lengths = np.array([[*map(len, sentences)] for sentences in encoded]).T // np.dtype(TOKEN).itemsize
   full = lengths.min(axis=1) > 0
@@ -142,7 +105,13 @@ def _encode(
   fits = full & (lengths.max(axis=1) <= longest)
   end = np.array(EOS, TOKEN).tobytes()
   kept = [encoded[which][i] + end for i in np.flatnonzero(fits).tolist() for which in range(2)]
-  counts = LeftOut(int(np.sum(full & ~fits)), int(np.sum(~full)), int(lengths[full].max(initial=0)))
+  counts = PairCounts(
+    int(np.sum(fits)),
+    *lengths[fits].sum(axis=0).tolist(),
+    too_long=int(np.sum(full & ~fits)),
+    empty=int(np.sum(~full)),
+    longest=int(lengths[full].max(initial=0)),
+  )
   return np.frombuffer(b"".join(kept), TOKEN), lengths[fits], counts
 
 

@@ -23,8 +23,8 @@ from transformer_jax.data.clean_files import KEYS, REPEATED, CleaningReport, emp
 from transformer_jax.data.cleaning import Rules, rules_by_reason
 from transformer_jax.data.duplicates import DIGEST, digest, later_ones
 from transformer_jax.data.manifest import Shard
-from transformer_jax.data.packing import LeftOut
 from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.shards import write_shard
 from transformer_jax.data.text_parts import TextPart, read_part
 from transformer_jax.data.tokenizer import Tokenizer
@@ -32,7 +32,6 @@ from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import remove_left_behind, write_atomically
 from transformer_jax.runtime.values import JsonObject
-from transformer_jax.runtime.wording import counted
 
 # The groups in which the digests of duplicates are compared: of a billion pairs each has 32 MB.
 _GROUPS = 1024
@@ -64,14 +63,14 @@ class Made(NamedTuple):
     shard: the file of its rows; None if no pair is left.
     read: the number of its pairs.
     removed: the number of pairs that each rule of cleaning left out.
-    counts: the counts of the manifest.
+    counts: the counts of its pairs.
   """
 
   place: tuple[int, int]
   shard: Shard | None
   read: int
   removed: dict[str, int]
-  counts: dict[str, int]
+  counts: PairCounts
 
 
 class PassingPairs:
@@ -154,15 +153,13 @@ def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ())
     RunError: the file cannot be written.
   """
   rules = rules_by_reason(settings.rules)
-  cleaning, report, left_out = empty_report(rules, settings.duplicates), PackingReport(), LeftOut()
+  cleaning, counts = empty_report(rules, settings.duplicates), PairCounts()
   reason = REPEATED.get(settings.duplicates or "", "")
   pairs = _different(passing(read_part(part), rules, cleaning), frozenset(repeated), reason, cleaning)
   found = _tokenizer(settings.folder, settings.values["tokenizer"])
-  encoded = packing.encode_pairs(pairs, found, settings.values["max_length"], report, left_out=left_out)
+  encoded = packing.encode_pairs(pairs, found, settings.values["max_length"], counts)
   rows = packing.pack(encoded, settings.values["row_length"], found.row_type)
   shard = write_shard(epath.Path(settings.folder), f"{part.corpus:05}-{part.number:05}.array_record", rows)
-  numbers = (*report.found.values(), left_out.too_long, left_out.empty, left_out.longest)
-  counts = dict(zip(manifest.COUNTS, numbers, strict=True))
   return Made((part.corpus, part.number), shard, cleaning.read, dict(cleaning.left_out), counts)
 
 
@@ -193,17 +190,15 @@ def finish(settings: Settings, made: Iterable[Made]) -> None:
     InputError: no pair is left.
     RunError: the manifest cannot be written.
   """
-  cleaning = CleaningReport()
+  cleaning, counts = CleaningReport(), PairCounts()
   made = sorted(made, key=lambda part: part.place)
   for part in made:
     cleaning.read += part.read
     cleaning.left_out.update(part.removed)
-  counts = {name: sum(part.counts[name] for part in made) for name in manifest.COUNTS}
-  counts["longest"] = max((part.counts["longest"] for part in made), default=0)
+    counts.add(part.counts)
   shards = [part.shard for part in made if part.shard]
   if not shards:
-    skipped = LeftOut(*(counts[name] for name in manifest.COUNTS[3:])).described(settings.values["max_length"])
-    reasons = [counted(count, names) for names, count in skipped.items() if count]
+    reasons = counts.write_to(PackingReport(), settings.values["max_length"]).missing()
     reasons += [f"{count:,} left out: {reason}" for reason, count in cleaning.left_out.items() if count]
     raise InputError(
       f"no sentence pair is left: {'; '.join(reasons)}; check that both files have text, relax the rules, or raise "
