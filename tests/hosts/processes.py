@@ -13,16 +13,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from etils import epath
 
 import train as program
 from tests.example_run import metrics_of
+from tests.tiny_run import state_of
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
 from transformer_jax.config.serialization import to_json
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.runs import checkpoint
-from transformer_jax.training.step import abstract_state
-from transformer_jax.training.task import task_of
 
 
 def tiny(prefix: str, *, translations: bool = False, every: int = 2, **train) -> Config:
@@ -112,14 +109,6 @@ def trained(
   ends = Processes(folder, workdir, [config] * count, devices).end()
   assert [status for status, _, _ in ends] == [0] * count, ends
   return ends
-
-
-def state_of(workdir: Path, config: Config):
-  checkpoints = checkpoint.Checkpoints(epath.Path(workdir), 2)
-  restored = checkpoints.restore(abstract_state(config, task_of(config.model)))
-  checkpoints.close()
-  assert restored is not None
-  return jax.device_get(restored.state)
 
 
 def assert_equal_to_rounding(a: Path, b: Path, config: Config) -> None:

@@ -19,6 +19,7 @@ from tests.decoding.test_sampling import brute_force
 from tests.example_commands import command_line, save_run
 from tests.language import example
 from tests.model.example import float64
+from tests.tiny_run import state_of
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
@@ -30,11 +31,10 @@ from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
-from transformer_jax.runs import checkpoint, init_from
+from transformer_jax.runs import init_from
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.classifier import Classifier
 from transformer_jax.trainer import loop
-from transformer_jax.training.step import abstract_state
 from transformer_jax.training.task import task_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -76,12 +76,6 @@ def models():
   gpt, bert = dataclasses.replace(example.GPT, **SIZES), dataclasses.replace(example.BERT, dropout=0.1, **SIZES)
   elmo = ELMoConfig(SIZES["vocab_size"], num_layers=1, d_model=SIZES["d_model"])
   return {"gpt": gpt, "bert": bert, "elmo": elmo}
-
-
-def state_of(workdir, config):
-  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config, task_of(config.model)))
-  assert restored is not None
-  return jax.device_get(restored.state)
 
 
 @pytest.fixture(scope="module", params=["gpt", "bert", "elmo"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from etils import epath
 
-from tests.trainer.test_loop import assert_same_bits, state_of, tiny
+from tests.tiny_run import assert_same_bits, state_of, tiny
 from transformer_jax import runs
 from transformer_jax.model.params import by_name
 from transformer_jax.runtime.errors import InputError

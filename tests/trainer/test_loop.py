@@ -21,6 +21,7 @@ from etils import epath
 
 from benchmarks.curves import read_points
 from tests.example_run import TIMING, metrics_of, write_corpus
+from tests.tiny_run import assert_same_bits, state_of, tiny
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import requirements
@@ -30,7 +31,6 @@ from transformer_jax.config import (
   Corpus,
   DataConfig,
   Decay,
-  DecodeConfig,
   EvaluateConfig,
   Schedule,
   TrainConfig,
@@ -56,27 +56,6 @@ from transformer_jax.trainer.training_text import TrainingText
 from transformer_jax.training.initialization import init_params
 from transformer_jax.training.step import TrainState, abstract_state, init_state
 from transformer_jax.training.sums import Sums
-
-
-def tiny(prefix: str, **train) -> Config:
-  defaults = {"steps": 6, "batch_tokens": 128, "warmup_steps": 3, "log_every": 2, "save_every": 2, "keep": 2}
-  return Config(
-    data=DataConfig(corpus=Corpus.TEXT, train=prefix, validation=prefix, row_length=16),
-    model=ModelConfig(vocab_size=290, num_layers=1, d_model=8, d_ff=16, num_heads=2, dropout=0.1),
-    train=TrainConfig(**{**defaults, **train}),
-    evaluate=EvaluateConfig(every=3, sentences=2),
-    decode=DecodeConfig(beam_size=1, max_source_length=16, extra_length=3),
-  )
-
-
-def state_of(workdir: Path, config: Config):
-  restored = checkpoint.Checkpoints(epath.Path(workdir), 2).restore(abstract_state(config, TASK))
-  assert restored is not None
-  return jax.device_get(restored.state)
-
-
-def assert_same_bits(a, b) -> None:
-  jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
 class Whole(NamedTuple):
@@ -532,7 +511,7 @@ def recorded(**options):
   with lazy_imports(**options):
     yield
 epy.lazy_imports = recorded
-from tests.trainer.test_loop import tiny
+from tests.tiny_run import tiny
 from transformer_jax.runtime import devices
 from transformer_jax.trainer import loop
 compile_async = devices.compile_async

@@ -12,7 +12,7 @@ from etils import epath
 from tests.example_run import metrics_of, write_corpus
 from tests.model import reference
 from tests.model.example import float64
-from tests.trainer.test_loop import assert_same_bits, state_of, tiny
+from tests.tiny_run import assert_same_bits, state_of, tiny
 from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.decoding.translator import Translator
