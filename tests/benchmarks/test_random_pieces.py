@@ -30,4 +30,4 @@ def test_the_wait_for_rows_counts(program, tmp_path):
     assert len(batches[step].rows) == 5
   batches.close()
   assert len(starts) == len(gets) == 3 and starts == sorted(starts)
-  assert gets[1] < 0.3 <= gets[2] < 60
+  assert gets[1] < 0.2 < gets[2] < 60

@@ -42,6 +42,15 @@ def test_arrays(form, tmp_path):
     np.testing.assert_array_equal(found[name], array, strict=True)
 
 
+def test_a_file_of_holes(tmp_path):
+  """It would fill the memory with zeros."""
+  with (tmp_path / "a.bin").open("wb") as file:
+    file.write(made.archive(arrays()))
+    file.truncate(1 << 40)
+  with pytest.raises(InputError, match=r"has 1,099,511,627,776 bytes, but only [\d,]+ of them are data"):
+    read(tmp_path / "a.bin")
+
+
 def test_an_array_that_is_turned_in_memory(tmp_path):
   array = arrays()["turned"]
   pickle = made.pickled({"turned": array})

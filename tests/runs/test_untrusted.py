@@ -233,18 +233,21 @@ def test_the_data_of_a_file_is_what_was_written(tmp_path):
   untrusted.require_stored(epath.Path(tmp_path / "whole"))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a path of 2,400 characters")
 def test_folders_in_folders_without_end(workdir):
   folders = [workdir / "a"]
   folders[0].mkdir()
   while len(folders) < 1200:
     folders.append(folders[-1] / "a")
     os.mkdir(folders[-1])
-  if sys.version_info < (3, 12):
-    refused(workdir, InputError, "has folders in folders without end: remove them")
-  else:
-    runs.open(workdir).model()
-  for folder in reversed(folders):  # Python's own way to remove them is as recursive
-    os.rmdir(folder)
+  try:
+    if sys.version_info < (3, 12):
+      refused(workdir, InputError, "has folders in folders without end: remove them")
+    else:
+      runs.open(workdir).model()
+  finally:
+    for folder in reversed(folders):  # Python's own way to remove them is as recursive
+      os.rmdir(folder)
 
 
 def test_parts_that_are_larger_than_their_array(workdir, capfd):

@@ -172,13 +172,8 @@ def _log_probabilities(
     lines, asked = list(range(len(lists))), [[each.text for each in candidates] for candidates in lists]
   else:
     model, lines = load([run], args), [i for i, line in enumerate(source) if divided(line)[1].strip()]
-    if kind != "reverse" and (run.config.data.tags or run.tokenizer.source.codes):
-      _say_missing_tags(run, source, lines)
-    else:
-      source = [_untagged(line) for line in source]
-    asked = [
-      [_pair(kind, line, each.text) for each in candidates] for line, candidates in zip(source, lists, strict=True)
-    ]
+    sources = zip(_sources(kind, run, source), lists, strict=True)
+    asked = [[_pair(kind, line, each.text) for each in candidates] for line, candidates in sources]
   fits = {i: model.fits(asked[i]) for i in lines}
   if long := [i for i, fit in fits.items() if not fit]:
     say(
@@ -191,21 +186,34 @@ def _log_probabilities(
   return [[next(found).log_probability if fits.get(i) else 0.0 for _ in own] for i, own in enumerate(lists)]
 
 
-def _say_missing_tags(run: "Run", source: list[str], lines: list[int]) -> None:
-  """Says how many of these lines have no tag or code of a language, though the run reads them."""
+def _sources(kind: str, run: "Run", source: list[str]) -> list[str]:
+  """The sources as a run reads them; says where the tag or code of a language is missing or is left out."""
   from transformer_jax.data.tagged import tags_of
   from transformer_jax.decoding.long_lines import LineWarning, check_language
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
-  found: list[LineWarning] = []
-  for i in lines:
-    check_language(source[i], run.tokenizer.source, tags_of(run.config.data), i + 1, found.append)
-  if found:
+  bare = [_untagged(line) for line in source]
+  tags, tokenizer = tags_of(run.config.data), run.tokenizer.source
+  if kind == "reverse":
+    return bare
+  if not (tags or tokenizer.codes):
+    if cut := sum(left != line for left, line in zip(bare, source, strict=True)):
+      say(
+        f"the tag or code of a language is left out in {counted(cut, 'lines')} of --source for {run.path}, which reads "
+        "none"
+      )
+    return bare
+  missing: list[LineWarning] = []
+  for number, line in enumerate(source, 1):
+    if line.strip():
+      check_language(line, tokenizer, tags, number, missing.append)
+  if missing:
     say(
-      f"the tag or code of a language, which {run.path} reads, is missing in {counted(len(found), 'lines')} of "
-      f"--source, the first of which is line {found[0].line}"
+      f"the tag or code of a language, which {run.path} reads, is missing in {counted(len(missing), 'lines')} of "
+      f"--source, the first of which is line {missing[0].line}"
     )
+  return source
 
 
 def _untagged(source: str) -> str:

@@ -20,6 +20,7 @@ from etils import epath
 
 from transformer_jax.interchange.torch_pickle import TYPES, Array, Damaged, Storage, unpickled
 from transformer_jax.runtime.errors import InputError, first_line
+from transformer_jax.runtime.untrusted import require_stored
 
 # The most bytes of the pickle, whose values in memory are up to 64 times as large, and of what is read at a time.
 _LARGEST_PICKLE, _LARGEST = 1 << 20, 1 << 22
@@ -57,6 +58,7 @@ def opened(path: epath.Path) -> Iterator[TorchFile]:
     InputError: the file cannot be read, is damaged, or holds something else than named arrays.
   """
   try:
+    require_stored(path)
     with path.open("rb") as file:
       size = file.seek(0, io.SEEK_END)
       file.seek(0)
