@@ -1,20 +1,24 @@
 """Model families of other packages: registered for a process, or installed with an entry point."""
 
 import dataclasses
+import enum
 import functools
+import json
 import sys
+from types import SimpleNamespace
 from typing import Optional
 
 import flax.linen as nn
 import pytest
 
 from transformer_jax import registry
-from transformer_jax.config import Config, serialization
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.config import Config, flags, serialization
+from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.registry import Family
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.tasks import translation
+from transformer_jax.tasks import classification, masked, translation
+from transformer_jax.training.initialization import shapes_of
 from transformer_jax.training.task import Task, task_of
 
 
@@ -74,6 +78,73 @@ def test_a_key_may_have_a_union_in_the_older_way(gate):
   assert serialization.from_dict({"model": {"family": "own", "gate": gate}}).model == OwnConfig(gate=gate)
   with pytest.raises(InputError, match=r"config\.model\.gate is 'x', but must be int or none"):
     serialization.from_dict({"model": {"family": "own", "gate": "x"}})
+
+
+class Gate(enum.Enum):
+  MISH = "mish"
+
+
+@dataclasses.dataclass(unsafe_hash=True)
+class TupleConfig(ModelConfig):
+  """With a tuple, and with another type for a key that other families have, too."""
+
+  kernels: tuple[int, ...] = (3, 5)
+  remat: Gate = Gate.MISH  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+def test_a_key_may_have_a_tuple():
+  """JSON has it as a list."""
+  registry.register("own", OWN._replace(config=f"{__name__}:TupleConfig"))
+  config = Config(model=TupleConfig(kernels=(7, 9, 11)))
+  assert serialization.from_dict(json.loads(serialization.to_json(config))) == config == serialization.validated(config)
+
+
+def test_a_key_of_two_families_may_have_two_types():
+  registry.register("own", OWN._replace(config=f"{__name__}:TupleConfig"))
+  keys = flags.read_keys(["--config.model.remat=layer"])
+  assert serialization.changed(Config(), keys).model.remat is Remat.LAYER
+  keys = flags.read_keys(["--config.model.remat=mish"])
+  assert serialization.changed(Config(model=TupleConfig()), keys).model.remat is Gate.MISH
+  with pytest.raises(InputError, match=r"config\.model\.remat is 'mish', but must be one of none, layer, attention"):
+    serialization.changed(Config(), keys)
+
+
+def test_a_family_may_name_the_module_that_imports_its_config(monkeypatch):
+  """As a package does that has its names in `__init__`."""
+  monkeypatch.setitem(sys.modules, "own_names", SimpleNamespace(OwnConfig=OwnConfig))
+  registry.register("own", OWN._replace(config="own_names:OwnConfig"))
+  assert registry.name_of(OwnConfig()) == "own" and registry.config_class("own") is OwnConfig
+
+
+def test_a_config_without_a_hash_is_refused():
+  """Training would end in a TypeError after its last step."""
+  registry.register("own", OWN._replace(config=f"{__name__}:NoHash"))
+  with pytest.raises(InputError, match=r"NoHash' has no hash: write @dataclass\(unsafe_hash=True\)"):
+    registry.config_class("own")
+  with pytest.raises(InputError, match="has no hash"):
+    serialization.validated(Config(model=NoHash()))
+
+
+@dataclasses.dataclass
+class NoHash(ModelConfig):
+  """A dataclass with __eq__ alone."""
+
+  depth: int = 3
+
+
+def test_the_shapes_of_a_module_that_is_defined_again_are_its_own(monkeypatch):
+  """As in a notebook."""
+  registry.register("own", OWN)
+  config = Config(model=OwnConfig(vocab_size=31, num_layers=1, d_model=14, d_ff=11, num_heads=2))
+  before = shapes_of(config)
+
+  class Again(Transformer):
+    def setup(self):
+      super().setup()
+      self.more = self.param("more", nn.initializers.zeros, (7,))
+
+  monkeypatch.setattr(sys.modules[__name__], "OwnModel", Again)
+  assert shapes_of(config) == {**before, "more": (7,)}
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -203,3 +274,12 @@ def test_a_task_that_is_none_is_said():
   registry.register("own", OWN._replace(task="builtins:int"))
   with pytest.raises(InputError, match="the model family's 'builtins:int' is no Task"):
     task_of(OwnConfig())
+
+
+def test_tasks_of_ours_say_which_model_they_need():
+  registry.register("own", OWN)
+  config = Config(model=OwnConfig())
+  with pytest.raises(InputError, match="a model that classifies needs a BERTClassifierConfig"):
+    classification.classes_of(config)
+  with pytest.raises(InputError, match="the task of masked tokens needs a BERT"):
+    masked.batch_sums(config, {}, None, None)

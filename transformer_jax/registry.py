@@ -132,6 +132,9 @@ def name_of(model: AnyModelConfig) -> str:
   for name in _names():
     if family(name).config == here:
       return name
+  for name in _names():  # a family may name another module that imports the class
+    if config_class(name) is type(model):
+      return name
   raise InputError(f"{here} is the config of no model family: add one with transformer_jax.registry.register")
 
 
@@ -145,6 +148,8 @@ def config_class(name: object) -> type[AnyModelConfig]:
   found = _named(place, type)
   if not issubclass(found, AnyModelConfig):
     raise InputError(f"the model family's {place!r} is no {AnyModelConfig.__name__}")
+  if found.__hash__ is None:
+    raise InputError(f"the model family's {place!r} has no hash: write @dataclass(unsafe_hash=True)")
   return found
 
 

@@ -64,6 +64,10 @@ def test_two_processes_do_not_prepare_one_folder(command, tmp_path, capfd, monke
   """The second one would take the files of the first for those of a killed process, and delete them."""
   monkeypatch.setattr(beam_pipeline, "require_beam", lambda: None)
   monkeypatch.setattr(pipeline, "learn_tokenizer", lambda *_, **__: pytest.fail("a vocabulary is learned"))
+  (tmp_path / "other").mkdir()
+  (tmp_path / "other" / "notes").touch()
+  assert main([*command, "--output", str(tmp_path / "other")]) == 2  # before the text is read
+  assert "notes is none of the files of a prepared text" in capfd.readouterr().err
   with locks.exclusive_lock_of_one_process(epath.Path(tmp_path / "rows"), "--output"):
     (tmp_path / "rows" / "part").write_text("half")
     assert main(command) == 2

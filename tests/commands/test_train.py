@@ -338,7 +338,15 @@ def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("program", [[SHIM], ["-m", "transformer_jax", "translate", "--workdir=."]])
+@pytest.mark.parametrize(
+  "program",
+  [
+    [SHIM],
+    ["-m", "transformer_jax", "translate", "--workdir=."],
+    ["-m", "transformer_jax", "plan", "--config=base"],
+    ["-m", "transformer_jax", "draw", "positions", "--output=p.svg"],
+  ],
+)
 def test_devices_that_are_not_there(tmp_path, program):
   done = ended([sys.executable, *program], tmp_path, JAX_PLATFORMS="nonsense", PYTHONPATH=str(ROOT))
   assert (done.returncode, done.stdout) == (2, "")

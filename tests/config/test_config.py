@@ -1,8 +1,9 @@
 import importlib.util
 import json
 import re
+import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from transformer_jax.config import (
   Optimizer,
   Schedule,
   TrainConfig,
+  flags,
   serialization,
 )
 from transformer_jax.config.help_text import descriptions, help_text
@@ -360,3 +362,15 @@ def test_only_a_config_of_the_package_is_said_to_come_with_it(tmp_path, monkeypa
   assert capsys.readouterr().err == ""
   read_config(SimpleNamespace(config="text", overrides=[]))
   assert capsys.readouterr().err.startswith("--config=text comes with transformer_jax:")
+
+
+def test_a_package_configs_of_the_program_stays(monkeypatch):
+  """`configs` means ours while a config file runs, and is the program's afterwards."""
+  own, module = ModuleType("configs"), ModuleType("configs.mine")
+  for name in [name for name in sys.modules if name.partition(".")[0] == "configs"]:
+    monkeypatch.delitem(sys.modules, name)
+  monkeypatch.setitem(sys.modules, "configs", own)
+  monkeypatch.setitem(sys.modules, "configs.mine", module)
+  assert flags.read_config("text", {}).model.vocab_size == 8000  # which imports configs.multi30k
+  found = {name: each for name, each in sys.modules.items() if name.partition(".")[0] == "configs"}
+  assert found == {"configs": own, "configs.mine": module}

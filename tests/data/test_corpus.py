@@ -150,6 +150,19 @@ def test_a_bucket_without_its_library(monkeypatch):
     read("gs://bucket/x")
 
 
+def test_a_bucket_that_cannot_be_read_without_a_login(monkeypatch):
+  """Its library has errors of its own."""
+
+  def refused(self):
+    raise Exception("Anonymous caller does not have storage.objects.get access\nmore")
+
+  monkeypatch.setattr(type(epath.Path("gs://bucket/x.en")), "is_file", refused)
+  monkeypatch.setattr(type(epath.Path("gs://bucket/x.en")), "exists", refused)
+  expected = r"cannot read gs://bucket/x\.en.*: Anonymous caller does not .* access; log in, or use a local path$"
+  with pytest.raises(InputError, match=expected):
+    read("gs://bucket/x")
+
+
 @pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "two", ""])
 def test_bad_weights(write, weight):
   complaint(f"{write(*sides(PAIRS))}*{weight}", f"the weight {weight!r}")
@@ -180,6 +193,24 @@ def test_a_registered_function_is_a_corpus(monkeypatch):
   assert corpus.fingerprint() == open_corpus(data, "train").fingerprint() != open_corpus(data, "test").fingerprint()
   with pytest.raises(InputError, match="there is another corpus 'own': choose another name"):
     corpora.register("own", lambda data, which: [])
+
+  class Reader:
+    def read_pairs(self, data, which):
+      return [("a", "b")]
+
+  corpora.register("of a reader", Reader().read_pairs)
+  corpora.register("of a reader", Reader().read_pairs)  # a method is another object each time
+
+  def defined(data, which):
+    return [("a", "b")]
+
+  corpora.register("again", defined)
+
+  def defined(data, which):
+    return [("a", "c")]
+
+  corpora.register("again", defined)
+  assert read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="again")) == [("a", "c")]
 
 
 def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):

@@ -134,7 +134,7 @@ def test_a_run_before_its_first_checkpoint_has_none(folder):
       run.model(step=step)
 
 
-@pytest.mark.parametrize(("step", "expected"), [("last", 11), ("best", 5), (3, 3), (11, 11)])
+@pytest.mark.parametrize(("step", "expected"), [("last", 11), ("best", 5), (3, 3), (np.int64(11), 11)])
 def test_the_checkpoint_that_is_asked_for(original, state, step, expected):
   config, params, tokenizer, found = runs.open(original).model("translate", step)
   assert (config, tokenizer.vocab_size, found) == (CONFIG, 265, expected)

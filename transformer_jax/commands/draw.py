@@ -33,7 +33,9 @@ def run(args: argparse.Namespace) -> None:
   output = _output(args)
   require_matplotlib()
   from transformer_jax.inside import figures
+  from transformer_jax.runtime.devices import require_devices
 
+  require_devices()
   _, draw = _PICTURES[args.picture]
   figure = draw(args)
 

@@ -49,9 +49,11 @@ def run(args: argparse.Namespace) -> None:
   require_option("--rate", args.rate, args.rate is None or 1 <= args.rate <= _MOST_RATE, f"from 1 to {_MOST_RATE}")
   from transformer_jax.analysis import plan, plan_report
   from transformer_jax.config import Corpus
-  from transformer_jax.runtime.devices import traced_for
+  from transformer_jax.runtime.devices import require_devices, traced_for
   from transformer_jax.runtime.sizes import in_bytes
 
+  if args.platform is None:
+    require_devices()
   with traced_for(args.platform):
     found = plan.build_report(config, args.devices, args.rate, in_bytes(args.fit) if args.fit else None)
   if args.data if args.data is not None else config.data.corpus is not Corpus.TFDS:

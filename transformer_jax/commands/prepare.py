@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> None:
   beam_pipeline.require_beam()
   folder = epath.Path(args.output).expanduser()
   with exclusive_lock_of_one_process(folder, "--output"):
+    preparation.require_free(folder)  # before the text is read
     with doing("learning the vocabulary"):
       passing = preparation.PassingPairs(text, rules)
       tokenizer = pipeline.learn_tokenizer(data, *config.model.vocab_sizes, corpus=passing)
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> None:
   if "://" in str(folder):
     say("docs/clusters.md says how hosts read a folder in a bucket")
   else:
-    say(f"train with it:\n  --config.data.corpus=prepared --config.data.train={folder}")
+    say(f"train with it:\n  --config.data.corpus=prepared --config.data.train={shlex.quote(str(folder))}")
 
 
 def _require_flags(args: argparse.Namespace) -> None:

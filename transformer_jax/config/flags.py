@@ -3,7 +3,8 @@
 import re
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -58,7 +59,8 @@ def read_config(given: str | None, keys: Mapping[str, Json]) -> Config:
   arguments, file = (given or "").split(":", 1)[1:], None
   try:
     file = find_file(given)
-    config = _run(file).get_config(*arguments)
+    with _running(file) as module:
+      config = module.get_config(*arguments)
     if not isinstance(config, Config):
       raise InputError("get_config() must give a Config of transformer_jax.config")
     config = serialization.validated(config)
@@ -111,16 +113,27 @@ def run_name(given: str | None) -> str:
   return re.sub(r"[^\w.]+", "-", f"{Path(name).stem}-{argument}").strip("-")
 
 
-def _run(file: Path) -> ModuleType:
-  """Runs a config file; it can import the files of its own folder and of the package as `configs.NAME`."""
-  for name in [name for name in sys.modules if name.partition(".")[0] == "configs"]:
-    del sys.modules[name]
-  package = ModuleType("configs")
-  package.__path__ = [str(file.resolve().parent), str(shipped_folder())]
-  sys.modules["configs"] = package
-  name = f"configs.{file.stem}"
-  spec = spec_from_file_location(name, file, loader=SourceFileLoader(name, str(file)))
-  assert spec is not None and spec.loader is not None
-  module = sys.modules[name] = module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+@contextmanager
+def _running(file: Path) -> Iterator[ModuleType]:
+  """Runs a config file; it can import the files of its own folder and of the package as `configs.NAME` in the body."""
+  before = _modules_of_configs()
+  try:
+    for name in before:
+      del sys.modules[name]
+    package = ModuleType("configs")
+    package.__path__ = [str(file.resolve().parent), str(shipped_folder())]
+    sys.modules["configs"] = package
+    name = f"configs.{file.stem}"
+    spec = spec_from_file_location(name, file, loader=SourceFileLoader(name, str(file)))
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+  finally:  # a program may have a package `configs` of its own
+    for name in _modules_of_configs():
+      del sys.modules[name]
+    sys.modules.update(before)
+
+
+def _modules_of_configs() -> dict[str, ModuleType]:
+  return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "configs"}

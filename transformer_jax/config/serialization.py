@@ -89,7 +89,11 @@ def changed(config: Config, values: Mapping[str, Json]) -> Config:
 def _hints(known: Hint) -> dict[str, Hint]:
   """The names and types of the keys of a group."""
   if known is AnyModelConfig:
-    return {key: hint for name in registry.names() for key, hint in _hints(registry.config_class(name)).items()}
+    found: dict[str, Hint] = {}
+    for family in registry.names():
+      for key, hint in _hints(registry.config_class(family)).items():  # two families may have a key of one name
+        found[key] = found[key] | hint if key in found and found[key] != hint else hint
+    return found
   if not dataclasses.is_dataclass(known):
     return {}
   hints = typing.get_type_hints(known)
@@ -192,6 +196,8 @@ def _convert(hint: Hint, value: Json, path: str) -> Any:
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):  # np.float64, too
       with suppress(OverflowError):
         return float(value)
+    if (kind is tuple or typing.get_origin(kind) is tuple) and isinstance(value, list | tuple):  # JSON has lists alone
+      return tuple(value)
     if type(value) is kind:
       _require_range(value, path)
       return value

@@ -30,7 +30,7 @@ from transformer_jax.data.text_parts import TextPart, read_part
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError
-from transformer_jax.runtime.files import remove_left_behind, write_atomically
+from transformer_jax.runtime.files import is_left_behind, remove_left_behind, write_atomically
 from transformer_jax.runtime.values import JsonObject
 
 # The groups in which the digests of duplicates are compared: of a billion pairs each has 32 MB.
@@ -88,23 +88,32 @@ class PassingPairs:
       yield pair
 
 
+def require_free(folder: epath.Path) -> None:
+  """Raises InputError if a folder is prepared already, has something else in it, or cannot be read."""
+  try:
+    names = [path.name for path in folder.iterdir()] if folder.exists() else []  # a bucket has no empty folders
+  except OSError as error:
+    raise InputError(f"{folder} cannot be read: {error.strerror or error}; choose another --output") from error
+  for name in names:
+    if name == manifest.MANIFEST:
+      raise InputError(f"{folder} is prepared already: train with it, delete it, or choose another --output")
+    if not (name in tokenizers.FILES or manifest.SHARD.fullmatch(name) or is_left_behind(name)):
+      raise InputError(f"{folder / name} is none of the files of a prepared text: choose another --output")
+
+
 def begin(folder: epath.Path, made: Tokenizer) -> None:
   """Makes the folder, with the vocabulary alone; what a killed process left there is deleted.
 
   Raises:
-    InputError: the folder is prepared already, has something else in it, or cannot be written.
+    InputError: the folder is not free (`require_free`), or cannot be written.
   """
+  require_free(folder)
   try:
     folder.mkdir(parents=True, exist_ok=True)
     left = []
-    if folder.exists():  # a bucket has no empty folders
+    if folder.exists():
       remove_left_behind(folder)
       left = [*folder.iterdir()]
-    for path in left:
-      if path.name == manifest.MANIFEST:
-        raise InputError(f"{folder} is prepared already: train with it, delete it, or choose another --output")
-      if path.name not in tokenizers.FILES and not manifest.SHARD.fullmatch(path.name):
-        raise InputError(f"{path} is none of the files of a prepared text: choose another --output")
     if not any(manifest.SHARD.fullmatch(path.name) for path in left):
       for path in left:  # without rows nothing tells that they are of a killed process, but that they are the same
         if path.read_bytes() != made.files().get(path.name):

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from etils import epath
 
 from transformer_jax.data import fingerprint
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import open_buffered
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
@@ -294,3 +294,9 @@ def readable(path: epath.Path) -> Iterator[None]:
   except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     raise InputError(f"cannot read {path}: {reason}; check that the file is whole and may be read") from error
+  except InputError:
+    raise
+  except Exception as error:  # each kind of storage has errors of its own
+    if "://" not in os.fspath(path):
+      raise
+    raise InputError(f"cannot read {path}: {first_line(error)}; log in, or use a local path") from error

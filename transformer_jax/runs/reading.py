@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import numbers
 import time
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -166,7 +167,7 @@ def candidates(workdir: epath.Path, step: Step) -> list[int]:
 
 def require_step(step: object) -> None:
   """Raises InputError unless it is a number, `last` or `best`."""
-  number = isinstance(step, int) and not isinstance(step, bool) and step >= 0
+  number = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 0  # NumPy's, too
   require_option("step", step, number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
 
 

@@ -107,5 +107,10 @@ def remove_left_behind(folder: "epath.Path | Path") -> None:
   """Deletes the temporary files of a killed `write_atomically`; no process may write in the folder meanwhile."""
   with suppress(FileNotFoundError):  # a bucket has no empty folder
     for path in folder.iterdir():
-      if re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", path.name):
+      if is_left_behind(path.name):
         path.unlink(missing_ok=True)
+
+
+def is_left_behind(name: str) -> bool:
+  """Whether a file has the name of a temporary one of `write_atomically`."""
+  return re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", name) is not None

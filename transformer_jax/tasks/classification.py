@@ -60,7 +60,7 @@ def learn_tokenizer(config: Config) -> Tokenizer:
   """The vocabulary of the training sentences, or the one that `config.data.tokenizer` names."""
   if config.data.tokenizer:
     return tokenizers.chosen(config.data.tokenizer, config.model.vocab_size)
-  sentences = (sentence for _, sentence in labelled(_file(config, config.data.train), _classes(config)))
+  sentences = (sentence for _, sentence in labelled(_file(config, config.data.train), classes_of(config)))
   return SentencePieceTokenizer.learn(sentences, config.model.vocab_size, kind=config.data.pieces.value)
 
 
@@ -70,7 +70,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   Raises:
     InputError: the file has no sentences or a malformed line, or the cache cannot be written.
   """
-  data, classes, path = config.data, _classes(config), _file(config, which)
+  data, classes, path = config.data, classes_of(config), _file(config, which)
   report, dtype = PackingReport(), tokenizer.row_type
   shortened = "sentences longer than their row, of which it holds only the beginning"
 
@@ -120,8 +120,10 @@ def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array 
   return token_sums(found, rows[:, LABEL, 0].astype(jnp.int32), real, config.train.label_smoothing)
 
 
-def _classes(config: Config) -> list[str]:
-  assert isinstance(config.model, BERTClassifierConfig)
+def classes_of(config: Config) -> list[str]:
+  """The labels of a model that classifies; raises InputError if its family has none."""
+  if not isinstance(config.model, BERTClassifierConfig):  # of another package, which names this task
+    raise InputError(f"a model that classifies needs a {BERTClassifierConfig.__name__}, or a class derived from it")
   return config.model.classes
 
 

@@ -14,10 +14,9 @@ from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.windows import windows
-from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.texts import require_several
-from transformer_jax.tasks.classification import logits, sentence_rows
+from transformer_jax.tasks.classification import classes_of, logits, sentence_rows
 from transformer_jax.tasks.encoder_attention import encoder_attention
 
 _ROWS = 32  # rows computed together; fewer are filled up with empty rows, so that there is one shape
@@ -44,8 +43,7 @@ class Classifier(Predictor):
 
   def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
     super().__init__(config, params, tokenizer, step)
-    assert isinstance(config.model, BERTClassifierConfig)
-    self.classes = config.model.classes
+    self.classes = classes_of(config)
 
     def probabilities(params: Params, rows: jax.Array) -> jax.Array:
       return jax.nn.softmax(jax.vmap(lambda row: logits(self._model, params, row, None))(rows))

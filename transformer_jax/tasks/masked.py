@@ -19,6 +19,7 @@ from transformer_jax.language.bert import BERT
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import CLS, FIRST_PIECE, MASK, SEP
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.evaluator import LossValidation
 from transformer_jax.tasks.token_prediction import Prediction, output_layer_sums, over_rows
 from transformer_jax.training.loss import token_sums
@@ -102,7 +103,8 @@ def outputs(model: BERT, params: Params, row: jax.Array, key: jax.Array | None) 
 def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
   """The losses and counts of rows `[rows, 3, row_length]`: for the masked tokens, and `next` for next sentences."""
   model = registry.module(config.model)
-  assert isinstance(model, BERT)
+  if not isinstance(model, BERT):  # of another package, which names this task
+    raise InputError(f"the task of masked tokens needs a {BERT.__name__}, or a module derived from it")
   chosen, features, next_logits = over_rows(functools.partial(outputs, model, params), rows, keys)
   sums = output_layer_sums(config, model, params, Prediction(features, chosen.targets, chosen.valid))
   real = jnp.any(rows[:, TOKEN_TYPES] > 0, axis=1)

@@ -50,7 +50,8 @@ def require_texts_exist(config: Config) -> None:
   if data.corpus is Corpus.PREPARED:
     manifest.read(prepared.folder_of(texts.pop(0)))
   for which in texts:
-    corpus = (open_corpus if config.model.translates else open_text)(data, which)
+    # Other packages' models may read any corpus.
+    corpus = (open_text if data.corpus is Corpus.TEXT and not config.model.translates else open_corpus)(data, which)
     if isinstance(corpus, TextPairs | TaggedPairs):
       corpus.require_no_pipe()
   if data.shard_pairs:

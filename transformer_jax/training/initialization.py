@@ -24,7 +24,7 @@ def init_params(config: Config, task: "Task") -> Params:
   return task.init_params(config, params_key)
 
 
-_SHAPES: dict[tuple["Task | None", type, str], Params] = {}
+_SHAPES: dict[tuple[object, ...], Params] = {}
 
 
 def abstract_params(config: Config, task: "Task | None" = None) -> Params:
@@ -37,7 +37,9 @@ def abstract_params(config: Config, task: "Task | None" = None) -> Params:
     task: has `init_params`; None is the task of the model's family.
   """
   text = serialization.to_json(config)
-  key = task, type(config.model), text
+  # A notebook may define the module of a family again, under the same name.
+  module = None if trace_cache.is_own(config.model) else type(registry.module(config.model))
+  key = task, type(config.model), module, text
   if key not in _SHAPES:
     _SHAPES[key] = _traced_shapes(config, task, text)
   return _SHAPES[key]
