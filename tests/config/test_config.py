@@ -3,7 +3,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -364,13 +364,37 @@ def test_only_a_config_of_the_package_is_said_to_come_with_it(tmp_path, monkeypa
   assert capsys.readouterr().err.startswith("--config=text comes with transformer_jax:")
 
 
-def test_a_package_configs_of_the_program_stays(monkeypatch):
-  """`configs` means ours while a config file runs, and is the program's afterwards."""
-  own, module = ModuleType("configs"), ModuleType("configs.mine")
-  for name in [name for name in sys.modules if name.partition(".")[0] == "configs"]:
+@pytest.fixture
+def configs(monkeypatch):
+  """The modules of the package `configs`, of which there is none at first; all of them are forgotten afterwards."""
+
+  def found():
+    return {name: each for name, each in sys.modules.items() if name.partition(".")[0] == "configs"}
+
+  before = found()
+  for name in before:
     monkeypatch.delitem(sys.modules, name)
-  monkeypatch.setitem(sys.modules, "configs", own)
-  monkeypatch.setitem(sys.modules, "configs.mine", module)
+  yield found
+  for name in found():
+    del sys.modules[name]
+  sys.modules.update(before)
+
+
+def test_a_package_configs_of_the_program_stays(configs, tmp_path, monkeypatch):
+  """`configs` means ours while a config file runs, and is the program's afterwards."""
+  (tmp_path / "configs").mkdir()
+  (tmp_path / "configs" / "mine.py").write_text("SIZE = 7\n")
+  monkeypatch.syspath_prepend(str(tmp_path))
+  importlib.import_module("configs.mine")
+  before = configs()
   assert flags.read_config("text", {}).model.vocab_size == 8000  # which imports configs.multi30k
-  found = {name: each for name, each in sys.modules.items() if name.partition(".")[0] == "configs"}
-  assert found == {"configs": own, "configs.mine": module}
+  assert configs() == before and before.keys() == {"configs", "configs.mine"}
+
+
+def test_what_a_config_file_defines_can_be_imported_afterwards(configs, tmp_path):
+  """As the classes of a family that it registers, until another file is read."""
+  (tmp_path / "mine.py").write_text("from configs.text import get_config\nSIZE = 7\n")
+  flags.read_config(str(tmp_path / "mine.py"), {})
+  assert importlib.import_module("configs.mine").SIZE == 7
+  flags.read_config("text", {})
+  assert "configs.mine" not in configs()

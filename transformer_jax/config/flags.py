@@ -129,10 +129,12 @@ def _running(file: Path) -> Iterator[ModuleType]:
     module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     yield module
-  finally:  # a program may have a package `configs` of its own
-    for name in _modules_of_configs():
-      del sys.modules[name]
-    sys.modules.update(before)
+  finally:
+    # A program may have a package `configs` of its own; the one that is made above has no spec, and stays.
+    if getattr(before.get("configs"), "__spec__", None):
+      for name in _modules_of_configs():
+        del sys.modules[name]
+      sys.modules.update(before)
 
 
 def _modules_of_configs() -> dict[str, ModuleType]:
