@@ -8,9 +8,14 @@ from typing import cast
 from etils import epath
 
 
+def of_bytes(content: bytes) -> str:
+  """A digest of bytes."""
+  return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
 def of_values(*values: object) -> str:
   """A digest of JSON values; the same in every process."""
-  return hashlib.blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
+  return of_bytes(json.dumps(values).encode())
 
 
 def of_file(path: epath.Path) -> str:

@@ -1,6 +1,5 @@
 """SentencePiece whose pieces have the numbers of a list, as the models of other toolkits have them."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import sentencepiece
 
+from transformer_jax.data import fingerprint
 from transformer_jax.data.sentencepiece_tokenizer import FILE, SPACE, texts_of
 from transformer_jax.data.text import LONGEST_LINE
 from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
@@ -115,7 +115,7 @@ class ListedTokenizer(Tokenizer):
 
   def fingerprint(self) -> str:
     values = json.dumps(self.vocabulary.to_json()).encode()
-    return hashlib.blake2b(self._model + values, digest_size=16).hexdigest()
+    return fingerprint.of_bytes(self._model + values)
 
   def head(self, text: str) -> str:
     """The code of a language in front of a text, such as `>>fr<<` or our own `<2fr>`, if it is a piece."""

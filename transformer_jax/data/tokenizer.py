@@ -1,11 +1,11 @@
 """What every tokenizer does, whatever its vocabulary: a text to the numbers of its pieces, and back."""
 
 import abc
-import hashlib
 from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from transformer_jax.data import fingerprint
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 
@@ -66,7 +66,7 @@ class Tokenizer(abc.ABC):
 
   def fingerprint(self) -> str:
     """A digest of the files."""
-    return hashlib.blake2b(b"".join(self.files().values()), digest_size=16).hexdigest()
+    return fingerprint.of_bytes(b"".join(self.files().values()))
 
   @property
   def vocab_sizes(self) -> tuple[int, ...]:

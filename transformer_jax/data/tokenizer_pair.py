@@ -1,10 +1,10 @@
 """Tokenizers of two languages, each with a SentencePiece model of its own."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 
 from etils import epath
 
+from transformer_jax.data import fingerprint
 from transformer_jax.data.listed_tokenizer import PIECES, ListedTokenizer, PieceList, to_json_file
 from transformer_jax.data.sentencepiece_tokenizer import LARGEST, SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
@@ -52,7 +52,7 @@ class TokenizerPair(Tokenizer):
 
   def fingerprint(self) -> str:
     both = self._source.fingerprint() + self._target.fingerprint()
-    return hashlib.blake2b(both.encode(), digest_size=16).hexdigest()
+    return fingerprint.of_bytes(both.encode())
 
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
     return self._target.encode_batch(texts)
