@@ -15,9 +15,10 @@ from transformer_jax import registry
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.recurrent.config import LuongConfig
 from transformer_jax.registry import Family
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.tasks import classification, masked, translation
+from transformer_jax.tasks import classification, translation
 from transformer_jax.training.initialization import shapes_of
 from transformer_jax.training.task import Task, task_of
 
@@ -89,14 +90,26 @@ class TupleConfig(ModelConfig):
   """With a tuple, and with another type for a key that other families have, too."""
 
   kernels: tuple[int, ...] = (3, 5)
+  pairs: tuple[tuple[int, Gate], ...] = ((2, Gate.MISH),)
+  any_: tuple = (1, ("a", 2.5))
+  hidden_size: str = ""
   remat: Gate = Gate.MISH  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 def test_a_key_may_have_a_tuple():
   """JSON has it as a list."""
   registry.register("own", OWN._replace(config=f"{__name__}:TupleConfig"))
-  config = Config(model=TupleConfig(kernels=(7, 9, 11)))
-  assert serialization.from_dict(json.loads(serialization.to_json(config))) == config == serialization.validated(config)
+  config = Config(model=TupleConfig(kernels=(7, 9, 11), pairs=((3, Gate.MISH), (5, Gate.MISH))))
+  again = serialization.from_dict(json.loads(serialization.to_json(config)))
+  assert again == config == serialization.validated(config) and hash(again.model) == hash(config.model)
+  for value, message in (
+    ([7, "9"], r"config\.model\.kernels\[1\] is '9', but must be int"),
+    ("79", r"config\.model\.kernels is '79', but must be tuple"),
+  ):
+    with pytest.raises(InputError, match=message):
+      serialization.from_dict({"model": {"family": "own", "kernels": value}})
+  with pytest.raises(InputError, match=r"config\.model\.pairs\[0\] is \[3\], but must have 2 elements"):
+    serialization.from_dict({"model": {"family": "own", "pairs": [[3]]}})
 
 
 def test_a_key_of_two_families_may_have_two_types():
@@ -107,6 +120,9 @@ def test_a_key_of_two_families_may_have_two_types():
   assert serialization.changed(Config(model=TupleConfig()), keys).model.remat is Gate.MISH
   with pytest.raises(InputError, match=r"config\.model\.remat is 'mish', but must be one of none, layer, attention"):
     serialization.changed(Config(), keys)
+  keys = flags.read_keys(["--config.model.hidden_size=16"])
+  assert serialization.changed(Config(model=LuongConfig()), keys).model.hidden_size == 16
+  assert serialization.changed(Config(model=TupleConfig()), keys).model.hidden_size == "16"
 
 
 def test_a_family_may_name_the_module_that_imports_its_config(monkeypatch):
@@ -123,6 +139,16 @@ def test_a_config_without_a_hash_is_refused():
     registry.config_class("own")
   with pytest.raises(InputError, match="has no hash"):
     serialization.validated(Config(model=NoHash()))
+
+
+def test_the_mistake_of_one_family_is_not_that_of_others(monkeypatch):
+  registry.register("bad", OWN._replace(config=f"{__name__}:NoHash"))
+  registry.register("worse", OWN._replace(config="nowhere:Config"))
+  monkeypatch.setitem(sys.modules, "own_names", SimpleNamespace(OwnConfig=OwnConfig))
+  registry.register("own", OWN._replace(config="own_names:OwnConfig"))
+  assert registry.name_of(OwnConfig()) == "own"
+  del registry._FAMILIES["worse"]
+  assert flags.read_keys(["--config.model.d_ff=7"]) == {"model.d_ff": 7}
 
 
 @dataclasses.dataclass
@@ -277,9 +303,9 @@ def test_a_task_that_is_none_is_said():
 
 
 def test_tasks_of_ours_say_which_model_they_need():
-  registry.register("own", OWN)
+  registry.register("own", OWN._replace(task="transformer_jax.tasks.masked:TASK"))
   config = Config(model=OwnConfig())
   with pytest.raises(InputError, match="a model that classifies needs a BERTClassifierConfig"):
     classification.classes_of(config)
   with pytest.raises(InputError, match="the task of masked tokens needs a BERT"):
-    masked.batch_sums(config, {}, None, None)
+    shapes_of(config)

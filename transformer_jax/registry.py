@@ -11,6 +11,7 @@ where FAMILY is a `Family`, every command finds the family. `register` adds a fa
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -133,13 +134,14 @@ def name_of(model: AnyModelConfig) -> str:
     if family(name).config == here:
       return name
   for name in _names():  # a family may name another module that imports the class
-    if config_class(name) is type(model):
-      return name
+    with suppress(InputError):  # the mistake of another family
+      if sizes(name) is type(model):
+        return name
   raise InputError(f"{here} is the config of no model family: add one with transformer_jax.registry.register")
 
 
-def config_class(name: object) -> type[AnyModelConfig]:
-  """The dataclass of a family's sizes.
+def sizes(name: object) -> type[AnyModelConfig]:
+  """The dataclass of a family's sizes, which may not be fit for use.
 
   Raises:
     InputError: there is no such family.
@@ -148,8 +150,18 @@ def config_class(name: object) -> type[AnyModelConfig]:
   found = _named(place, type)
   if not issubclass(found, AnyModelConfig):
     raise InputError(f"the model family's {place!r} is no {AnyModelConfig.__name__}")
+  return found
+
+
+def config_class(name: object) -> type[AnyModelConfig]:
+  """The dataclass of a family's sizes.
+
+  Raises:
+    InputError: there is no such family, or its configs have no hash.
+  """
+  found = sizes(name)
   if found.__hash__ is None:
-    raise InputError(f"the model family's {place!r} has no hash: write @dataclass(unsafe_hash=True)")
+    raise InputError(f"the model family's {family(name).config!r} has no hash: write @dataclass(unsafe_hash=True)")
   return found
 
 

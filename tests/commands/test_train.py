@@ -245,6 +245,7 @@ IMPORT = "from transformer_jax.config import Config\nfrom transformer_jax.model.
   [
     ("def get_config(:\n", ["mine.py, line 1", "SyntaxError"]),
     ("import nonesuch\n", ["nonesuch"]),
+    ("FIRST = next(iter(()))\n", ["the file fails in line 1 with StopIteration"]),
     ("x = 1\n", ["get_config"]),
     ("def get_config(): return 1 / 0\n", ["the file fails in line 1 with ZeroDivisionError: division by zero"]),
     (f"{IMPORT}def get_config():\n  return Config(train=3)\n", ["the file fails in line 4 with AttributeError"]),
@@ -261,7 +262,7 @@ IMPORT = "from transformer_jax.config import Config\nfrom transformer_jax.model.
     ),
   ],
   ids=[
-    *("syntax", "import", "no-get_config", "raises", "wrong-type", "exits", "no-Config", "impossible"),
+    *("syntax", "import", "stops", "no-get_config", "raises", "wrong-type", "exits", "no-Config", "impossible"),
     *("unknown-key", "unknown-key-set-later"),
   ],
 )

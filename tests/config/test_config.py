@@ -391,6 +391,20 @@ def test_a_package_configs_of_the_program_stays(configs, tmp_path, monkeypatch):
   assert configs() == before and before.keys() == {"configs", "configs.mine"}
 
 
+def test_a_config_file_may_read_another_one(configs, tmp_path):
+  """Afterwards it imports the files of its own folder still."""
+  (tmp_path / "base.py").write_text("SIZE = 11\n")
+  (tmp_path / "mine.py").write_text(
+    "import dataclasses\nfrom transformer_jax.config import flags\n\n"
+    "def get_config():\n"
+    "  config = flags.read_config('text', {})\n"
+    "  from configs import base, mine\n"
+    "  return dataclasses.replace(config, train=dataclasses.replace(config.train, seed=base.SIZE))\n"
+  )
+  assert flags.read_config(str(tmp_path / "mine.py"), {}).train.seed == 11
+  assert "configs.mine" in configs()
+
+
 def test_what_a_config_file_defines_can_be_imported_afterwards(configs, tmp_path):
   """As the classes of a family that it registers, until another file is read."""
   (tmp_path / "mine.py").write_text("from configs.text import get_config\nSIZE = 7\n")

@@ -198,8 +198,21 @@ def test_a_registered_function_is_a_corpus(monkeypatch):
     def read_pairs(self, data, which):
       return [("a", "b")]
 
-  corpora.register("of a reader", Reader().read_pairs)
-  corpora.register("of a reader", Reader().read_pairs)  # a method is another object each time
+  reader = Reader()
+  corpora.register("of a reader", reader.read_pairs)
+  corpora.register("of a reader", reader.read_pairs)  # a method is another object each time
+  with pytest.raises(InputError, match="there is another corpus 'of a reader'"):
+    corpora.register("of a reader", Reader().read_pairs)
+
+  def made(pair):
+    def of_a_pair(data, which):
+      return [pair]
+
+    return of_a_pair
+
+  corpora.register("made", made(("a", "b")))
+  with pytest.raises(InputError, match="there is another corpus 'made'"):
+    corpora.register("made", made(("a", "c")))
 
   def defined(data, which):
     return [("a", "b")]

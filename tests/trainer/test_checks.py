@@ -7,7 +7,9 @@ import pytest
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig, flags
 from transformer_jax.data.corpus import open_corpus
+from transformer_jax.language.config import GPTConfig
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.registry import Family
 from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import checks
@@ -82,6 +84,23 @@ def test_the_validations_of_the_configs_have_checkpoints(capfd, name):
   found = flags.read_config(name, {})
   validation = found.data.validation or "text"  # some configs leave the text to the user
   assert said(dataclasses.replace(found, data=dataclasses.replace(found.data, validation=validation)), capfd) == ""
+
+
+def test_a_language_model_of_ours_reads_text_alone(monkeypatch):
+  """A data set is not downloaded before that is said."""
+  monkeypatch.setattr(checks, "open_corpus", lambda *_: pytest.fail("a corpus of pairs is opened"))
+  data = DataConfig(corpus=Corpus.TFDS, dataset="wmt14_translate/de-en", train="train", row_length=64)
+  with pytest.raises(InputError, match=r"config\.data\.corpus is 'tfds', but a language model reads files"):
+    checks.require_texts_exist(Config(data=data, model=GPTConfig()))
+
+
+def test_a_task_of_another_package_may_read_any_corpus(monkeypatch):
+  opened = []
+  monkeypatch.setattr(checks, "open_corpus", lambda data, which: opened.append(which))
+  monkeypatch.setattr(checks.registry, "family_of", lambda model: Family("own:Config", "own:Model", "own:TASK"))
+  data = DataConfig(corpus=Corpus.REGISTERED, dataset="own", train="a", validation="b", row_length=64)
+  checks.require_texts_exist(Config(data=data, model=GPTConfig()))
+  assert opened == ["a", "b"]
 
 
 def test_hosts_compare_all_three_texts(tmp_path):

@@ -31,11 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   output = _output(args)
-  require_matplotlib()
-  from transformer_jax.inside import figures
   from transformer_jax.runtime.devices import require_devices
 
   require_devices()
+  require_matplotlib()
+  from transformer_jax.inside import figures
+
   _, draw = _PICTURES[args.picture]
   figure = draw(args)
 

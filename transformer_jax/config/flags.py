@@ -19,6 +19,7 @@ from transformer_jax.runtime.wording import nearest
 DEFAULT = "numbers.py"  # the file of the package that is read without --config
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_running: list[ModuleType] = []  # the packages `configs` of the config files that are being run
 
 
 def read_keys(arguments: Sequence[str]) -> JsonObject:
@@ -38,7 +39,7 @@ def read_keys(arguments: Sequence[str]) -> JsonObject:
     kind = serialization.type_of(key)
     if not equals:
       alone = not rest or rest[0].startswith("--")
-      if alone and kind is not bool:
+      if alone and not serialization.may_be(kind, bool):
         raise InputError(f"config.{key} has no value: write {flag}=VALUE")
       text = "true" if alone else rest.pop(0)
     values[key] = serialization.from_text(text, key)
@@ -59,7 +60,9 @@ def read_config(given: str | None, keys: Mapping[str, Json]) -> Config:
   arguments, file = (given or "").split(":", 1)[1:], None
   try:
     file = find_file(given)
-    with _running(file) as module:
+    with _importable(file) as module:
+      assert module.__spec__ is not None and module.__spec__.loader is not None
+      module.__spec__.loader.exec_module(module)
       config = module.get_config(*arguments)
     if not isinstance(config, Config):
       raise InputError("get_config() must give a Config of transformer_jax.config")
@@ -114,24 +117,26 @@ def run_name(given: str | None) -> str:
 
 
 @contextmanager
-def _running(file: Path) -> Iterator[ModuleType]:
-  """Runs a config file; it can import the files of its own folder and of the package as `configs.NAME` in the body."""
+def _importable(file: Path) -> Iterator[ModuleType]:
+  """The module of a config file, not yet run; in the body `configs.NAME` is a file of its folder or of the package."""
   before = _modules_of_configs()
+  for name in before:
+    del sys.modules[name]
+  package = ModuleType("configs")
+  package.__path__ = [str(file.resolve().parent), str(shipped_folder())]
+  sys.modules["configs"] = package
+  name = f"configs.{file.stem}"
+  spec = spec_from_file_location(name, file, loader=SourceFileLoader(name, str(file)))
+  assert spec is not None
+  _running.append(package)
   try:
-    for name in before:
-      del sys.modules[name]
-    package = ModuleType("configs")
-    package.__path__ = [str(file.resolve().parent), str(shipped_folder())]
-    sys.modules["configs"] = package
-    name = f"configs.{file.stem}"
-    spec = spec_from_file_location(name, file, loader=SourceFileLoader(name, str(file)))
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
+    yield sys.modules.setdefault(name, module_from_spec(spec))
   finally:
-    # A program may have a package `configs` of its own; the one that is made above has no spec, and stays.
-    if getattr(before.get("configs"), "__spec__", None):
+    _running.remove(package)
+    # The modules stay importable, unless they are in the place of a package `configs` of the program, which has a spec,
+    # or of that of another config file, which has read this one.
+    replaced = before.get("configs")
+    if getattr(replaced, "__spec__", None) or replaced in _running:
       for name in _modules_of_configs():
         del sys.modules[name]
       sys.modules.update(before)

@@ -7,7 +7,7 @@ import json
 import reprlib
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -56,7 +56,10 @@ def from_text(text: str, key: str) -> Any:
   Raises:
     InputError: there is no such key, or the text cannot be converted to its type.
   """
-  hint = type_of(key)
+  return _of_text(text, type_of(key), key)
+
+
+def _of_text(text: str, hint: Hint, key: str) -> Any:
   if str not in _kinds(hint):
     words: JsonObject = {"true": True, "false": False, "none": None, "null": None}
     for read in (lambda text: words[text.lower()], int, float):
@@ -77,7 +80,9 @@ def changed(config: Config, values: Mapping[str, Json]) -> Config:
   """
   tree = to_dict(config)
   for key, value in values.items():
-    type_of(key, config)
+    hint = type_of(key, config)
+    if isinstance(value, str):  # perhaps of a command line, where the family was not known yet
+      value = _of_text(value, hint, key)
     *groups, name = key.split(".")
     group = tree
     for part in groups:
@@ -91,7 +96,7 @@ def _hints(known: Hint) -> dict[str, Hint]:
   if known is AnyModelConfig:
     found: dict[str, Hint] = {}
     for family in registry.names():
-      for key, hint in _hints(registry.config_class(family)).items():  # two families may have a key of one name
+      for key, hint in _hints(registry.sizes(family)).items():  # two families may have a key of one name
         found[key] = found[key] | hint if key in found and found[key] != hint else hint
     return found
   if not dataclasses.is_dataclass(known):
@@ -145,6 +150,8 @@ def to_dict(config: Any) -> JsonObject:
 def _plain(value: Any) -> Json:
   if dataclasses.is_dataclass(value):
     return to_dict(value)
+  if isinstance(value, tuple):
+    return tuple(map(_plain, value))
   return value.value if isinstance(value, enum.Enum) else value
 
 
@@ -196,12 +203,22 @@ def _convert(hint: Hint, value: Json, path: str) -> Any:
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):  # np.float64, too
       with suppress(OverflowError):
         return float(value)
-    if (kind is tuple or typing.get_origin(kind) is tuple) and isinstance(value, list | tuple):  # JSON has lists alone
-      return tuple(value)
+    if tuple in (kind, typing.get_origin(kind)) and isinstance(value, list | tuple):
+      return _tuple(kind, value, path)
     if type(value) is kind:
       _require_range(value, path)
       return value
   raise InputError(f"{path} is {_short.repr(value)}, but must be {describe_type(hint)}")
+
+
+def _tuple(kind: Hint, values: Sequence[Json], path: str) -> tuple:
+  """A tuple, which JSON has as a list; its elements are checked, too."""
+  kinds = typing.get_args(kind) or tuple(tuple if isinstance(value, list) else type(value) for value in values)
+  kinds = kinds[:1] * len(values) if kinds[1:] == (...,) else kinds
+  if len(kinds) != len(values):
+    raise InputError(f"{path} is {_short.repr(values)}, but must have {len(kinds)} elements")
+  found = zip(kinds, values, strict=True)
+  return tuple(_convert(each, value, f"{path}[{i}]") for i, (each, value) in enumerate(found))
 
 
 def _require_range(value: Json, path: str) -> None:
@@ -218,6 +235,11 @@ def describe_type(hint: Hint) -> str:
     else getattr(kind, "__name__", str(kind)).replace("NoneType", "none")
     for kind in _kinds(hint)
   )
+
+
+def may_be(hint: Hint, kind: type) -> bool:
+  """Whether a value of this type fits."""
+  return kind in _kinds(hint)
 
 
 def _kinds(hint: Hint) -> tuple[Hint, ...]:

@@ -37,16 +37,17 @@ def register(name: str, read_pairs: ReadPairs) -> None:
     InputError: another corpus has this name.
   """
   before = _REGISTERED.get(name, read_pairs)
-  # A method is another object each time, and a notebook may define a function again.
+  # A method is another object each time, though an equal one; and a notebook may define a function again.
   if before != read_pairs and (_place(before) is None or _place(before) != _place(read_pairs)):
     raise InputError(f"there is another corpus {name!r}: choose another name")
   _REGISTERED[name] = read_pairs
 
 
 def _place(function: ReadPairs) -> tuple[str, str] | None:
-  """The module and the name of a function; None of one without a name."""
+  """The module and the name of a function; None of one that has more than its name: a lambda, closure or method."""
   module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<lambda>")
-  return None if module is None or "<" in name.rpartition(".")[2] else (module, name)
+  more = getattr(function, "__closure__", None) or hasattr(function, "__self__") or "<" in name.rpartition(".")[2]
+  return None if module is None or more else (module, name)
 
 
 class SentencePairs(Protocol):

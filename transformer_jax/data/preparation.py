@@ -26,6 +26,7 @@ from transformer_jax.data.manifest import Shard
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.shards import write_shard
+from transformer_jax.data.text import readable
 from transformer_jax.data.text_parts import TextPart, read_part
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime import untrusted
@@ -90,10 +91,8 @@ class PassingPairs:
 
 def require_free(folder: epath.Path) -> None:
   """Raises InputError if a folder is prepared already, has something else in it, or cannot be read."""
-  try:
+  with readable(folder):
     names = [path.name for path in folder.iterdir()] if folder.exists() else []  # a bucket has no empty folders
-  except OSError as error:
-    raise InputError(f"{folder} cannot be read: {error.strerror or error}; choose another --output") from error
   for name in names:
     if name == manifest.MANIFEST:
       raise InputError(f"{folder} is prepared already: train with it, delete it, or choose another --output")

@@ -77,7 +77,14 @@ def fixed_key(row: jax.Array) -> jax.Array:
 def init_params(config: Config, key: jax.Array) -> Params:
   """Random parameters of the config's model."""
   tokens = jnp.zeros(2, jnp.int32)
-  return registry.module(config.model).init(key, tokens, tokens, jnp.ones((2, 2), bool), tokens)["params"]
+  return _bert(config).init(key, tokens, tokens, jnp.ones((2, 2), bool), tokens)["params"]
+
+
+def _bert(config: Config) -> BERT:
+  model = registry.module(config.model)
+  if not isinstance(model, BERT):  # of another package, which names this task
+    raise InputError(f"the task of masked tokens needs a {BERT.__name__}, or a module derived from it")
+  return model
 
 
 def outputs(model: BERT, params: Params, row: jax.Array, key: jax.Array | None) -> tuple[Masked, jax.Array, jax.Array]:
@@ -102,9 +109,7 @@ def outputs(model: BERT, params: Params, row: jax.Array, key: jax.Array | None) 
 
 def batch_sums(config: Config, params: Params, rows: jax.Array, keys: jax.Array | None) -> Sums:
   """The losses and counts of rows `[rows, 3, row_length]`: for the masked tokens, and `next` for next sentences."""
-  model = registry.module(config.model)
-  if not isinstance(model, BERT):  # of another package, which names this task
-    raise InputError(f"the task of masked tokens needs a {BERT.__name__}, or a module derived from it")
+  model = _bert(config)
   chosen, features, next_logits = over_rows(functools.partial(outputs, model, params), rows, keys)
   sums = output_layer_sums(config, model, params, Prediction(features, chosen.targets, chosen.valid))
   real = jnp.any(rows[:, TOKEN_TYPES] > 0, axis=1)

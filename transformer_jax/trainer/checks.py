@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from transformer_jax import registry
 from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, Corpus, DataConfig, serialization
 from transformer_jax.data import manifest, prepared, text_shards
@@ -16,7 +17,7 @@ from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer import Tokenizer, row_type
 from transformer_jax.evaluation.scores import check_tokenization
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.runtime import devices, hosts
+from transformer_jax.runtime import devices, hosts, trace_cache
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.sizes import gigabytes
@@ -49,9 +50,11 @@ def require_texts_exist(config: Config) -> None:
   texts = [data.train, *filter(None, (data.validation, data.test))]
   if data.corpus is Corpus.PREPARED:
     manifest.read(prepared.folder_of(texts.pop(0)))
+  # The language models here read text alone; a task of another package may read any corpus.
+  ours = trace_cache.is_own_module(registry.family_of(config.model).task.partition(":")[0])
+  of_text = not config.model.translates and (ours or data.corpus is Corpus.TEXT)
   for which in texts:
-    # Other packages' models may read any corpus.
-    corpus = (open_text if data.corpus is Corpus.TEXT and not config.model.translates else open_corpus)(data, which)
+    corpus = (open_text if of_text else open_corpus)(data, which)
     if isinstance(corpus, TextPairs | TaggedPairs):
       corpus.require_no_pipe()
   if data.shard_pairs:
