@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -104,8 +105,15 @@ def descendants(process: int) -> list[int]:
   found = [process]
   for number in found:
     for path in Path(f"/proc/{number}/task").glob("*/children"):
-      found += map(int, path.read_text().split())
+      with suppress(OSError):  # the thread has ended meanwhile
+        found += map(int, path.read_text().split())
   return found[1:]
+
+
+def workers_at_work(process: subprocess.Popen, folder: Path) -> list[int]:
+  """Both processes of a pipeline that has written some files."""
+  wait(lambda: (len(files_in(folder)) >= 3 and len(descendants(process.pid)) == 2) or process.poll() is not None)
+  return descendants(process.pid)
 
 
 def wait(condition: Callable[[], object]) -> None:
@@ -126,8 +134,7 @@ def is_alive(process: int) -> bool:
 def test_a_killed_pipeline_leaves_no_half_file(large, number):
   flags = ["--part=500"]
   process = start(large, *flags)
-  wait(lambda: len(files_in(large / "beam")) >= 3 or process.poll() is not None)
-  workers = descendants(process.pid)
+  workers = workers_at_work(process, large / "beam")
   process.send_signal(number)
   process.communicate(timeout=100)
   assert process.returncode == -number and len(workers) == 2
@@ -145,8 +152,7 @@ def test_a_killed_pipeline_leaves_no_half_file(large, number):
 
 def test_a_killed_process_ends_the_pipeline(large):
   process = start(large, "--part=500")
-  wait(lambda: len(files_in(large / "beam")) >= 3 or process.poll() is not None)
-  os.kill(descendants(process.pid)[0], signal.SIGKILL)
+  os.kill(workers_at_work(process, large / "beam")[0], signal.SIGKILL)
   _, said = process.communicate(timeout=100)
   assert process.returncode == 1
   last = said.splitlines()[-1]
