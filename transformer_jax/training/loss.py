@@ -43,19 +43,14 @@ class _Kept(NamedTuple):
   Attributes:
     exponentials: exp(z - max z), `[tokens, vocab]`.
     total: their sums, `[tokens]`.
-    normaliser: logsumexp(z), `[tokens]`.
     targets: as in `token_sums`.
     valid: as in `token_sums`.
   """
 
   exponentials: jax.Array
   total: jax.Array
-  normaliser: jax.Array
   targets: jax.Array
   valid: jax.Array
-
-  def probabilities(self) -> jax.Array:
-    return self.exponentials * (1 / self.total)[:, None]
 
 
 def _forward(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoothing: float) -> tuple[Sums, _Kept]:
@@ -72,7 +67,7 @@ def _forward(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoo
     return jnp.sum(jnp.where(valid, values, 0).astype(jnp.float32))
 
   sums = Sums(add_up(loss), add_up(normaliser - of_target), add_up(correct), add_up(jnp.ones_like(loss)))
-  return sums, _Kept(exponentials, total, normaliser, targets, valid)
+  return sums, _Kept(exponentials, total, targets, valid)
 
 
 def _backward(label_smoothing: float, kept: _Kept, cotangent: Sums) -> tuple[jax.Array, None, None]:
@@ -80,23 +75,24 @@ def _backward(label_smoothing: float, kept: _Kept, cotangent: Sums) -> tuple[jax
   vocab = kept.exponentials.shape[-1]
   is_target = kept.targets[:, None] == jnp.arange(vocab)[None]
   q = jnp.where(is_target, 1 - label_smoothing, 0) + label_smoothing / vocab
-  gradient = jnp.where(kept.valid[:, None], kept.probabilities() - q, 0) * cotangent.loss
+  p = kept.exponentials * (1 / kept.total)[:, None]
+  gradient = jnp.where(kept.valid[:, None], p - q, 0) * cotangent.loss
   return gradient.astype(kept.exponentials.dtype), None, None
 
 
 _token_sums.defvjp(_forward, _backward)
 
 
-Pair = tuple[jax.Array, jax.Array]
-
-
-def r_drop_sums(logits: Pair, targets: jax.Array, valid: jax.Array, label_smoothing: float, alpha: float) -> Sums:
-  r"""The cross entropy of two passes with other dropout, and the divergence of their distributions p and q.
+def r_drop_sums(
+  logits: tuple[jax.Array, jax.Array], targets: jax.Array, valid: jax.Array, label_smoothing: float, alpha: float
+) -> Sums:
+  """The cross entropy of two passes with other dropout, and the divergence of their distributions p and q.
 
     1/2 (CE(p) + CE(q)) + alpha/4 (KL(p || q) + KL(q || p))
 
-  This is half of the loss of R-Drop (Liang et al. 2021, eq. 4), so that without `alpha` it is that of one pass. The
-  gradient of KL(p || q) + KL(q || p) with respect to the logits of p is p (log p - log q - KL(p || q)) + p - q.
+    KL(p || q) + KL(q || p) = sum_v (p_v - q_v) (log p_v - log q_v)
+
+  This is half of the loss of R-Drop (Liang et al. 2021, eq. 4), so that without `alpha` it is that of one pass.
 
   Args:
     logits: those of p and those of q, each `[tokens, vocab]` float32.
@@ -108,44 +104,8 @@ def r_drop_sums(logits: Pair, targets: jax.Array, valid: jax.Array, label_smooth
   Returns:
     The sums over valid tokens; those without `alpha` are means of the two passes. Only `loss` has a gradient.
   """
-  return _r_drop_sums(logits, targets, valid, label_smoothing, alpha)
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(3, 4))
-def _r_drop_sums(logits: Pair, targets: jax.Array, valid: jax.Array, label_smoothing: float, alpha: float) -> Sums:
-  return _r_drop_forward(logits, targets, valid, label_smoothing, alpha)[0]
-
-
-def _r_drop_forward(
-  logits: Pair, targets: jax.Array, valid: jax.Array, label_smoothing: float, alpha: float
-) -> tuple[Sums, tuple[Pair, tuple[_Kept, _Kept], Pair]]:
-  """The sums, and what the gradient needs: the logits, what their cross entropies keep, and both divergences."""
-  sums, kept = zip(*(_forward(one, targets, valid, label_smoothing) for one in logits), strict=True)
-  p, q = (each.probabilities() for each in kept)
-  ratio = _log_ratio(logits, kept)
-  divergences = jnp.sum(p * ratio, axis=-1), -jnp.sum(q * ratio, axis=-1)
-  mean = jax.tree.map(lambda *values: sum(values) / 2, *sums)
-  added = jnp.sum(jnp.where(valid, sum(divergences), 0))
-  return mean.replace(loss=mean.loss + alpha / 4 * added), (logits, kept, divergences)
-
-
-def _r_drop_backward(
-  label_smoothing: float, alpha: float, residuals: tuple[Pair, tuple[_Kept, _Kept], Pair], cotangent: Sums
-) -> tuple[Pair, None, None]:
-  """The gradient of `loss` times its cotangent, for valid tokens."""
-  logits, kept, divergences = residuals
-  of_p, of_q = (_backward(label_smoothing, each, cotangent)[0] / 2 for each in kept)
-  p, q = (each.probabilities() for each in kept)
-  ratio = _log_ratio(logits, kept)
-  weight = jnp.where(kept[0].valid, alpha / 4 * cotangent.loss, 0)[:, None]
-  of_p += weight * (p * (ratio - divergences[0][:, None]) + p - q)
-  of_q += weight * (q * (-ratio - divergences[1][:, None]) + q - p)
-  return (of_p, of_q), None, None
-
-
-def _log_ratio(logits: Pair, kept: tuple[_Kept, _Kept]) -> jax.Array:
-  """log p - log q, `[tokens, vocab]`."""
-  return logits[0] - logits[1] - (kept[0].normaliser - kept[1].normaliser)[:, None]
-
-
-_r_drop_sums.defvjp(_r_drop_forward, _r_drop_backward)
+  of_each = [token_sums(one, targets, valid, label_smoothing) for one in logits]
+  mean = jax.tree.map(lambda *values: sum(values) / 2, *of_each)
+  log_p, log_q = (jax.nn.log_softmax(one) for one in logits)
+  divergences = jnp.sum((jnp.exp(log_p) - jnp.exp(log_q)) * (log_p - log_q), axis=-1)
+  return mean.replace(loss=mean.loss + alpha / 4 * jnp.sum(jnp.where(valid, divergences, 0)))
