@@ -3,11 +3,9 @@
 import contextlib
 import dataclasses
 import json
-import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,33 +17,20 @@ import numpy as np
 import pytest
 from etils import epath
 
-from benchmarks.curves import read_points
-from tests.example_run import TIMING, metrics_of, write_corpus
+from tests.example_run import metrics_of, write_corpus
 from tests.tiny_run import assert_same_bits, state_of, tiny
 from transformer_jax import runs
-from transformer_jax.__main__ import main
 from transformer_jax.analysis import requirements
-from transformer_jax.config import (
-  BestBy,
-  Config,
-  Corpus,
-  DataConfig,
-  Decay,
-  EvaluateConfig,
-  Schedule,
-  TrainConfig,
-)
+from transformer_jax.config import Config, Corpus, DataConfig, Decay, Schedule, TrainConfig
 from transformer_jax.data import numbers, pipeline
-from transformer_jax.data.batches import Batches, HostBatches
+from transformer_jax.data.batches import Batches
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
-from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.recurrent.config import SequenceToSequenceConfig
-from transformer_jax.runs import checkpoint, checkpoint_files, run_folder
+from transformer_jax.runs import checkpoint_files, run_folder
 from transformer_jax.runtime import devices, hosts
-from transformer_jax.runtime.errors import InputError, RunError
-from transformer_jax.runtime.process import ended_at_once_by_ctrl_c
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.translation import TASK
@@ -54,7 +39,7 @@ from transformer_jax.trainer import checks, loop
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
 from transformer_jax.trainer.training_text import TrainingText
 from transformer_jax.training.initialization import init_params
-from transformer_jax.training.step import TrainState, abstract_state, init_state
+from transformer_jax.training.step import init_state
 from transformer_jax.training.sums import Sums
 
 
@@ -176,38 +161,6 @@ def test_a_run_in_shards_in_parts_equals_a_run_in_one(prefix, tmp_path, capfd):
     loop.train(other, tmp_path / "parts")
 
 
-@pytest.mark.parametrize(
-  "log",
-  [
-    {"updates": 1.0},
-    {"sums": {"loss": 1.0}, "updates": float("nan")},
-    {"sums": {"others": {"x": 1.0}}},
-    {"sums": 1.0},
-    {"sums": {}, "stopping": {"best": 1.0}},
-    {"sums": {"others": {"x": {"loss": 1.0}}}, "updates": 3.0},
-    {"sums": {}, "updates": 3.0},
-  ],
-)
-def test_a_checkpoint_with_other_numbers_for_the_log_is_named(tmp_path, monkeypatch, log):
-  monkeypatch.setattr(loop.Trainer, "_where", lambda *_: "")
-  trainer = object.__new__(loop.Trainer)
-  trainer._batches = HostBatches.__new__(HostBatches)
-  trainer._stopping, trainer._losses = loop.EarlyStopping(1), ["next"]
-  restored = checkpoint.Restored(TrainState(np.int32(7), {}, {}, None), log)
-  with pytest.raises(RunError, match=r"checkpoints/7/log does not have the numbers that a run writes: delete it"):
-    trainer._resumed(restored, epath.Path(tmp_path))
-
-
-def test_only_validations_that_any_run_makes_count_for_early_stopping():
-  """Not that of the last step, which a run with more steps does not make."""
-  trainer = object.__new__(loop.Trainer)
-  trainer._config, trainer._stopping = tiny("text", patience=3), loop.EarlyStopping(3)
-  assert trainer._config.evaluate.every == 3
-  found = [trainer._is_best(step, {checkpoint_files.LOSS: loss}) for step, loss in ((3, 5.0), (4, 1.0), (6, 7.0))]
-  assert found == [True, False, False]
-  assert trainer._stopping.numbers() == {"best": 5.0, "best_step": 3, "waited": 1}
-
-
 def test_the_log_has_the_probability_of_teacher_forcing_in_its_last_update(tmp_path):
   """That of update 7, before which there are 6."""
   config = Config(
@@ -222,96 +175,6 @@ def test_the_log_has_the_probability_of_teacher_forcing_in_its_last_update(tmp_p
   trainer._metrics.close()
   [line] = metrics_of(tmp_path)
   assert line["step"] == 7 and line["forcing_probability"] == pytest.approx(0.94)
-
-
-LOSSES = {1: 5.0, 2: 3.0, 3: float("nan"), 4: 3.5, 5: 2.0, 6: 2.5, 7: 2.2, 8: 9.0}
-OF_VALIDATION = {"perplexity": 2.0, "accuracy": 0.5, "chrf": 1.0}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("best_by", BestBy)
-def test_a_run_stops_early_and_goes_on_with_more_patience(prefix, tmp_path, monkeypatch, capfd, best_by):
-  lines = [{"loss": loss, "bleu": 10 - loss, **OF_VALIDATION} for loss in LOSSES.values()]
-  if best_by is BestBy.BLEU:  # then the loss says nothing
-    lines = [{**line, "loss": float(step)} for step, line in enumerate(lines)]
-  made = []
-
-  def measure(self, params):
-    made.append(lines[len(made)])
-    return made[-1]
-
-  monkeypatch.setattr(TranslationValidation, "measure", measure)
-  config = tiny(prefix, steps=8, save_every=0, keep=1, patience=2, best_by=best_by, log_every=50)
-  config.evaluate.every = 1
-  loop.train(config, epath.Path(tmp_path / "run"))
-  said = capfd.readouterr().err
-  why = f"stopped early after step 4, as 2 validations after step 2 had no better {best_by}; --step best chooses"
-  assert len(made) == 4 and why in said and why in (tmp_path / "run" / "train.log").read_text()
-  [line] = [line for line in metrics_of(tmp_path / "run") if line["split"] == "train"]  # though log_every is larger
-  assert (line["step"], line["updates"]) == (4, 4)
-  loop.train(config, epath.Path(tmp_path / "run"))
-  again = capfd.readouterr().err
-  assert len(made) == 4 and "the run is finished: it stopped early after step 4" in again and "resuming" not in again
-  found = runs.open(tmp_path / "run").checkpoints
-  assert (found.best, found.last) == (2, 4)
-  config.train.patience = 3
-  loop.train(config, epath.Path(tmp_path / "run"))
-  assert len(made) == 8 and "stopped early after step 8" in capfd.readouterr().err
-  assert runs.open(tmp_path / "run").checkpoints.best == 5
-  assert runs.open(tmp_path / "run").model(step="best").step == 5
-
-
-@pytest.mark.long
-def test_a_run_without_a_finite_validation_fails_when_it_stops_early(prefix, tmp_path, monkeypatch):
-  line = {"loss": float("nan"), "bleu": 0.0, **OF_VALIDATION}
-  monkeypatch.setattr(TranslationValidation, "measure", lambda self, params: line)
-  config = tiny(prefix, steps=8, patience=2)
-  config.evaluate.every = 1
-  why = (
-    r"stopped early after step 2, as none of 2 validations gave a finite loss, .*: use another --workdir with a lower"
-  )
-  for _ in range(2):
-    with pytest.raises(RunError, match=why):
-      loop.train(config, epath.Path(tmp_path / "run"))
-  diverging = tiny(prefix, steps=60, patience=5, log_every=50, warmup_steps=1, max_skipped=1)
-  diverging.evaluate.every, diverging.train.peak_learning_rate = 1, 1e38
-  with pytest.raises(RunError, match=r"not finite in the updates of steps 2 to 5, which changed nothing"):
-    loop.train(diverging, epath.Path(tmp_path / "diverging"))
-
-
-@pytest.mark.long
-def test_a_checkpoint_that_a_signal_asks_for_is_never_the_best(prefix, tmp_path, monkeypatch):
-  """An uninterrupted run has none there."""
-  config = tiny(prefix, steps=6, save_every=100, keep=1)
-  losses = {3: 1.0, 6: 2.0}
-  measure = TranslationValidation.measure
-  made = []
-
-  def interrupted(self, params):
-    if not made:
-      os.kill(os.getpid(), signal.SIGTERM)
-    made.append(1)
-    return measure(self, params) | {"loss": losses[3 * len(made)]}
-
-  monkeypatch.setattr(TranslationValidation, "measure", interrupted)
-  with pytest.raises(SystemExit, match="143"):
-    loop.train(config, epath.Path(tmp_path / "run"))
-  found = runs.open(tmp_path / "run").checkpoints
-  assert (found.best, found.last) == (None, 3)
-  assert checkpoint_files.read_previous(epath.Path(tmp_path / "run"), 3) == (None, False)
-  loop.train(config, epath.Path(tmp_path / "run"))
-  assert len(made) == 2 and runs.open(tmp_path / "run").checkpoints.best == 6
-  assert checkpoint_files.read_previous(epath.Path(tmp_path / "run"), 6) == (None, True)
-
-
-@pytest.mark.long
-def test_a_vocabulary_that_cannot_be_sampled_from_is_refused_before_the_text_is_packed(prefix, tmp_path, monkeypatch):
-  loop.train(tiny(prefix, steps=1), epath.Path(tmp_path / "run"))
-  config = tiny(prefix)
-  config.data.tokenizer, config.data.unigram_alpha = str(tmp_path / "run" / "tokenizer.model"), 0.2
-  monkeypatch.setattr(pipeline, "packed_rows", lambda *arguments: pytest.fail("the text was packed"))
-  with pytest.raises(InputError, match=r"config\.data\.unigram_alpha"):
-    loop.train(config, epath.Path(tmp_path / "other"))
 
 
 @pytest.mark.long
@@ -385,15 +248,6 @@ try it:
   assert re.fullmatch(expected, err), err
 
 
-def test_a_text_that_is_not_there_is_said_before_a_vocabulary_is_learned(prefix, tmp_path, monkeypatch, capfd):
-  config = tiny(prefix)
-  for key in ("train", "validation", "test"):
-    data = dataclasses.replace(config.data, **{key: f"{prefix}.{key}"})
-    with pytest.raises(InputError, match=rf"text\.{key}\.en does not exist"):
-      loop.train(dataclasses.replace(config, data=data), epath.Path(tmp_path / "run"))
-  assert "learning" not in capfd.readouterr().err
-
-
 @pytest.mark.long
 def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypatch, capfd):
   split = {"train": range(20, 70), "validation": range(70, 75), "test": [7, 18, 640, 29]}
@@ -415,75 +269,6 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
   invitation = output.err.splitlines()[-1]
   assert invitation.startswith('  echo "forty-two" | ')
   assert shlex.split(invitation.partition(" | ")[2])[1:] == ["translate", "--workdir", str(tmp_path / "my run")]
-
-
-@pytest.mark.long
-def test_sigterm_saves(prefix, tmp_path, monkeypatch):
-  update = loop.Trainer._update
-
-  def interrupted(self, step):
-    update(self, step)
-    if step == 3:
-      os.kill(os.getpid(), signal.SIGTERM)
-
-  before = signal.getsignal(signal.SIGTERM)
-  monkeypatch.setattr(loop.Trainer, "_update", interrupted)
-  with pytest.raises(SystemExit) as stopped:
-    loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
-  assert stopped.value.code == 143
-  assert signal.getsignal(signal.SIGTERM) is before
-  assert int(state_of(tmp_path / "run", tiny(prefix)).step) == 3
-
-
-class Killed(BaseException):
-  """Ends the loop as if the process were gone."""
-
-
-@pytest.mark.long
-def test_however_a_run_is_stopped_its_log_is_that_of_an_unbroken_one(prefix, tmp_path, monkeypatch):
-  """Lines of the log, checkpoints and validations coincide rarely, and stops with none of them."""
-  config = tiny(prefix, steps=13, log_every=3, save_every=4)
-  config.evaluate.every = 5
-  loop.train(config, epath.Path(tmp_path / "whole"))
-  update, measure = loop.Trainer._update, TranslationValidation.measure
-  stops = {6: "kill", 7: "SIGTERM", 10: "SIGINT in validation"}
-
-  def stopped_after(self, step):
-    update(self, step)
-    if stops.get(step) == "kill":
-      self._close()
-      del stops[step]
-      raise Killed
-    if stops.get(step) == "SIGTERM":
-      del stops[step]
-      signal.raise_signal(signal.SIGTERM)
-
-  def stopped_in_validation(self, params):
-    if list(stops) == [10]:
-      del stops[10]
-      signal.raise_signal(signal.SIGINT)
-    return measure(self, params)
-
-  monkeypatch.setattr(loop.Trainer, "_update", stopped_after)
-  monkeypatch.setattr(TranslationValidation, "measure", stopped_in_validation)
-  for end, status, saved in ((Killed, None, 4), (SystemExit, 143, 7), (SystemExit, 130, 10)):
-    with pytest.raises(end) as raised:
-      loop.train(config, epath.Path(tmp_path / "parts"))
-    assert getattr(raised.value, "code", None) == status
-    assert max(checkpoint_files.finish_times(epath.Path(tmp_path / "parts"))) == saved
-  loop.train(config, epath.Path(tmp_path / "parts"))
-  assert not stops
-  lines = metrics_of(tmp_path / "whole")
-  assert [(line["step"], line["updates"]) for line in lines if line["split"] == "train"] == [
-    *((step, 3) for step in (3, 6, 9, 12)),
-    (13, 1),
-  ]
-  assert [line["step"] for line in lines if line["split"] == "validation"] == [5, 10, 13]
-  assert metrics_of(tmp_path / "parts") == lines
-  assert_same_bits(state_of(tmp_path / "parts", config), state_of(tmp_path / "whole", config))
-  whole, parts = (read_points(tmp_path / name / "tensorboard") for name in ("whole", "parts"))
-  assert [step for step, _ in whole["train/loss"]] == [3, 6, 9, 12, 13]
-  assert all(parts[name] == whole[name] for name in whole if name.split("/")[1] not in TIMING)
 
 
 @pytest.mark.long
@@ -539,35 +324,6 @@ def test_no_lazy_import_while_the_update_is_compiled(prefix, tmp_path):
   assert not any(found)
 
 
-@pytest.mark.slow
-def test_faults_at_any_moment_lose_nothing(tmp_path):
-  """In processes of their own, which are really killed; the long form is the program's own default."""
-  program = Path(__file__).parents[2] / "benchmarks" / "kills.py"
-  command = [sys.executable, str(program), "--kills=3", "--signals=8", f"--json={tmp_path / 'kills.json'}"]
-  subprocess.run(command, check=True)
-  faults = json.loads((tmp_path / "kills.json").read_text())["faults"]
-  assert len(faults) == 11
-  assert len({fault["step"] for fault in faults}) > 3  # the run went on between them
-
-
-@pytest.mark.long
-def test_a_config_that_no_longer_fits_names_its_key(prefix, tmp_path):
-  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
-  other = dataclasses.replace(tiny(prefix), model=dataclasses.replace(tiny(prefix).model, d_ff=32))
-  with pytest.raises(InputError, match=r"config\.model\.d_ff is 32, but the run in .* was begun with 16"):
-    loop.train(other, epath.Path(tmp_path))
-
-
-@pytest.mark.long
-def test_another_text_is_refused(prefix, tmp_path):
-  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
-  for language in ("en", "de"):
-    with open(f"{prefix}.{language}", "a") as file:
-      file.write("elf\n")
-  with pytest.raises(InputError, match=r"config\.data\.train now gives another text"):
-    loop.train(tiny(prefix), epath.Path(tmp_path))
-
-
 @pytest.mark.long
 def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp_path):
   folder, config = epath.Path(tmp_path / "run"), tiny(prefix, batch_tokens=64, steps=2)
@@ -577,75 +333,6 @@ def test_a_run_that_failed_before_its_first_checkpoint_binds_nothing(prefix, tmp
   loop.train(config, folder)
   assert runs.open(folder).config == config and len(runs.open(folder).provenance) == 1
   assert [line["step"] for line in metrics_of(folder) if line["split"] == "train"] == [2]
-
-
-@pytest.mark.long
-def test_a_start_that_failed_binds_nothing(prefix, tmp_path):
-  with pytest.raises(InputError, match=r"config\.model\.vocab_size is 99999"):
-    wrong = dataclasses.replace(tiny(prefix).model, vocab_size=99999)
-    loop.train(dataclasses.replace(tiny(prefix), model=wrong), epath.Path(tmp_path / "run"))
-  with pytest.raises(InputError, match="is not a run folder"):
-    runs.open(tmp_path / "run").model()
-  loop.train(tiny(prefix, steps=2), epath.Path(tmp_path / "run"))
-
-
-def test_a_folder_that_cannot_be_written_is_refused(prefix, tmp_path):
-  (tmp_path / "file").write_text("")
-  with pytest.raises(InputError, match=r"run folder .* cannot be written"):
-    loop.train(tiny(prefix), epath.Path(tmp_path / "file" / "run"))
-
-
-def packed_rows(config):
-  tokenizer = pipeline.learn_tokenizer(config.data, config.model.vocab_size)
-  return pipeline.packed_rows(config.data, config.data.train, tokenizer)
-
-
-@pytest.mark.long
-def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
-  config = tiny(prefix, peak_learning_rate=1e38, steps=40, max_skipped=3)
-  config = dataclasses.replace(config, evaluate=EvaluateConfig(every=0))
-  message = r"not finite in the updates of steps 2 to 6, .* the batch of step 2 has rows"
-  with pytest.raises(RunError, match=message) as error:
-    loop.train(config, epath.Path(tmp_path))
-  rows = loop.Batches(packed_rows(config), 8, config.train.seed).rows_of(1)
-  assert f"has rows {', '.join(map(str, rows))} of" in str(error.value)
-  assert "The last checkpoint in the run folder is good, " in str(error.value)
-  state = state_of(tmp_path, config)
-  assert all(np.isfinite(x).all() for x in jax.tree.leaves(state))
-  lines = metrics_of(tmp_path)
-  assert [(line["step"], line["updates"], line["skipped"]) for line in lines] == [(2, 2, 1), (4, 2, 2), (6, 2, 2)]
-  assert ["loss" in line for line in lines] == [True, False, False]
-
-
-@pytest.mark.long
-def test_a_run_that_diverges_before_its_first_checkpoint_has_none_that_is_good(prefix, tmp_path):
-  config = tiny(prefix, peak_learning_rate=1e38, steps=40, max_skipped=3, save_every=0)
-  config = dataclasses.replace(config, evaluate=EvaluateConfig(every=0))
-  with pytest.raises(RunError, match=r"The run has no checkpoint yet: give the command again with a lower config"):
-    loop.train(config, epath.Path(tmp_path))
-  loop.train(dataclasses.replace(config, train=TrainConfig(steps=1, batch_tokens=128)), epath.Path(tmp_path))
-
-
-@pytest.mark.parametrize("sizes", [{"batch_tokens": 10**12}, {"batch_tokens": 10**6, "accumulation": 10**10}])
-def test_a_batch_that_memory_can_never_hold_is_refused_at_once(prefix, tmp_path, sizes, monkeypatch):
-  monkeypatch.setattr(pipeline, "packed_rows", lambda *_: pytest.fail("the text is packed"))
-  with pytest.raises(InputError, match=rf"^config\.train\.batch_tokens is {sizes['batch_tokens']}: .* GB.* lower it"):
-    loop.train(tiny(prefix, **sizes), epath.Path(tmp_path / "run"))
-
-
-def test_mistakes_of_the_end_are_said_before_the_training(prefix, tmp_path):
-  config = tiny(prefix)
-  no_test = dataclasses.replace(config, data=dataclasses.replace(config.data, test="/nowhere"))
-  tokenize = dataclasses.replace(config, evaluate=dataclasses.replace(config.evaluate, tokenize="13b"))
-  seed = tiny(prefix, seed=2**32)
-  for wrong, message in (
-    (no_test, "/nowhere"),
-    (tokenize, "^config.evaluate.tokenize: '13b' is not a tokenisation"),
-    (seed, "seed is 4294967296, but must be below"),
-  ):
-    with pytest.raises(InputError, match=message):
-      loop.train(wrong, epath.Path(tmp_path / "run"))
-  assert not list(tmp_path.glob("run/checkpoints/*"))
 
 
 @pytest.mark.long
@@ -663,49 +350,6 @@ def test_validation_takes_no_more_rows_at_a_time_than_an_update(prefix, monkeypa
 
 
 @pytest.mark.long
-def test_what_is_being_saved_is_saved_when_an_error_ends_the_run(prefix, tmp_path, monkeypatch):
-  def fails(*arguments):
-    raise InputError("as it happens")
-
-  monkeypatch.setattr(TranslationValidation, "measure", fails)
-  with pytest.raises(InputError, match="as it happens"):
-    loop.train(tiny(prefix), epath.Path(tmp_path))
-  assert int(state_of(tmp_path, tiny(prefix)).step) == 2
-  assert not list((tmp_path / "checkpoints").glob("*tmp*"))
-
-
-def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
-  def exhausted(config, folder, *, accept_edits):
-    raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
-
-  monkeypatch.setattr(loop, "train", exhausted)
-  assert main(["train", "--config=numbers", f"--workdir={tmp_path / 'run'}"]) == 1
-  line = capfd.readouterr().err.splitlines()[-1]
-  assert line.startswith("transformer-jax: error: memory is exhausted: raise config.train.accumulation")
-
-
-def test_an_unknown_key_is_refused(prefix, tmp_path):
-  config = tiny(prefix)
-  config.train.stpes = 7
-  with pytest.raises(InputError, match=r"config\.train\.stpes is not a key \(did you mean steps\?\)"):
-    loop.train(config, tmp_path / "run")
-  assert not (tmp_path / "run").exists()
-  config = tiny(prefix)
-  config.model.translates = False  # of the class
-  with pytest.raises(InputError, match=r"config\.model\.translates is not a key"):
-    loop.train(config, tmp_path / "run")
-
-
-@pytest.mark.long
-def test_debug_says_where_it_comes_from(prefix, tmp_path):
-  config = dataclasses.replace(tiny(prefix, peak_learning_rate=1e38, steps=40), debug=True)
-  with pytest.raises(FloatingPointError, match="nan"):
-    loop.train(config, epath.Path(tmp_path))
-  assert not (tmp_path / "metrics.jsonl").exists()  # at once, before the first line of the log
-  assert not jax.config.jax_debug_nans  # which the caller has not asked for
-
-
-@pytest.mark.long
 def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
   with pytest.raises(InputError, match="is not a run folder"):
     runs.open(tmp_path / "nowhere").model()
@@ -717,44 +361,6 @@ def test_decoding_needs_a_finished_checkpoint(prefix, tmp_path):
   shutil.rmtree(tmp_path / "run" / "checkpoints")
   with pytest.raises(InputError, match="no finished checkpoint"):
     runs.open(tmp_path / "run").model()
-
-
-def test_fused_attention_is_refused_where_there_is_no_gpu_for_it(prefix, tmp_path, monkeypatch):
-  said = []  # to the other hosts, of which each may have another device
-  monkeypatch.setattr(hosts, "gather", lambda text: [said.append(text) or text])
-  config = tiny(prefix)
-  config.model = ModelConfig(
-    **{**vars(config.model), "d_k": 8, "d_v": 8, "dtype": Dtype.BFLOAT16, "fused_attention": True}
-  )
-  with pytest.raises(
-    InputError, match=r"^config\.model\.fused_attention needs an NVIDIA GPU of .*, and the devices here are cpu"
-  ):
-    loop.train(config, epath.Path(tmp_path / "run"))
-  assert not (tmp_path / "run").exists() and "fused_attention needs" in said[-1]
-
-
-def test_an_ignored_ctrl_c_stays_ignored():
-  """A shell starts programs in the background so: Ctrl-C is meant for the one in the foreground."""
-  before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-  try:
-    with ended_at_once_by_ctrl_c(), loop._signals() as received:
-      signal.raise_signal(signal.SIGINT)
-      assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    assert not received and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-  finally:
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.parametrize("tags", [False, True])
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_a_pipe_is_refused_as_it_can_be_read_only_once(tmp_path, language, tags):
-  (tmp_path / "text.en").write_text("a\n")
-  (tmp_path / "text.de").write_text("b\n")
-  (tmp_path / f"text.{language}").unlink()
-  os.mkfifo(tmp_path / f"text.{language}")
-  data = DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), validation="", test="", tags=tags)
-  with pytest.raises(InputError, match=f"text.{language} is a pipe, whose text can be read only once: write it to a"):
-    checks.require_texts_exist(Config(data=data))
 
 
 def test_both_losses_tell_the_best_checkpoint():
@@ -802,53 +408,6 @@ def test_as_many_checkpoints_remain_as_the_config_says(prefix, tmp_path, keep, e
   assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == expected
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("updates", [0, 3])
-def test_a_signal_ends_the_wait_for_rows(prefix, tmp_path, monkeypatch, updates):
-  """What was made before is saved, and the run goes on from there as if it had never been stopped."""
-  config = tiny(prefix, save_every=100)
-  config.data.bpe_dropout, config.data.validation = 0.2, ""
-  has, wait = loop.BatchesPackedAhead.has, loop.BatchesPackedAhead.wait
-
-  def interrupted(self, step, is_stopped):
-    if step == updates:
-      os.kill(os.getpid(), signal.SIGTERM)
-      return wait(SimpleNamespace(has=lambda step: False, _next=lambda stopped: None), step, is_stopped)
-    return wait(self, step, is_stopped)
-
-  with monkeypatch.context() as patched:
-    patched.setattr(loop.BatchesPackedAhead, "has", lambda self, step: step != updates and has(self, step))
-    patched.setattr(loop.BatchesPackedAhead, "wait", interrupted)
-    with pytest.raises(SystemExit) as stopped:
-      loop.train(config, tmp_path / "run")
-  assert stopped.value.code == 143
-  assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == ({str(updates)} if updates else set())
-  loop.train(config, tmp_path / "run")
-  loop.train(config, tmp_path / "whole")
-  assert_same_bits(state_of(tmp_path / "run", config), state_of(tmp_path / "whole", config))
-  assert metrics_of(tmp_path / "run") == metrics_of(tmp_path / "whole")
-
-
-@pytest.mark.parametrize(
-  ("mine", "others", "expected"),
-  [
-    ([True], [[True, 0]], 0),
-    ([False, False, True], [[True, 0]] * 3, 0),
-    ([True] * 3, [[False, 0], [False, 0], [True, 0]], 0),
-    ([True], [[True, 15]], 0),  # the signal is answered after the update, as always
-    ([True] * 2, [[False, 0], [False, 15]], 15),
-    ([False], [[False, 2]], 2),
-  ],
-)
-def test_hosts_that_wait_for_rows_tell_each_other_of_a_signal(monkeypatch, mine, others, expected):
-  batches, ready, said = loop.BatchesPackedAhead.__new__(loop.BatchesPackedAhead), iter(mine), iter(others)
-  monkeypatch.setattr(batches, "has", lambda step: False)
-  monkeypatch.setattr(batches, "wait", lambda step, is_stopped: next(ready))
-  monkeypatch.setattr(hosts, "gather", lambda text: [text, json.dumps(next(said))])
-  assert loop._signal_before_rows(batches, 7, []) == expected
-  assert next(said, None) is None
-
-
 @pytest.mark.parametrize(("count", "expected"), [(1, "own"), (2, "main host's")])
 def test_all_hosts_begin_with_the_main_hosts_parameters(monkeypatch, count, expected):
   states = {
@@ -876,23 +435,3 @@ def test_a_batch_is_filled_up_for_all_parts_of_all_devices():
   config, packed = tiny("text", accumulation=3), PackedRows(np.ones((29, 4, 16), np.uint16), PackingReport(), "")
   batch = loop._batches(config, TrainingText(packed, None))[0]
   assert batch.rows.shape == (24, 4, 16) and batch.rows[:8].all() and not batch.rows[8:].any()
-
-
-@pytest.mark.parametrize("accept", [False, True])
-@pytest.mark.parametrize(("module", "name"), [(loop.resume, "run_to_go_on_with"), (loop.init_from, "open_other")])
-def test_edits_are_accepted_where_that_is_said(prefix, tmp_path, monkeypatch, module, name, accept):
-  told = []
-
-  def looked(*_, accept_edits=False):
-    told.append(accept_edits)
-    raise InputError("enough")
-
-  monkeypatch.setattr(module, name, looked)
-  with pytest.raises(InputError, match="enough"):
-    loop.train(tiny(prefix), tmp_path / "run", accept_edits=accept)
-  if name == "open_other":  # for its vocabulary, and later for its parameters
-    config = tiny(prefix, init_from="other")
-    state = abstract_state(config, TASK)
-    with pytest.raises(InputError, match="enough"):
-      loop.Trainer._begun(SimpleNamespace(_config=config, _accept_edits=accept), state, None)
-  assert set(told) == {accept}
