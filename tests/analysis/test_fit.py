@@ -93,3 +93,12 @@ def test_a_halved_row_of_fused_attention_is_even(monkeypatch):
   with pytest.raises(InputError, match="does not fit"):
     fit.fit(config, 10**12)
   assert [*dict.fromkeys(tried)] == [250, 124]
+
+
+@pytest.mark.parametrize("devices", [1, 3, 7])
+def test_any_number_of_devices_gets_the_papers_batch(monkeypatch, devices):
+  monkeypatch.setattr(requirements, "memory", lambda config, devices: requirements.state(config))
+  monkeypatch.setattr(fit, "cost", lambda config, devices: 0)
+  fitted = fit.fit(TINY, 10**9, devices)
+  assert abs(fitted.train.batch_tokens - 25_000) <= devices * 61
+  assert fitted.train.batch_tokens % (61 * devices) == 0

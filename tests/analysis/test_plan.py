@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.examples import TINY, with_model
+from tests.analysis.examples import TINY, with_model, with_train
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
-from transformer_jax.config import DataConfig
-from transformer_jax.model.config import Dtype
+from transformer_jax.config import DataConfig, serialization
+from transformer_jax.model.config import Dtype, Remat
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -127,3 +127,9 @@ def test_a_mistake_ends_in_one_line_and_status_2(capsys, argv, message):
   [line] = capsys.readouterr().err.splitlines()
   assert line.startswith("transformer-jax: error: ")
   assert message in line
+
+
+def test_the_flags_of_what_fits_give_its_config():
+  fitted = with_train(with_model(TINY, remat=Remat.LAYER), batch_tokens=410 * 59, accumulation=7)
+  fitted = dataclasses.replace(fitted, data=dataclasses.replace(TINY.data, row_length=59))
+  assert serialization.changed(TINY, plan._flags(fitted)) == fitted

@@ -17,6 +17,7 @@ from transformer_jax.decoding.next_token import NextToken
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.language.gpt import GPT
+from transformer_jax.model.config import Start
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime.errors import InputError, RunError
 
@@ -87,3 +88,22 @@ def test_the_most_probable_tokens_come_first():
   found = NextToken((), ("<s>",), ("a", "b", "c", "d"), np.array([0.125, 0.25, 0.5, 0.125], np.float32))
   assert found.best(3) == [("c", 0.5), ("b", 0.25), ("a", 0.125)]
   assert found.best(9) == [("c", 0.5), ("b", 0.25), ("a", 0.125), ("d", 0.125)] and found.best(0) == []
+
+
+def test_the_decoder_begins_with_the_token_of_the_config(translator):
+  """That of OPUS-MT is PAD."""
+  model = dataclasses.replace(translator.config.model, start=Start.PAD)
+  config = dataclasses.replace(translator.config, model=model)
+  other, tokenizer = Translator(config, translator.params, translator._tokenizer), translator._tokenizer
+  source, read = np.array([*tokenizer.encode("abc de"), EOS]), np.array([PAD, *tokenizer.encode("c")])
+  n, m = len(source), len(read)
+
+  @jax.jit
+  def logits(params):
+    masks = jnp.ones((n, n), bool), jnp.tri(m, dtype=bool), jnp.ones((m, n), bool)
+    hidden = other._model.apply({"params": params}, source, read, jnp.arange(n), jnp.arange(m), *masks)
+    return other._model.apply({"params": params}, hidden[-1], method="logits")
+
+  expected, found = np.exp(np.float64(logits(translator.params))), other.next_token("abc de", "c")
+  assert found.read[0] == tokenizer.pieces([PAD])[0]
+  np.testing.assert_allclose(found.probabilities, expected / expected.sum(), rtol=1e-4)

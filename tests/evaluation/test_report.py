@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 
+import numpy as np
 import pytest
 import sacrebleu
 
@@ -55,6 +56,13 @@ class TestScores:
       assert found["comparison"]["scores"].keys() == {"bleu", "chrf"}
       assert "TER" in report.text(found) and "not computed, as a line has more than 1,000 words" in report.text(found)
     assert build_report(*DE, other=long)["comparison"]["scores"].keys() == {"bleu", "chrf"}
+
+  def test_compounds_of_tokenised_text_are_split_in_it_as_it_is(self):
+    """`Wagen.` is one word: 4/5, 3/4, 2/3 and 1/2 of the n-grams are right, and a word is missing."""
+    sides = Text("a", ["ein rot-weißer Wagen."]), Text("r", ["ein rot-weißer Wagen ."])
+    found = build_report(*sides, languages=("en", "de"), tokenize="none")["scores"]["compound_split_bleu"]
+    assert found["score"] == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25 * np.exp(1 - 6 / 5))
+    assert "|tok:compounds|" in found["signature"]
 
   def test_exact_match(self):
     assert build_report(*DE)["exact_match"] == pytest.approx(1 / 3)

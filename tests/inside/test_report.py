@@ -319,3 +319,11 @@ def test_it_is_written_as_a_whole(older, tmp_path):
   report.write([runs.open(older)], output)
   assert output.read_bytes() == report.render([runs.open(older)])
   assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_the_numbers_at_the_top_are_the_last_ones(folder):
+  for step, loss in ((901, 3.25), (902, 2.125)):
+    add_validation(folder, step, loss=loss, bleu=10 * loss)
+  page = page_of(folder)
+  assert page.texts["dt"][:2] == ["BLEU", "validation loss"]
+  assert page.texts["dd"][:4] == ["21.25", "step 902", "2.125", "step 902"]

@@ -97,3 +97,16 @@ def test_other_texts_are_not_compared():
   found = scored([translations(GOOD), translations(BAD[:53], shorter)])
   assert [each.scores["bleu"].p_value for each in found] == [None, None]
   assert found[1].scores["bleu"].score == sacrebleu.corpus_bleu(BAD[:53], [REFERENCES[:53]]).score
+
+
+@pytest.mark.parametrize(("tokenize", "lowercase"), [("char", False), ("13a", True)])
+def test_scores_are_with_the_tokenisation_and_case_of_the_run(tokenize, lowercase):
+  lines = [line.lower() for line in GOOD]  # of ten words four have a capital letter
+  options = {"tokenize": tokenize, "lowercase": lowercase}
+  [found] = scored([Translations(TEXT, lines, 7, tokenize, lowercase, without_attention)])
+  expected = sacrebleu.corpus_bleu(lines, [REFERENCES], **options).score
+  assert found.scores["bleu"].score == expected
+  assert abs(expected - sacrebleu.corpus_bleu(lines, [REFERENCES]).score) > 1
+  chosen = [n for n, source in enumerate(SOURCES) if len(source.split()) <= found.groups[0].most]
+  here, there = ([side[n] for n in chosen] for side in (lines, REFERENCES))
+  assert found.groups[0].bleu == sacrebleu.corpus_bleu(here, [there], **options).score

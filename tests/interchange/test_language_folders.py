@@ -27,6 +27,7 @@ from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.model.config import Activation, Dtype, ModelConfig
+from transformer_jax.model.params import by_name
 from transformer_jax.runs import init_from, params_file, run_folder
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.trainer import loop
@@ -466,3 +467,34 @@ def test_each_dropout_has_the_name_of_the_library(tmp_path, monkeypatch, name, t
   import_model(tmp_path / "there", tmp_path / "again", format_of(name))
   model = runs.open(tmp_path / "again").config.model
   assert (vars(model)["dropout"], vars(model)["attention_dropout"]) == (0.3, 0.2)
+
+
+def test_a_copy_of_an_array_must_be_equal_to_it(folders, tmp_path):
+  """Otherwise the output layer of a model that has one of its own would be lost."""
+  shutil.copytree(folders / "gpt2 of ours", tmp_path / "there")
+  path = tmp_path / "there" / "model.safetensors"
+  arrays = safetensors.numpy.load_file(path)
+  copy = arrays["transformer.wte.weight"].copy()
+  safetensors.numpy.save_file({**arrays, "lm_head.weight": copy}, path)
+  import_model(tmp_path / "there", tmp_path / "run", "gpt2")
+  copy[5, 3] += 0.25
+  safetensors.numpy.save_file({**arrays, "lm_head.weight": copy}, path)
+  with pytest.raises(InputError, match=r"lm_head\.weight is not equal to transformer\.wte\.weight"):
+    import_model(tmp_path / "there", tmp_path / "again", "gpt2")
+
+
+def test_layers_that_a_folder_lacks_begin_as_training_draws_them(folders, tmp_path):
+  """N(0, 0.02^2), biases of 0 and scales of 1."""
+  shutil.copytree(folders / "bert of ours", tmp_path / "there")
+  path = tmp_path / "there" / "model.safetensors"
+  arrays = safetensors.numpy.load_file(path)
+  later = ("cls.", "bert.pooler.")
+  safetensors.numpy.save_file({name: x for name, x in arrays.items() if not name.startswith(later)}, path)
+  import_model(tmp_path / "there", tmp_path / "run", "bert")
+  params = by_name(jax.device_get(runs.open(tmp_path / "run").model().params))
+  drawn = [params[f"{name}/kernel"].ravel() for name in ("trunk/pooler", "transform", "next")]
+  assert sum(map(len, drawn)) == 36 + 36 + 12
+  assert np.std(np.concatenate(drawn)) == pytest.approx(0.02, rel=0.3)
+  assert np.all(params["transform_norm/scale"] == 1)
+  for name in ("trunk/pooler/bias", "transform/bias", "transform_norm/bias", "next/bias", "output_bias"):
+    assert not np.any(params[name])

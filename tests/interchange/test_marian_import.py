@@ -415,3 +415,28 @@ def test_a_run_of_longer_texts_has_positions_for_them(tmp_path):
   import_model(folder, tmp_path / "again", "marian-hf")
   decode = runs.open(tmp_path / "again").config.decode
   assert decode.max_source_length + decode.extra_length == 637
+
+
+@pytest.mark.parametrize(
+  ("name", "key", "value"),
+  [("length_penalty", "length_penalty", 1.0), ("num_beams", "beam_size", 1), ("early_stopping", "patience", 1.0)],
+)
+def test_a_setting_that_is_left_out_has_the_value_of_the_library(folder, name, key, value):
+  path = folder / "generation_config.json"
+  settings = json.loads(path.read_text())
+  del settings[name]
+  path.write_text(json.dumps(settings))
+  config, *_ = marian_hf_import.described(ForeignFolder(folder))
+  assert getattr(config.decode, key) == value
+
+
+@pytest.mark.parametrize("options", [{"renormalize": True}, {"patience": 0.0}])
+def test_the_options_of_a_search_come_back(tmp_path, options):
+  config = exported.config(layer_norm_epsilon=1e-5)
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, **options))
+  folder = exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
+  settings = json.loads((folder / "generation_config.json").read_text())
+  assert settings.get("renormalize_logits", False) == config.decode.renormalize
+  import_model(folder, tmp_path / "again", "marian-hf")
+  decode = runs.open(tmp_path / "again").config.decode
+  assert {name: getattr(decode, name) for name in options} == options

@@ -458,3 +458,15 @@ def test_labels_that_cannot_be_used(tmp_path, text, message):
   model = BERTClassifierConfig(**dataclasses.asdict(models()["bert"]), labels="short,long")
   with pytest.raises(InputError, match=message):
     loop.train(config_of(tmp_path, model, "labels.tsv"), epath.Path(tmp_path / "run"))
+
+
+def test_a_text_is_scored_between_the_tokens_of_the_model(gpt_run):
+  """An imported vocabulary has others than BOS and EOS."""
+  plain = Generator.load(gpt_run)
+  model = dataclasses.replace(plain.config.model, begin=17, end=19)
+  generator = Generator(dataclasses.replace(plain.config, model=model), plain._params, plain._tokenizer)
+  tokens = [*encode_text(plain._tokenizer, "ein zwei"), 19]
+  logits = example.gpt(model, float64(plain._params), np.array([17, *tokens[:-1]]))
+  log_probs = logits - np.log(np.sum(np.exp(logits), axis=1, keepdims=True))
+  expected = sum(log_probs[i, token] for i, token in enumerate(tokens))
+  assert generator.score(["ein zwei"]) == [(pytest.approx(expected, abs=1e-4), len(tokens))]

@@ -128,3 +128,14 @@ def test_one_token_at_a_time_is_all_at_once(gpt, logits_of):
     row = np.zeros((2, ROW_LENGTH), np.int64)
     row[TOKENS, :4], row[SEGMENTS, :4] = text, 1
     np.testing.assert_allclose(logits[beam], logits_of(row)[3], atol=2e-5)
+
+
+def test_a_text_begins_with_the_token_of_the_config():
+  """That of an imported vocabulary is another one than BOS."""
+  config = dataclasses.replace(CONFIG, model=example.options(example.GPT, begin=17, end=19))
+  params, expected = random_params(config, TASK), 0.0
+  for text in TEXTS:
+    logits = example.gpt(config.model, float64(params), np.array([17, *text[:-1]]))
+    expected += formulas.cross_entropy(logits, text, 0.0)
+  sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(row_of(TEXTS)[None])
+  assert float(sums.loss) == pytest.approx(expected, rel=1e-5)

@@ -138,3 +138,15 @@ def test_classes_that_can_be_told_apart_are_learned(tokenizer):
     state, _ = step(state, batch)
   found = Classifier(CONFIG, jax.device_get(state.params), tokenizer).classify(sentences)
   assert [each.label for each in found] == names
+
+
+def test_empty_rows_count_for_nothing(tokenizer):
+  """The last batch of a text is filled up with them."""
+  params = random_params(CONFIG, classification.TASK)
+  rows, _ = classification.sentence_rows(tokenizer, ["ab", "", "b" * 40], ROW_LENGTH)
+  rows[:, LABEL] = np.array([2, 0, 1])[:, None]
+  filled = np.concatenate([rows, np.zeros((4, *rows.shape[1:]), rows.dtype)])
+  sums = jax.jit(lambda rows: classification.batch_sums(CONFIG, params, rows, None))
+  assert float(sums(filled).tokens) == 3
+  assert float(sums(filled).loss) == pytest.approx(float(sums(rows).loss), rel=1e-6)
+  assert float(sums(filled).correct) == float(sums(rows).correct)

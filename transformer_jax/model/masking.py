@@ -105,7 +105,7 @@ def for_pair(
     cross_mask: `[target, source]`, or None.
     start: the first token of the target, which is never padding, even if it is PAD.
   """
-  target_valid = target != PAD
+  target_valid = jnp.not_equal(target, PAD)
   if start == PAD:
     target_valid = target_valid.at[0].set(True)
   if source_mask is None:
