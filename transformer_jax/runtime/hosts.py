@@ -27,7 +27,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from transformer_jax.runtime import devices, progress
-from transformer_jax.runtime.errors import PROGRAM, InputError, RunError, first_line
+from transformer_jax.runtime.errors import PROGRAM, InputError, RunError, first_line, one_line
 from transformer_jax.runtime.values import PyTree
 
 Item = TypeVar("Item")
@@ -104,7 +104,9 @@ def _met(coordinator: str | None, hosts: int | None, host: int | None) -> bool:
     _c_library.signal(signal.SIGABRT, None)
     return False
   except (RuntimeError, OSError) as error:
-    raise RunError(f"the hosts did not find each other: {first_line(error, 300)}; {_ADVICE}") from error
+    # Behind the first line JAX has the names of its own calls, but for Kubernetes what the job lacks.
+    reason = first_line(error, 300) if isinstance(error, jax.errors.JaxRuntimeError) else one_line(error)
+    raise RunError(f"the hosts did not find each other: {reason}; {_ADVICE}") from error
   return True
 
 
