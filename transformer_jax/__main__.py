@@ -110,6 +110,11 @@ class _Parser(argparse.ArgumentParser):
   def error(self, message: str) -> NoReturn:
     raise InputError(f"{message}; `{self.prog} --help` tells more")
 
+  def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+    with writing("standard output"):  # of the help
+      sys.stdout.flush()
+    super().exit(status, message)
+
 
 def _parser() -> argparse.ArgumentParser:
   description = "Trains Transformers and their relatives, and translates, evaluates and generates with them."

@@ -149,27 +149,28 @@ def test_flags_that_cannot_be_used(corpus, tmp_path, monkeypatch, capfd, more, m
   assert message in line and {path.name for path in tmp_path.rglob("*")} == {"in.en", "in.de", "new"}
 
 
-@pytest.fixture
-def terminated_inside(monkeypatch):
-  """A SIGTERM while the pairs are read; without a handler of the command's own, an error."""
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP])
+def terminated_inside(request, monkeypatch):
+  """A signal while the pairs are read; without a handler of the command's own, an error."""
 
   def fail(number, frame):
     raise AssertionError("the process would have ended")
 
   def passing(*arguments, passing=clean_files.passing):
     yield from passing(*arguments)
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), request.param)
 
   monkeypatch.setattr(clean_files, "passing", passing)
-  before = signal.signal(signal.SIGTERM, fail)
-  yield fail
-  signal.signal(signal.SIGTERM, before)
+  before = signal.signal(request.param, fail)
+  yield request.param, fail
+  signal.signal(request.param, before)
 
 
-def test_sigterm_removes_the_temporary_folders(corpus, tmp_path, terminated_inside):
+def test_a_signal_to_end_removes_the_temporary_folders(corpus, tmp_path, terminated_inside):
+  number, handler = terminated_inside
   with pytest.raises(SystemExit) as ended:
     main([*corpus, "--left-out", str(tmp_path / "left.tsv")])
-  assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is terminated_inside
+  assert ended.value.code == 128 + number and signal.getsignal(number) is handler
   assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de"}
 
 
@@ -180,7 +181,20 @@ def test_a_long_name_is_no_hindrance_but_one_that_is_too_long(corpus, tmp_path, 
   assert "File name too long; choose another name" in capfd.readouterr().err
 
 
-def test_an_ignored_sigterm_is_none(corpus, tmp_path, terminated_inside):
-  signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def test_an_ignored_signal_is_none(corpus, tmp_path, terminated_inside):
+  number, _ = terminated_inside
+  signal.signal(number, signal.SIG_IGN)
   assert main(corpus) == 0 and len(written(tmp_path)) == 6
-  assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+  assert signal.getsignal(number) is signal.SIG_IGN
+
+
+def test_a_file_that_was_made_meanwhile_is_not_replaced(corpus, tmp_path, capfd, monkeypatch):
+  def passing(*arguments, passing=clean_files.passing):
+    yield from passing(*arguments)
+    (tmp_path / "out.de").write_text("another's\n")
+
+  monkeypatch.setattr(clean_files, "passing", passing)
+  assert main(corpus) == 2 and "out.de was made meanwhile: choose another name" in capfd.readouterr().err
+  assert {path.name for path in tmp_path.iterdir()} == {"in.en", "in.de", "out.de"} and lines(tmp_path / "out.de") == [
+    "another's"
+  ]

@@ -86,3 +86,12 @@ def test_a_language_model_beside_a_translator_is_the_reason_for_no_scores(run, w
 def test_a_mistake_is_one_line(run, workdir, argv, words):
   status, out, said = run("report", *(argument.format(os.fspath(workdir)) for argument in argv))
   assert (status, out, len(said)) == (2, "", 1) and all(word in said[0] for word in words)
+
+
+@pytest.mark.long
+def test_a_link_stays_a_link(run, workdir, tmp_path):
+  page = tmp_path / "served" / "run.html"
+  page.parent.mkdir()
+  (tmp_path / "run.html").symlink_to(page)
+  assert run("report", "--workdir", workdir, "--output", tmp_path / "run.html")[0] == 0
+  assert (tmp_path / "run.html").is_symlink() and data_of(page)["runs"]

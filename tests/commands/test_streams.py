@@ -1,14 +1,16 @@
 """Standard input and output through pipes: who talks to `translate` is never left waiting."""
 
+import errno
 import fcntl
 import os
+import tempfile
 import threading
 
 import pytest
 
 from transformer_jax.commands.streams import Lines, Output, descriptor
 from transformer_jax.data import text
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 
 
 @pytest.fixture
@@ -127,3 +129,31 @@ def test_output_does_not_keep_ctrl_c_waiting(pipe):
 def test_closed_streams_are_one_sentence():
   with pytest.raises(InputError, match="standard input is closed"):
     descriptor(None, "standard input")
+
+
+def test_little_text_needs_no_temporary_folder(pipe, monkeypatch):
+  """Some containers have none that can be written."""
+  monkeypatch.setattr(tempfile, "gettempdir", lambda: pytest.fail("no folder is needed"))
+  with Output(pipe[1]) as output:
+    output.write("one\n")
+  assert os.read(pipe[0], 99) == b"one\n"
+
+
+def test_a_full_temporary_folder_is_not_standard_outputs_fault(pipe, monkeypatch):
+  class Full:
+    def seek(self, place):
+      if place == 0 and not full:
+        return
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def write(self, content):
+      return full.append(content) or len(content)
+
+    def close(self): ...
+    def truncate(self): ...
+
+  full = []
+  monkeypatch.setattr(tempfile, "SpooledTemporaryFile", lambda size: Full())
+  said = "cannot write the temporary file of what waits to be written: No space left"
+  with pytest.raises(RunError, match=said), Output(pipe[1]) as output:
+    output.write("one\n")

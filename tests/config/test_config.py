@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -412,3 +413,16 @@ def test_what_a_config_file_defines_can_be_imported_afterwards(configs, tmp_path
   assert importlib.import_module("configs.mine").SIZE == 7
   flags.read_config("text", {})
   assert "configs.mine" not in configs()
+
+
+def test_a_config_file_is_what_runs_and_not_bytecode_beside_it(configs, tmp_path):
+  """Python takes bytecode for that of a file with the same size and second of change."""
+  file = tmp_path / "mine.py"
+  for seed in (5, 7):
+    file.write_text(
+      "import dataclasses\nfrom configs import text\n\ndef get_config():\n  config = text.get_config()\n"
+      f"  return dataclasses.replace(config, train=dataclasses.replace(config.train, seed={seed}))\n"
+    )
+    os.utime(file, (10**9, 10**9))
+    assert flags.read_config(str(file), {}).train.seed == seed
+  assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.hosts.processes import free_port
 from transformer_jax.runtime import hosts
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 
 
 @pytest.fixture
@@ -190,3 +190,14 @@ def test_texts_of_other_lengths_need_no_new_program():
     "assert texts[-2] == ['0é' * 90, '1é' * 90]; assert texts[4] == ['', '']; print(compiled)"
   )
   assert by_flags(body, [{}] * 2) == [(0, "[]")] * 2
+
+
+def test_all_that_a_launcher_lacks_is_said(monkeypatch):
+  """Kubernetes needs something of its job, which JAX tells in several lines."""
+
+  def fails(*_, **options):
+    raise RuntimeError("Pods need a headless service in order to\nfind each other: add\n  subdomain: jaxpods")
+
+  monkeypatch.setattr(jax.distributed, "initialize", fails)
+  with pytest.raises(RunError, match=r"in order to find each other: add +subdomain: jaxpods; start all"):
+    hosts._met(None, None, None)

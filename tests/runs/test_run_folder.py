@@ -299,3 +299,11 @@ def test_in_a_bucket_a_checkpoint_that_was_cut_short_is_none(tmp_path):
   assert run_folder.checkpoint_names(InBucket(tmp_path)) == set()
   (tmp_path / "checkpoints" / "3" / "commit_success.txt").touch()
   assert run_folder.checkpoint_names(InBucket(tmp_path)) == {"3"}
+
+
+def test_a_locale_that_writes_names_in_other_bytes_is_refused(monkeypatch, tmp_path):
+  """The library of a checkpoint's arrays would write them into another folder."""
+  monkeypatch.setattr(os, "fsencode", lambda path: os.fspath(path).encode("latin-1"))
+  run_folder.folder_of("/runs/mine")
+  with pytest.raises(InputError, match=r"has a name that is not UTF-8.* or set PYTHONUTF8=1"):
+    run_folder.folder_of("/runs/größe")

@@ -159,3 +159,25 @@ def test_of_two_signals_the_first_is_handled_and_a_later_one_does_what_it_did_be
     for number, handler in zip(numbers, before, strict=True):
       signal.signal(number, handler)
   assert received == [("handled", signal.SIGUSR2), ("before", signal.SIGUSR1), ("before", signal.SIGUSR2)]
+
+
+def test_a_closed_terminal_that_says_so_twice_is_one_signal():
+  received = []
+  before = signal.signal(signal.SIGHUP, lambda *_: pytest.fail("the process would have ended"))
+  own = signal.getsignal(signal.SIGHUP)
+  try:
+    with handled(received.append, signal.SIGTERM, signal.SIGHUP):
+      signal.raise_signal(signal.SIGHUP)
+      signal.raise_signal(signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) is own
+  finally:
+    signal.signal(signal.SIGHUP, before)
+  assert received == [signal.SIGHUP]
+
+
+def test_a_python_that_does_not_know_its_own_path_goes_on(monkeypatch):
+  monkeypatch.setattr(sys, "executable", "")
+  monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+  monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("there is nothing to start"))
+  process.use_huge_pages()
+  assert "GLIBC_TUNABLES" not in os.environ

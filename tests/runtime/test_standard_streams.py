@@ -60,6 +60,7 @@ def test_what_can_be_written_is_written_at_once():
     (f'"{sys.executable}" "{train.__file__}" --config=/nowhere 2>/dev/full', 2),
     (f'"{sys.executable}" "{train.__file__}" --help >/dev/full', 1),
     (f'"{sys.executable}" "{train.__file__}" --help | head -1; exit ${{PIPESTATUS[0]}}', 0),
+    (f'"{sys.executable}" -m transformer_jax translate --help >/dev/full', 1),
     (f'"{sys.executable}" -m transformer_jax score --hypotheses {__file__} --reference {__file__} >/dev/full', 1),
   ],
 )

@@ -48,3 +48,11 @@ def test_of_packages():
     "transformer_jax": versions.own_version(),
     "numpy": metadata.version("numpy"),
   }
+
+
+def test_a_checkout_that_is_not_installed_has_no_version(monkeypatch):
+  def missing(name):
+    raise metadata.PackageNotFoundError(name)
+
+  monkeypatch.setattr(metadata, "version", missing)
+  assert versions.own_version().startswith("0+unknown")

@@ -137,3 +137,12 @@ def test_a_validation_takes_no_time_of_the_updates(tmp_path, monkeypatch):
   trainer._metrics.close()
   [line] = [line for line in lines_of(tmp_path) if line["split"] == "train"]
   assert (line["seconds"], line["tokens_per_second"]) == (0.75, 4016.0)
+
+
+def test_a_run_is_named_without_a_current_folder(monkeypatch, tmp_path):
+  """Another program may have deleted it during the training."""
+  (gone := tmp_path / "gone").mkdir()
+  monkeypatch.chdir(gone)
+  assert summary.short_path(epath.Path(gone / "my run")) == "'my run'"
+  gone.rmdir()
+  assert summary.short_path(epath.Path("/runs/mine")) == "/runs/mine"

@@ -120,20 +120,21 @@ def test_a_checkpoint_that_a_signal_asks_for_is_never_the_best(prefix, tmp_path,
 
 
 @pytest.mark.long
-def test_sigterm_saves(prefix, tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_end_saves(prefix, tmp_path, monkeypatch, number):
   update = loop.Trainer._update
 
   def interrupted(self, step):
     update(self, step)
     if step == 3:
-      os.kill(os.getpid(), signal.SIGTERM)
+      os.kill(os.getpid(), number)
 
-  before = signal.getsignal(signal.SIGTERM)
+  before = signal.getsignal(number)
   monkeypatch.setattr(loop.Trainer, "_update", interrupted)
   with pytest.raises(SystemExit) as stopped:
     loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
-  assert stopped.value.code == 143
-  assert signal.getsignal(signal.SIGTERM) is before
+  assert stopped.value.code == 128 + number
+  assert signal.getsignal(number) is before
   assert int(state_of(tmp_path / "run", tiny(prefix)).step) == 3
 
 

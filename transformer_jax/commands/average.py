@@ -8,7 +8,7 @@ import argparse
 
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.runtime.errors import one_line
-from transformer_jax.runtime.process import sigterm_raises
+from transformer_jax.runtime.process import termination_raises
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> None:
   jax.config.update("jax_platforms", "cpu")
   from transformer_jax.runtime.progress import doing
 
-  with sigterm_raises(), doing("averaging the checkpoints"):
+  with termination_raises(), doing("averaging the checkpoints"):
     from transformer_jax.runs.averaging import average
 
     steps = average(open_run(args), args.output, args.last, args.minutes, step=args.step)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from transformer_jax.commands.output_file import is_prefix, local_path, require_one_meaning
 from transformer_jax.commands.rules import add_rule_arguments, require_no_weights, rules_of
 from transformer_jax.runtime.errors import InputError, require_option
-from transformer_jax.runtime.process import sigterm_raises
+from transformer_jax.runtime.process import termination_raises
 
 if TYPE_CHECKING:
   from pathlib import Path
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
   outputs = _new_files(args)
   pairs = _pairs(args)
   require_no_weights(args, pairs, "--data")
-  with sigterm_raises():
+  with termination_raises():
     report = clean_files.clean(pairs, rules, args.duplicates, outputs[0], outputs[1], outputs[2])
   say(report.describe())
 

@@ -10,7 +10,7 @@ import argparse
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.interchange.formats import FORMATS
 from transformer_jax.runtime.errors import one_line
-from transformer_jax.runtime.process import sigterm_raises
+from transformer_jax.runtime.process import termination_raises
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +36,6 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.interchange.export import export
 
   options = {option.name: getattr(args, option.name) for option in FORMATS.values() if option}
-  with sigterm_raises():  # so that no half-written folder is left
+  with termination_raises():  # so that no half-written folder is left
     step = export(open_run(args), args.output, args.to, step=args.step, **options)
   print(one_line(f"{args.output} holds the model of step {step} in the format {args.to}"))

@@ -9,7 +9,7 @@ import argparse
 
 from transformer_jax.interchange.formats import IMPORTS
 from transformer_jax.runtime.errors import one_line
-from transformer_jax.runtime.process import sigterm_raises
+from transformer_jax.runtime.process import termination_raises
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +31,6 @@ def run(args: argparse.Namespace) -> None:
   jax.config.update("jax_platforms", "cpu")  # an accelerator may be busy
   from transformer_jax.interchange.import_ import import_model
 
-  with sigterm_raises():  # so that no half-written folder is left
+  with termination_raises():  # so that no half-written folder is left
     import_model(args.path, args.workdir, args.format)
   print(one_line(f"{args.workdir} holds the model of {args.path}"))

@@ -4,6 +4,7 @@ sentences. Several --workdir are put side by side. `train` writes the page at it
 """
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands import output_file
@@ -52,7 +53,8 @@ def run(args: argparse.Namespace) -> None:
   bootstrap.require_seed()
   _require_step(opened, args.step)
   translations, notes = _translations(opened, args.data, args.step)
-  report.write(opened, output, scored(translations) if translations else (), notes)
+  page = report.render(opened, scored(translations) if translations else (), notes)
+  output_file.write(os.fspath(output), page)
   print(one_line(output))
 
 

@@ -15,13 +15,14 @@ from types import TracebackType
 from typing import TextIO, TypeVar
 
 from transformer_jax.data.text import LONGEST_LINE
-from transformer_jax.runtime.errors import InputError, writing
+from transformer_jax.runtime.errors import InputError, RunError, writing
 
 Argument = TypeVar("Argument")
 Found = TypeVar("Found")
 
 _BLOCK = 1 << 16
 _IN_MEMORY = 1 << 24
+_TEMPORARY = "the temporary file of what waits to be written"
 
 
 def descriptor(stream: TextIO | None, name: str) -> int:
@@ -107,7 +108,7 @@ class Output:
     self._waiting = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  closed in __exit__
     self._begin = self._end = 0  # the part of the file that is not yet written
     self._closed = False
-    self._error: OSError | None = None
+    self._error: Exception | None = None
     self._changed = threading.Condition()
     self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -134,29 +135,29 @@ class Output:
 
     Raises:
       BrokenPipeError: there is no reader.
-      RunError: an earlier text could not be written.
+      RunError: an earlier text could not be written, or this one has no place to wait.
     """
     with self._changed:
       self._raise_error()
-      with writing(tempfile.gettempdir()):
+      with writing(_TEMPORARY):
         self._waiting.seek(self._end)
         self._end += self._waiting.write(text.encode())
       self._changed.notify()
 
   def _raise_error(self) -> None:
     if self._error is not None:
-      with writing("standard output"):
-        raise self._error
+      raise self._error
 
   def _run(self) -> None:
     try:
       while block := self._next():
-        while block:
-          written = _if_ready(os.write, self._descriptor, block)
-          if written is None:
-            select.select([], [self._descriptor], [])
-          block = block[written or 0 :]
-    except OSError as error:
+        with writing("standard output"):
+          while block:
+            written = _if_ready(os.write, self._descriptor, block)
+            if written is None:
+              select.select([], [self._descriptor], [])
+            block = block[written or 0 :]
+    except (BrokenPipeError, InputError, RunError) as error:
       with self._changed:
         self._error = error
 
@@ -170,7 +171,8 @@ class Output:
         self._changed.wait_for(lambda: self._closed or self._begin < self._end)
       if self._begin == self._end:
         return b""
-      self._waiting.seek(self._begin)
-      block = self._waiting.read(_BLOCK)
+      with writing(_TEMPORARY):  # seeking writes what Python holds back
+        self._waiting.seek(self._begin)
+        block = self._waiting.read(_BLOCK)
       self._begin += len(block)
       return block

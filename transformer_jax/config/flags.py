@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from transformer_jax.config import Config, serialization
 from transformer_jax.runtime.errors import InputError, one_line
@@ -116,6 +116,13 @@ def run_name(given: str | None) -> str:
   return re.sub(r"[^\w.]+", "-", f"{Path(name).stem}-{argument}").strip("-")
 
 
+class _Source(SourceFileLoader):
+  """Compiles the file itself: bytecode beside it may be older, or of another program."""
+
+  def get_code(self, fullname: str) -> CodeType:
+    return self.source_to_code(self.get_data(self.path), self.path)
+
+
 @contextmanager
 def _importable(file: Path) -> Iterator[ModuleType]:
   """The module of a config file, not yet run; in the body `configs.NAME` is a file of its folder or of the package."""
@@ -126,7 +133,7 @@ def _importable(file: Path) -> Iterator[ModuleType]:
   package.__path__ = [str(file.resolve().parent), str(shipped_folder())]
   sys.modules["configs"] = package
   name = f"configs.{file.stem}"
-  spec = spec_from_file_location(name, file, loader=SourceFileLoader(name, str(file)))
+  spec = spec_from_file_location(name, file, loader=_Source(name, str(file)))
   assert spec is not None
   _running.append(package)
   try:

@@ -90,9 +90,12 @@ def clean(
       _write(folder, repeated, REPEATED.get(duplicates or "", ""), others, report)
     if not report.kept:
       raise _none_left(report)
-    for new, path in ((folder / "source", source), (folder / "target", target), (others_file, left_out)):
-      if path is not None:
-        os.replace(new, path)
+    new = {source: folder / "source", target: folder / "target"} | ({left_out: others_file} if left_out else {})
+    for path in new:
+      if path.exists():
+        raise InputError(f"{path} was made meanwhile: choose another name, or delete it")
+    for path, file in new.items():
+      os.replace(file, path)
   return report
 
 

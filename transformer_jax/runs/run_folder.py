@@ -151,8 +151,12 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
     require_reachable(path := epath.Path(workdir))
     return path
   path = os.path.abspath(os.path.expanduser(workdir))
-  if not is_text(path):
-    raise InputError(f"the run folder {path!a} has a name that is not UTF-8, as checkpoints ask for: choose another")
+  # The library of the arrays writes the name in UTF-8, and Python in the locale's encoding.
+  if not is_text(path) or os.fsencode(path) != path.encode():
+    raise InputError(
+      f"the run folder {path!a} has a name that is not UTF-8, as checkpoints ask for: choose an ASCII name, "
+      "or set PYTHONUTF8=1"
+    )
   # Parts of a checkpoint are looked for by a pattern, which could also match files of another run. The library of its
   # arrays reads a backslash as a slash.
   if found := re.search(r"[\\*?]|\[.+\]", path):

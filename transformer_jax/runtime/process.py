@@ -26,8 +26,8 @@ def use_huge_pages() -> None:
   than Linux, and a C library without the setting ignores it.
   """
   tunables = os.environ.get(_TUNABLES, "")
-  if not sys.platform.startswith("linux") or "glibc.malloc.hugetlb" in tunables:
-    return
+  if not sys.platform.startswith("linux") or "glibc.malloc.hugetlb" in tunables or not sys.executable:
+    return  # Python does not always know its own path
   os.environ[_TUNABLES] = f"{tunables}:{_HUGE_PAGES}".lstrip(":")
   os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
@@ -125,6 +125,8 @@ def handled(handler: Callable[[int], object] | signal.Handlers, *numbers: signal
 
   def receive(number: int, frame: FrameType | None) -> None:
     restore()
+    if number == signal.SIGHUP:  # a terminal that closes may send it twice: by the kernel and by the shell
+      signal.signal(number, signal.SIG_IGN)
     if callable(handler):
       handler(number)
 
@@ -141,6 +143,9 @@ def ended_at_once_by_ctrl_c() -> AbstractContextManager[None]:
   return handled(signal.SIG_DFL, signal.SIGINT)
 
 
-def sigterm_raises() -> AbstractContextManager[None]:
-  """Lets the first SIGTERM end the body by an exception, so that it removes its temporary files; status 143."""
-  return handled(lambda number: sys.exit(128 + number), signal.SIGTERM)
+def termination_raises() -> AbstractContextManager[None]:
+  """Lets the first SIGTERM or SIGHUP end the body by an exception, so that it removes its temporary files.
+
+  The exit status is 128 and the signal's number.
+  """
+  return handled(lambda number: sys.exit(128 + number), signal.SIGTERM, signal.SIGHUP)

@@ -17,7 +17,10 @@ def own_version(file: Path = Path(__file__)) -> str:
 
   `.dirty` at the end means that the code differs from the commit (PEP 440, local version identifiers).
   """
-  version = metadata.version("transformer_jax")
+  try:
+    version = metadata.version("transformer_jax")
+  except metadata.PackageNotFoundError:  # a checkout that is not installed
+    version = "0+unknown"
   try:
     # A package that is installed inside another repository is not tracked by that repository.
     if not _git(file, "ls-files", file.name):

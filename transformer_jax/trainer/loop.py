@@ -406,9 +406,13 @@ def _due(step: int, every: int) -> bool:
 
 @contextmanager
 def _signals() -> Iterator[list[signal.Signals]]:
-  """Collects the first SIGTERM or Ctrl-C in a list; a second one ends the process as usual. An ignored one is none."""
+  """Collects the first SIGTERM, SIGHUP or Ctrl-C in a list; a second one ends the process as usual.
+
+  An ignored one is none. SIGHUP comes when the terminal is closed.
+  """
   received: list[signal.Signals] = []
-  with handled(lambda number: received.append(signal.Signals(number)), signal.SIGTERM, signal.SIGINT):
+  numbers = signal.SIGTERM, signal.SIGHUP, signal.SIGINT
+  with handled(lambda number: received.append(signal.Signals(number)), *numbers):
     yield received
 
 

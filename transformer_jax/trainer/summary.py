@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from contextlib import suppress
 
 from etils import epath
 
@@ -28,8 +29,11 @@ _NEXT = {
 
 def short_path(workdir: epath.Path) -> str:
   """The path of a run folder, relative to the current folder if it is inside, quoted for a shell."""
-  path, here = os.fspath(workdir), os.getcwd()
-  return shlex.quote(os.path.relpath(path, here) if path.startswith(f"{here}{os.sep}") else path)
+  path = os.fspath(workdir)
+  with suppress(FileNotFoundError):  # the current folder may be gone
+    here = os.getcwd()
+    path = os.path.relpath(path, here) if path.startswith(f"{here}{os.sep}") else path
+  return shlex.quote(path)
 
 
 def next_command(config: Config, workdir: epath.Path) -> str:
