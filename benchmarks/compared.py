@@ -79,9 +79,12 @@ class Recipe(NamedTuple):
 def make(recipe: Recipe, run: Path, texts: Texts, output: Path) -> None:
   """Trains, and writes NAME.SPLIT.CORPUS.LANGUAGE and last NAME.json; finished parts are not repeated.
 
-  NAME.json has the recipe, and the run's metrics and provenance. A NAME.json of another recipe ends the program.
+  NAME.json has the recipe, and the run's metrics and provenance. A NAME.json of another recipe ends the program. Runs
+  and texts are in one folder, which the recipe there does not name.
   """
-  done, made = output / f"{recipe.name}.json", {"corpora": [*recipe.corpora], "keys": [*recipe.keys]}
+  done = output / f"{recipe.name}.json"
+  keys = [key.replace(f"{run.parent}/", "") for key in recipe.keys]
+  made = {"corpora": [*recipe.corpora], "keys": keys}
   if done.exists():
     if json.loads(done.read_text()).get("recipe") != made:
       sys.exit(f"{done} is of another recipe: choose another --name or --output")

@@ -93,6 +93,7 @@ class TupleConfig(ModelConfig):
   pairs: tuple[tuple[int, Gate], ...] = ((2, Gate.MISH),)
   any_: tuple = (1, ("a", 2.5))
   hidden_size: str = ""
+  layer_norm_epsilon: int = 1
   remat: Gate = Gate.MISH  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
@@ -123,6 +124,8 @@ def test_a_key_of_two_families_may_have_two_types():
   keys = flags.read_keys(["--config.model.hidden_size=16"])
   assert serialization.changed(Config(model=LuongConfig()), keys).model.hidden_size == 16
   assert serialization.changed(Config(model=TupleConfig()), keys).model.hidden_size == "16"
+  keys = flags.read_keys(["--config.model.layer_norm_epsilon=2"])  # ours is a float
+  assert serialization.changed(Config(model=TupleConfig()), keys).model.layer_norm_epsilon == 2
 
 
 def test_a_family_may_name_the_module_that_imports_its_config(monkeypatch):

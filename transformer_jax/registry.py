@@ -141,7 +141,7 @@ def name_of(model: AnyModelConfig) -> str:
 
 
 def sizes(name: object) -> type[AnyModelConfig]:
-  """The dataclass of a family's sizes, which may not be fit for use.
+  """The dataclass of a family's sizes; unlike those of `config_class`, its configs may lack a hash.
 
   Raises:
     InputError: there is no such family.

@@ -102,6 +102,10 @@ def test_a_recipe_is_made_once_and_no_other_is_taken_for_it(program, en_de, text
   for _ in range(2):
     compared.make(recipe, run, texts, output)
   assert called == ["train", *["translate"] * 4]
+  moved = recipe._replace(name="tuned", keys=(f"train.init_from={run.parent}/short",))
+  (output / "tuned.json").write_text('{"recipe": {"corpora": ["news"], "keys": ["train.init_from=short"]}}')
+  compared.make(moved, run, texts, output)  # the folder of the runs is no part of a recipe
+  assert called == ["train", *["translate"] * 4]
   assert (output / "short.test.news.de").read_text().splitlines() == texts.lines("news", "test", 0)
   for other in (recipe._replace(keys=("train.steps=11",)), recipe._replace(corpora=("tatoeba",))):
     with pytest.raises(SystemExit, match=r"short\.json is of another recipe: choose another --name or --output"):

@@ -229,7 +229,9 @@ def test_only_a_model_of_several_languages_reads_tags(run, translator, workdir, 
     assert status == 0
     return {pair[kind == "reverse"] for pair in asked}, [line for line in said if line.startswith("the tag or code")]
 
-  left_out = f"the tag or code of a language is left out in 2 lines of --source for {workdir}, which reads none"
+  left_out = (
+    f"the tag or code of a language is left out in 2 lines of --source for {workdir}, whose config.data.tags is false"
+  )
   for kind in ("forward", "reverse", "right-to-left"):
     assert sources(kind) == ({"a", "b"}, [left_out] * (kind != "reverse"))
   read_with_tags(monkeypatch)

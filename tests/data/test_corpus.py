@@ -238,7 +238,7 @@ def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):
   ):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="far"))
   corpora.register("half", lambda data, which: [("a", "b"), ("a", "b\ud800")])
-  with pytest.raises(InputError, match=r"of the corpus 'half', pair 2: half of a surrogate pair is no text"):
+  with pytest.raises(InputError, match=r"of the corpus 'half', pair 2: a sentence has half of a surrogate pair"):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="half"))
   corpora.register("own", lambda data, which: [("a", "b"), ("a", "b", "c")])
   with pytest.raises(InputError, match=r"'dev' of the corpus 'own', pair 2: \('a', 'b', 'c'\) is no pair of two texts"):

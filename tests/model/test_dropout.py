@@ -67,3 +67,11 @@ def test_module_is_the_identity_without_dropout():
   assert Dropout(0.0).apply({}, x, deterministic=False) is x  # and needs no key
   result = Dropout(0.5).apply({}, x, deterministic=False, rngs={"dropout": jax.random.key(0)})
   assert 0.4 < np.mean(result == 0) < 0.6
+
+
+def test_float64_keeps_its_digits():
+  with jax.enable_x64(True):
+    x = jnp.full(97, 1 / 3, jnp.float64)
+    result = np.asarray(dropout(jax.random.key(0), x, 0.25))
+  assert result.dtype == np.float64
+  np.testing.assert_allclose(result[result != 0], 4 / 9, rtol=1e-15)

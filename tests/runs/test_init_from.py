@@ -12,6 +12,7 @@ from etils import epath
 
 from transformer_jax import runs
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig, serialization
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
 from transformer_jax.model.config import Activation, Dtype, ModelConfig, Remat
@@ -129,9 +130,14 @@ def test_the_positions_that_count_are_those_of_the_other_run(bert):
     ({"begin": 3, "end": 3}, ""),
   ],
 )
-def test_a_vocabulary_that_is_learned_has_its_own_tokens_around_a_text(tmp_path, model, message):
+@pytest.mark.parametrize("chosen", [False, True])
+def test_the_vocabulary_of_a_new_run_has_its_own_tokens_around_a_text(tmp_path, model, message, chosen):
   (tmp_path / "text").write_text("ein zwei drei\n" * 7)
-  data = DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"))
+  [content] = SentencePieceTokenizer.learn(["ein zwei drei"] * 7, 270).files().values()
+  (tmp_path / "tokenizer.model").write_bytes(content)
+  data = DataConfig(
+    corpus=Corpus.TEXT, train=str(tmp_path / "text"), tokenizer=str(tmp_path / "tokenizer.model") if chosen else ""
+  )
   config = Config(data=data, model=GPTConfig(vocab_size=270, **model))
   if message:
     with pytest.raises(InputError, match=f"config.model.begin and config.model.end: the model {message}"):

@@ -200,8 +200,8 @@ def _sources(kind: str, run: "Run", source: list[str]) -> list[str]:
   if not (tags or tokenizer.codes):
     if cut := sum(left != line for left, line in zip(bare, source, strict=True)):
       say(
-        f"the tag or code of a language is left out in {counted(cut, 'lines')} of --source for {run.path}, which reads "
-        "none"
+        f"the tag or code of a language is left out in {counted(cut, 'lines')} of --source for {run.path}, whose "
+        "config.data.tags is false"
       )
     return bare
   missing: list[LineWarning] = []

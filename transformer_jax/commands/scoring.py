@@ -33,7 +33,7 @@ def check_scores(args: argparse.Namespace) -> None:
   """Checks the flags of scoring, before the translations are made.
 
   Raises:
-    InputError: there is no such tokenisation, or the seed of the comparison is no number.
+    InputError: there is no such tokenisation, or the seed of the comparison is none that sacreBLEU draws with.
   """
   from transformer_jax.evaluation import bootstrap, scores
 

@@ -197,7 +197,7 @@ def _convert(hint: Hint, value: Json, path: str) -> Any:
     value = {key: inner for key, inner in value.items() if key != _FAMILY}
   if dataclasses.is_dataclass(hint) or hint is AnyModelConfig:
     return _build(typing.cast(type, hint), value, path)
-  for kind in _kinds(hint):
+  for kind in sorted(_kinds(hint), key=lambda kind: kind is not type(value)):  # 5 is an int where a float may be, too
     if isinstance(kind, type) and issubclass(kind, enum.Enum) and value in [member.value for member in kind]:
       return kind(value)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):  # np.float64, too

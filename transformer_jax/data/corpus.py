@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, cast
 
 from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.data.tokenizer import NO_TEXT
 from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, first_line, one_line
 from transformer_jax.runtime.texts import is_text
@@ -160,7 +161,7 @@ class RegisteredPairs:
       match pair:
         case (str(source), str(target)):
           if not (is_text(source) and is_text(target)):
-            raise InputError(f"{self.name}, pair {number}: half of a surrogate pair is no text: decode its bytes again")
+            raise InputError(f"{self.name}, pair {number}: {NO_TEXT}")
           yield source.replace("\n", " "), target.replace("\n", " ")
         case _:
           raise InputError(f"{self.name}, pair {number}: {one_line(repr(pair), 80)} is no pair of two texts")

@@ -9,7 +9,7 @@ from transformer_jax.data import fingerprint
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 
-LONGEST_PIECE = 4096  # characters; those of real vocabularies are far shorter
+LONGEST_PIECE = 4096  # characters, or bytes of a SentencePiece model; those of real vocabularies are far shorter
 NO_TEXT = "a sentence has half of a surrogate pair, which is no text: decode its bytes again"
 
 

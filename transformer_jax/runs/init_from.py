@@ -101,10 +101,7 @@ def tokenizer_to_begin_with(config: Config, other: Run | None) -> Tokenizer:
     if not chosen and config.data.corpus is not Corpus.PREPARED:  # which has one
       say(" and ".join(f"learning a vocabulary of {size:,} tokens" for size in sizes))
     learned = task_of(config.model).learn_tokenizer(config)
-    if chosen:
-      _require_special(learned, config.model, "config.data.tokenizer", "choose another one")
-    else:
-      _require_special(learned, config.model, "config.model.begin and config.model.end", "leave both out")
+    _require_special(learned, config.model, "config.model.begin and config.model.end", "leave both out")
     return learned
   tokenizer, whose = other.tokenizer, f"the run in {config.train.init_from}"
   tokenizers.require_sizes(tokenizer, sizes, whose)
