@@ -102,6 +102,7 @@ def run_part(part: str, folder: Path, seconds: float, tiny: bool) -> str:
   """Runs a part and says how it ended."""
   options = ["--tiny"] if tiny else []
   environment = {
+    "CUDA_VISIBLE_DEVICES": "0",  # rates are of one device
     **os.environ,
     "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), *sys.path]),
     "JAX_COMPILATION_CACHE_DIR": str((folder / "compiled").resolve()),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.nasty import PIECES
 from transformer_jax.config import Config, LengthPenalty
-from transformer_jax.decoding import batch
+from transformer_jax.decoding import batch, buckets
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
@@ -81,3 +81,28 @@ def test_searches_that_memory_cannot_hold_are_refused_before_they_begin(translat
   monkeypatch.setattr(devices, "memory", lambda: 10_000)
   with pytest.raises(InputError, match=r"to search for the translations of .* takes .* GB, but there are 0\.0"):
     translator.translate(["abc"], beam_size=7)
+
+
+def test_an_accelerator_takes_as_many_sentences_as_half_of_its_memory_holds(translator, monkeypatch):
+  """A search for more would be refused, though nobody has asked for so many."""
+  options, length, headroom = SearchOptions(3, LengthPenalty.GNMT, 0.6), 16, 5
+  monkeypatch.setattr(devices, "on_cpu", lambda: False)
+  monkeypatch.setattr(devices, "concurrency", lambda: 2)
+
+  def slots(memory, **given):
+    monkeypatch.setattr(devices, "memory", lambda: memory)
+    return translator._bucketed.slots(translator.params, options, length, **given)
+
+  def is_refused(slots, memory):
+    monkeypatch.setattr(devices, "memory", lambda: memory)
+    search = functools.partial(batch.search, translator._model, options, slots=slots, extra_length=headroom)
+    with contextlib.suppress(InputError):
+      jax.eval_shape(search, translator.params, jax.ShapeDtypeStruct((8 * slots, length), np.int32))
+      return False
+    return True
+
+  most = buckets.rows_at_once(length, headroom)
+  assert slots(None) == slots(10**12) == most and slots(1) == 1 and slots(1, batch_size=53) == 53
+  fitting = slots(10**7)
+  assert 7 < fitting < most
+  assert not is_refused(fitting, 10**7 // 2) and is_refused(fitting + 1, 10**7 // 2)

@@ -5,8 +5,10 @@ import jax.numpy as jnp
 import pytest
 from jax.extend.core import jaxprs_in_params
 
+from tests.model.example import random_params
+from transformer_jax import registry
 from transformer_jax.config import Config, DataConfig, TrainConfig
-from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
+from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.model.config import Dtype
 from transformer_jax.recurrent.config import Cell, SequenceToSequenceConfig
 from transformer_jax.training.initialization import abstract_params
@@ -44,3 +46,35 @@ def test_every_matmul_has_the_type_of_the_config_and_the_loss_is_float32(name, d
   traced = jax.make_jaxpr(loss)(abstract_params(config, task), rows)
   assert {*operands(traced.jaxpr)} == {jnp.dtype(dtype.value)}
   assert traced.out_avals[0].dtype == jnp.float32
+
+
+def sums_of_bfloat16(jaxpr):
+  for equation in jaxpr.eqns:
+    if equation.primitive.name == "reduce_sum" and equation.invars[0].aval.dtype == jnp.bfloat16:
+      yield equation.invars[0].aval.shape
+    for inner in jaxprs_in_params(equation.params):
+      yield from sums_of_bfloat16(inner)
+
+
+@pytest.mark.parametrize("name", ["gpt", "bert"])
+def test_gradients_of_biases_are_sums_in_float32(name):
+  kind, sizes = MODELS[name]
+  config = Config(
+    data=DataConfig(row_length=8), model=kind(**sizes, dtype=Dtype.BFLOAT16), train=TrainConfig(batch_tokens=8)
+  )
+  task = task_of(config.model)
+  rows = jax.ShapeDtypeStruct((3, task.parts, 8), jnp.uint16)
+  loss = jax.grad(lambda params, rows: task.batch_sums(config, params, rows, None).loss)
+  traced = jax.make_jaxpr(loss)(abstract_params(config, task), rows)
+  assert not [*sums_of_bfloat16(traced.jaxpr)]
+
+
+@pytest.mark.parametrize(("kind", "more"), [(BERTConfig, {}), (BERTClassifierConfig, {"labels": "a,b,c"})])
+def test_logits_of_classes_are_not_rounded_to_bfloat16(kind, more):
+  config = Config(data=DataConfig(row_length=8), model=kind(**BLOCKS, **more, dtype=Dtype.BFLOAT16))
+  params = random_params(config, task_of(config.model))
+  tokens, masked = jnp.arange(5, 13), () if more else (jnp.arange(2),)
+  module = registry.module(config.model)
+  found = module.apply({"params": params}, tokens, tokens % 2, jnp.ones((8, 8), bool), *masked)
+  logits = found if more else found[1]
+  assert logits.dtype == jnp.float32 and (logits != logits.astype(jnp.bfloat16)).all()

@@ -120,6 +120,14 @@ def test_who_gets_an_error_waits_for_what_still_computes(workers):
   assert ended == [1]
 
 
+def test_the_precision_of_a_context_holds_in_threads_too(workers):
+  workers("CPU")
+  read = lambda *_: jax.config.jax_default_matmul_precision  # noqa: E731
+  with jax.default_matmul_precision("highest"):
+    assert list(devices.parallel_map(read, range(7))) == ["highest"] * 7
+  assert list(devices.parallel_map(read, range(7))) == [read()] * 7 != ["highest"] * 7
+
+
 def test_what_is_compiled_meanwhile_is_not_compiled_again():
   traces, compilations = 0, []
 

@@ -1,5 +1,7 @@
 """The loss on held-out text."""
 
+import jax
+
 from tests.data.letters import Letters
 from tests.language import example
 from tests.model.example import random_params
@@ -24,4 +26,9 @@ def test_each_text_has_its_own_loss(tmp_path):
   assert len({f"{line['loss']:.2f}" for line in means.values()}) == len(texts)  # the texts can be told apart
   validation = LossValidation(config, TASK, tokenizer)
   assert validation.measure(params) == means["validation"]
-  assert validation.test(params) == ", ".join(f"{name} {value:.4f}" for name, value in means["test"].items())
+  test = means["test"]
+  assert validation.test(params) == (
+    f"loss {test['loss']:.4f}, perplexity {test['perplexity']:.4g}, accuracy {test['accuracy']:.4f}"
+  )
+  large = jax.tree.map(lambda x: 1e3 * x, params)
+  assert len(validation.test(large)) < 80 and "e+" in validation.test(large)

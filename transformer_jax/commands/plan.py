@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add(
     "--fit",
     metavar="MEMORY",
-    help="tell how the paper's batch of 25,000 + 25,000 tokens fits in so much memory, such as 16GB",
+    help="tell how the paper's batch of 25,000 + 25,000 tokens fits in so much memory, such as 12GB",
   )
   add(
     "--platform",

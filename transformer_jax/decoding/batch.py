@@ -55,17 +55,35 @@ def search(
     InputError: the search needs more memory than there is.
   """
   max_length = source.shape[1] + (extra_length if headroom is None else headroom)
-  memories, encoding = encode_all(model, params, slots, source)
-  step, cache, decoding = _decoder(model, params, jax.tree.map(lambda x: x[:slots], memories), max_length, options)
-  _require_memory(
-    _bytes((cache, memories)) + _COPIES * max(encoding, decoding),
-    f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each",
-  )
+  memories, step, cache, size = _begun(model, options, params, source, slots, max_length)
+  _require_memory(size, f"{slots} sentences of {source.shape[1]} tokens with {options.beam_size} hypotheses each")
 
   admit = functools.partial(_admit, memories)
   limits = _limits(source, extra_length)
   restrict = restriction(choices, limits, options.sampling)
   return continuous_batching.search(step, admit, cache, limits, slots, max_length, options, restrict)
+
+
+def bytes_of_a_slot(
+  model: "nn.Module", options: SearchOptions, params: Params, length: int, *, queue: int, headroom: int
+) -> int:
+  """The bytes that `search` needs for each slot and its `queue` sentences of `length` tokens; nothing is computed."""
+  sizes = []
+
+  def begin(params: Params, source: jax.Array) -> None:
+    sizes.append(_begun(model, options, params, source, 1, length + headroom)[-1])
+
+  jax.eval_shape(begin, params, jax.ShapeDtypeStruct((queue, length), jnp.int32))
+  return sizes[0]
+
+
+def _begun(
+  model: "nn.Module", options: SearchOptions, params: Params, source: jax.Array, slots: int, max_length: int
+) -> tuple[PyTree, Step, PyTree, int]:
+  """The memories of all sentences, the decoder's step and first cache, and the bytes that the search needs."""
+  memories, encoding = encode_all(model, params, slots, source)
+  step, cache, decoding = _decoder(model, params, jax.tree.map(lambda x: x[:slots], memories), max_length, options)
+  return memories, step, cache, _bytes((cache, memories)) + _COPIES * max(encoding, decoding)
 
 
 def search_without_queue(

@@ -63,6 +63,7 @@ class BucketedSearch:
     self._model, self._configs = model, tuple(configs)
     self._longest, self._extra = decode.max_source_length, decode.extra_length
     self._functions: dict[tuple[int, int], Callable] = {}
+    self._bytes: dict[PyTree, int] = {}  # that a slot takes
     self._programs: set[PyTree] = set()  # what tells them apart: a function has one for each kind of its arguments
     self._lock = threading.Lock()  # batches are searched side by side
 
@@ -92,9 +93,22 @@ class BucketedSearch:
           yield i, hypotheses
       row_lengths = {i: buckets.large_enough(len(requests[i].source), self._longest, self._extra) for i in truncated}
 
-  def slots(self, options: SearchOptions, length: int, batch_size: int | None = None) -> int:
-    """The number of sentences of a bucket that a device decodes side by side."""
-    return batch_size or buckets.rows_at_once(length, self._headroom(options, length))
+  def slots(self, params: Params, options: SearchOptions, length: int, batch_size: int | None = None) -> int:
+    """The number of sentences of a bucket that a device decodes side by side.
+
+    Without `batch_size` a search takes at most half of an accelerator's memory: training has its state there, too.
+    """
+    headroom = self._headroom(options, length)
+    rows = batch_size or buckets.rows_at_once(length, headroom)
+    memory = None if batch_size or devices.on_cpu() else devices.memory()
+    if memory is None:
+      return rows
+    key = jax.tree.structure(options), length
+    if key not in self._bytes:
+      self._bytes[key] = programs.bytes_of_a_slot(
+        self._model(), options, params, length, queue=_QUEUE, headroom=headroom
+      )
+    return max(1, min(rows, memory // (2 * devices.concurrency() * self._bytes[key])))
 
   def _search_once(
     self,
@@ -109,14 +123,14 @@ class BucketedSearch:
 
     def search(batch: buckets.Batch) -> list[tuple[int, Hypotheses]]:
       members = [indices[member] for member in batch.members]
-      slots = self.slots(options, batch.length, batch_size)
+      slots = self.slots(params, options, batch.length, batch_size)
       found = self._search_batch(params, [requests[i] for i in members], batch, options, slots)
       return list(zip(members, found, strict=True))
 
     batches = buckets.batches(
       list(row_lengths.values()),
       self._longest,
-      lambda length: count * self.slots(options, length, batch_size),
+      lambda length: count * self.slots(params, options, length, batch_size),
       queue=_QUEUE_ON_CPU if devices.on_cpu() else _QUEUE,
       concurrency=devices.concurrency(),
     )
@@ -168,6 +182,7 @@ class BucketedSearch:
     with self._lock:
       if len(self._programs) > _MOST_PROGRAMS:
         self._functions.clear()
+        self._bytes.clear()
         self._programs.clear()
         jax.clear_caches()
 

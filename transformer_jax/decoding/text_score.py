@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
+from transformer_jax.runtime.values import PyTree
 
 
 @functools.partial(jax.jit, static_argnames="model")
@@ -24,14 +25,18 @@ def score(model: nn.Module, params: Params, rows: jax.Array, lengths: jax.Array)
     `[texts]` float32; 0 for a text without tokens.
   """
 
-  def log_prob(row: jax.Array, length: jax.Array) -> jax.Array:
-    positions = jnp.arange(len(row))
+  positions = jnp.arange(rows.shape[1])
+
+  def output(row: jax.Array) -> PyTree:
     read = jnp.roll(row, 1).at[0].set(model.config.start_token)
     # Causal alone: padding is behind the positions that count.
-    hidden = model.apply({"params": params}, read, positions, masking.causal_mask(len(row)))
+    return model.apply({"params": params}, read, positions, masking.causal_mask(len(row)))
+
+  def log_prob(text: tuple[PyTree, jax.Array, jax.Array]) -> jax.Array:
+    hidden, row, length = text
     log_probs = jax.nn.log_softmax(jnp.asarray(model.apply({"params": params}, hidden, method="logits")))
     chosen = jnp.take_along_axis(log_probs, row[:, None], axis=1)[:, 0]
     return jnp.sum(jnp.where(positions < length, chosen, 0))
 
   # One text at a time: log-probabilities `[length, vocab]` of all texts would take much memory.
-  return jax.lax.map(lambda text: log_prob(*text), (rows, lengths))
+  return jax.lax.map(log_prob, (jax.vmap(output)(rows), rows, lengths))

@@ -338,9 +338,9 @@ class Translator:
         "(config.decode.max_source_length) are translated in one search: shorten it"
       )
     [batch] = buckets.batches([len(tokens)], decode.max_source_length, lambda length: 1)
-    slots = self._bucketed.slots(options, batch.length)
-    rows = buckets.pad([tokens] * slots, slots, batch.length, PAD)
     params = devices.on_first_device(self._params)
+    slots = self._bucketed.slots(params, options, batch.length)
+    rows = buckets.pad([tokens] * slots, slots, batch.length, PAD)
     found = search_tree(self._model, options, params, self._tokenizer, rows, decode.extra_length)
     buckets.require_finite(bool(found.best))
     return found.of_best(n_best)

@@ -1,5 +1,7 @@
 """BERT (Devlin et al. 2019): the Transformer's encoder alone, in which a token sees the tokens on both sides."""
 
+import functools
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -10,11 +12,19 @@ from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.feed_forward import ACTIVATIONS
+from transformer_jax.model.promotion import promote_operands
 from transformer_jax.model.sublayer import layer_norm
 
 
 def _dense(features: int, config: BERTConfig) -> nn.Dense:
-  return nn.Dense(features, kernel_init=nn.initializers.normal(0.02), dtype=config.dtype.value)
+  """A layer whose matmul has the config's type, and whose bias and result are float32."""
+  return nn.Dense(
+    features,
+    kernel_init=nn.initializers.normal(0.02),
+    dtype=config.dtype.value,
+    promote_dtype=promote_operands,
+    dot_general=functools.partial(jax.lax.dot_general, preferred_element_type=jnp.float32),
+  )
 
 
 class BERTTrunk(nn.Module):
@@ -42,7 +52,7 @@ class BERTTrunk(nn.Module):
 
   def pooled(self, hidden: jax.Array) -> jax.Array:
     """tanh(W h + b) with h of the first position: `[length, model]` -> `[model]`."""
-    return jnp.tanh(self.pooler(hidden[0]))
+    return jnp.tanh(self.pooler(hidden[0])).astype(self.config.dtype.value)
 
 
 class BERT(nn.Module):
@@ -85,7 +95,8 @@ class BERT(nn.Module):
     """
     hidden = self.trunk(tokens, token_type_ids, mask, deterministic=deterministic)
     features = ACTIVATIONS[self.config.blocks.activation](self.transform(hidden[masked_positions]))
-    return self.transform_norm(features), self.next(self.trunk.pooled(hidden)).astype(jnp.float32)
+    features = self.transform_norm(features.astype(self.config.dtype.value))
+    return features, self.next(self.trunk.pooled(hidden))
 
   def output_table(self) -> jax.Array:
     """The output layer's table, which is the embedding's: `[vocab, model]`."""
@@ -115,4 +126,4 @@ class BERTClassifier(nn.Module):
   ) -> jax.Array:
     """The logits of a sentence's classes, float32 `[classes]`; the arguments are those of `BERT`."""
     pooled = self.trunk.pooled(self.trunk(tokens, token_type_ids, mask, deterministic=deterministic))
-    return self.classifier(self.dropout(pooled, deterministic=deterministic)).astype(jnp.float32)
+    return self.classifier(self.dropout(pooled, deterministic=deterministic))

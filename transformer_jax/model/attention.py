@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.promotion import promote_operands
 from transformer_jax.ops import shared_matmul
 from transformer_jax.ops.blocked_attention import blocked_attention, suits
 from transformer_jax.ops.masked_softmax import masked_softmax
@@ -114,6 +115,7 @@ class MultiHeadAttention(nn.Module):
         kernel_init=nn.initializers.glorot_uniform(),
         dtype=config.dtype.value,
         dot_general=shared_matmul.dot_general,
+        promote_dtype=promote_operands,
       )
 
     self.query = projection((config.num_heads, config.head_dim_k))
@@ -124,7 +126,7 @@ class MultiHeadAttention(nn.Module):
 
   def keys_values(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """`[key, model]` -> `[key, heads, d_k]` and `[key, heads, d_v]`."""
-    return self.key(x), self.value(x)
+    return self._of_type(self.key(x)), self._of_type(self.value(x))
 
   def attend(
     self, x: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array, *, deterministic: bool
@@ -143,7 +145,12 @@ class MultiHeadAttention(nn.Module):
       return scaled_dot_product_attention(query, keys, values, mask, dropout)
 
     heads = nn.remat(attend) if self.config.remat is Remat.ATTENTION else attend
-    return self.output(heads(self, self.query(x), keys, values))  # [query, heads, d_v] -> [query, model]
+    found = heads(self, self._of_type(self.query(x)), keys, values)
+    return self._of_type(self.output(found))  # [query, heads, d_v] -> [query, model]
+
+  def _of_type(self, x: jax.Array) -> jax.Array:
+    """The result of a projection, which a bias makes float32."""
+    return x.astype(self.config.dtype.value)
 
   def _in_blocks(self, queries: int, keys: int) -> bool:
     """Whether an update computes eq. 1 in blocks, which have no weights to drop or to show."""

@@ -17,6 +17,7 @@ class Dtype(enum.Enum):
   """The type of matmuls, activations and decoding caches.
 
   Parameters, softmax, the statistics of layer normalisation, logits and loss are always float32.
+  By default an accelerator rounds the operands of a float32 matmul: a GPU to TF32, a TPU to bfloat16.
   """
 
   FLOAT32 = "float32"

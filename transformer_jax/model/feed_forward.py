@@ -4,9 +4,9 @@ import functools
 
 import flax.linen as nn
 import jax
-from jax.typing import DTypeLike
 
 from transformer_jax.model.config import Activation, ModelConfig
+from transformer_jax.model.promotion import promote_operands
 from transformer_jax.ops import shared_matmul
 
 ACTIVATIONS = {
@@ -37,15 +37,7 @@ class FeedForward(nn.Module):
       kernel_init=nn.initializers.glorot_uniform(),
       dtype=self.config.dtype.value,
       dot_general=shared_matmul.dot_general,
-      promote_dtype=_promote_operands,
+      promote_dtype=promote_operands,
       name=name,
     )
     return dense(x).astype(self.config.dtype.value)
-
-
-def _promote_operands(
-  *operands: jax.Array | None, dtype: DTypeLike | None = None, inexact: bool = True
-) -> list[jax.Array | None]:
-  """Operands of the matmul in `dtype`; the bias is added in float32, so that its gradient is a sum in float32."""
-  *multiplied, bias = operands
-  return [*(x.astype(dtype) for x in multiplied if x is not None), bias]

@@ -81,7 +81,8 @@ class Checkpoints:
     step = int(state.step)
     if self._writer is None or step in self._writer.steps():
       return
-    copies = jax.tree.map(np.array, _items(state))  # as the next update reuses the memory
+    # Copies, as the next update reuses the memory; all arrays are on their way before the first is waited for.
+    copies = jax.tree.map(np.array, jax.device_get(_items(state)))
     numbers = None if log is None else jax.tree.map(np.float64, log)
     self._writer.save(step, copies, numbers, metrics, planned=planned)
 

@@ -115,9 +115,23 @@ def compile_async(function: Any, state: PyTree, batch: PyTree) -> Iterator[None]
     return
   with ThreadPoolExecutor(1) as executor:
     # Without a placement, the state would be traced as a different one than that of the call.
-    compiled = executor.submit(lambda: function.lower(abstract_on_devices(state), batch).compile())
+    compile_ = _with_precision_from_here(lambda: function.lower(abstract_on_devices(state), batch).compile())
+    compiled = executor.submit(compile_)
     yield
     compiled.result()
+
+
+def _with_precision_from_here(function: Callable[..., Result]) -> Callable[..., Result]:
+  """`function` for other threads, with the precision of matmuls that JAX has in this one, as a context may set it."""
+  precision = jax.config.jax_default_matmul_precision
+
+  def run(*arguments: Any) -> Result:
+    if jax.config.jax_default_matmul_precision == precision:
+      return function(*arguments)
+    with jax.default_matmul_precision(precision):
+      return function(*arguments)
+
+  return run
 
 
 def op_by_op(function: Callable) -> Callable:
@@ -192,7 +206,7 @@ def parallel_map(function: Callable[[Item], Result], items: Iterable[Item]) -> I
   """`function` of each item, in order; `concurrency()` items are computed side by side, to keep the machine busy."""
   executor, waits = ThreadPoolExecutor(concurrency()), False
   try:
-    yield from executor.map(function, items)
+    yield from executor.map(_with_precision_from_here(function), items)
   except Exception:
     waits = True  # the next call, or the end of the program, needs the devices
     raise

@@ -74,4 +74,5 @@ class LossValidation:
     """The loss, perplexity and accuracy of the whole test text, in words."""
     assert self._test
     line = self._test.means(params)
-    return ", ".join(f"{name} {value:.4f}" for name, value in line.items())
+    # A perplexity may be very large: that of a run that diverged has hundreds of digits.
+    return ", ".join(f"{name} {value:{'.4g' if 'perplexity' in name else '.4f'}}" for name, value in line.items())
