@@ -23,6 +23,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.process import cores
 from transformer_jax.runtime.values import JsonObject, PyTree
 
+_PRECISION = "jax_default_matmul_precision"
 AXIS = "data"
 
 _traced_for: ContextVar[str | None] = ContextVar("traced_for", default=None)
@@ -123,10 +124,10 @@ def compile_async(function: Any, state: PyTree, batch: PyTree) -> Iterator[None]
 
 def _with_precision_from_here(function: Callable[..., Result]) -> Callable[..., Result]:
   """`function` for other threads, with the precision of matmuls that JAX has in this one, as a context may set it."""
-  precision = jax.config.jax_default_matmul_precision
+  precision = jax.config.values[_PRECISION]
 
   def run(*arguments: Any) -> Result:
-    if jax.config.jax_default_matmul_precision == precision:
+    if jax.config.values[_PRECISION] == precision:
       return function(*arguments)
     with jax.default_matmul_precision(precision):
       return function(*arguments)
