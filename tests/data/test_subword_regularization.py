@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 
 from tests.nasty import LINES
-from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.config import Corpus, DataConfig, PieceKind
 from transformer_jax.data import numbers, packing, pipeline
 from transformer_jax.data.packing import TARGET_SEGMENTS
 from transformer_jax.data.pair_counts import PairCounts
-from transformer_jax.data.sentencepiece_pieces import Algorithm, Pieces, pieces_of
+from transformer_jax.data.sentencepiece_pieces import Pieces, pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tokenizer import Tokenizer
@@ -188,7 +188,7 @@ def test_a_user_defined_piece_stays_whole(tmp_path):
 
 
 def test_another_kind_of_vocabulary_is_refused(bpe, unigram):
-  assert pieces_of(bpe).algorithm is Algorithm.BPE and pieces_of(unigram).algorithm is Algorithm.UNIGRAM
+  assert pieces_of(bpe).kind is PieceKind.BPE and pieces_of(unigram).kind is PieceKind.UNIGRAM
   with pytest.raises(InputError, match=r"config\.data\.bpe_dropout needs .* set config\.data\.unigram_alpha"):
     dropout(unigram, 0.1)
   with pytest.raises(InputError, match=r"config\.data\.unigram_alpha needs .* set config\.data\.bpe_dropout"):

@@ -19,7 +19,7 @@ from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runs import checkpoint, restore, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.files import write_atomically, write_new
+from transformer_jax.runtime.files import remove_left_behind, write_atomically, write_new
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import abstract_state
 
@@ -307,3 +307,16 @@ def test_a_locale_that_writes_names_in_other_bytes_is_refused(monkeypatch, tmp_p
   run_folder.folder_of("/runs/mine")
   with pytest.raises(InputError, match=r"has a name that is not UTF-8.* or set PYTHONUTF8=1"):
     run_folder.folder_of("/runs/größe")
+
+
+def test_a_kill_while_a_folder_is_tried_leaves_nothing_for_good(monkeypatch, tmp_path):
+  def killed(path, content):
+    write_new(path, content)
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(run_folder, "write_new", killed)
+  with pytest.raises(KeyboardInterrupt):
+    run_folder.make_folder(epath.Path(tmp_path), "--workdir")
+  [left] = tmp_path.iterdir()
+  remove_left_behind(tmp_path)
+  assert not left.exists()

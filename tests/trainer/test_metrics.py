@@ -116,7 +116,7 @@ def test_an_interval_goes_on_where_a_checkpoint_has_it():
     whole.add(metrics)
   part.add(updates[0])
   saved = jax.tree.map(np.float64, part.to_dict())
-  part = MetricsAccumulator.from_dict(saved)
+  part = MetricsAccumulator.from_dict(saved, [])
   for metrics in updates[1:]:
     part.add(metrics)
   assert part == whole

@@ -18,7 +18,7 @@ from transformer_jax.analysis.activations import kept_bytes
 from transformer_jax.config import Config, DataConfig, Decay, DecodeConfig, TrainConfig
 from transformer_jax.data.tokenizer import row_type
 from transformer_jax.model.config import AnyModelConfig, ModelConfig, Remat
-from transformer_jax.model.params import Params
+from transformer_jax.model.params import Params, by_name
 from transformer_jax.runtime.devices import on_cpu
 from transformer_jax.runtime.values import PyTree
 from transformer_jax.training.chunked_loss import ON_ACCELERATORS, largest_chunk
@@ -73,8 +73,8 @@ class Flops:
 def parameters(config: Config) -> dict[str, int]:
   """The number of parameters of each part of the model; the last entry is "total"."""
   parts: collections.Counter[str] = collections.Counter()
-  for path, leaf in jax.tree_util.tree_leaves_with_path(parameter_shapes(config.model)):
-    parts[_part([key.key for key in path])] += leaf.size
+  for name, leaf in by_name(parameter_shapes(config.model)).items():
+    parts[_part(name.split("/"))] += leaf.size
   in_order = sorted(parts, key=lambda part: (":" in part, part.startswith("decoder"), part))
   return {**{part: parts[part] for part in in_order}, "total": sum(parts.values())}
 
@@ -101,7 +101,7 @@ def memory(config: Config, devices: int = 1) -> Memory:
   It is an upper bound. For the paper's models it is a few percent above what the compiler allocates on a CPU, and a few
   to twenty percent on a GPU ([table](docs/results/speed/README.md#memory)).
   """
-  fixed, a_row = _kept_for_backward(config.model, config.data.row_length, config.train.label_smoothing, on_cpu())
+  fixed, a_row = _kept_for_backward(config.model, config.data.row_length, on_cpu())
   rows = rows_at_a_time(config, devices) * config.train.passes
   chunk = min(largest_chunk(), rows * config.data.row_length)  # at most; so fewer rows never need more memory
   logits, recomputed = chunk * config.model.vocab_size * _FLOAT32, _recomputed_for_a_row(config) * rows
@@ -121,7 +121,7 @@ def _recomputed_for_a_row(config: Config) -> int:
 
   def a_row(remat: Remat) -> int:
     of_one_layer = dataclasses.replace(model, num_layers=1, encoder_layers=None, decoder_layers=None, remat=remat)
-    return _kept_for_backward(of_one_layer, config.data.row_length, config.train.label_smoothing, on_cpu())[1]
+    return _kept_for_backward(of_one_layer, config.data.row_length, on_cpu())[1]
 
   # One layer of the encoder and one of the decoder have three attentions, of which the decoder's layer has two.
   share = {Remat.LAYER: 2 / 3, Remat.ATTENTION: 1 / 3}[model.remat]
@@ -147,12 +147,12 @@ def rows_at_a_time(config: Config, devices: int) -> int:
 
 
 @functools.cache
-def _kept_for_backward(model: AnyModelConfig, row_length: int, label_smoothing: float, cpu: bool) -> tuple[int, int]:
+def _kept_for_backward(model: AnyModelConfig, row_length: int, cpu: bool) -> tuple[int, int]:
   """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row.
 
   `cpu` must be `on_cpu()`; it is an argument so that the cache tells platforms apart.
   """
-  config = _for_shapes(model, row_length, label_smoothing)
+  config = _for_shapes(model, row_length)
   some = ON_ACCELERATORS  # this number of rows fills the chunks of the loss on any device, however long the rows are
   one, two = (_kept(config, rows, cpu) for rows in (some, 2 * some))
   return 2 * one - two, (two - one) // some - (0 if cpu else _weights_of_a_row(model, row_length))
@@ -221,14 +221,14 @@ def parameter_shapes(model: AnyModelConfig) -> Params:
   return abstract_params(_for_shapes(model))
 
 
-def _for_shapes(model: AnyModelConfig, row_length: int = 2, label_smoothing: float = 0.0) -> Config:
+def _for_shapes(model: AnyModelConfig, row_length: int = 2) -> Config:
   """A config with the fields that determine shapes, and sentences short enough for any table of positions."""
   if model.needs_cudnn:  # which this machine may lack
     model = dataclasses.replace(model, fused_attention=False)  # pyright: ignore[reportCallIssue]
   return Config(
     data=DataConfig(row_length=row_length),
     model=model,
-    train=TrainConfig(batch_tokens=row_length, label_smoothing=label_smoothing),
+    train=TrainConfig(batch_tokens=row_length),
     decode=DecodeConfig(max_source_length=2, extra_length=1),
   )
 

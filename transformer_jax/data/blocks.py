@@ -42,7 +42,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
   data = config.data
   text = open_text(data, which)
   end = config.model.end_token
-  report, dtype = PackingReport(), tokenizer.row_type
+  dtype = tokenizer.row_type
 
   def content() -> str:
     values = (_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
@@ -50,12 +50,12 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     together = [] if apart else ["lines together"]
     return fingerprint.of_values(*values, *([] if end == EOS else [end]), *together)  # other caches stay valid
 
-  def pack() -> Iterator[np.ndarray]:
+  def pack(report: PackingReport) -> Iterator[np.ndarray]:
     yield from pack_blocks(encode_documents(text, tokenizer, end), data.row_length, report, dtype)
     if not report.rows:
       raise InputError(f"{which} is empty: there is nothing to read")
 
-  return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
+  return cached_rows(data, content, pack, (PARTS, data.row_length), dtype)
 
 
 def pack_blocks(chunks: Iterable[Chunk], row_length: int, report: PackingReport, dtype: type) -> Iterator[np.ndarray]:

@@ -39,7 +39,6 @@ class PlainText:
   """
 
   def __init__(self, which: str, document: Document):
-    self.name = which
     self._document = document
     self._files = [existing(part.strip()) for part in which.split(";") if part.strip()]
     require_no_pipe(self._files)

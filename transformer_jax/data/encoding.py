@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from transformer_jax.data.sentencepiece_pieces import Algorithm, pieces_of
+from transformer_jax.config import PieceKind
+from transformer_jax.data.sentencepiece_pieces import pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
@@ -70,7 +71,7 @@ def _splits_words(tokenizer: Tokenizer) -> bool:
   except InputError:  # its pieces may have spaces inside
     return False
   # A unigram model adds the scores of all pieces of a text, and rounding may decide between two ways to split a word.
-  return pieces.algorithm is Algorithm.BPE and not any(" " in piece for piece in pieces.ids)
+  return pieces.kind is PieceKind.BPE and not any(" " in piece for piece in pieces.ids)
 
 
 def _bytes(tokens: Sequence[int]) -> bytes:

@@ -42,12 +42,12 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
       f"config.data.row_length is {data.row_length}, but two texts and three special tokens need at least 8"
     )
   text = open_text(data, which)
-  report, dtype = PackingReport(), tokenizer.row_type
+  dtype = tokenizer.row_type
 
   def content() -> str:
     return fingerprint.of_values(_FORMAT, text.fingerprint(), tokenizer.fingerprint(), data.row_length)
 
-  def pack() -> Iterator[np.ndarray]:
+  def pack(report: PackingReport) -> Iterator[np.ndarray]:
     documents = [document for lines in text if len(document := Lines(lines, tokenizer, dtype))]
     if not documents:
       raise InputError(f"{which} is empty: there is nothing to read")
@@ -69,7 +69,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     report.found = {"pairs of texts": report.rows, "of them as in the text": follow, "documents": len(documents)}
     report.left_out = {"tokens cut off texts too long for their row": all_cut}
 
-  return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
+  return cached_rows(data, content, pack, (PARTS, data.row_length), dtype)
 
 
 class Lines(Sequence[np.ndarray]):

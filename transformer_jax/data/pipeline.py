@@ -65,12 +65,11 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
   if data.corpus is Corpus.PREPARED and which == data.train:
     return prepared.packed_rows(data, which, tokenizer)
   corpus = open_corpus(data, which)
-  report = PackingReport()
 
   def content() -> str:
     return fingerprint.of_values(_FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest)
 
-  def pack() -> Iterator[np.ndarray]:
+  def pack(report: PackingReport) -> Iterator[np.ndarray]:
     yield from packing.pack_pairs(corpus, tokenizer, data, report)
     if not report.rows:
       raise InputError(
@@ -78,7 +77,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
         "check that both files have text, or raise config.data.max_length and config.data.row_length"
       )
 
-  return cached_rows(data, content, pack, report, (PARTS, data.row_length), tokenizer.row_type)
+  return cached_rows(data, content, pack, (PARTS, data.row_length), tokenizer.row_type)
 
 
 def packing_ahead(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[np.ndarray]]:

@@ -53,8 +53,7 @@ class PackedRows:
 def cached_rows(
   data: DataConfig,
   content: Callable[[], str],
-  pack: Callable[[], Iterable[np.ndarray]],
-  report: PackingReport,
+  pack: Callable[[PackingReport], Iterable[np.ndarray]],
   shape: tuple[int, int],
   dtype: type,
 ) -> PackedRows:
@@ -63,8 +62,7 @@ def cached_rows(
   Args:
     data: the config of the data; it has the cache's folder.
     content: computes a fingerprint of all that the rows depend on; again after the packing, as the text may change.
-    pack: a function that yields the rows, `[rows, *shape]` at a time.
-    report: an empty report; `pack` fills it in.
+    pack: a function that yields the rows, `[rows, *shape]` at a time, and fills in the empty report that it is given.
     shape, dtype: those of a row.
 
   Raises:
@@ -79,7 +77,7 @@ def cached_rows(
     return read and PackedRows(*read, name)
 
   def fill(temporary: Path) -> None:
-    _pack_into(temporary, pack, report)
+    _pack_into(temporary, pack)
     if content() != name:
       raise InputError("the text changed while it was packed: give the command again")
 
@@ -147,10 +145,10 @@ def _replace(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _pack_into(folder: Path, pack: Callable[[], Iterable[np.ndarray]], report: PackingReport) -> None:
-  crc = 0
+def _pack_into(folder: Path, pack: Callable[[PackingReport], Iterable[np.ndarray]]) -> None:
+  crc, report = 0, PackingReport()
   with open(folder / _ROWS, "wb") as file, Progress("row") as progress:
-    for rows in pack():
+    for rows in pack(report):
       content = rows.tobytes()
       crc = zlib.crc32(content, crc)
       file.write(content)

@@ -1,31 +1,25 @@
 """The pieces of a SentencePiece model as plain values: numbers, scores, kinds."""
 
-import enum
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from sentencepiece import sentencepiece_model_pb2
 
+from transformer_jax.config import PieceKind
 from transformer_jax.data.sentencepiece_tokenizer import SPACE, SentencePieceTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 
 # How much less likely than the least likely piece SentencePiece takes a character without a piece for.
 _UNKNOWN_PENALTY = 10.0
-
-
-class Algorithm(enum.Enum):
-  """How a SentencePiece model finds the pieces of a text."""
-
-  UNIGRAM = 1
-  BPE = 2
+_KINDS = {1: PieceKind.UNIGRAM, 2: PieceKind.BPE}  # by SentencePiece's numbers
 
 
 class Pieces(NamedTuple):
   """The pieces of a model that a text can have.
 
   Attributes:
-    algorithm: how the model chooses among them.
+    kind: how the model chooses among them.
     ids: the number of each piece.
     scores: the score of each piece that is not `atomic`.
     bytes_: the number of each byte's piece.
@@ -33,7 +27,7 @@ class Pieces(NamedTuple):
     longest: the most characters of a piece.
   """
 
-  algorithm: Algorithm
+  kind: PieceKind
   ids: dict[str, int]
   scores: dict[str, float]
   bytes_: list[int]
@@ -64,20 +58,20 @@ def pieces_of(tokenizer: Tokenizer) -> Pieces:
   if not isinstance(tokenizer, SentencePieceTokenizer):
     raise InputError(f"{cannot}, as another toolkit made it: leave out config.data.bpe_dropout and unigram_alpha")
   model = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.to_bytes())  # pyright: ignore[reportAttributeAccessIssue]
-  kinds = type(model.pieces[0])
-  if model.trainer_spec.model_type not in {kind.value for kind in Algorithm}:
+  types, kind = type(model.pieces[0]), _KINDS.get(model.trainer_spec.model_type)
+  if kind is None:
     raise InputError(f"{cannot}, as it is neither of byte-pair encoding nor a unigram model: learn another one")
-  by_kind: dict[int, dict[str, tuple[int, float]]] = {}
+  by_type: dict[int, dict[str, tuple[int, float]]] = {}
   for number, piece in enumerate(model.pieces):
-    by_kind.setdefault(piece.type, {})[piece.piece] = number, piece.score
-  normal, atomic = by_kind.get(kinds.NORMAL, {}), by_kind.get(kinds.USER_DEFINED, {})
+    by_type.setdefault(piece.type, {})[piece.piece] = number, piece.score
+  normal, atomic = by_type.get(types.NORMAL, {}), by_type.get(types.USER_DEFINED, {})
   if (
-    by_kind.get(kinds.UNUSED) or any(SPACE in piece[1:] for piece in normal) or any(SPACE in piece for piece in atomic)
+    by_type.get(types.UNUSED) or any(SPACE in piece[1:] for piece in normal) or any(SPACE in piece for piece in atomic)
   ):
     raise InputError(f"{cannot}, as it has pieces of several words, or unused ones: learn another one")
-  bytes_ = by_kind.get(kinds.BYTE, {})
+  bytes_ = by_type.get(types.BYTE, {})
   return Pieces(
-    Algorithm(model.trainer_spec.model_type),
+    kind,
     {piece: number for piece, (number, _) in (normal | atomic).items()},
     {piece: score for piece, (_, score) in normal.items()},
     [bytes_[f"<0x{byte:02X}>"][0] for byte in range(256)],

@@ -5,7 +5,6 @@ import hashlib
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from etils import epath
 
 from transformer_jax.data.manifest import Shard
 from transformer_jax.runtime.errors import RunError, first_line, writing
+from transformer_jax.runtime.files import temporary_beside
 
 # A row by itself can be read; the fastest compression halves the size, and slower ones gain nothing more.
 _OPTIONS = "group_size:1,zstd:1"
@@ -31,7 +31,7 @@ def write_shard(folder: epath.Path, name: str, blocks: Iterable[np.ndarray]) -> 
   Raises:
     RunError: the file cannot be written.
   """
-  temporary = folder / f".{name}.{uuid.uuid4().hex}.tmp"
+  temporary = temporary_beside(folder / name)
   with contextlib.ExitStack() as stack, writing(folder / name):
     path = temporary
     if "://" in os.fspath(folder):  # ArrayRecord writes to disks alone

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from transformer_jax.config import DataConfig
+from transformer_jax.config import DataConfig, PieceKind
 from transformer_jax.data.bpe_dropout import BpeDropout
-from transformer_jax.data.sentencepiece_pieces import Algorithm, Pieces, pieces_of
+from transformer_jax.data.sentencepiece_pieces import Pieces, pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SPACE
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.unigram_sampling import UnigramSampling
 from transformer_jax.runtime.errors import InputError
 
 # The most words that are kept in memory; one takes several times as much for unigram sampling as for BPE-dropout.
-_MOST_KEPT = {Algorithm.BPE: 1 << 19, Algorithm.UNIGRAM: 1 << 16}
+_MOST_KEPT = {PieceKind.BPE: 1 << 19, PieceKind.UNIGRAM: 1 << 16}
 # A space and what follows up to the next one.
 _WORD = re.compile(f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")
 
@@ -42,7 +42,7 @@ class PieceSampler:
     pieces = pieces_of(tokenizer)
     self._new_sampling = functools.partial(_sampling, pieces, data)
     self._sampling = self._new_sampling()
-    self._most_kept = _MOST_KEPT[pieces.algorithm]
+    self._most_kept = _MOST_KEPT[pieces.kind]
     self._seed = seed
     self._sign = [pieces.bytes_[byte] for byte in SPACE.encode()]
     self._atomic = re.compile(f"({'|'.join(map(re.escape, pieces.atomic))})") if pieces.atomic else None
@@ -97,13 +97,13 @@ class PieceSampler:
 
 def _sampling(pieces: Pieces, data: DataConfig) -> BpeDropout | UnigramSampling:
   if data.unigram_alpha is not None:
-    if pieces.algorithm is not Algorithm.UNIGRAM:
+    if pieces.kind is not PieceKind.UNIGRAM:
       raise InputError(
         "config.data.unigram_alpha needs a unigram vocabulary, but this one is of byte-pair encoding: set "
         "config.data.bpe_dropout in its place, or learn a vocabulary with config.data.pieces=unigram"
       )
     return UnigramSampling(pieces, data.unigram_alpha)
-  if pieces.algorithm is not Algorithm.BPE:
+  if pieces.kind is not PieceKind.BPE:
     raise InputError(
       "config.data.bpe_dropout needs a vocabulary of byte-pair encoding, but this one is a unigram model: set "
       "config.data.unigram_alpha in its place, or learn a vocabulary with config.data.pieces=bpe"

@@ -31,7 +31,8 @@ def not_packed_yet(data: DataConfig, tokenizer: Tokenizer) -> PackedRows:
   Raises:
     InputError: a file cannot be read, the two files of a corpus differ in their number of lines, or one is compressed.
   """
-  shards, corpus = _shards(data), _corpus(data)
+  corpus = plain_text(data)
+  shards = _shards(corpus, data.shard_pairs)
   content = fingerprint.of_values(
     "shards", _FORMAT, corpus.fingerprint(), tokenizer.fingerprint(), data.row_length, data.longest, data.shard_pairs
   )
@@ -49,7 +50,7 @@ def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
   Raises:
     InputError: as `not_packed_yet`; while packing, no pair of an epoch is left.
   """
-  shards = _shards(data)
+  shards = _shards(plain_text(data), data.shard_pairs)
   empty = 0  # the shards of this epoch without rows
 
   def pack(number: int) -> Iterator[np.ndarray]:
@@ -71,24 +72,24 @@ def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
   return pack
 
 
-def _corpus(data: DataConfig) -> TextPairs:
-  return TextPairs(data.train, data.source_language, data.target_language)
+def plain_text(data: DataConfig) -> TextPairs:
+  """The training text.
 
-
-def require_plain(data: DataConfig) -> None:
-  """Raises InputError if a file of the training text is compressed: reading cannot begin inside of it."""
-  for file in _corpus(data).files:
+  Raises:
+    InputError: a file of it is missing, or compressed: reading cannot begin inside of it.
+  """
+  corpus = TextPairs(data.train, data.source_language, data.target_language)
+  for file in corpus.files:
     if file.compressed:
       raise InputError(
         f"config.data.shard_pairs needs plain text, as a shard begins inside of a file: unpack {file.source} and "
         f"{file.target}, or leave it out"
       )
+  return corpus
 
 
-def _shards(data: DataConfig) -> list[TextPart]:
-  require_plain(data)
-  files = _corpus(data).files
-  return [shard for number, file in enumerate(files) for shard in parts_of(number, file, data.shard_pairs)]
+def _shards(corpus: TextPairs, most: int) -> list[TextPart]:
+  return [shard for number, file in enumerate(corpus.files) for shard in parts_of(number, file, most)]
 
 
 def _order(seed: int, epoch: int, shards: int) -> np.ndarray:

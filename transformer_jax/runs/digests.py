@@ -22,7 +22,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([\w.]+)")
 _SECONDS_BETWEEN_LOOKS = (0.05, 0.1, 0.2, 0.4)
 
 
-def write(workdir: epath.Path, contents: Mapping[str, bytes], outdated: Collection[str] = ()) -> None:
+def write(workdir: epath.Path, contents: Mapping[str, bytes], outdated: Collection[str]) -> None:
   """Replaces files of a run folder, in their order, and their digests.
 
   Meanwhile the digests of the old and of the new files both count, so that a kill in between is no damage.

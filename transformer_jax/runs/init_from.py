@@ -2,18 +2,17 @@
 
 import dataclasses
 import os
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 import jax
 import jax.numpy as jnp
-from jax.tree_util import KeyPath
 
 from transformer_jax.config import Config, Corpus, serialization
 from transformer_jax.data import tokenizers
 from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import AnyModelConfig
-from transformer_jax.model.params import Params
+from transformer_jax.model.params import Params, by_name, map_by_name
 from transformer_jax.runs import resume
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
@@ -150,7 +149,7 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
   all_learned = other.config.train.init_from or isinstance(other.tokenizer, SubwordTokenizer)
   learned = None if all_learned else other.config.data.longest
   chosen, new, repeated = _merged(params, found.params, learned, config.data.row_length)
-  _require_tables_that_freeze(config, params, new)
+  _require_tables_that_freeze(config, new)
   if len(new) == len(jax.tree.leaves(params)):
     raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
   random = f"not there, so random: {', '.join(new) or 'none'}"
@@ -162,15 +161,13 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
   return chosen
 
 
-def _require_tables_that_freeze(config: Config, params: Params, random: Container[str]) -> None:
+def _require_tables_that_freeze(config: Config, random: Iterable[str]) -> None:
   """Raises InputError if a table of embeddings would stay at the random numbers that it begins with."""
-  for path, _ in jax.tree_util.tree_leaves_with_path(params):
-    name = "/".join(key.key for key in path)
-    if config.train.freeze_embeddings and is_table(path) and name in random:
-      raise InputError(
-        f"config.train.freeze_embeddings would leave {name} random, as the run in {config.train.init_from} has no such "
-        "table: leave it out, or keep the tables of that run's config.model"
-      )
+  for name in filter(is_table, random) if config.train.freeze_embeddings else ():
+    raise InputError(
+      f"config.train.freeze_embeddings would leave {name} random, as the run in {config.train.init_from} has no such "
+      "table: leave it out, or keep the tables of that run's config.model"
+    )
 
 
 def _merged(
@@ -184,28 +181,23 @@ def _merged(
     learned: rows that tables of positions have learned; None is all.
     row_length: rows that are needed of them.
   """
-  trained = dict(jax.tree_util.tree_leaves_with_path(others))
+  trained = by_name(others)
   new: list[str] = []
   repeated: list[str] = []
 
-  def choose(path: KeyPath, random: jax.Array) -> jax.Array:
-    other, names = trained.get(path), [key.key for key in path]
-    if other is not None and _is_of_positions(names) and other.shape[1:] == random.shape[1:]:
+  def choose(name: str, random: jax.Array) -> jax.Array:
+    other = trained.get(name)
+    if other is not None and name.endswith("positions/table") and other.shape[1:] == random.shape[1:]:
       rows = min(len(other), learned or len(other))
       if rows < row_length:
-        repeated.append(f"{'/'.join(names)} from row {rows} on")
+        repeated.append(f"{name} from row {rows} on")
       return other[jnp.arange(len(random)) % rows]
     if other is not None and other.shape == random.shape:
       return other
-    new.append("/".join(names))
+    new.append(name)
     return random
 
-  return jax.tree_util.tree_map_with_path(choose, params), new, repeated
-
-
-def _is_of_positions(names: list[str]) -> bool:
-  """Whether parameters of this path are a table with a row for each position."""
-  return len(names) > 1 and names[-2].endswith("positions") and names[-1] == "table"
+  return map_by_name(choose, params), new, repeated
 
 
 def _differing(config: Config, other: Config) -> list[str]:

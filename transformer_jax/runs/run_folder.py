@@ -14,7 +14,6 @@ import errno
 import json
 import os
 import re
-import uuid
 from datetime import UTC, datetime
 
 from etils import epath
@@ -26,7 +25,7 @@ from transformer_jax.data.tokenizers import FILES
 from transformer_jax.runs import digests, metrics_file, params_file
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import InputError, first_line
-from transformer_jax.runtime.files import remove_left_behind, same_file, write_new
+from transformer_jax.runtime.files import remove_left_behind, same_file, temporary_beside, write_new
 from transformer_jax.runtime.texts import is_text
 from transformer_jax.runtime.values import Json, JsonObject
 
@@ -45,7 +44,7 @@ def make_folder(workdir: epath.Path, flag: str) -> None:
   try:
     for _ in range(_TRIES):  # another process may remove it before it is written
       workdir.mkdir(parents=True, exist_ok=True)
-      probe = workdir / f".{uuid.uuid4().hex}.tmp"
+      probe = temporary_beside(workdir / "probe")
       with contextlib.suppress(FileNotFoundError):
         write_new(probe, b"")
         probe.unlink()

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from transformer_jax.runtime.errors import InputError, writing
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # --help must not wait for this import
 
 
 _OWN = "TRANSFORMER_JAX_CACHE"
+AnyPath = TypeVar("AnyPath", bound="epath.Path | Path")
 
 
 def user_cache() -> Path:
@@ -84,7 +85,7 @@ def write_atomically(path: "epath.Path | Path", content: bytes) -> None:
   Raises:
     RunError: the file cannot be written; its old content is unchanged.
   """
-  temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
+  temporary = temporary_beside(path)
   with writing(path):
     try:
       write_new(temporary, content)
@@ -104,13 +105,18 @@ def write_new(path: "epath.Path | Path", content: bytes) -> None:
 
 
 def remove_left_behind(folder: "epath.Path | Path") -> None:
-  """Deletes the temporary files of a killed `write_atomically`; no process may write in the folder meanwhile."""
+  """Deletes the temporary files of a killed process; no process may write in the folder meanwhile."""
   with suppress(FileNotFoundError):  # a bucket has no empty folder
     for path in folder.iterdir():
       if is_left_behind(path.name):
         path.unlink(missing_ok=True)
 
 
+def temporary_beside(path: AnyPath) -> AnyPath:
+  """A name that nobody knows in advance, for what becomes `path` once it is whole."""
+  return path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
+
+
 def is_left_behind(name: str) -> bool:
-  """Whether a file has the name of a temporary one of `write_atomically`."""
+  """Whether a file has a name that `temporary_beside` gave."""
   return re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", name) is not None

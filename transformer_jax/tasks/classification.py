@@ -71,28 +71,25 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     InputError: the file has no sentences or a malformed line, or the cache cannot be written.
   """
   data, classes, path = config.data, classes_of(config), _file(config, which)
-  report, dtype = PackingReport(), tokenizer.row_type
+  dtype = tokenizer.row_type
   shortened = "sentences longer than their row, of which it holds only the beginning"
 
   def content() -> str:
     return fingerprint.of_values(_FORMAT, digest(path), classes, tokenizer.fingerprint(), data.row_length)
 
-  def pack() -> Iterator[np.ndarray]:
+  def pack(report: PackingReport) -> Iterator[np.ndarray]:
     for examples in in_batches(labelled(path, classes), lambda example: len(example[1])):
-      yield rows_of(examples)
+      rows, cut = sentence_rows(tokenizer, [sentence for _, sentence in examples], data.row_length)
+      report.rows += len(rows)
+      report.tokens += int(np.sum(rows[:, TOKEN_TYPES] > 0))
+      report.left_out[shortened] = report.left_out.get(shortened, 0) + sum(cut)
+      rows[:, LABEL] = np.array([label for label, _ in examples])[:, None]
+      yield rows.astype(dtype)
     if not report.rows:
       raise InputError(f"{path} is empty: expected lines LABEL<TAB>SENTENCE")
     report.found["sentences"] = report.rows
 
-  def rows_of(examples: list[tuple[int, str]]) -> np.ndarray:
-    rows, cut = sentence_rows(tokenizer, [sentence for _, sentence in examples], data.row_length)
-    report.rows += len(rows)
-    report.tokens += int(np.sum(rows[:, TOKEN_TYPES] > 0))
-    report.left_out[shortened] = report.left_out.get(shortened, 0) + sum(cut)
-    rows[:, LABEL] = np.array([label for label, _ in examples])[:, None]
-    return rows.astype(dtype)
-
-  return cached_rows(data, content, pack, report, (PARTS, data.row_length), dtype)
+  return cached_rows(data, content, pack, (PARTS, data.row_length), dtype)
 
 
 def sentence_rows(tokenizer: Tokenizer, sentences: list[str], row_length: int) -> tuple[np.ndarray, list[bool]]:

@@ -58,7 +58,7 @@ def require_texts_exist(config: Config) -> None:
     if isinstance(corpus, TextPairs | TaggedPairs):
       corpus.require_no_pipe()
   if data.shard_pairs:
-    text_shards.require_plain(data)
+    text_shards.plain_text(data)
 
 
 def warn(config: Config) -> None:

@@ -83,7 +83,7 @@ class MetricsAccumulator:
     return asdict(self)
 
   @classmethod
-  def from_dict(cls, values: Mapping[str, Json], losses: Collection[str] = ()) -> "MetricsAccumulator":
+  def from_dict(cls, values: Mapping[str, Json], losses: Collection[str]) -> "MetricsAccumulator":
     """The inverse of `to_dict`; the numbers may be of any type.
 
     Args:

@@ -3,21 +3,19 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import KeyPath
 
 from transformer_jax.data.word_vectors import WordVectors
-from transformer_jax.model.params import Params
+from transformer_jax.model.params import Params, map_by_name
 from transformer_jax.runtime.errors import InputError
 
 
-def is_table(path: KeyPath) -> bool:
-  """Whether a parameter is a table of the tokens' embeddings, by its names.
+def is_table(name: str) -> bool:
+  """Whether a parameter is a table of the tokens' embeddings.
 
   These are `target_embedding/table`, `own_source_embedding/table` and `embedding/table`. A separate output layer and
   learned positions are none.
   """
-  names = [getattr(key, "key", "") for key in path[-2:]]
-  return len(names) == 2 and names[0].endswith("embedding") and names[1] == "table"
+  return name.endswith("embedding/table")
 
 
 def tables(params: Params) -> Params:
@@ -26,7 +24,7 @@ def tables(params: Params) -> Params:
   Raises:
     InputError: there is none, as the model is of another package and names it otherwise.
   """
-  found = jax.tree_util.tree_map_with_path(lambda path, leaf: is_table(path), params)
+  found = map_by_name(lambda name, _: is_table(name), params)
   if not any(jax.tree.leaves(found)):
     raise InputError(
       "config.train.embeddings and config.train.freeze_embeddings need a model with a parameter `embedding/table`, and "

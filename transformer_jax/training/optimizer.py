@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import optax
 
 from transformer_jax.config import Config, Optimizer, Schedule
+from transformer_jax.model.params import map_by_name
 from transformer_jax.training import embeddings
 from transformer_jax.training.schedule import after_warmup, inverse_square_root
 
@@ -60,11 +61,7 @@ def _decays(params: optax.Params) -> optax.Params:
 
   The bias of a projection to heads has two axes, `[heads, d_k]`, so the number of axes is not enough.
   """
-
-  def decays(path: tuple[jax.tree_util.KeyEntry, ...], leaf: jax.Array) -> bool:
-    return leaf.ndim > 1 and not (isinstance(path[-1], jax.tree_util.DictKey) and path[-1].key == "bias")
-
-  return jax.tree_util.tree_map_with_path(decays, params)
+  return map_by_name(lambda name, leaf: leaf.ndim > 1 and name.rpartition("/")[2] != "bias", params)
 
 
 def updates_made(state: optax.OptState) -> jax.Array:
