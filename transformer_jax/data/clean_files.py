@@ -74,7 +74,7 @@ def clean(
       between them; a tab in the text becomes a space. None is no such file.
 
   Raises:
-    InputError: the corpus cannot be read, or no pair is left.
+    InputError: the corpus cannot be read, no pair is left, or a new file was made meanwhile.
     RunError: the disk is full.
   """
   report = empty_report(rules, duplicates)
@@ -90,13 +90,17 @@ def clean(
       _write(folder, repeated, REPEATED.get(duplicates or "", ""), others, report)
     if not report.kept:
       raise _none_left(report)
-    new = {source: folder / "source", target: folder / "target"} | ({left_out: others_file} if left_out else {})
-    for path in new:
-      if path.exists():
-        raise InputError(f"{path} was made meanwhile: choose another name, or delete it")
-    for path, file in new.items():
-      os.replace(file, path)
+    _publish({source: folder / "source", target: folder / "target"} | ({left_out: others_file} if left_out else {}))
   return report
+
+
+def _publish(files: Mapping[Path, Path]) -> None:
+  """Gives each file its name, none of which may be another's."""
+  for path in files:
+    if path.exists():
+      raise InputError(f"{path} was made meanwhile: choose another name, or delete it")
+  for path, file in files.items():
+    os.replace(file, path)
 
 
 def passing(
