@@ -237,3 +237,13 @@ def test_a_corpus_is_not_continued_with_other_flags(run, flags, translator, monk
   assert run(*flags, *begun)[0] == 0
   status, _, said = run(*flags, *again)
   assert status == 2 and f"was begun with {told}: give what it was begun with" in said[-1]
+
+
+def test_a_flush_outlasts_a_crash_of_the_machine(tmp_path, monkeypatch):
+  synced = []
+  monkeypatch.setattr(os, "fsync", lambda file: synced.append((os.fstat(file).st_ino, os.fstat(file).st_size)))
+  with GrowingCorpus(tmp_path / "out", ("de", "en"), {"seed": 0}) as corpus:
+    corpus.append("abc", "de")
+    corpus.flush()
+    inodes = [(tmp_path / f"out.{language}").stat().st_ino for language in ("de", "en")]
+    assert synced == [*zip(inodes, (4, 3), strict=True)]

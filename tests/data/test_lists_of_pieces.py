@@ -147,3 +147,12 @@ def test_a_corpus_has_one_prefix_or_two_files(which, tmp_path, monkeypatch):
     (tmp_path / name).write_text("x\n")
   with pytest.raises(InputError, match="is not a corpus: write PREFIX or SOURCE,TARGET"):
     TextPairs(which, "en", "de")
+
+
+def test_other_numbers_of_the_pieces_are_another_vocabulary():
+  """Packed rows, which are kept by its digest, hold numbers."""
+  one = listed()
+  other = ListedTokenizer(one.to_bytes(), one.vocabulary._replace(pieces=one.vocabulary.pieces[::-1]))
+  assert one.encode("a house") != other.encode("a house")
+  assert one.fingerprint() != other.fingerprint()
+  assert TokenizerPair(one, one).fingerprint() != TokenizerPair(other, other).fingerprint()

@@ -162,3 +162,14 @@ def test_a_single_document_of_any_size(only):
     first, second = sides_of(row)
     assert first and second and len(first) + len(second) <= ROW_LENGTH - 3
     assert (cut > 0) == (len(only[0][0]) == 50)
+
+
+def test_rows_that_are_made_a_few_at_a_time_are_all_there(tmp_path, monkeypatch):
+  monkeypatch.setattr(next_sentence, "_AT_ONCE", 3)
+  config = config_of(tmp_path / "text", "ab abc\nb\nabc ab\nb b\n" * 17)
+  tokenizer = SentencePieceTokenizer.learn(["ab abc b"] * 5, 267)
+  found = next_sentence.packed_rows(config, config.data.train, tokenizer)
+  documents = [next_sentence.Lines(lines, tokenizer, np.uint16) for lines in open_text(config.data, config.data.train)]
+  rows = [row for row, _ in next_sentence_rows(documents, 13, line_feed(tokenizer))]
+  assert found.report.rows == len(rows) > 7
+  np.testing.assert_array_equal(found.rows, rows)

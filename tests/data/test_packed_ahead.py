@@ -1,5 +1,6 @@
 """Rows that are packed ahead: every part is read whole and in an order of its own, on any number of hosts."""
 
+import tempfile
 import threading
 from types import SimpleNamespace
 
@@ -176,3 +177,8 @@ def test_who_waits_for_rows_can_be_stopped_and_wait_again(made):
   assert batches.wait(0, lambda: False)
   assert names(batches[0]) == names(made()[0])
   assert batches.wait(0, lambda: True)  # what is there needs no waiting
+
+
+def test_rows_are_kept_in_the_folder_that_is_given(made, tmp_path, monkeypatch):
+  monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+  assert names(made()[0]) == names(made()[0]) and not list(tmp_path.iterdir())

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from tests.data.letters import Letters
-from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.config import Corpus, DataConfig, PieceKind
 from transformer_jax.data import corpus, encoding, pipeline, row_cache
 from transformer_jax.data.batches import Batches, in_order
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows
+from transformer_jax.data.sentencepiece_pieces import pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.model.special_tokens import EOS
@@ -403,3 +404,12 @@ def test_a_batch_is_described_by_its_first_rows():
 def test_a_cache_in_a_bucket_is_refused():
   with pytest.raises(InputError, match=r"config\.data\.cache_dir is gs://b/c, but rows are read in place"):
     row_cache.cache_of(DataConfig(cache_dir="gs://b/c"))
+
+
+@pytest.mark.parametrize("sizes", [(268,), (268, 268)])
+@pytest.mark.parametrize("kind", PieceKind)
+def test_the_vocabulary_is_of_the_kind_of_the_config(data, tmp_path, kind, sizes):
+  words = ["to", "be", "or", "not"]
+  write(tmp_path / "train", [(f"{a} {b}", f"{b} {a}") for a in words for b in words])
+  found = pipeline.learn_tokenizer(dataclasses.replace(data, pieces=kind), *sizes)
+  assert [pieces_of(side).kind for side in (found.source, found.target)] == [kind] * 2

@@ -17,6 +17,7 @@ from transformer_jax.data import clean_files, pipeline, preparation, shards
 from transformer_jax.data.batches import Batches
 from transformer_jax.data.cleaning import Rules, rules_by_reason
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
+from transformer_jax.data.prepared import PreparedRows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.text import TextPairs
 from transformer_jax.runtime.errors import InputError, RunError
@@ -334,3 +335,24 @@ def test_a_pair_longer_than_the_config_allows_is_left_out(tmp_path):
     for most in (13, 31)
   }
   assert pairs_in(packed(with_rows).rows[:], tokenizer) == fit[13] < fit[31]
+
+
+def test_a_file_has_the_rows_of_all_its_blocks(tmp_path):
+  """A part that is larger than a window is packed in several."""
+  rows = np.arange(13 * 4 * 7, dtype=np.uint16).reshape(13, 4, 7)
+  shard = shards.write_shard(epath.Path(tmp_path), NAME, iter([rows[:8], rows[8:11], rows[11:]]))
+  assert shard and shard.rows == 13
+  np.testing.assert_array_equal(PreparedRows(epath.Path(tmp_path), [shard], 7, (13 * 4 * 7,))[:], rows)
+
+
+def test_a_duplicate_is_left_out_of_its_own_corpus(tmp_path):
+  """The second corpus repeats pairs of both."""
+  write_corpus(tmp_path)
+  for language in ("en", "de"):
+    lines = (tmp_path / f"text.{language}").read_text().splitlines(keepends=True)
+    (tmp_path / f"one.{language}").write_text("".join(lines[:101]))
+    (tmp_path / f"two.{language}").write_text("".join([*lines[101:], *lines[151:170], *lines[:7]]))
+  which = f"{tmp_path / 'one'};{tmp_path / 'two'}"
+  with_rows = prepare(text(which, row_length=64), tmp_path / "prepared", lines=23, duplicates="pairs")
+  tokenizer = pipeline.learn_tokenizer(with_rows, 290)
+  assert pairs_in(packed(with_rows).rows[:], tokenizer) == Counter({*TextPairs(which, "en", "de")})

@@ -265,3 +265,13 @@ def test_random_pieces_leave_out_what_is_longer_than_the_config_allows(bpe, tmp_
   data = DataConfig(corpus=Corpus.TEXT, train=train, row_length=601, max_length=61, bpe_dropout=0.01)
   rows = np.concatenate([*pipeline.packing_ahead(data, bpe, 7)(0)])
   assert len(rows) == 1 and rows[:, TARGET_SEGMENTS].max() == 1
+
+
+def test_the_words_of_a_sentence_are_drawn_independently(bpe):
+  """Two equal words have equal pieces as often as two draws have."""
+  shares = splits_by_algorithm_1(pieces_of(bpe), tuple("\u2581rides"), 0.6).values()
+  expected, sampler, equal = sum(share**2 for share in shares), dropout(bpe, 0.6), 0
+  for pair in range(DRAWS):
+    found = sampler.sample("rides rides", 5, pair, 0)
+    equal += found[: len(found) // 2] == found[len(found) // 2 :]
+  assert abs(equal - DRAWS * expected) <= 5 * math.sqrt(DRAWS * expected * (1 - expected))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.nasty import LINES
+from transformer_jax.data import text_parts
 from transformer_jax.data.text import TextPairs
 from transformer_jax.data.text_parts import parts_of, read_part
 from transformer_jax.runtime.errors import InputError
@@ -62,3 +63,11 @@ def test_what_is_wrong_is_told_as_of_the_whole_text(tmp_path):
   (tmp_path / "text.de").write_bytes(b"d\ne\n\xe9\n")
   with pytest.raises(InputError, match=r"text\.de, line 3: byte 1 of the line is not valid UTF-8"):
     [[*read_part(part)] for part in in_parts(str(prefix), 2)[0]]
+
+
+def test_a_text_of_several_blocks_is_divided_at_its_lines(tmp_path, monkeypatch):
+  monkeypatch.setattr(text_parts, "_BLOCK", 7)
+  pairs = [("a" * (i % 5), "b" * (i * i % 11)) for i in range(23)]
+  write(tmp_path / "text", *zip(*pairs, strict=True))
+  [parts] = in_parts(str(tmp_path / "text"), 3)
+  assert [[*read_part(part)] for part in parts] == [pairs[i : i + 3] for i in range(0, 23, 3)]

@@ -603,7 +603,7 @@ def test_another_optimizer_and_the_loop_s_numbers_are_restored(tmp_path):
   state = random_state(config, TASK)
   state = jax.tree.map(lambda leaf: leaf + np.asarray(1, leaf.dtype), state)  # no moment is 0
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
-  numbers = {"place": {"part": 7, "first_row": 12_345}, "stopping": {"best": np.inf, "best_step": 0, "waited": 2}}
+  numbers = {"place": {"part": 7, "first_row": 2**24 + 1}, "stopping": {"best": np.inf, "best_step": 0, "waited": 2}}
   checkpoints.save(state, {LOSS: 3.0, SCORE: 41.5}, numbers)
   checkpoints.save(at_step(state, 2), {LOSS: 2.0, SCORE: 40.5}, numbers)  # a lower loss, but a lower score
   checkpoints.close()
@@ -622,3 +622,14 @@ def test_a_log_that_is_not_a_few_numbers_is_not_read(tmp_path):
   assert checkpoint_files.read_log(workdir, 0) == {"loss": 1.5, "tokens": 3.0}
   with pytest.raises(ValueError, match="log has something else than the numbers of a line of the log"):
     checkpoint_files.read_log(workdir, 1)
+
+
+def test_full_memory_is_not_called_damage(state, two_steps, tmp_path, monkeypatch):
+  shutil.copytree(two_steps, tmp_path / "run")
+  checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path / "run"), keep=2)
+  with monkeypatch.context() as patch, pytest.raises(MemoryError):
+    patch.setattr(checkpoint.files, "read_item", raising(MemoryError()))
+    checkpoints.restore(abstract())
+  assert not (tmp_path / "run" / "damaged").exists()
+  jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(abstract()).state, at_step(state, 5))
+  checkpoints.close()

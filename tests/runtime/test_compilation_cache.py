@@ -7,6 +7,7 @@ import zlib
 import pytest
 
 from tests.example_commands import plain_environment
+from transformer_jax.runtime import compilation_cache
 from transformer_jax.runtime.compilation_cache import delete_damaged
 
 PROGRAM = """
@@ -64,3 +65,12 @@ def test_only_damaged_entries_are_deleted(tmp_path, damage):
   delete_damaged(tmp_path)
   (tmp_path / "0-cache").unlink()
   assert sorted(path.name for path in tmp_path.glob("*-cache")) == ["a-cache", "c-cache"]
+
+
+def test_processors_with_other_instructions_have_folders_of_their_own(monkeypatch):
+  def name(flags, clock):
+    text = f"processor\t: 0\ncpu MHz\t: {clock}\nflags\t\t: {flags}\n" * 2
+    monkeypatch.setattr(compilation_cache.Path, "read_text", lambda path: text)
+    return compilation_cache._processor()
+
+  assert name("fpu avx2", 1009) == name("fpu avx2", 3001) != name("fpu avx2 avx512f", 1009)

@@ -8,7 +8,10 @@ import sys
 import pytest
 
 from tests.example_commands import plain_environment
+from transformer_jax import registry
 from transformer_jax.config import Config, Schedule, TrainConfig, serialization
+from transformer_jax.model.config import ModelConfig
+from transformer_jax.registry import Family
 from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training import step
@@ -102,3 +105,16 @@ def test_a_loss_from_elsewhere_is_not_kept(monkeypatch):
   assert step.update_on_devices(Config(), foreign) != "kept"
   monkeypatch.setattr(devices, "on_cpu", lambda: False)
   assert step.update_on_devices(Config(), TASK) != "kept"
+
+
+class OwnConfig(ModelConfig):
+  """Of a family of another package."""
+
+
+def test_a_model_from_elsewhere_is_not_kept(monkeypatch):
+  """Its code, which may change, is in no key."""
+  own = Family(f"{__name__}:OwnConfig", "own:Own")
+  monkeypatch.setattr(registry, "_FAMILIES", registry._FAMILIES | {"own": own})
+  monkeypatch.setattr(trace_cache, "kept", lambda *_, **__: "kept")
+  found = [step.update_on_devices(Config(model=model), TASK) for model in (ModelConfig(), OwnConfig())]
+  assert [each == "kept" for each in found] == [True, False]

@@ -94,6 +94,7 @@ def test_a_run_in_parts_equals_a_run_in_one(whole, tmp_path, capfd):
   assert [line for line in metrics_of(parts) if line["split"] == "validation"][-1] == validation[-1]
   packing = runs.open(whole).provenance[0]["packing"]
   assert PackingReport(**packing) == TASK.packed_rows(config, "text", runs.open(whole).tokenizer).report
+  assert [len(runs.open(folder).provenance) for folder in (whole, parts)] == [1, 2]
 
 
 def test_a_change_of_the_machine_is_reported(capfd):
