@@ -61,13 +61,20 @@ def test_translations_are_those_of_the_best(run, steps):
   assert err == ["restoring the checkpoint of step 3, the best by validation loss"]
 
 
+def one(run):
+  """The run that a model is loaded from, alone or in a list."""
+  if isinstance(run, list):
+    [run] = run
+  return run
+
+
 @pytest.fixture
 def loaded(monkeypatch):
   """The runs and steps that are asked for; nothing is restored."""
   asked = []
 
   def load(run, *, step):
-    asked.append((run.path, step))
+    asked.append((one(run).path, step))
     raise InputError("as it happens")
 
   for kind in (Translator, Generator, Classifier):
@@ -138,7 +145,7 @@ def with_step(saved, translator, monkeypatch):
   monkeypatch.setattr(translator, "params", translator.params)  # which come back at the end
 
   def load(run, *, step):
-    return other(run.model("translate", step).params)
+    return other(one(run).model("translate", step).params)
 
   def other(params):
     translator.params = params

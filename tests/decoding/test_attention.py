@@ -12,7 +12,7 @@ from tests.model.example import CONFIG, float64, random_params
 from tests.recurrent import example as recurrent
 from tests.recurrent import reference
 from transformer_jax.config import Config, DataConfig
-from transformer_jax.decoding.attention import attention_of_text, attention_program
+from transformer_jax.decoding.attention import attention_of_pair, attention_of_text, weights_by_kind
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.gpt import GPT
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
@@ -56,7 +56,7 @@ def stacked(rows, query, key):
 def transformer():
   """Parameters, and what the program finds for a padded pair."""
   params = random_params(Config(model=CONFIG), TASK)
-  found = attention_program(Transformer(CONFIG))(params, row(SOURCE), row([BOS, *TARGET[:-1]]))
+  found = weights_by_kind(Transformer(CONFIG), params, row(SOURCE), row([BOS, *TARGET[:-1]]))
   n, m = len(SOURCE), len(TARGET)
   sizes = {"encoder": (n, n), "decoder": (m, m), "cross": (m, n)}
   return params, {kind: np.asarray(found[kind])[:, :, :query, :key] for kind, (query, key) in sizes.items()}
@@ -101,7 +101,7 @@ def test_the_weights_give_the_model_s_logits(transformer, monkeypatch):
 @pytest.mark.parametrize("name", ["bahdanau", *long(("luong-concat", "luong-not-fed"))])
 def test_the_alignments_of_recurrent_models(name, monkeypatch):
   model, params = recurrent.example(name)
-  found = attention_program(model)(params, row(SOURCE), row([BOS, *TARGET[:-1]]))
+  found = weights_by_kind(model, params, row(SOURCE), row([BOS, *TARGET[:-1]]))
   expected = rows_of(
     reference,
     monkeypatch,
@@ -115,8 +115,7 @@ def test_the_alignments_of_recurrent_models(name, monkeypatch):
 def test_the_weights_of_gpt(translator, monkeypatch):
   params = random_params(Config(model=language.GPT, data=DataConfig(row_length=16)), causal.TASK)
   text = SOURCE[:-1]
-  program = attention_program(GPT(language.GPT))
-  found = attention_of_text(program, params, translator._tokenizer, text, language.GPT.max_positions, (BOS, EOS))
+  found = attention_of_text(GPT(language.GPT), params, translator._tokenizer, text)
   rows = iter(
     rows_of(formulas, monkeypatch, lambda: language.gpt(language.GPT, float64(params), np.array([BOS, *text])))
   )
@@ -157,14 +156,7 @@ def test_nothing_is_computed_where_nobody_asks(name, monkeypatch):
 def test_a_model_without_attention(translator):
   model, params = recurrent.example("plain")
   with pytest.raises(InputError, match="has no attention, so there is nothing to see: take a run of another model"):
-    attention_of_text(
-      lambda *_: attention_program(model)(params, row(SOURCE), row(TARGET)),
-      params,
-      translator._tokenizer,
-      [4],
-      None,
-      (BOS, EOS),
-    )
+    attention_of_pair(model, params, translator._tokenizer, SOURCE, TARGET)
 
 
 def test_of_a_sentence(translator, lines):

@@ -163,7 +163,7 @@ def test_prefixes_that_cannot_be_used(translator, texts, prefixes, count, messag
 @pytest.mark.parametrize(("size", "fits"), [(6, True), (7, False)])
 def test_a_prefix_leaves_room_for_the_end(size, fits):
   """A source of 3 tokens, and 4 more: a translation has at most 7 tokens, of which the last is its end."""
-  tokens, error = prefixes.encode(["a" * size], [[[5, 5, EOS]]], Letters(), 4, 1, pytest.fail)
+  tokens, error = prefixes.encode(iter(["a" * size]), [[[5, 5, EOS]]], Letters(), 4, 1, pytest.fail)
   assert (tokens, error is None) == ([[ord("a")] * size] if fits else [], fits)
 
 

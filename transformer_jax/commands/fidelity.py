@@ -29,7 +29,8 @@ def run(args: argparse.Namespace) -> None:
   # The programs are so small that compilation takes most of the time.
   jax.config.update("jax_disable_most_optimizations", True)
   found = []
-  for statement, reason in contract.run():
+  for statement in contract.STATEMENTS:
+    reason = statement.failure()
     found.append((statement, reason))
     if not args.json:
       print(report.text(statement, reason), flush=True)

@@ -21,7 +21,7 @@ def load(runs: "Sequence[Run]", args: argparse.Namespace) -> "Translator":
   with doing("loading the libraries that translate"):
     from transformer_jax.decoding.translator import Translator
 
-  return Translator.load(runs if len(runs) > 1 else runs[0], step=args.step)
+  return Translator.load(runs, step=args.step)
 
 
 def beam_options(args: argparse.Namespace) -> dict[str, Any]:

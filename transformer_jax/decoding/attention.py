@@ -1,5 +1,6 @@
 """The weights of attention of one text or sentence pair, as data."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,8 +21,6 @@ from transformer_jax.runtime.values import PyTree
 
 ENCODER, DECODER, CROSS = KINDS = ("encoder", "decoder", "cross")
 MULTIPLE = 32  # programs are compiled for multiples of this length
-# From parameters and a model's inputs to its weights by kind.
-Program = Callable[..., dict[str, jax.Array]]
 
 
 class Attention(NamedTuple):
@@ -49,28 +48,29 @@ class Attention(NamedTuple):
     ]
 
 
-def attention_program(model: nn.Module, method: Callable[..., object] | None = None) -> Program:
-  """A compiled function (params, inputs of the model) -> weights by kind, `[layers, heads, query, key]`.
+@functools.partial(jax.jit, static_argnames=("model", "method"))
+def weights_by_kind(
+  model: nn.Module, params: Params, *inputs: jax.Array, method: Callable[..., object] | None = None
+) -> dict[str, jax.Array]:
+  """The weights of each kind of attention in one pass of a model, `[layers, heads, query, key]`.
 
   The model sows the weights of each attention as `attention_weights`. A recurrent model has one head and one layer, so
   that its weights are `[query, key]`.
 
   Args:
     model: a model of the registry.
+    params: its parameters.
+    inputs: what the model takes.
     method: what is called instead of the model's `__call__`.
   """
-
-  def weights(params: Params, *inputs: jax.Array) -> dict[str, jax.Array]:
-    _, state = model.apply({"params": params}, *inputs, method=method, mutable=["intermediates"])
-    sown: dict[tuple[str, ...], PyTree] = flatten_dict(state.get("intermediates", {}))
-    found: dict[str, list[jax.Array]] = {}
-    for path in sorted(sown, key=_layer):
-      if path[-1] == WEIGHTS:
-        x = sown[path][0]
-        found.setdefault(_kind(path), []).append(x if x.ndim == 3 else x[None])
-    return {kind: jnp.stack(found[kind]) for kind in KINDS if kind in found}
-
-  return jax.jit(weights)
+  _, state = model.apply({"params": params}, *inputs, method=method, mutable=["intermediates"])
+  sown: dict[tuple[str, ...], PyTree] = flatten_dict(state.get("intermediates", {}))
+  found: dict[str, list[jax.Array]] = {}
+  for path in sorted(sown, key=_layer):
+    if path[-1] == WEIGHTS:
+      x = sown[path][0]
+      found.setdefault(_kind(path), []).append(x if x.ndim == 3 else x[None])
+  return {kind: jnp.stack(found[kind]) for kind in KINDS if kind in found}
 
 
 def _kind(path: tuple[str, ...]) -> str:
@@ -86,62 +86,48 @@ def _layer(path: tuple[str, ...]) -> int:
 
 
 def attention_of_pair(
-  program: Program,
-  params: Params,
-  tokenizer: Tokenizer,
-  source: Sequence[int],
-  target: Sequence[int],
-  start: int,
+  model: nn.Module, params: Params, tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int]
 ) -> Attention:
   """The attention of a model that translates, in one pass over a sentence pair.
 
   Args:
-    program: the result of `attention_program`.
-    params: the model's parameters.
-    tokenizer: the model's tokenizer.
+    model: an encoder-decoder of the registry.
+    params: its parameters.
+    tokenizer: its tokenizer.
     source: the tokens of the source, with EOS.
     target: the tokens of the target, with EOS.
-    start: the token that the decoder reads first.
 
   Raises:
     InputError: the model has no attention.
     RunError: a weight is not finite.
   """
-  read, length = [start, *target[:-1]], buckets.padded(max(len(source), len(target)), MULTIPLE)
-  weights = program(params, *buckets.pad([source, read], 2, length, PAD))
+  read, length = [model.config.start_token, *target[:-1]], buckets.padded(max(len(source), len(target)), MULTIPLE)
+  found = weights_by_kind(model, params, *buckets.pad([source, read], 2, length, PAD))
   sides = (tokenizer.source, source), (tokenizer.target, read), (tokenizer.target, target)
   texts = [tuple(side.pieces(ids)) for side, ids in sides]
-  return Attention(texts[0], texts[1], texts[2], cut(weights, len(source), len(read)))
+  return Attention(texts[0], texts[1], texts[2], cut(found, len(source), len(read)))
 
 
-def attention_of_text(
-  program: Program,
-  params: Params,
-  tokenizer: Tokenizer,
-  tokens: Sequence[int],
-  most: int | None,
-  special: tuple[int, int],
-) -> Attention:
+def attention_of_text(model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int]) -> Attention:
   """The attention of a language model that predicts each token of a text from those before it.
 
   Args:
-    program, params, tokenizer: as in `attention_of_pair`.
-    tokens: the text's tokens, without BOS and EOS.
-    most: the most positions of the model, more than there are tokens; None is no limit.
-    special: the tokens in front of a text and behind it.
+    model: a language model that predicts each token from those before it.
+    params, tokenizer: as in `attention_of_pair`.
+    tokens: the tokens of the text alone, fewer than the model has positions.
 
   Raises:
     InputError: the model has no attention.
     RunError: a weight is not finite.
   """
-  read = [special[0], *tokens]
-  length = buckets.padded(len(read), MULTIPLE, most)
+  read = [model.config.start_token, *tokens]
+  length = buckets.padded(len(read), MULTIPLE, model.config.most_positions)
   [row] = buckets.pad([read], 1, length, PAD)
   valid = jnp.arange(length) < len(read)
   mask = masking.combine(masking.causal_mask(length), masking.padding_mask(valid, valid))
-  weights = program(params, row, jnp.arange(length), mask)
-  texts = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, special[1]])]
-  return Attention((), texts[0], texts[1], cut(weights, 0, len(read)))
+  found = weights_by_kind(model, params, row, jnp.arange(length), mask)
+  texts = [tuple(tokenizer.pieces(ids)) for ids in (read, [*tokens, model.config.end_token])]
+  return Attention((), texts[0], texts[1], cut(found, 0, len(read)))
 
 
 def cut(weights: Mapping[str, jax.Array], source: int, target: int) -> dict[str, np.ndarray]:

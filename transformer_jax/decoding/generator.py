@@ -10,7 +10,7 @@ import numpy as np
 
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.decoding import buckets
-from transformer_jax.decoding.attention import Attention, Program, attention_of_text, attention_program
+from transformer_jax.decoding.attention import Attention, attention_of_text
 from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.line_search import require_batch_size
 from transformer_jax.decoding.next_token import NextToken, after_text
@@ -140,9 +140,7 @@ class Generator(Predictor):
       InputError: the text is too long, or no text.
       RunError: a weight is not finite.
     """
-    model, tokens = self.config.model, self._readable(text)
-    special = model.start_token, model.end_token
-    return attention_of_text(self._attention, self._params, self._tokenizer, tokens, model.most_positions, special)
+    return attention_of_text(self._model, self._params, self._tokenizer, self._readable(text))
 
   def next_token(self, text: str) -> NextToken:
     """The probability of each token to come next after a text.
@@ -151,12 +149,7 @@ class Generator(Predictor):
       InputError: the text is too long, or no text.
       RunError: the model's probabilities are not finite.
     """
-    tokens, most = self._readable(text), self.config.model.most_positions
-    return after_text(self._model, self._params, self._tokenizer, tokens, most)
-
-  @functools.cached_property
-  def _attention(self) -> Program:
-    return attention_program(self._model)
+    return after_text(self._model, self._params, self._tokenizer, self._readable(text))
 
   def _options(self, temperature: float, top_k: int, top_p: float) -> SamplingOptions:
     return SamplingOptions(temperature, top_k, top_p, silent=self._tokenizer.silent)

@@ -68,7 +68,8 @@ class LineSearch:
       parts, error = long_lines.parts(texts, self._tokenizer.source, longest, long, first, wanted.warn, self._tags)
       forced = None
       if wanted.prefixes is not None:
-        forced, refused = self._forced(wanted.prefixes, parts, first, wanted.warn)
+        extra, target = self._decode.extra_length, self._tokenizer.target
+        forced, refused = prefixes.encode(wanted.prefixes, parts, target, extra, first, wanted.warn)
         parts, error = parts[: len(forced)], refused or error
       for samples in self._search(params, parts, forced, wanted, first):
         found = [long_lines.joined(sample, wanted.options) for sample in samples]
@@ -79,15 +80,6 @@ class LineSearch:
       first += len(texts)
     if wanted.prefixes is not None and next(wanted.prefixes, None) is not None:
       raise InputError(f"there are more prefixes than the {first - 1} lines: give one for each line")
-
-  def _forced(
-    self, given: Iterator[str], parts: list[list[list[int]]], first: int, warn: Callable[[LineWarning], object]
-  ) -> tuple[list[list[int]], InputError | None]:
-    """The tokens of each line's prefix; if one is missing or refused, those of the lines before, and the error."""
-    texts, missing = prefixes.take(given, len(parts), first)
-    extra = self._decode.extra_length
-    tokens, refused = prefixes.encode(texts, parts[: len(texts)], self._tokenizer.target, extra, first, warn)
-    return tokens, refused or missing
 
   def _search(
     self, params: Params, parts: list[list[list[int]]], forced: list[list[int]] | None, wanted: Wanted, first: int

@@ -66,22 +66,19 @@ def after_pair(
   return _next_token(tokenizer, source, read, found)
 
 
-def after_text(
-  model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int], most: int | None
-) -> NextToken:
+def after_text(model: nn.Module, params: Params, tokenizer: Tokenizer, tokens: Sequence[int]) -> NextToken:
   """The probability of each next token of a text, by a language model.
 
   Args:
     model: a language model that predicts each token from those before it.
     params, tokenizer: as in `after_pair`.
-    tokens: the tokens of the text alone.
-    most: the most positions of the model, more than there are tokens; None is no limit.
+    tokens: the tokens of the text alone, fewer than the model has positions.
 
   Raises:
     RunError: the probabilities are not finite.
   """
   read = [model.config.start_token, *tokens]
-  [row] = buckets.pad([read], 1, buckets.padded(len(read), MULTIPLE, most), PAD)
+  [row] = buckets.pad([read], 1, buckets.padded(len(read), MULTIPLE, model.config.most_positions), PAD)
   return _next_token(tokenizer, [], read, _after_text(model, params, row, np.int32(len(read) - 1)))
 
 

@@ -10,7 +10,42 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.texts import require_text
 
 
-def take(prefixes: Iterator[str], count: int, first: int) -> tuple[list[str], InputError | None]:
+def encode(
+  given: Iterator[str],
+  parts: Sequence[list[list[int]]],
+  tokenizer: Tokenizer,
+  extra: int,
+  first: int,
+  warn: Callable[[LineWarning], object],
+) -> tuple[list[list[int]], InputError | None]:
+  """The tokens of the next prefixes.
+
+  Args:
+    given: the prefix of each line, and of lines after these; a blank one has no tokens.
+    parts: the tokens of the parts of each line, as `long_lines.parts` returns them.
+    tokenizer: the tokenizer of targets.
+    extra: an output may have this many more tokens than its input.
+    first: the number of the first line.
+    warn: is called with a warning for each line that is empty but has a prefix.
+
+  Returns:
+    The tokens of the prefix of each line. If one is missing or cannot be used, only those of the lines before it, and
+    the error.
+  """
+  taken, missing = _take(given, len(parts), first)
+  known = [prefix if prefix.strip() else "" for prefix in taken]
+  rows = zip(known, parts, tokenizer.encode_batch(known), strict=False)  # the lines without a prefix come last
+  found: list[list[int]] = []
+  for number, (prefix, line, tokens) in enumerate(rows, first):
+    if prefix and not line:
+      warn(LineWarning(number, "is empty, and so is its translation: its prefix is not used"))
+    elif prefix and (reason := _refused(prefix, line, tokens, tokenizer, extra)):
+      return found, InputError(f"line {number} {reason}")
+    found.append(tokens)
+  return found, missing
+
+
+def _take(prefixes: Iterator[str], count: int, first: int) -> tuple[list[str], InputError | None]:
   """The next `count` prefixes, the first of them for line `first`; fewer with the error that ended them."""
   taken: list[str] = []
   try:
@@ -23,38 +58,6 @@ def take(prefixes: Iterator[str], count: int, first: int) -> tuple[list[str], In
     return taken, None
   number = first + len(taken)
   return taken, InputError(f"line {number} has no prefix: give one for each line; a blank one forces nothing")
-
-
-def encode(
-  prefixes: Sequence[str],
-  parts: Sequence[list[list[int]]],
-  tokenizer: Tokenizer,
-  extra: int,
-  first: int,
-  warn: Callable[[LineWarning], object],
-) -> tuple[list[list[int]], InputError | None]:
-  """The tokens of prefixes.
-
-  Args:
-    prefixes: the prefix of each line; a blank one has no tokens.
-    parts: the tokens of the parts of each line, as `long_lines.parts` returns them.
-    tokenizer: the tokenizer of targets.
-    extra: an output may have this many more tokens than its input.
-    first: the number of the first line.
-    warn: is called with a warning for each line that is empty but has a prefix.
-
-  Returns:
-    The tokens of the prefix of each line. If one cannot be used, only those of the lines before it, and the error.
-  """
-  found: list[list[int]] = []
-  known = [prefix if prefix.strip() else "" for prefix in prefixes]
-  for number, (prefix, line, tokens) in enumerate(zip(known, parts, tokenizer.encode_batch(known), strict=True), first):
-    if prefix and not line:
-      warn(LineWarning(number, "is empty, and so is its translation: its prefix is not used"))
-    elif prefix and (reason := _refused(prefix, line, tokens, tokenizer, extra)):
-      return found, InputError(f"line {number} {reason}")
-    found.append(tokens)
-  return found, None
 
 
 def _refused(prefix: str, parts: list[list[int]], tokens: list[int], tokenizer: Tokenizer, extra: int) -> str | None:

@@ -34,7 +34,7 @@ from transformer_jax.runtime.texts import require_several, require_text
 if TYPE_CHECKING:  # orbax takes seconds to import, Flax a fifth of a second; a cached translation needs neither
   import flax.linen as nn
 
-  from transformer_jax.decoding.attention import Attention, Program
+  from transformer_jax.decoding.attention import Attention
   from transformer_jax.decoding.next_token import NextToken
   from transformer_jax.decoding.search_tree import SearchTree
   from transformer_jax.runs.run import Run
@@ -286,8 +286,7 @@ class Translator:
       )
     self._require_length("the sentence pair", max(len(sources), len(targets)))
     params = devices.on_first_device(self._params)
-    start = self._config.model.start_token
-    return attention_of_pair(self._attention, params, self._tokenizer, sources, targets, start)
+    return attention_of_pair(self._model, params, self._tokenizer, sources, targets)
 
   def next_token(self, source: str, prefix: str = "") -> "NextToken":
     """The probability of each token to come next, when the translation of `source` begins with `prefix`.
@@ -349,12 +348,6 @@ class Translator:
     """log P of each pair, by the probabilities of the search."""
     without = SearchOptions.of(self._config).without
     return programs.score(self._model, params, pairs, without)
-
-  @functools.cached_property
-  def _attention(self) -> "Program":
-    from transformer_jax.decoding.attention import attention_program
-
-    return attention_program(self._model)
 
   def _options(
     self,

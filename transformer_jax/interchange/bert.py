@@ -16,7 +16,7 @@ from transformer_jax.data.subwords import SubwordTokenizer
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.interchange import expressible, hf_folder, hf_tokenizer, hf_vocabulary, layout, model_card
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
-from transformer_jax.interchange.imported import Imported
+from transformer_jax.interchange.import_ import Imported
 from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig

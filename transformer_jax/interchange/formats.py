@@ -31,7 +31,7 @@ FORMATS = {
 }
 
 # The formats that `import` reads, each with its module, which has `read(folder)`, a function that gives an
-# `imported.Imported`.
+# `import_.Imported`.
 IMPORTS = {"marian-hf": "marian_hf_import", "bert": "bert", "gpt2": "gpt2"}
 
 

@@ -21,7 +21,7 @@ from transformer_jax.interchange import (
   vocabulary,
 )
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
-from transformer_jax.interchange.imported import Imported
+from transformer_jax.interchange.import_ import Imported
 from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import GPTConfig

@@ -57,7 +57,7 @@ def activation(settings: Settings, name: str, default: str) -> Activation:
   return _BY_NAME[found]
 
 
-def sizes(settings: Settings, names: Mapping[str, tuple[str, int | None]], weights: Weights) -> dict[str, int]:
+def sizes(settings: Settings, names: Mapping[str, tuple[str, int]], weights: Weights) -> dict[str, int]:
   """The sizes of a model, none of which is larger than the file of its parameters allows.
 
   Args:
@@ -76,7 +76,7 @@ def sizes(settings: Settings, names: Mapping[str, tuple[str, int | None]], weigh
   }
 
 
-def sizes_there(model: BlocksConfig, names: Mapping[str, tuple[str, int | None]]) -> dict[str, int]:
+def sizes_there(model: BlocksConfig, names: Mapping[str, tuple[str, int]]) -> dict[str, int]:
   """The sizes of a model by their names there; `names` are those of `sizes`."""
   return {theirs: getattr(model, ours) for ours, (theirs, _) in names.items()}
 

@@ -1,20 +1,38 @@
 """The import of a model of another library, into a run folder like those that `export --to safetensors` writes."""
 
 import os
+from collections.abc import Mapping
+from typing import NamedTuple
 
-import jax
+import numpy as np
 from etils import epath
 
+from transformer_jax.config import Config
+from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.interchange import formats, new_folder
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.formats import IMPORTS
-from transformer_jax.interchange.imported import Imported
 from transformer_jax.model.config import Dtype
-from transformer_jax.model.params import Params
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.progress import say
-from transformer_jax.training.initialization import abstract_params, shapes_of
+from transformer_jax.training.initialization import shapes_of
+
+
+class Imported(NamedTuple):
+  """A model of another library, in our terms: what the `read` of its format gives.
+
+  Attributes:
+    config: the config of the new run.
+    arrays: the parameters by our names, float32.
+    tokenizer: its tokenizer.
+    notes: sentences about settings that are not taken over.
+  """
+
+  config: Config
+  arrays: Mapping[str, np.ndarray]
+  tokenizer: Tokenizer
+  notes: tuple[str, ...] = ()
 
 
 def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: str) -> None:
@@ -37,13 +55,8 @@ def import_model(path: str | os.PathLike, workdir: str | os.PathLike, format_: s
   found: Imported = formats.module(IMPORTS[format_]).read(folder)
   for note in found.notes:
     say(note)
+  assert {name: array.shape for name, array in found.arrays.items()} == shapes_of(found.config)
   with new_folder.complete(target, "--workdir") as made:
-    params_file.write(made, _tree(found), 0, Dtype.FLOAT32)
+    params_file.write(made, dict(found.arrays), 0, Dtype.FLOAT32)
     imported = {"from": format_, "folder": os.fspath(folder.path), "sha256": folder.digests()}
     run_folder.begin_run(epath.Path(made), found.config, found.tokenizer, [run_folder.entry(imported=imported)])
-
-
-def _tree(found: Imported) -> Params:
-  expected, abstract = shapes_of(found.config), abstract_params(found.config)
-  assert {name: array.shape for name, array in found.arrays.items()} == expected
-  return jax.tree.unflatten(jax.tree.structure(abstract), [found.arrays[name] for name in expected])

@@ -13,7 +13,7 @@ from transformer_jax.data.sentencepiece_tokenizer import LARGEST
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.interchange import hf_folder, marian_hf, sinusoids
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
-from transformer_jax.interchange.imported import Imported
+from transformer_jax.interchange.import_ import Imported
 from transformer_jax.interchange.layout import renamed_back, shapes_there
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.model.config import ModelConfig, Start

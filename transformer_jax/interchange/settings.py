@@ -33,8 +33,8 @@ class Settings:
       raise self.wrong(name, f"a whole number from {least} to {most}")
     return value
 
-  def number(self, name: str, default: float | None = None) -> float:
-    """A finite number."""
+  def number(self, name: str, default: float) -> float:
+    """A finite number; a missing one is the default."""
     value = self.value(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
       raise self.wrong(name, "a number")

@@ -5,8 +5,6 @@ checks are small: they compare with NumPy (`formulas`), try everything on a toy,
 or change an input and look at what changes.
 """
 
-from collections.abc import Iterator
-
 from transformer_jax.paper import (
   architecture,
   attention,
@@ -28,9 +26,3 @@ def _section(statement: Statement) -> list[int]:
 _THEMES = (architecture, attention, embedding, why_self_attention, training, update, decoding, results, parsing)
 
 STATEMENTS = sorted((statement for theme in _THEMES for statement in theme.STATEMENTS), key=_section)
-
-
-def run() -> Iterator[tuple[Statement, str | None]]:
-  """Runs the checks one by one: each statement with None, or with the reason why its check failed."""
-  for statement in STATEMENTS:
-    yield statement, statement.failure()

@@ -1,7 +1,21 @@
 """Attention before the Transformer: one target state looks at the states of the source."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
+
+
+class Source(NamedTuple):
+  """The source as attention needs it.
+
+  Attributes:
+    values: s_j or h_j, the states of the source, `[source, size]`.
+    keys: the keys of the scores, `[source, key size]`; computed once.
+  """
+
+  values: jax.Array
+  keys: jax.Array
 
 
 def dot_score(query: jax.Array, keys: jax.Array) -> jax.Array:

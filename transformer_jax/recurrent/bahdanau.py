@@ -8,24 +8,12 @@ import jax.numpy as jnp
 
 from transformer_jax.model.attention import WEIGHTS
 from transformer_jax.ops.masked_softmax import masked_softmax
-from transformer_jax.recurrent.attention import additive_score, context
+from transformer_jax.recurrent.attention import Source, additive_score, context
 from transformer_jax.recurrent.config import BahdanauConfig
 from transformer_jax.recurrent.encoder_decoder import EncoderDecoder, Memory
 from transformer_jax.recurrent.gru import GRU
 from transformer_jax.recurrent.linear import Linear
 from transformer_jax.recurrent.recurrence import begins, last_read, recurrence
-
-
-class Source(NamedTuple):
-  """The source as attention needs it.
-
-  Attributes:
-    annotations: h_j, the states of both directions side by side, `[source, 2 hidden]`.
-    keys: U_a h_j, `[source, attention]`; computed once.
-  """
-
-  annotations: jax.Array
-  keys: jax.Array
 
 
 class DecoderState(NamedTuple):
@@ -52,14 +40,14 @@ class Alignment(nn.Module):
     self.v = self.param("v", nn.initializers.normal(config.attention_size**-0.5), (config.attention_size,))
 
   def source(self, annotations: jax.Array) -> Source:
-    """The annotations `[source, 2 hidden]` with their keys."""
+    """The annotations h_j, `[source, 2 hidden]`, with their keys U_a h_j, `[source, attention]`."""
     return Source(annotations, self.key(annotations))
 
   def __call__(self, s: jax.Array, source: Source, mask: jax.Array) -> jax.Array:
     """s_(i-1) `[hidden]` -> c_i `[2 hidden]`; `mask` `[source]` says where it may look."""
     weights = masked_softmax(additive_score(self.query(s), source.keys, self.v), mask)
     self.sow("intermediates", WEIGHTS, weights)
-    return context(weights, source.annotations)
+    return context(weights, source.values)
 
 
 class DeepOutput(nn.Module):

@@ -11,8 +11,9 @@ from transformer_jax.model import masking
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, output_logits
 from transformer_jax.model.positional_encoding import from_zero
-from transformer_jax.recurrent import scheduled_sampling
-from transformer_jax.recurrent.recurrence import over, take, where
+from transformer_jax.model.special_tokens import BOS, PAD
+from transformer_jax.ops.draw import draw
+from transformer_jax.recurrent.recurrence import over, recurrence, take, where
 from transformer_jax.runtime.values import PyTree
 
 # Trees of arrays; each model has its own.
@@ -153,22 +154,30 @@ class EncoderDecoder(nn.Module):
     forced: jax.Array,
     uniform: jax.Array,
   ) -> jax.Array:
-    """The decoder's input of a packed row, in which tokens that are not `forced` are the model's own (`[target]`).
+    """The decoder's input of a packed row in scheduled sampling (Bengio et al. 2015), `[target]` int32.
 
-    `forced` and `uniform` are as in `scheduled_sampling.choose_inputs`, the other arguments as in `__call__`. There is
-    no dropout, as there is none when the model translates.
+    Each token is that of `target`, or the one that the model draws after the token before. There is no dropout, as
+    there is none when the model translates. The other arguments are as in `__call__`.
+
+    Args:
+      forced: `[target]` booleans, whether the input is that of `target`; it always is at a sentence's first position.
+      uniform: `[target]` numbers from [0, 1), by which the tokens are drawn.
     """
     encoded = self.encode(source, source_positions, source_mask)
     initials, attended = self.initial_states(encoded, cross_mask), self.attended(encoded)
+    restarts = target_positions == 0
+    forced = forced | restarts
 
-    def step(model: "EncoderDecoder", state: State, token: jax.Array, at: tuple[State, jax.Array]) -> PyTree:
-      initial, mask = at
-      state, hidden = model.step(state, model.embed(token, deterministic=True), Memory(initial, attended, mask))
-      return state, model.logits(hidden)
+    def advance(model: "EncoderDecoder", before: tuple[State, jax.Array], at: PyTree) -> tuple[State, jax.Array]:
+      (state, own), (target, forced, uniform, initial, mask) = before, at
+      embedded = model.embed(jnp.where(forced, target, own), deterministic=True)
+      state, hidden = model.step(state, embedded, Memory(initial, attended, mask))
+      # No output has PAD or BOS.
+      return state, draw(model.logits(hidden).at[jnp.array([PAD, BOS])].set(-jnp.inf), uniform)
 
-    return scheduled_sampling.choose_inputs(
-      step, self, target, forced, uniform, target_positions == 0, initials, (initials, cross_mask)
-    )
+    inputs = target, forced, uniform, initials, cross_mask
+    _, own = recurrence(advance, self, inputs, restarts, (initials, target))
+    return jnp.where(forced, target, jnp.roll(own, 1))
 
   def init_cache(self, memory: Memory, max_length: int, beams: int) -> Cache:
     """The cache before the first token; a state does not grow with `max_length`."""

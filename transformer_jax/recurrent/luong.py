@@ -8,25 +8,13 @@ import jax.numpy as jnp
 
 from transformer_jax.model.attention import WEIGHTS
 from transformer_jax.ops.masked_softmax import masked_softmax
-from transformer_jax.recurrent.attention import additive_score, context, dot_score
+from transformer_jax.recurrent.attention import Source, additive_score, context, dot_score
 from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
 from transformer_jax.recurrent.recurrence import over, recurrence
 from transformer_jax.recurrent.seq2seq import Stacks
 from transformer_jax.recurrent.stack import States, output
-
-
-class Source(NamedTuple):
-  """The source as attention needs it.
-
-  Attributes:
-    states: the states of the encoder's top layer, `[source, hidden]`.
-    keys: the keys of the scores, `[source, hidden]`; computed once.
-  """
-
-  states: jax.Array
-  keys: jax.Array
 
 
 class DecoderState(NamedTuple):
@@ -61,7 +49,7 @@ class GlobalAttention(nn.Module):
     self.combine = Linear(2 * size, self.config.d_model, dtype)
 
   def source(self, states: jax.Array) -> Source:
-    """The encoder's states `[source, hidden]` with their keys."""
+    """The states s_j of the encoder's top layer, `[source, hidden]`, with their keys, `[source, hidden]`."""
     return Source(states, states if self.config.score is Score.DOT else self.key(states))
 
   def __call__(self, h: jax.Array, source: Source, mask: jax.Array) -> jax.Array:
@@ -72,7 +60,7 @@ class GlobalAttention(nn.Module):
       scores = dot_score(h, source.keys)
     weights = masked_softmax(scores, mask)
     self.sow("intermediates", WEIGHTS, weights)
-    return jnp.tanh(self.combine(jnp.concatenate([context(weights, source.states), h])))
+    return jnp.tanh(self.combine(jnp.concatenate([context(weights, source.values), h])))
 
 
 class Luong(Stacks):

@@ -1,8 +1,10 @@
 """Classification of sentences with a fine-tuned BERT, for the command line and the Python API."""
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,11 +47,6 @@ class Classifier(Predictor):
     super().__init__(config, params, tokenizer, step)
     self.classes = classes_of(config)
 
-    def probabilities(params: Params, rows: jax.Array) -> jax.Array:
-      return jax.nn.softmax(jax.vmap(lambda row: logits(self._model, params, row, None))(rows))
-
-    self._probabilities = jax.jit(probabilities)
-
   def classify(self, sentences: Iterable[str], more: Callable[[float], bool] = lambda seconds: True) -> Iterator[Class]:
     """Yields the class of each sentence as the sentences come.
 
@@ -81,8 +78,14 @@ class Classifier(Predictor):
     length = self.config.data.row_length
     rows = np.zeros((_ROWS, PARTS, length), np.int32)
     rows[: len(sentences)], cut = sentence_rows(self._tokenizer, sentences, length)
-    found = jax.device_get(self._probabilities(self._params, jnp.asarray(rows)))
+    found = jax.device_get(_probabilities(self._model, self._params, jnp.asarray(rows)))
     buckets.require_finite(bool(np.isfinite(found).all()))
     for probabilities, was_cut in zip(found, cut, strict=False):  # the remaining rows are empty
       best = int(np.argmax(probabilities))
       yield Class(self.classes[best], float(probabilities[best]), was_cut)
+
+
+@functools.partial(jax.jit, static_argnames="model")
+def _probabilities(model: nn.Module, params: Params, rows: jax.Array) -> jax.Array:
+  """Rows `[rows, 3, row_length]` -> `[rows, classes]`."""
+  return jax.nn.softmax(jax.vmap(lambda row: logits(model, params, row, None))(rows))

@@ -7,7 +7,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.next_sentence import TOKEN_TYPES, TOKENS
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.decoding.attention import Attention, attention_program, cut
+from transformer_jax.decoding.attention import Attention, cut, weights_by_kind
 from transformer_jax.language.bert import BERT, BERTClassifier
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
@@ -35,7 +35,7 @@ def encoder_attention(config: Config, params: Params, tokenizer: Tokenizer, sent
       f"the sentence has more than {length - 2} tokens, as many as config.data.row_length = {length} allows: shorten it"
     )
   valid = row[TOKEN_TYPES] > 0
-  program = attention_program(registry.module(config.model), _trunk)
-  weights = program(params, jnp.asarray(row[TOKENS], jnp.int32), masking.padding_mask(valid, valid))
+  ids, mask = jnp.asarray(row[TOKENS], jnp.int32), masking.padding_mask(valid, valid)
+  found = weights_by_kind(registry.module(config.model), params, ids, mask, method=_trunk)
   tokens = ["[CLS]", *tokenizer.pieces(row[TOKENS, valid][1:-1].tolist()), "[SEP]"]
-  return Attention(tuple(tokens), (), (), cut(weights, len(tokens), 0))
+  return Attention(tuple(tokens), (), (), cut(found, len(tokens), 0))

@@ -6,29 +6,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.config import Config
 from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS
 from transformer_jax.data.documents import encode_text
-from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.language.elmo import mix
-from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.texts import require_text
 from transformer_jax.tasks.bidirectional import layers
 
 _MULTIPLE = 64  # programs are compiled for multiples of this length
+_layers = jax.jit(layers, static_argnames="model")
 
 
 class Features(Predictor):
   """Computes features of texts with a trained ELMo."""
 
   command = "transformer_jax.tasks.features"
-
-  def __init__(self, config: Config, params: Params, tokenizer: Tokenizer, step: int | None = None):
-    super().__init__(config, params, tokenizer, step)
-    self._function = jax.jit(lambda params, row: layers(self._model, params, row, None))
 
   def layers(self, text: str) -> np.ndarray:
     """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`.
@@ -41,7 +35,7 @@ class Features(Predictor):
     tokens = encode_text(self._tokenizer, text)
     row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _MULTIPLE)), np.int32)
     row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
-    found = np.asarray(self._function(self._params, row))[:, :, : len(tokens)]
+    found = np.asarray(_layers(self._model, self._params, row, None))[:, :, : len(tokens)]
     buckets.require_finite(bool(np.isfinite(found).all()))
     return np.concatenate([found[:, 0], found[:, 1]], axis=-1)
 
