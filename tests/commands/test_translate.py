@@ -21,7 +21,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import EvaluateConfig
 from transformer_jax.decoding import n_best
 from transformer_jax.decoding.long_lines import Translation
-from transformer_jax.decoding.minimum_bayes_risk import Utility, ranked
+from transformer_jax.decoding.minimum_bayes_risk import ranked
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.paper import formulas
@@ -129,14 +129,14 @@ def test_minimum_bayes_risk_chooses_from_the_candidates(run, translator, workdir
   flags = ["--mbr", "chrf", "--scores"]
   _, out, _ = run("translate", "--workdir", workdir, *flags, stdin=text(LINES).encode())
   for line, candidates in zip(out.split("\n"), translator.translate(LINES, n_best=2, return_scores=True), strict=False):
-    [best, *_] = ranked(candidates, Utility.CHRF, drawn=False)
+    [best, *_] = ranked(candidates, "chrf", drawn=False)
     assert line == f"{best.score:.6f}\t{best.text}"
   _, out, _ = run(
     "translate", "--workdir", workdir, *flags, "--sample", "--seed", 3, "--candidates", 5, stdin=text(LINES).encode()
   )
   drawn = translator.translate(LINES, n_best=5, sampling=SamplingOptions(), seed=3, return_scores=True)
   for line, candidates in zip(out.split("\n"), drawn, strict=False):
-    [best, *_] = ranked(candidates, Utility.CHRF, drawn=True)
+    [best, *_] = ranked(candidates, "chrf", drawn=True)
     assert line == f"{best.score:.6f}\t{best.text}"
 
 

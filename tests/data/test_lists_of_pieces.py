@@ -12,7 +12,7 @@ from transformer_jax.data.packing import encode_pairs
 from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.text import TextPairs
 from transformer_jax.data.tokenizer_pair import TokenizerPair
-from transformer_jax.decoding.long_lines import Long, parts
+from transformer_jax.decoding.long_lines import REFUSE, SPLIT, parts
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
@@ -40,7 +40,7 @@ def listed(**more):
 def test_each_part_of_a_long_line_has_the_code_of_its_language(line, expected):
   """A code that is no piece means nothing to the model, and is text."""
   tokenizer = listed()
-  [found], error = parts([line + "a small house . " * 5], tokenizer, 20, Long.SPLIT, 1, str, [])
+  [found], error = parts([line + "a small house . " * 5], tokenizer, 20, SPLIT, 1, str, [])
   first = [tokenizer.pieces(tokens)[0] for tokens in found]
   assert error is None and len(found) > 1 and max(map(len, found)) <= 20
   assert [piece == ">>fr<<" for piece in first] == [expected is not None] * len(found)
@@ -50,20 +50,20 @@ def test_each_part_of_a_long_line_has_the_code_of_its_language(line, expected):
 def test_a_line_of_which_no_token_is_left_is_empty(line):
   """The normalisation of SentencePiece deletes such characters, and a model would invent a text for EOS alone."""
   warnings = []
-  assert parts([line], listed(), 20, Long.REFUSE, 1, warnings.append, []) == ([[]], None) and not warnings
+  assert parts([line], listed(), 20, REFUSE, 1, warnings.append, []) == ([[]], None) and not warnings
 
 
 @pytest.mark.parametrize("space", [" ", "\u2028 "])
 def test_a_long_line_of_spaces_is_empty(space):
   warnings = []
   spaces = listed(remove_extra_whitespaces=False, normalization_rule_name="identity")
-  assert parts([">>fr<<" + space * 100], spaces, 20, Long.SPLIT, 1, warnings.append, []) == ([[]], None)
+  assert parts([">>fr<<" + space * 100], spaces, 20, SPLIT, 1, warnings.append, []) == ([[]], None)
   assert not warnings
 
 
 def test_a_line_without_the_code_of_a_language_is_told_of():
   warnings = []
-  parts(["a house", ">>fr<< a house", ">>it<< a", ""], listed(), 20, Long.SPLIT, 1, warnings.append, [])
+  parts(["a house", ">>fr<< a house", ">>it<< a", ""], listed(), 20, SPLIT, 1, warnings.append, [])
   assert [warning.line for warning in warnings] == [1, 3]
   assert (
     warnings[0] == "line 1 begins with no code of a language, such as >>fr<<: its translation may be in any language"
@@ -75,9 +75,9 @@ def test_the_tag_of_a_run_of_ours_is_a_code_too():
   tokenizer = listed(user_defined_symbols=["\u2581<2de>", "\u2581<2fr>"], vocab_size=17)
   assert tokenizer.codes == [">>fr<<", ">>de<<", "<2de>", "<2fr>"]
   assert [tokenizer.head(text) for text in ("<2fr> a", "<2it> a", "<2fr", "a <2fr>")] == ["<2fr>", "", "", ""]
-  [found], _ = parts(["<2fr> " + "a small house . " * 5], tokenizer, 20, Long.SPLIT, 1, str, [])
+  [found], _ = parts(["<2fr> " + "a small house . " * 5], tokenizer, 20, SPLIT, 1, str, [])
   assert len(found) > 1 and {tokenizer.pieces(tokens)[0].strip() for tokens in found} == {"<2fr>"}
-  assert parts(["<2fr>"], tokenizer, 20, Long.SPLIT, 1, str, []) == ([[]], None)
+  assert parts(["<2fr>"], tokenizer, 20, SPLIT, 1, str, []) == ([[]], None)
 
 
 def test_a_tag_of_ours_without_the_space_in_front_of_it_has_several_tokens():
@@ -85,8 +85,8 @@ def test_a_tag_of_ours_without_the_space_in_front_of_it_has_several_tokens():
   tokenizer = listed(user_defined_symbols=["<2de>", "<2fr>"], vocab_size=17)
   assert tokenizer.pieces(tokenizer.encode("<2de> a"))[:3] == [" ", "<2de>", " "]
   for empty in ("<2de>", "<2de> ", "<2de>\u200b"):
-    assert parts([empty], tokenizer, 20, Long.SPLIT, 1, str, []) == ([[]], None)
-  [found], _ = parts(["<2de> " + "a small house . " * 5], tokenizer, 20, Long.SPLIT, 1, str, [])
+    assert parts([empty], tokenizer, 20, SPLIT, 1, str, []) == ([[]], None)
+  [found], _ = parts(["<2de> " + "a small house . " * 5], tokenizer, 20, SPLIT, 1, str, [])
   texts = ["".join(tokenizer.pieces(tokens[:-1])) for tokens in found]
   assert len(texts) > 1 and {text[: len(" <2de> ")] for text in texts} == {" <2de> "}
 
@@ -104,7 +104,7 @@ def test_the_first_numbers_are_text_where_the_list_has_no_special_piece():
 def test_a_line_of_few_tokens_is_not_too_long(between):
   """One token stands for any number of unknown characters, and the model drops spaces that are repeated."""
   tokenizer = listed()
-  found, error = parts([f"a {between} house"], tokenizer, 20, Long.REFUSE, 1, str, [])
+  found, error = parts([f"a {between} house"], tokenizer, 20, REFUSE, 1, str, [])
   assert error is None and len(found[0]) == 1 and len(found[0][0]) < 20
   counts = PairCounts()
   [(source, _)] = encode_pairs([(f"a {between * 9} house", "a house")], tokenizer, 20, counts)

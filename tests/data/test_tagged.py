@@ -13,7 +13,7 @@ from transformer_jax.data.packing import SOURCE
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tagged import TaggedPairs, directions_of, divided, is_empty, tags_of
 from transformer_jax.data.text import digest
-from transformer_jax.decoding.long_lines import Long, parts
+from transformer_jax.decoding.long_lines import SPLIT, parts
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.translation import TASK
@@ -170,7 +170,7 @@ def test_a_line_without_a_tag_of_the_model_is_told():
   assert tags_of(DataConfig(corpus=Corpus.TEXT, train="a")) == []
   tokenizer, warnings = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=tags), []
   lines = ["<2de> abc", "abc", " ", "<2it> abc", "a <2de> abc", "<2cs> abd"]
-  found, error = parts(lines, tokenizer, 40, Long.SPLIT, 7, warnings.append, tags)
+  found, error = parts(lines, tokenizer, 40, SPLIT, 7, warnings.append, tags)
   assert error is None and [len(line) for line in found] == [1, 1, 0, 1, 1, 1]
   assert [(warning.line, warning.what) for warning in warnings] == [
     (number, "begins with none of <2de>, <2fr>, <2en>, <2cs>: its translation may be in any language")
@@ -182,12 +182,12 @@ def test_a_line_without_a_tag_of_the_model_is_told():
 def test_each_part_of_a_long_line_has_the_tag(tag):
   tokenizer = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=[tag])
   text, warnings = f"{tag} " + "abc abd. " * 9, []
-  [found], error = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, [tag])
+  [found], error = parts([text], tokenizer, 12, SPLIT, 1, warnings.append, [tag])
   decoded = [tokenizer.decode(tokens) for tokens in found]
   assert error is None and len(found) > 2 and len(warnings) == 1 and max(map(len, found)) <= 12
   assert all(part.startswith(f"{tag} ") for part in decoded)
   assert " ".join(divided(part)[1] for part in decoded).split() == divided(text)[1].split()
-  [plain], _ = parts([text], tokenizer, 12, Long.SPLIT, 1, warnings.append, [])
+  [plain], _ = parts([text], tokenizer, 12, SPLIT, 1, warnings.append, [])
   assert not all(tokenizer.decode(tokens).startswith(f"{tag} ") for tokens in plain)
 
 
@@ -195,16 +195,16 @@ def test_a_tag_alone_is_an_empty_line():
   """Such lines are what the documented command makes of empty ones; training leaves empty sources without a tag."""
   tokenizer, warnings = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=["<2de>"]), []
   lines = ["<2de> ", "<2de>", "<2de>   ", "", "<2de> a"]
-  found, error = parts(lines, tokenizer, 40, Long.SPLIT, 1, warnings.append, ["<2de>"])
+  found, error = parts(lines, tokenizer, 40, SPLIT, 1, warnings.append, ["<2de>"])
   assert error is None and [len(line) for line in found] == [0, 0, 0, 0, 1] and not warnings
-  found, _ = parts(lines, tokenizer, 40, Long.SPLIT, 1, warnings.append, [])  # a model without tags reads it as text
+  found, _ = parts(lines, tokenizer, 40, SPLIT, 1, warnings.append, [])  # a model without tags reads it as text
   assert [len(line) for line in found] == [1, 1, 1, 0, 1]
 
 
 def test_a_long_line_with_something_like_a_tag_is_split_as_text():
   """What is no tag of the model may be longer than a part."""
   tokenizer, warnings = SentencePieceTokenizer.learn(["abc abd bcd"] * 5, 280, symbols=["<2de>"]), []
-  [found], error = parts([f"<2{'qx7' * 20}> abc abd"], tokenizer, 32, Long.SPLIT, 1, warnings.append, ["<2de>"])
+  [found], error = parts([f"<2{'qx7' * 20}> abc abd"], tokenizer, 32, SPLIT, 1, warnings.append, ["<2de>"])
   assert error is None and len(found) > 1 and max(map(len, found)) <= 32 and len(warnings) == 2
 
 

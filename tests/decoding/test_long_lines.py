@@ -5,7 +5,7 @@ import pytest
 from tests.data.letters import Letters
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.decoding.long_lines import Long, Translation, has_no_text, joined, parts
+from transformer_jax.decoding.long_lines import REFUSE, SPLIT, Translation, has_no_text, joined, parts
 
 
 class Coded(Letters):
@@ -29,10 +29,10 @@ class Pairs(Letters):
 def test_each_part_has_at_most_as_many_tokens_as_are_allowed_with_its_end():
   warnings = []
   texts = ["a" * size for size in (5, 6, 7, 12, 13)]
-  found, error = parts(texts, Pairs(), 7, Long.SPLIT, 1, warnings.append, [])
+  found, error = parts(texts, Pairs(), 7, SPLIT, 1, warnings.append, [])
   assert [[len(tokens) for tokens in line] for line in found] == [[6], [7], [7, 2], [7, 7], [7, 7, 2]]
   assert error is None and [warning.line for warning in warnings] == [3, 4, 5]
-  found, error = parts(texts, Pairs(), 7, Long.REFUSE, 1, warnings.append, [])
+  found, error = parts(texts, Pairs(), 7, REFUSE, 1, warnings.append, [])
   assert len(found) == 2 and "line 3 has more than config.decode.max_source_length = 7 tokens" in str(error)
 
 
@@ -57,12 +57,12 @@ def test_what_has_no_text(line, tokens, empty):
 def test_a_tag_leaves_room_in_each_part():
   warnings = []
   texts = ["<2de> abc", "<2zh_Hant> abc", "<2xx> abcdefghi"]
-  found, error = parts(texts[::2], Pairs(), 8, Long.SPLIT, 1, warnings.append, ["<2de>", "<2zh_Hant>"])
+  found, error = parts(texts[::2], Pairs(), 8, SPLIT, 1, warnings.append, ["<2de>", "<2zh_Hant>"])
   assert error is None and [[Pairs().decode(tokens[:-1]) for tokens in line] for line in found] == [
     ["<2de> a", "<2de> b", "<2de> c"],
     ["<2xx>", "abcdefg", "hi"],
   ]
-  found, error = parts(texts, Pairs(), 8, Long.SPLIT, 4, warnings.append, ["<2de>", "<2zh_Hant>"])
+  found, error = parts(texts, Pairs(), 8, SPLIT, 4, warnings.append, ["<2de>", "<2zh_Hant>"])
   assert len(found) == 1
   assert "line 5 has more than config.decode.max_source_length = 8 tokens: its language's tag" in str(error)
 

@@ -8,7 +8,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
 from transformer_jax.decoding.long_lines import Translation
-from transformer_jax.decoding.minimum_bayes_risk import Utility, ranked
+from transformer_jax.decoding.minimum_bayes_risk import ranked
 from transformer_jax.evaluation.pairwise import sentence_scores
 
 WORDS = ["ein", "Haus,", "haus", "steht", "am", "See", ".", "(alt)", "\N{SNOWMAN}", "seine"]
@@ -32,9 +32,9 @@ def test_scores_of_all_pairs_are_those_of_sacrebleu(name, tokenize, lowercase):
 
 
 @pytest.mark.parametrize("drawn", [True, False])
-@pytest.mark.parametrize("utility", list(Utility))
+@pytest.mark.parametrize("utility", ["chrf", "bleu"])
 def test_the_ranking_is_that_of_a_double_loop(utility, drawn):
-  metric = METRICS[utility.value, "13a", False]
+  metric = METRICS[utility, "13a", False]
   generator = random.Random(5)
   texts = generator.choices(TEXTS, k=17)
   translations = [Translation(text, 0.0, generator.uniform(-9, -1), 3) for text in texts]
@@ -54,12 +54,12 @@ def test_the_ranking_is_that_of_a_double_loop(utility, drawn):
 
 
 def test_one_translation_is_its_own_reference():
-  [best] = ranked([Translation("ein Haus", -1.0, -700.0, 3)], Utility.CHRF, drawn=False)
+  [best] = ranked([Translation("ein Haus", -1.0, -700.0, 3)], "chrf", drawn=False)
   assert best == Translation("ein Haus", 100.0, -700.0, 3)
 
 
 @pytest.mark.parametrize("drawn", [True, False])
-@pytest.mark.parametrize("utility", list(Utility))
+@pytest.mark.parametrize("utility", ["chrf", "bleu"])
 def test_of_translations_that_are_equally_good_the_first_comes_first(utility, drawn):
   """No two of these have a letter in common, so each is like itself alone; one that comes twice is better."""
   texts = ["bb", "aa", "dd", "cc"]
@@ -74,5 +74,5 @@ def test_of_translations_that_are_equally_good_the_first_comes_first(utility, dr
 def test_of_equal_texts_the_first_one_stays():
   """Different tokens can spell one text."""
   twice = [Translation("ein Haus", 0.0, log_probability, tokens) for log_probability, tokens in ((-3.0, 5), (-2.0, 4))]
-  [best] = ranked(twice, Utility.BLEU, drawn=True)
+  [best] = ranked(twice, "bleu", drawn=True)
   assert (best.log_probability, best.tokens) == (-3.0, 5)

@@ -138,10 +138,10 @@ def _candidates(args: argparse.Namespace, beam_size: int) -> int:
 
 def _ranked(translations: "Sequence[Translation]", args: argparse.Namespace, config: "Config") -> "list[Translation]":
   """The best translations by minimum Bayes risk."""
-  from transformer_jax.decoding.minimum_bayes_risk import Utility, ranked
+  from transformer_jax.decoding.minimum_bayes_risk import ranked
 
   scored_as = {"tokenize": config.evaluate.tokenize, "lowercase": config.evaluate.lowercase}
-  return ranked(translations, Utility(args.mbr), drawn=args.sample, **scored_as)[: args.n_best]
+  return ranked(translations, args.mbr, drawn=args.sample, **scored_as)[: args.n_best]
 
 
 def _output_lines(number: int, translations: "Sequence[Translation]", args: argparse.Namespace) -> Iterator[str]:

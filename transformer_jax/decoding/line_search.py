@@ -10,7 +10,7 @@ from transformer_jax.decoding import long_lines, prefixes
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch, Request
 from transformer_jax.decoding.line_breaks import without_line_breaks
-from transformer_jax.decoding.long_lines import LineWarning, Long, Translation
+from transformer_jax.decoding.long_lines import REFUSE, SPLIT, LineWarning, Translation
 from transformer_jax.decoding.sampling import require_seed
 from transformer_jax.decoding.windows import windows
 from transformer_jax.model.params import Params
@@ -42,7 +42,7 @@ class Wanted:
     require_seed(self.seed)
     require_option("window", self.window, self.window > 0, "positive")
     require_option("first", self.first, self.first > 0, "positive")
-    require_option("long", self.long, self.long in [kind.value for kind in Long], "split or refuse")
+    require_option("long", self.long, self.long in (SPLIT, REFUSE), "split or refuse")
 
 
 class LineSearch:
@@ -61,7 +61,7 @@ class LineSearch:
   def translate(self, params: Params, lines: Iterable[str], wanted: Wanted) -> Iterator[list[Translation]]:
     """Translates the lines of each window; raises a window's error after its lines."""
     longest = self._decode.max_source_length
-    long, first = Long(wanted.long), wanted.first
+    long, first = wanted.long, wanted.first
     # A window has as many translations in memory, however many are drawn of each line.
     window = max(1, wanted.window // wanted.n_best) if wanted.options.sampling else wanted.window
     for texts, broken in windows(lines, window, wanted.more, first):

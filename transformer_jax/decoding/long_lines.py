@@ -1,6 +1,5 @@
 """Lines with more tokens than the model can translate at once: they are refused, or translated in parts."""
 
-import enum
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -12,12 +11,7 @@ from transformer_jax.decoding.beam_search import SearchOptions, penalty
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
-
-class Long(enum.Enum):
-  """What to do with a line that is too long."""
-
-  SPLIT = "split"
-  REFUSE = "refuse"
+SPLIT, REFUSE = "split", "refuse"  # what to do with a line that is too long
 
 
 class Translation(NamedTuple):
@@ -58,7 +52,7 @@ def parts(
   texts: Sequence[str],
   tokenizer: Tokenizer,
   longest: int,
-  long: Long,
+  long: str,
   first: int,
   warn: Callable[[LineWarning], object],
   tags: Sequence[str],
@@ -69,7 +63,7 @@ def parts(
     texts: the lines.
     tokenizer: the model's tokenizer.
     longest: the most tokens of a part, with its EOS.
-    long: what to do with a line that has more.
+    long: what to do with a line that has more, `SPLIT` or `REFUSE`.
     first: the number of the first line.
     warn: is called with a warning for each line that is split, or should have a tag and has none.
     tags: those of the model's target languages, if each line should begin with one; each part then gets it.
@@ -107,14 +101,14 @@ def _parts_of_long(
   text: str,
   tokenizer: Tokenizer,
   longest: int,
-  long: Long,
+  long: str,
   number: int,
   warn: Callable[[LineWarning], object],
   tags: Sequence[str],
 ) -> list[list[int]]:
   """The parts of a line that is too long; raises InputError if it is refused, or if its tag leaves no room for text."""
   too_long = f"has more than config.decode.max_source_length = {longest} tokens: "
-  if long is Long.REFUSE:
+  if long == REFUSE:
     raise InputError(f"line {number} {too_long}shorten it")
   found = _split(text, longest, tokenizer, tags)
   if _head(text, tokenizer, tags) and max(map(len, found), default=0) > longest:

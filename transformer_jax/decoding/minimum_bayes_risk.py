@@ -10,10 +10,10 @@ they are the best that a search finds, w(Z) is proportional to P(Z | X) (Kumar &
 with the best score of those that spell Z.
 """
 
-import enum
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -21,16 +21,9 @@ from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.evaluation.pairwise import sentence_scores
 
 
-class Utility(enum.Enum):
-  """What the likeness of two translations is measured by, sentence by sentence."""
-
-  CHRF = "chrf"
-  BLEU = "bleu"
-
-
 def ranked(
   translations: Sequence[Translation],
-  utility: Utility,
+  utility: Literal["chrf", "bleu"],
   *,
   drawn: bool,
   tokenize: str = "13a",
@@ -40,7 +33,7 @@ def ranked(
 
   Args:
     translations: one at least; if they are drawn, equal ones count as often as they come.
-    utility: the utility.
+    utility: what the likeness of two translations is measured by, sentence by sentence.
     drawn: whether they are drawn from the model, or found by a search.
     tokenize, lowercase: how the utility reads a text, as in `evaluation/scores.py`.
 
@@ -55,6 +48,6 @@ def ranked(
     first.setdefault(each.text, each)
     weights[each.text] += 1.0 if drawn else math.exp(each.log_probability - most)
   weight = np.array([weights[text] for text in first])
-  expected = sentence_scores(utility.value, list(first), tokenize=tokenize, lowercase=lowercase) @ weight / weight.sum()
+  expected = sentence_scores(utility, list(first), tokenize=tokenize, lowercase=lowercase) @ weight / weight.sum()
   scored = [each._replace(score=float(score)) for each, score in zip(first.values(), expected, strict=True)]
   return sorted(scored, key=lambda translation: -translation.score)

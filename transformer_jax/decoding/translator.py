@@ -22,7 +22,7 @@ from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch
 from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.line_search import WINDOW, LineSearch, Wanted, require_batch_size
-from transformer_jax.decoding.long_lines import LineWarning, Long, Translation, has_no_text
+from transformer_jax.decoding.long_lines import REFUSE, SPLIT, LineWarning, Translation, has_no_text
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
@@ -194,7 +194,7 @@ class Translator:
     seed: int = 0,
     prefixes: Iterable[str] | None = None,
     batch_size: int | None = None,
-    long: str = Long.SPLIT.value,
+    long: str = SPLIT,
     window: int = WINDOW,
     first: int = 1,
     more: Callable[[float], bool] = lambda seconds: True,
@@ -276,7 +276,7 @@ class Translator:
       raise InputError("an ensemble has the attention of each of its models, and none of its own: load one model alone")
     own = target is None
     if target is None:
-      [[best]] = self.translate_lines([source], long=Long.REFUSE.value)
+      [[best]] = self.translate_lines([source], long=REFUSE)
       target = best.text
     [sources], [targets] = self._encode_pairs([(source, target)])
     if own and len(targets) > self._longest:  # a byte that is no character has three tokens when it is read again
