@@ -95,3 +95,12 @@ def test_a_link_stays_a_link(run, workdir, tmp_path):
   (tmp_path / "run.html").symlink_to(page)
   assert run("report", "--workdir", workdir, "--output", tmp_path / "run.html")[0] == 0
   assert (tmp_path / "run.html").is_symlink() and data_of(page)["runs"]
+
+
+def test_a_page_never_replaces_a_file_of_the_run_by_a_link(run, workdir):
+  page = Path(workdir) / "report.html"
+  page.symlink_to("config.json")
+  before = (Path(workdir) / "config.json").read_bytes()
+  status, _, err = run("report", "--workdir", workdir)
+  assert status == 2 and "is a file of the run" in err[-1]
+  assert (Path(workdir) / "config.json").read_bytes() == before

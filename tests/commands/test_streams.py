@@ -149,7 +149,9 @@ def test_a_full_temporary_folder_is_not_standard_outputs_fault(pipe, monkeypatch
     def write(self, content):
       return full.append(content) or len(content)
 
-    def close(self): ...
+    def close(self):  # writes what is still held back
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     def truncate(self): ...
 
   full = []

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests.nasty import PIECES
-from transformer_jax.config import Config, LengthPenalty
+from transformer_jax.config import Config, DecodeConfig, LengthPenalty
 from transformer_jax.decoding import batch, buckets
 from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.decoding.bucketed_search import BucketedSearch
+from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
@@ -83,26 +84,44 @@ def test_searches_that_memory_cannot_hold_are_refused_before_they_begin(translat
     translator.translate(["abc"], beam_size=7)
 
 
-def test_an_accelerator_takes_as_many_sentences_as_half_of_its_memory_holds(translator, monkeypatch):
-  """A search for more would be refused, though nobody has asked for so many."""
+@pytest.mark.parametrize(
+  ("dtype", "vocab_size", "memory"), [(Dtype.FLOAT32, 311, 10**7), (Dtype.BFLOAT16, 9973, 10**8)]
+)
+def test_an_accelerator_takes_as_many_sentences_as_half_of_its_memory_holds(dtype, vocab_size, memory, monkeypatch):
+  """A search for more would be refused, though nobody has asked for so many. In bfloat16 it copies the output layer."""
+  model = ModelConfig(vocab_size=vocab_size, num_layers=1, d_model=64, d_ff=29, num_heads=2, dtype=dtype)
+  decode = DecodeConfig(beam_size=3, extra_length=5, max_source_length=24)
   options, length, headroom = SearchOptions(3, LengthPenalty.GNMT, 0.6), 16, 5
+  params = jax.eval_shape(lambda: init_params(Config(model=model), TASK))
   monkeypatch.setattr(devices, "on_cpu", lambda: False)
   monkeypatch.setattr(devices, "concurrency", lambda: 2)
 
   def slots(memory, **given):
     monkeypatch.setattr(devices, "memory", lambda: memory)
-    return translator._bucketed.slots(translator.params, options, length, **given)
+    return BucketedSearch(lambda: Transformer(model), [model], decode).slots(params, options, length, **given)
 
   def is_refused(slots, memory):
     monkeypatch.setattr(devices, "memory", lambda: memory)
-    search = functools.partial(batch.search, translator._model, options, slots=slots, extra_length=headroom)
+    search = functools.partial(batch.search, Transformer(model), options, slots=slots, extra_length=headroom)
     with contextlib.suppress(InputError):
-      jax.eval_shape(search, translator.params, jax.ShapeDtypeStruct((8 * slots, length), np.int32))
+      jax.eval_shape(search, params, jax.ShapeDtypeStruct((8 * slots, length), np.int32))
       return False
     return True
 
   most = buckets.rows_at_once(length, headroom)
   assert slots(None) == slots(10**12) == most and slots(1) == 1 and slots(1, batch_size=53) == 53
-  fitting = slots(10**7)
+  fitting = slots(memory)
   assert 7 < fitting < most
-  assert not is_refused(fitting, 10**7 // 2) and is_refused(fitting + 1, 10**7 // 2)
+  assert not is_refused(fitting, memory // 2) and is_refused(fitting + fitting // 7, memory // 2)
+
+
+def test_only_the_buckets_of_the_sentences_are_looked_at():
+  """On an accelerator a look traces the model."""
+  looked = []
+
+  def slots(length):
+    looked.append(length)
+    return 2
+
+  assert [batch.length for batch in buckets.batches([3, 20, 5], 256, slots)] == [32, 16]
+  assert {*looked} == {16, 32}

@@ -305,8 +305,11 @@ def test_a_locale_that_writes_names_in_other_bytes_is_refused(monkeypatch, tmp_p
   """The library of a checkpoint's arrays would write them into another folder."""
   monkeypatch.setattr(os, "fsencode", lambda path: os.fspath(path).encode("latin-1"))
   run_folder.folder_of("/runs/mine")
-  with pytest.raises(InputError, match=r"has a name that is not UTF-8.* or set PYTHONUTF8=1"):
-    run_folder.folder_of("/runs/größe")
+  for name in ("größe", "한국어"):  # in other bytes, and in none
+    with pytest.raises(InputError, match=r"has a name that is not UTF-8.* or set PYTHONUTF8=1"):
+      run_folder.folder_of(f"/runs/{name}")
+  with pytest.raises(InputError, match=r"has a name that is not UTF-8.*: choose an ASCII name$"):
+    run_folder.folder_of("/runs/\udcff")
 
 
 def test_a_kill_while_a_folder_is_tried_leaves_nothing_for_good(monkeypatch, tmp_path):

@@ -197,3 +197,12 @@ def test_a_kept_program_reuses_the_memory_of_the_state_where_it_may(start, donat
   kept = trace_cache.kept(lambda state, other: state + other, "key", lambda *_: "sum", donate_state=donate)
   assert kept(state, jnp.float32(3)).tolist() == [3 + i for i in range(7)]
   assert state.is_deleted() == donate
+
+
+def test_a_number_that_tracing_gives_is_kept(tmp_path, monkeypatch):
+  monkeypatch.setattr(trace_cache, "_UNCHANGED_SINCE", float("inf"))
+  monkeypatch.setattr(trace_cache, "_folder", tmp_path / "traced")
+  tmp_path.joinpath("traced").mkdir()
+  assert trace_cache.kept_number(lambda: 97, "a") == 97
+  assert trace_cache.kept_number(lambda: pytest.fail("it was kept"), "a") == 97
+  assert trace_cache.kept_number(lambda: 101, "b") == 101

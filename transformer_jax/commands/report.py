@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
   if args.output and not args.output.endswith(".html"):  # so that no file of a run or a text is replaced
     raise InputError(f"--output is {args.output!r}, but the page's name must end with .html")
   output = epath.Path(args.output).expanduser() if args.output else opened[0].path / REPORT
-  output_file.check_writable("--output", str(output), ())
+  output_file.check_writable("--output", str(output), (), args.workdir)
   bootstrap.require_seed()
   _require_step(opened, args.step)
   translations, notes = _translations(opened, args.data, args.step)

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TextIO, TypeVar
 
@@ -123,12 +124,16 @@ class Output:
       self._closed = True
       if isinstance(error, KeyboardInterrupt):
         self._begin = self._end
-        self._waiting.close()
+        self._close()
         return
       self._changed.notify()
     self._thread.join()
-    self._waiting.close()
+    self._close()
     self._raise_error()
+
+  def _close(self) -> None:
+    with suppress(OSError):  # a full disk, which is known by now
+      self._waiting.close()
 
   def write(self, text: str) -> None:
     """Accepts a text; it is written in UTF-8 in any locale.

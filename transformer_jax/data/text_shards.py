@@ -75,6 +75,9 @@ def packing_of_shards(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
 def plain_text(data: DataConfig) -> TextPairs:
   """The training text.
 
+  Args:
+    data: the config of the data.
+
   Raises:
     InputError: a file of it is missing, or compressed: reading cannot begin inside of it.
   """

@@ -60,7 +60,7 @@ def weights_by_kind(
   Args:
     model: a model of the registry.
     params: its parameters.
-    inputs: what the model takes.
+    inputs: what the model takes, such as tokens `[length]` int32.
     method: what is called instead of the model's `__call__`.
   """
   _, state = model.apply({"params": params}, *inputs, method=method, mutable=["intermediates"])

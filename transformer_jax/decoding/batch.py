@@ -64,16 +64,29 @@ def search(
   return continuous_batching.search(step, admit, cache, limits, slots, max_length, options, restrict)
 
 
-def bytes_of_a_slot(
-  model: "nn.Module", options: SearchOptions, params: Params, length: int, *, queue: int, headroom: int
+def bytes_needed(
+  model: "nn.Module",
+  options: SearchOptions,
+  params: Params,
+  length: int,
+  *,
+  slots: int,
+  queue: int,
+  headroom: int,
 ) -> int:
-  """The bytes that `search` needs for each slot and its `queue` sentences of `length` tokens; nothing is computed."""
+  """The bytes that `search` needs, by tracing alone.
+
+  Args:
+    model, options, params, slots, headroom: as in `search`.
+    length: tokens of each sentence.
+    queue: the sentences per slot.
+  """
   sizes = []
 
   def begin(params: Params, source: jax.Array) -> None:
-    sizes.append(_begun(model, options, params, source, 1, length + headroom)[-1])
+    sizes.append(_begun(model, options, params, source, slots, length + headroom)[-1])
 
-  jax.eval_shape(begin, params, jax.ShapeDtypeStruct((queue, length), jnp.int32))
+  jax.eval_shape(begin, params, jax.ShapeDtypeStruct((queue * slots, length), jnp.int32))
   return sizes[0]
 
 

@@ -63,7 +63,7 @@ class BucketedSearch:
     self._model, self._configs = model, tuple(configs)
     self._longest, self._extra = decode.max_source_length, decode.extra_length
     self._functions: dict[tuple[int, int], Callable] = {}
-    self._bytes: dict[PyTree, int] = {}  # that a slot takes
+    self._fitting: dict[tuple[int, int, int], int] = {}  # the slots that an accelerator has room for
     self._programs: set[PyTree] = set()  # what tells them apart: a function has one for each kind of its arguments
     self._lock = threading.Lock()  # batches are searched side by side
 
@@ -96,19 +96,36 @@ class BucketedSearch:
   def slots(self, params: Params, options: SearchOptions, length: int, batch_size: int | None = None) -> int:
     """The number of sentences of a bucket that a device decodes side by side.
 
-    Without `batch_size` a search takes at most half of an accelerator's memory: training has its state there, too.
+    Args:
+      params: the model's parameters, of which only shapes and types count.
+      options: the options of the search.
+      length: the bucket's length.
+      batch_size: this number. None suits the machine; a search then takes at most half of an accelerator's memory, as
+        training has its state there, too.
     """
-    headroom = self._headroom(options, length)
-    rows = batch_size or buckets.rows_at_once(length, headroom)
+    rows = batch_size or buckets.rows_at_once(length, self._headroom(options, length))
     memory = None if batch_size or devices.on_cpu() else devices.memory()
-    if memory is None:
-      return rows
-    key = jax.tree.structure(options), length
-    if key not in self._bytes:
-      self._bytes[key] = programs.bytes_of_a_slot(
-        self._model(), options, params, length, queue=_QUEUE, headroom=headroom
-      )
-    return max(1, min(rows, memory // (2 * devices.concurrency() * self._bytes[key])))
+    return rows if memory is None else self._that_fit(params, options, length, rows, memory // 2)
+
+  def _that_fit(self, params: Params, options: SearchOptions, length: int, most: int, memory: int) -> int:
+    """The slots, at most `most`, for which all searches that run side by side have room in `memory` bytes; or 1."""
+    headroom = self._headroom(options, length)
+
+    def count() -> int:
+      slots, sizes = most, {"queue": _QUEUE, "headroom": headroom}
+      while slots > 1:
+        needed = programs.bytes_needed(self._model(), options, params, length, slots=slots, **sizes)
+        if devices.concurrency() * needed <= memory:
+          break
+        slots = max(1, min(slots - 1, slots * memory // (devices.concurrency() * needed)))
+      return slots
+
+    key = options.beam_size, length, headroom
+    found = self._fitting.get(key)
+    if found is None:
+      kept = f"slots {self._configs} {key}"
+      self._fitting[key] = found = trace_cache.kept_number(count, kept) if self._is_own() else count()
+    return found
 
   def _search_once(
     self,
@@ -182,7 +199,6 @@ class BucketedSearch:
     with self._lock:
       if len(self._programs) > _MOST_PROGRAMS:
         self._functions.clear()
-        self._bytes.clear()
         self._programs.clear()
         jax.clear_caches()
 
@@ -194,11 +210,15 @@ class BucketedSearch:
       )
 
     function = devices.over_devices(search, out_axes=0, alone=True)
-    places = [registry.family_of(config).module for config in self._configs]
-    if not trace_cache.is_own(*self._configs) or not all(map(trace_cache.is_own_module, places)):
+    if not self._is_own():
       return function
     key = f"{self._configs} {slots} {headroom} {self._extra}"
     return trace_cache.kept(function, key, lambda *_: Hypotheses._make(Hypotheses._fields))
+
+  def _is_own(self) -> bool:
+    """Whether all that tracing reads is code of this package."""
+    places = [registry.family_of(config).module for config in self._configs]
+    return trace_cache.is_own(*self._configs) and all(map(trace_cache.is_own_module, places))
 
 
 def _choices(requests: Sequence[Request], rows: int, length: int) -> Choices:

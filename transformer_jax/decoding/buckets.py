@@ -94,6 +94,8 @@ def batches(
   last = 0
   for length, shorter in itertools.pairwise([*reversed(buckets(longest)), 0]):
     first, last = last, len(order) - int(np.searchsorted(sorted_lengths, shorter, side="right"))
+    if first == last:
+      continue
     rows = queue * slots(length)
     turns = -(-(last - first) // (rows * concurrency))
     parts = min(turns * concurrency, -(-(last - first) // slots(length)))

@@ -28,9 +28,8 @@ def dropout(key: jax.Array, x: jax.Array, rate: float) -> jax.Array:
   """
   zeroed = min(round(rate * _LEVELS), _LEVELS - 1)
   keep = _at_least(zeroed, key, x.size).reshape(x.shape)
-  scaled = x.astype(jnp.promote_types(x.dtype, jnp.float32)) * (
-    _LEVELS / (_LEVELS - zeroed)
-  )  # in bfloat16 the factor would be rounded, too
+  factor = _LEVELS / (_LEVELS - zeroed)  # which bfloat16 would round
+  scaled = x.astype(jnp.promote_types(x.dtype, jnp.float32)) * factor
   return jnp.where(keep, scaled, 0).astype(x.dtype)
 
 

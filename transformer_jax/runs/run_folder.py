@@ -139,6 +139,14 @@ def _is_of_a_run(workdir: epath.Path) -> bool:
     return False
 
 
+def _is_utf8(path: str) -> bool:
+  """Whether Python writes a name in UTF-8, as the library of the arrays does, and not in the locale's encoding."""
+  try:
+    return os.fsencode(path) == path.encode()
+  except UnicodeEncodeError:  # bytes that are no text, or text that the locale lacks
+    return False
+
+
 def folder_of(workdir: str | os.PathLike) -> epath.Path:
   """The absolute path of a run folder, as orbax wants it.
 
@@ -150,11 +158,10 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
     require_reachable(path := epath.Path(workdir))
     return path
   path = os.path.abspath(os.path.expanduser(workdir))
-  # The library of the arrays writes the name in UTF-8, and Python in the locale's encoding.
-  if not is_text(path) or os.fsencode(path) != path.encode():
+  if not _is_utf8(path):
+    locale = ", or set PYTHONUTF8=1" if is_text(path) else ""
     raise InputError(
-      f"the run folder {path!a} has a name that is not UTF-8, as checkpoints ask for: choose an ASCII name, "
-      "or set PYTHONUTF8=1"
+      f"the run folder {path!a} has a name that is not UTF-8, as checkpoints ask for: choose an ASCII name{locale}"
     )
   # Parts of a checkpoint are looked for by a pattern, which could also match files of another run. The library of its
   # arrays reads a backslash as a slash.

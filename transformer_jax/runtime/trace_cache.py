@@ -120,6 +120,14 @@ def kept_shapes(function: Callable, key: str) -> PyTree:
   return shapes
 
 
+def kept_number(function: Callable[[], int], key: str) -> int:
+  """`function()`, which traces, read from the disk if an earlier process has left it there."""
+  if (found := _read(key)) is None:
+    found = str(function()).encode()
+    _write(key, found)
+  return int(found)
+
+
 def is_own(*objects: object) -> bool:
   """Whether all functions and objects are of this package's modules, whose code is part of the digest."""
   return all(is_own_module(getattr(each, "__module__", "")) for each in objects)

@@ -20,7 +20,7 @@ def own_version(file: Path = Path(__file__)) -> str:
   try:
     version = metadata.version("transformer_jax")
   except metadata.PackageNotFoundError:  # a checkout that is not installed
-    version = "0+unknown"
+    version = "0"
   try:
     # A package that is installed inside another repository is not tracked by that repository.
     if not _git(file, "ls-files", file.name):

@@ -61,7 +61,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
     RunError: the loss is not finite, or the disk is full.
     FloatingPointError: with `config.debug`, at the operation that computed the first NaN of an update or a validation
       loss.
-    SystemExit: status 130 after Ctrl-C and 143 after SIGTERM, once the state is saved.
+    SystemExit: status 130 after Ctrl-C, 143 after SIGTERM and 129 after SIGHUP, once the state is saved.
   """
   with hosts.collective_errors():
     config = serialization.validated(config)  # its values may have been changed since it was made
@@ -406,7 +406,7 @@ def _due(step: int, every: int) -> bool:
 
 @contextmanager
 def _signals() -> Iterator[list[signal.Signals]]:
-  """Collects the first SIGTERM, SIGHUP or Ctrl-C in a list; a second one ends the process as usual.
+  """Collects the first SIGTERM, SIGHUP or Ctrl-C in a list; a second one ends the process as usual, but for SIGHUP.
 
   An ignored one is none. SIGHUP comes when the terminal is closed.
   """
