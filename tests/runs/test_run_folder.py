@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import re
+import sys
 
 import jax
 import numpy as np
@@ -310,6 +311,9 @@ def test_a_locale_that_writes_names_in_other_bytes_is_refused(monkeypatch, tmp_p
       run_folder.folder_of(f"/runs/{name}")
   with pytest.raises(InputError, match=r"has a name that is not UTF-8.*: choose an ASCII name$"):
     run_folder.folder_of("/runs/\udcff")
+  monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "euc_jp")
+  with pytest.raises(InputError, match=" or set PYTHONUTF8=1$"):  # as that reads the name
+    run_folder.folder_of("/runs/gr\udcc3\udcb6sse")
 
 
 def test_a_kill_while_a_folder_is_tried_leaves_nothing_for_good(monkeypatch, tmp_path):

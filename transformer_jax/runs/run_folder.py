@@ -14,6 +14,7 @@ import errno
 import json
 import os
 import re
+import sys
 from datetime import UTC, datetime
 
 from etils import epath
@@ -159,7 +160,7 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
     return path
   path = os.path.abspath(os.path.expanduser(workdir))
   if not _is_utf8(path):
-    locale = ", or set PYTHONUTF8=1" if is_text(path) else ""
+    locale = ", or set PYTHONUTF8=1" if is_text(path) or sys.getfilesystemencoding() != "utf-8" else ""
     raise InputError(
       f"the run folder {path!a} has a name that is not UTF-8, as checkpoints ask for: choose an ASCII name{locale}"
     )

@@ -109,10 +109,9 @@ def cores() -> int:
 def handled(handler: Callable[[int], object] | signal.Handlers, *numbers: signal.Signals) -> Iterator[None]:
   """Gives the first of these signals in the body to `handler`; later ones do what they did before, as after the body.
 
-  A shell may have a signal ignored, as Ctrl-C of a program in the background; it stays ignored. `SIG_DFL` as a handler
-  ends the process even while it computes outside of Python, where no function would be called. A second SIGHUP is
-  ignored. Only the main thread
-  can have handlers; in another one this does nothing.
+  But a second SIGHUP is ignored. A shell may have a signal ignored, as Ctrl-C of a program in the background; it stays
+  ignored. `SIG_DFL` as a handler ends the process even while it computes outside of Python, where no function would be
+  called. Only the main thread can have handlers; in another one this does nothing.
   """
   if threading.current_thread() is not threading.main_thread():
     yield
