@@ -312,7 +312,7 @@ def test_a_locale_that_writes_names_in_other_bytes_is_refused(monkeypatch, tmp_p
   with pytest.raises(InputError, match=r"has a name that is not UTF-8.*: choose an ASCII name$"):
     run_folder.folder_of("/runs/\udcff")
   monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "euc_jp")
-  with pytest.raises(InputError, match=" or set PYTHONUTF8=1$"):  # as that reads the name
+  with pytest.raises(InputError, match=r" or set PYTHONUTF8=1$"):  # as that reads the name
     run_folder.folder_of("/runs/gr\udcc3\udcb6sse")
 
 
