@@ -267,6 +267,7 @@ def test_random_pieces_leave_out_what_is_longer_than_the_config_allows(bpe, tmp_
   assert len(rows) == 1 and rows[:, TARGET_SEGMENTS].max() == 1
 
 
+@pytest.mark.long
 def test_the_words_of_a_sentence_are_drawn_independently(bpe):
   """Two equal words have equal pieces as often as two draws have."""
   shares = splits_by_algorithm_1(pieces_of(bpe), tuple("\u2581rides"), 0.6).values()

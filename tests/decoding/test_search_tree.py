@@ -111,6 +111,7 @@ def test_mistakes_are_named(translator, sentence, options, message):
     translator.search_tree(sentence, **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"length_penalty": 2.0}, {"patience": 0.3}])
 def test_the_options_are_those_of_translate(translator, params_of_short_outputs, options):
   before, translator.params = translator.params, params_of_short_outputs

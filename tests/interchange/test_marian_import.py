@@ -430,6 +430,7 @@ def test_a_setting_that_is_left_out_has_the_value_of_the_library(folder, name, k
   assert getattr(config.decode, key) == value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"renormalize": True}, {"patience": 0.0}])
 def test_the_options_of_a_search_come_back(tmp_path, options):
   config = exported.config(layer_norm_epsilon=1e-5)

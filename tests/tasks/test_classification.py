@@ -140,6 +140,7 @@ def test_classes_that_can_be_told_apart_are_learned(tokenizer):
   assert [each.label for each in found] == names
 
 
+@pytest.mark.long
 def test_empty_rows_count_for_nothing(tokenizer):
   """The last batch of a text is filled up with them."""
   params = random_params(CONFIG, classification.TASK)

@@ -409,6 +409,7 @@ def test_as_many_checkpoints_remain_as_the_config_says(prefix, tmp_path, keep, e
   assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("count", "expected"), [(1, "own"), (2, "main host's")])
 def test_all_hosts_begin_with_the_main_hosts_parameters(monkeypatch, count, expected):
   states = {
