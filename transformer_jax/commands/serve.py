@@ -1,7 +1,7 @@
 """Serves a translation model: a page to try it in a browser, and a JSON API that speaks LibreTranslate's protocol (POST
 /translate, GET /languages, GET /health). Only this machine can reach the server unless --host says otherwise. There is
-no password and no encryption: put a proxy that has both between the server and the internet. SIGTERM ends it after the
-requests that it has accepted are answered.
+no password and no encryption: put a proxy that has both between the server and the internet. SIGTERM, or the end of its
+terminal (SIGHUP), ends it after the requests that it has accepted are answered.
 """
 
 import argparse

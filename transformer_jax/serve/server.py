@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from transformer_jax.runtime import process
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.progress import say
 
@@ -82,7 +83,11 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 
 
 class _Server(uvicorn.Server):
-  """uvicorn's server: ends with status 0 after SIGTERM, at once after a second Ctrl-C, and says where it is."""
+  """uvicorn's server: ends with status 0 after SIGTERM and SIGHUP, at once after a second Ctrl-C; says where it is."""
+
+  def run(self, sockets: list[socket.socket] | None = None) -> None:
+    with process.handled(self._end, signal.SIGHUP):  # uvicorn handles the other two
+      super().run(sockets)
 
   async def startup(self, sockets: list[socket.socket] | None = None) -> None:
     await super().startup(sockets)
@@ -91,13 +96,16 @@ class _Server(uvicorn.Server):
 
   def handle_exit(self, sig: int, frame: FrameType | None) -> None:
     if sig == signal.SIGTERM:
-      self.should_exit = True  # uvicorn would raise the signal again after the last answer
+      self._end(sig)  # uvicorn would raise the signal again after the last answer
     else:
       super().handle_exit(sig, frame)
       if self.force_exit:  # since Python 3.12 asyncio waits for the connections
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # no traceback for each request
         for connection in list(self.server_state.connections):
           connection.transport.abort()
+
+  def _end(self, number: int) -> None:
+    self.should_exit = True
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -133,7 +141,8 @@ def url(bound: socket.socket) -> str:
 
 
 def server(app: ASGIApp) -> uvicorn.Server:
-  """The server of an application; `run(sockets=[bound])` serves until `should_exit` is true, SIGTERM or Ctrl-C.
+  """The server of an application; `run(sockets=[bound])` serves until `should_exit` is true, SIGTERM,
+  SIGHUP or Ctrl-C.
 
   It then answers the requests that it has accepted, and returns.
   """
