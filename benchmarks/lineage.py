@@ -5,8 +5,8 @@
 DIR has what benchmarks/multi30k.py asks for. Other flags are keys of every config, as in --train.batch_tokens=2048.
 
 The models that OUTPUT/rates.json does not have yet are first timed in turns (`rates.py`); the machine must do nothing
-else. Each run then makes as many updates as fit in --minutes at its rate, so their number does not depend on later
-load. Then the run translates the test set once, with the moving average of its parameters. The same command resumes
+else. Each run then makes as many updates as fit in --minutes at its rate; `reversed` and `sampled` make as many as
+`plain`. Then the run translates the test set once, with the moving average of its parameters. The same command resumes
 after a stop, also in the middle of a run, and repeats no run. If OUTPUT is of another machine, choose another folder.
 Once rates.json has all models, several programs with different --models can run side by side. OUTPUT gets a JSON file
 for each run and its translations; from all of them the program makes `table.md`, `bleu_by_length.svg` and `curve.svg`.

@@ -13,7 +13,7 @@ from transformer_jax.runtime.files import write_atomically
 
 
 def run(main: Callable[[], None]) -> None:
-  """Calls a program; the user's mistake, or a command that has told its own, ends it without a traceback."""
+  """Calls a program; an error of the user, or one that a command has printed, ends it without a traceback."""
   try:
     main()
   except (InputError, RunError) as error:

@@ -47,7 +47,7 @@ def _grammar() -> Config:
       row_length=192,
     ),
     model=ModelConfig(
-      vocab_size=291,  # 260 for bytes and signs, a space, and 30 brackets and tags
+      vocab_size=291,  # 260 for bytes and special tokens, a space, and 30 brackets and tags
       source_vocab_size=600,
       share_embeddings=False,
       num_layers=2,

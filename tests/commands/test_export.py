@@ -194,7 +194,7 @@ def test_an_empty_folder_is_filled(workdir, tmp_path):
 
 def test_it_is_not_trained_on_whether_its_text_is_there_or_not(exported):
   config = Config(data=DataConfig(corpus=Corpus.TEXT, train="/nowhere/text"))  # an import's text is yet to be named
-  with pytest.raises(InputError, match="holds exported parameters without an optimizer"):
+  with pytest.raises(InputError, match="holds exported or imported parameters without an optimizer"):
     loop.train(config, exported)
 
 

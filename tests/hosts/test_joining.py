@@ -158,7 +158,7 @@ def with_devices(count: int) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_hosts_with_other_numbers_of_devices_are_refused():
-  message = "host 0 has 1 devices, but host 1 has 2: give all hosts the same devices"
+  message = "host 0 has 1 devices, but host 1 has 2: give all hosts equally many"
   assert by_flags("join()", [with_devices(1), with_devices(2)]) == [(2, message)] * 2
 
 

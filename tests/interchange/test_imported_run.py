@@ -90,7 +90,7 @@ def test_the_export_gives_back_the_folder(imported, tmp_path):
 @of_opus
 def test_a_format_with_a_sentencepiece_model_is_refused(imported, tmp_path):
   """At once and with nothing written: the numbers of these pieces are a list's."""
-  message = "^the pieces of the imported run have numbers of their own, but .*: choose --to safetensors or marian-hf$"
+  message = "^the imported run does not number its pieces as .*: choose --to safetensors or marian-hf$"
   with pytest.raises(InputError, match=message):
     export(imported.run, tmp_path / "model", "stablehlo")
   assert not [*tmp_path.iterdir()]

@@ -52,7 +52,7 @@ def spelled(run, side, texts):
 
 def test_the_export_to_the_library_is_refused(both, tmp_path):
   run, _ = both
-  with pytest.raises(InputError, match="the pieces of the imported run have numbers of their own, but in the format"):
+  with pytest.raises(InputError, match="the imported run does not number its pieces as its SentencePiece model does"):
     export(run, tmp_path / "model", "ctranslate2")
   assert not [*tmp_path.iterdir()]
 

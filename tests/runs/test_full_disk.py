@@ -61,7 +61,7 @@ def test_of_a_checkpoint(tmp_path, capfd, size):
   checkpoints = checkpoint.Checkpoints(epath.Path(tmp_path), keep=2)
   checkpoints.save(state.replace(step=np.int32(3)), None)
   checkpoints.wait()
-  message = "could not be written: File too large; that of step 3 is whole, and the same command goes on there"
+  message = "could not be written: File too large; that of step 3 is whole: the same command resumes from it"
   with pytest.raises(RunError, match=message), files_end_at(size):
     checkpoints.save(state.replace(step=np.int32(5)), None)
     checkpoints.wait()

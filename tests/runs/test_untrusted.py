@@ -90,9 +90,9 @@ def _reads_that_are_left_behind(_frozen):
     ('{"a": 1e999}', "1e999 is no finite number"),
     ("1" * 5000, "a number of 5000 digits"),
     ("{" + "".join(f'"{n}":1,' for n in range(300_000)) + '"7":1}', "the key '7' is there twice"),  # in little time
-    ("[" * 100_000, "groups in groups without end"),
-    ('{"a":' * 100_000, "groups in groups without end"),
-    ("[" * 101 + "]" * 101, "groups in groups without end"),
+    ("[" * 100_000, "nested too deeply"),
+    ('{"a":' * 100_000, "nested too deeply"),
+    ("[" * 101 + "]" * 101, "nested too deeply"),
     ('{"a": "\ud800"}', "cannot be read"),
     ("\x00", "cannot be read"),
     ("", "cannot be read"),

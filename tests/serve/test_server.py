@@ -176,7 +176,9 @@ def test_a_second_ctrl_c_ends_it_at_once():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, -signal.SIGINT)])
+@pytest.mark.parametrize(
+  ("number", "status"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, -signal.SIGINT)]
+)
 def test_a_signal_ends_it_after_the_last_answer(number, status):
   """Requests that are decoded and requests that wait."""
   process = serving_for(0.4)

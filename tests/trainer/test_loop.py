@@ -113,7 +113,7 @@ def test_a_change_of_packages_is_reported(capfd):
   assert not capfd.readouterr().err
   loop._report_differences([now | {"versions": {"jax": "0.8", "grain": "0.1", "numpy": "2.4"}}], now)
   err = capfd.readouterr().err
-  assert "other packages: maybe other rounding, and of grain maybe another order of rows\n" in err
+  assert "packages have changed: rounding may differ, and with grain the order of rows\n" in err
   assert err.endswith("  jax 0.8 is now 0.9, grain 0.1 is now 0.2\n")
 
 
@@ -283,7 +283,7 @@ def test_a_finished_run_stays_as_it_is(prefix, tmp_path, capfd, schedule, fewer,
   config.train.steps = fewer
   loop.train(config, epath.Path(tmp_path / "run"))
   said = f"the run is finished: it has made 2 steps, and config.train.steps is {fewer}"
-  assert said + (": a higher config.train.steps goes on\n" if more else "\n") in capfd.readouterr().err
+  assert said + (": raise config.train.steps to continue\n" if more else "\n") in capfd.readouterr().err
   assert metrics_of(tmp_path / "run") == before
 
 

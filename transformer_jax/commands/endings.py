@@ -10,7 +10,7 @@ _LESS_MEMORY = {
     "raise config.train.accumulation, which changes no result, or lower config.train.batch_tokens; "
     "`transformer-jax plan` tells what a config needs"
   ),
-  "backtranslate": "give a smaller --batch-size, and another --output, as what is there was made with this one",
+  "backtranslate": "give a smaller --batch-size and another --output, as a corpus keeps its batch size",
 }
 
 

@@ -1,5 +1,5 @@
 """Tells what each head of a Transformer does: prints a table with the entropy of its weights in bits, the mean distance
-of query and key, its weight on the previous, the same and the next position, and what BLEU and loss lose without it.
+of query and key, its weight on the previous, the same and the next position, and how BLEU and loss change without it.
 The text is translated once for each head. A row is printed as soon as it is known.
 """
 

@@ -64,5 +64,5 @@ def run(args: argparse.Namespace) -> None:
         raise
       found["data"] = {"not_measured": f"as {error}"}
   else:
-    found["data"] = {"not_measured": "which --data does"}
+    found["data"] = {"not_measured": "--data measures it"}
   print(json.dumps(found) if args.json else plan_report.text(found))

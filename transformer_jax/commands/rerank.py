@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metavar="T",
     help="sacreBLEU's: 13a, none for tokenised text, ... (default: 13a, whatever the run's config.evaluate says)",
   )
-  add("--lowercase", action="store_true", help="letters of both cases are equal")
+  add("--lowercase", action="store_true", help="ignore case")
   add("--batch-size", type=int, metavar="N", help="sentences computed together on a device")
   add_step(parser, "the checkpoint of each model (default last)")
   add_accept_edits(parser)

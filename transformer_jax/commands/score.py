@@ -7,7 +7,7 @@ from transformer_jax.commands import scoring
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument("--hypotheses", required=True, metavar="FILE", help="translations, one per line")
-  scoring.add_score_arguments(parser, "13a", "not")
+  scoring.add_score_arguments(parser, "13a", "no")
   parser.set_defaults(tokenize="13a", lowercase=False)
   parser.add_argument("--source", metavar="FILE", help="what was translated, for the report only")
   parser.add_argument(

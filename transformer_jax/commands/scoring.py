@@ -21,7 +21,7 @@ def add_score_arguments(parser: argparse.ArgumentParser, tokenize: str, lowercas
   parser.add_argument(
     "--lowercase",
     action=argparse.BooleanOptionalAction,
-    help=f"letters of both cases are equal (default: {lowercase})",
+    help=f"ignore case (default: {lowercase})",
   )
   parser.add_argument(
     "--compare", metavar="FILE", help="other translations: the report tells whether their scores differ by chance only"

@@ -45,7 +45,7 @@ def add_search_arguments(parser: argparse.ArgumentParser, *, ensemble: bool = Fa
     "--batch-size",
     type=int,
     metavar="N",
-    help="sentences computed together on a device (default: as many as suit a text; serve on a CPU: 4)",
+    help="sentences computed together on a device (default: by length and memory; serve on a CPU: 4)",
   )
 
 

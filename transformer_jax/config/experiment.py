@@ -127,9 +127,9 @@ class DataConfig:
       `<2de>`. A corpus in `train`, `validation` and `test` then may name its
       languages: `PREFIX:en-de` is one direction, `PREFIX:en+de+fr` all six. For
       `text` only.
-    temperature: T of temperature sampling: with n pairs a direction is read in
-      proportion to n ** (1 / T), as pairs of smaller ones are repeated. 1 reads
-      each pair once. Needs `tags`.
+    temperature: T of temperature sampling: a direction with n pairs is read in
+      proportion to n ** (1 / T), by repeating pairs of smaller ones. 1 repeats
+      none. Needs `tags`.
     row_length: the tokens of a packed row, on each side.
     max_length: the longest sentence allowed in training and in the validation
       loss, in tokens with its EOS; 0 means `row_length`, as it must for language
@@ -141,9 +141,9 @@ class DataConfig:
     bpe_dropout: the probability that BPE-dropout drops a merge (Provilkov et
       al. 2020): each sentence then has other pieces in each epoch of training.
       0 means no dropout.
-    unigram_alpha: alpha of subword regularisation (Kudo 2018), the same for a
-      unigram vocabulary: its pieces are drawn with probabilities to the power of
-      alpha. None means that they are not drawn.
+    unigram_alpha: alpha of subword regularisation (Kudo 2018) with a unigram
+      vocabulary: each epoch draws the pieces of each sentence, with
+      probabilities to the power of alpha. None draws none.
     shard_pairs: the pairs of a shard. The training text is packed shard by shard
       during the run, and rows are shuffled within shards. 0 packs all of it
       before the run and shuffles all rows. For `text` only.
@@ -182,7 +182,7 @@ class DataConfig:
     require_key(self, "data.bpe_dropout", alpha is None or not self.bpe_dropout, "0 with config.data.unigram_alpha")
     require_key(self, "data.shard_pairs", self.shard_pairs >= 0, "at least 0")
     plain = self.corpus is Corpus.TEXT and not (self.tags or self.samples_pieces)
-    expected = "0 unless config.data.corpus is text, and with tags or random pieces"
+    expected = "0 with tags, random pieces, or another config.data.corpus than text"
     require_key(self, "data.shard_pairs", plain or not self.shard_pairs, expected)
     require_key(self, "data.row_length", 1 < self.row_length <= MOST_ROW, f"from 2 to {MOST_ROW}")
     if not 0 <= self.max_length <= self.row_length:
@@ -239,9 +239,9 @@ class TrainConfig:
       same.
     optimizer: `adam`, as in the paper, or `adamw`, which also decays the weights
       (Loshchilov and Hutter 2019).
-    weight_decay: the factor of that decay, times the learning rate, in each
-      update; biases are left out, and so is what has one axis, such as the gains
-      of LayerNorm.
+    weight_decay: AdamW's factor: an update subtracts learning rate *
+      weight_decay * weight. Biases and arrays with one axis, such as LayerNorm's
+      gains, are left out.
     clip_norm: the largest norm of all gradients together; larger ones are scaled
       down to it. 0, as in the paper, is no limit.
     schedule: the learning rate after the warmup: `inverse-square-root`, as in
@@ -255,7 +255,7 @@ class TrainConfig:
     epsilon: the number that Adam adds to the denominator.
     label_smoothing: the probability epsilon_ls that is spread over all tokens (§5.4).
     r_drop: alpha of R-Drop (Liang et al. 2021): each update makes two passes with
-      other dropout, and their distributions must agree. 0 is one pass.
+      different dropout and penalises their divergence. 0 is one pass.
     scheduled_sampling: the decay of the probability that the decoder reads a
       token of the reference and not one of its own (Bengio et al. 2015):
       `linear`, `inverse-sigmoid`, or `none`, which is teacher forcing. For the
@@ -269,9 +269,9 @@ class TrainConfig:
       or gradients are not finite; more end the run.
     seed: the seed of the parameters, of dropout and of the order of rows.
     init_from: a run folder; this run begins with its vocabulary and its last
-      parameters, or their moving average. `transformer-jax train` takes its
-      `config.model` as well, but for dropout, types, `remat`, `fused_attention`
-      and the keys of the command line. All other keys are those of this run.
+      parameters, or their moving average. `transformer-jax train` also takes its
+      `config.model`, except dropout, types, `remat`, `fused_attention` and keys
+      set on the command line. All other keys are those of this run.
       Empty means random parameters.
     embeddings: a file of word vectors in the text format of word2vec, GloVe and
       fastText. The embeddings of pieces that are whole words begin with them,
@@ -281,12 +281,12 @@ class TrainConfig:
       are at the start, those of `embeddings` or of `init_from`.
     log_every: the steps between two lines of the log.
     save_every: the steps between two checkpoints; 0 saves only at the end.
-    keep: the number of last checkpoints to keep; the best by validation is
-      kept, too. One that only a signal asks for is extra, until the next one or
-      until there are `keep` others.
-    best_by: what tells the best checkpoint: the validation `loss`, the sum of
-      both if there are two, or `bleu` on the first `evaluate.sentences`
-      validation sentences, but not of trees.
+    keep: how many last checkpoints to keep; the best by validation is kept, too.
+      One made only for a signal does not count: it goes once there are a newer
+      one and `keep` others.
+    best_by: what tells the best checkpoint: the validation `loss`, summed if
+      there are two, or `bleu` on the first `evaluate.sentences` validation
+      sentences. Trees need `loss`.
     patience: the number of validations in a row without a new best that end
       the run; each best one is saved. `steps` stays the upper bound. 0 means
       that the run never ends before it.
@@ -376,7 +376,7 @@ class EvaluateConfig:
     sentences: the validation sentences that are translated each time, 0 for
       none; the loss is that of all.
     tokenize: sacreBLEU's tokenisation; `none` for text that is tokenised already.
-    lowercase: whether the scores ignore case.
+    lowercase: whether BLEU and chrF2 ignore case.
   """
 
   every: int = 1000
@@ -401,9 +401,9 @@ class DecodeConfig:
     patience: a sentence is done when `patience` times `beam_size` hypotheses
       have ended (1 is fairseq's rule); 0 searches until no better hypothesis is
       possible, which takes longer.
-    renormalize: whether the tokens that no output has, such as PAD, get no
-      probability; otherwise they are only not chosen.
-    extra_length: the most tokens that an output may have more than its input.
+    renormalize: whether the softmax leaves out tokens that no output has, such as
+      PAD; otherwise the search only skips them.
+    extra_length: how many tokens longer than its input an output may be.
     max_source_length: the longest input, in tokens with its EOS, that is
       translated as a whole; a longer one is translated in parts, with a warning.
   """

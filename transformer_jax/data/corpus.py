@@ -73,7 +73,7 @@ class SentencePairs(Protocol):
 
 
 def each_once(data: DataConfig) -> DataConfig:
-  """The config that reads each pair once, as validation and test do: temperature sampling is for training alone."""
+  """The config without temperature sampling, which is for training alone; a `*WEIGHT` still counts."""
   return dataclasses.replace(data, temperature=1.0)
 
 

@@ -124,7 +124,7 @@ class BatchesPackedAhead(HostBatches):
     self._thread.shutdown(cancel_futures=True)
 
   def _next(self, is_stopped: Callable[[], bool]) -> _Part | None:
-    """The first unread part, and the one behind it is packed from now on; None if `is_stopped` before it is packed."""
+    """The first unread part; the next one is packed from now on. None if `is_stopped` before the part is packed."""
     number, first = self._unread
     self._ahead = packed = self._ahead or self._thread.submit(self._to_disk, number)
     if self._waits_since is None:  # one wait may be several calls

@@ -155,11 +155,11 @@ def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
 
 
 def read_pairs(data: DataConfig, which: str, most: int | None = None) -> list[tuple[str, str]]:
-  """The first `most` sentence pairs of a corpus as text, each once."""
+  """The first `most` sentence pairs of a corpus as text, at temperature 1."""
   stop = None if most is None else min(most, sys.maxsize)  # which islice takes at most
   return list(itertools.islice(open_corpus(each_once(data), which), stop))
 
 
 def read_text_pairs(data: DataConfig, prefix: str, most: int | None = None) -> list[tuple[str, str]]:
-  """The first `most` sentence pairs of a text that the user names, each once, with the languages and tags of `data`."""
+  """The first `most` sentence pairs of a text that the user names, with the languages and tags of `data`."""
   return read_pairs(dataclasses.replace(data, corpus=Corpus.TEXT), prefix, most)

@@ -114,7 +114,7 @@ def begin(folder: epath.Path, made: Tokenizer) -> None:
       remove_left_behind(folder)
       left = [*folder.iterdir()]
     if not any(manifest.SHARD.fullmatch(path.name) for path in left):
-      for path in left:  # without rows nothing tells that they are of a killed process, but that they are the same
+      for path in left:  # without rows only equal content tells that a killed process left them
         if path.read_bytes() != made.files().get(path.name):
           raise InputError(
             f"{path} is another vocabulary than that of this text: delete it, or choose another --output"

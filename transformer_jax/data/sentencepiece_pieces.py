@@ -10,7 +10,7 @@ from transformer_jax.data.sentencepiece_tokenizer import SPACE, SentencePieceTok
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.runtime.errors import InputError
 
-# How much less likely than the least likely piece SentencePiece takes a character without a piece for.
+# SentencePiece scores a character without a piece this much below the least likely piece.
 _UNKNOWN_PENALTY = 10.0
 _KINDS = {1: PieceKind.UNIGRAM, 2: PieceKind.BPE}  # by SentencePiece's numbers
 

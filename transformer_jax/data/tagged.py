@@ -67,12 +67,11 @@ def is_empty(text: str, tags: Sequence[str]) -> bool:
 class TaggedPairs:
   """The pairs of corpora of several directions: the first pair of each corpus, then the second of each, and so on.
 
-  Temperature sampling (Arivazhagan et al. 2019): with n_i pairs in direction i, a pair of it is read with probability
+  Temperature sampling (Arivazhagan et al. 2019): direction i, with n_i pairs, is read with probability p_i:
 
     p_i is proportional to n_i^(1/T)
 
-  To read every pair at least once, each pair of a smaller direction is repeated (n_largest / n_i)^(1 - 1/T) times.
-  T = 1 reads each pair once.
+  So that none is left out, each pair is read (n_largest / n_i)^(1 - 1/T) times as often as its weight says.
 
   Args:
     which: corpora separated by `;`, each as `TextPairs` reads it, with `:SOURCE-TARGET` for one direction or `:A+B+C`

@@ -1,8 +1,8 @@
 """A text that is packed shard by shard while it is read, so that the first step need not wait for all of it.
 
 A shard has `data.shard_pairs` neighbouring pairs. The order of the shards is drawn for each epoch from the seed and the
-epoch. A batch may have rows of several shards, but apart from that the rows of a shard stay together: those of
-different shards are not shuffled. No rows are kept, so each epoch is encoded and packed again.
+epoch. Rows are shuffled only within their shard, but a batch may have rows of consecutive shards. No rows are kept, so
+each epoch is encoded and packed again.
 """
 
 from collections.abc import Callable, Iterator

@@ -49,7 +49,7 @@ def search(
     choices: the tokens that are forced or drawn.
     slots: how many sentences are decoded side by side; divides the number of sentences.
     extra_length: an output may have this many more tokens than its input.
-    headroom: there is room for this many more tokens than `length`; a longer output is truncated. None is enough.
+    headroom: there is room for this many more tokens than `length`; a longer output is truncated. None never truncates.
 
   Raises:
     InputError: the search needs more memory than there is.

@@ -52,8 +52,8 @@ class SearchOptions:
     patience: a sentence is also done when `patience * beam_size` hypotheses have finished (Kasai et al. 2022); 0 turns
       this off.
     start: the token that the decoder reads first, which no output has.
-    renormalize: whether the tokens that no output has get the probability 0, and the others its share. If not, they
-      keep it and are never chosen.
+    renormalize: whether the softmax leaves out the tokens that no output has. If not, they keep their probability,
+      and are never chosen.
     sampling: how outputs are drawn, with one hypothesis (`decoding/choices.py`); None searches.
   """
 

@@ -33,7 +33,7 @@ class Choices(NamedTuple):
 
 
 def restriction(choices: Choices, limits: jax.Array, options: SamplingOptions | None) -> Restrict | None:
-  """The function that leaves the chosen tokens to the search, for one sentence; None if nothing is chosen.
+  """The function that allows only the chosen tokens of one sentence; None if nothing is chosen.
 
   Args:
     choices: what is chosen for each sentence.

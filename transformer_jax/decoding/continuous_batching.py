@@ -65,7 +65,7 @@ def search(
     slots: how many sentences are decoded side by side.
     max_length: how many tokens an output has room for.
     options: the options of the search.
-    restrict: leaves the chosen tokens of a sentence to its search (`decoding/choices.py`); None leaves all.
+    restrict: allows only the chosen tokens of a sentence (`decoding/choices.py`); None allows all.
 
   Returns:
     `Hypotheses`, each array with a leading axis `[sentences]`. All lengths of a truncated sentence are TRUNCATED, and

@@ -1,1 +1,1 @@
-"""How good translations are."""
+"""Scores of translations and parses."""

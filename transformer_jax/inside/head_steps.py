@@ -91,7 +91,7 @@ def of_model(found: Model, sentence: str, layer: int | None = None, head: int = 
 
 
 def toy() -> HeadSteps:
-  """The steps of a head of width 4 for three tokens, with numbers for a check by hand: all but the last are integers.
+  """The steps of a head of width 4 for three tokens, for a check by hand: x, the matrices, q, k and v are integers.
 
   d_k is 4, too, so that scores are divided by 2.
   """

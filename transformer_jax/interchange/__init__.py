@@ -1,1 +1,1 @@
-"""Models in the formats of other libraries. Each format is a module with `require`, `write` and its option, if any."""
+"""Models in the formats of other libraries. `formats` names the module of each, and its option, if any."""

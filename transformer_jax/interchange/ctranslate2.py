@@ -32,8 +32,8 @@ _LONGEST_INPUT = 1024
 _Arrays = dict[str, np.ndarray]
 
 _NO_PATIENCE = (
-  "The run's own search goes on until no hypothesis can become better (a patience of 0). With patience=1 this one ends "
-  "when as many have ended as there are beams, so that translations with a beam may differ."
+  "The run's own search goes on until no hypothesis can become better (a patience of 0). With patience=1 "
+  "CTranslate2 ends when as many hypotheses have ended as the beam holds, so its translations may differ."
 )
 _USAGE = """\
 ```python

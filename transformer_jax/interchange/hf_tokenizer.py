@@ -32,7 +32,7 @@ def require(tokenizer: Tokenizer, to: str) -> None:
   """Raises InputError if tokenizer.json cannot express the vocabulary, as one that is not of byte-pair encoding."""
   if isinstance(tokenizer, SubwordTokenizer):
     if tokenizer.vocabulary.kind is not _KINDS[to]:
-      raise InputError(f"the run's vocabulary is {tokenizer.vocabulary.kind.value}, which is not that of {to}")
+      raise InputError(f"the format {to} has no {tokenizer.vocabulary.kind.value} vocabulary: {TAKES_ALL}")
     return
   spelled, merged = vocabulary.spelled(tokenizer), vocabulary.merged(tokenizer)
   if merged is None or any("\n" in piece for piece in merged) or len(set(spelled)) < len(spelled):

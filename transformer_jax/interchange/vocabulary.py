@@ -116,8 +116,8 @@ def _with_own_numbers(tokenizer: Tokenizer) -> SentencePieceTokenizer:
   if isinstance(tokenizer, SentencePieceTokenizer):
     return tokenizer
   raise InputError(
-    "the pieces of the imported run have numbers of their own, but in the format they have those of a SentencePiece "
-    "model: choose --to safetensors or marian-hf"
+    "the imported run does not number its pieces as its SentencePiece model does, which this format needs: "
+    "choose --to safetensors or marian-hf"
   )
 
 

@@ -60,7 +60,7 @@ class GPTConfig(BlocksConfig):
 
   Attributes:
     vocab_size: entries of the vocabulary; the tokenizer learns exactly that many.
-    begin, end: the numbers of the tokens in front of a text and behind it. Only an imported vocabulary has others.
+    begin, end: the numbers of the tokens before and after a text. Only an imported vocabulary needs other ones.
   """
 
   vocab_size: int = 40_000

@@ -98,8 +98,8 @@ class MultiHeadAttention(nn.Module):
   be computed (`keys_values`) before the queries that use them (`attend`).
 
   The weights `[heads, query, key]` are sown as `attention_weights` into the
-  collection "intermediates", as Flax's own attention does. Where the caller does
-  not make the collection mutable, this computes nothing.
+  collection "intermediates", as Flax's own attention does. Unless the caller
+  makes the collection mutable, nothing is sown.
   """
 
   config: ModelConfig

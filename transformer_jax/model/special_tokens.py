@@ -1,7 +1,7 @@
-"""The tokens that are no text, in the vocabulary that every model here has.
+"""The special tokens of the vocabularies that are learned here.
 
-BERT's have no numbers of their own. BOS stands for [CLS] and EOS for [SEP]. UNK stands for [MASK]: no text ever has
-it, as what no piece can spell is spelled in bytes.
+BERT's share their numbers: BOS is [CLS] and EOS is [SEP]. UNK is [MASK]: no text has it, as characters without a
+piece are spelled in bytes.
 """
 
 PAD, UNK, BOS, EOS = range(4)

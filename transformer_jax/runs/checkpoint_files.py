@@ -293,7 +293,7 @@ def _saving(workdir: epath.Path) -> Iterator[None]:
     with contextlib.suppress(InputError, RunError):  # the folder may be gone as well
       last = max(finish_times(workdir), default=None)
     rest = (
-      "there is none before it" if last is None else f"that of step {last} is whole, and the same command goes on there"
+      "there is none before it" if last is None else f"that of step {last} is whole: the same command resumes from it"
     )
     raise RunError(f"a checkpoint in {workdir} could not be written: {reason}; {rest}") from error
 

@@ -1,6 +1,6 @@
 """Checksums of arrays, which tell whether a checkpoint still holds what was saved.
 
-Its own files have such sums over their descriptions, but not over the numbers.
+Orbax's files have checksums of their metadata, but not of the numbers.
 """
 
 import zlib

@@ -25,7 +25,7 @@ _SECONDS_BETWEEN_LOOKS = (0.05, 0.1, 0.2, 0.4)
 def write(workdir: epath.Path, contents: Mapping[str, bytes], outdated: Collection[str]) -> None:
   """Replaces files of a run folder, in their order, and their digests.
 
-  Meanwhile the digests of the old and of the new files both count, so that a kill in between is no damage.
+  Meanwhile the digests of the old and of the new files both count, so a kill in between is not taken for damage.
 
   Args:
     workdir: the run folder.

@@ -155,7 +155,7 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
   random = f"not there, so random: {', '.join(new) or 'none'}"
   say(f"beginning with the parameters of step {found.step} of {workdir}; {random}")
   if repeated:
-    say(f"repeats the rows before, as that run has no others: {', '.join(repeated)}")
+    say(f"rows that were not learned repeat the learned ones: {', '.join(repeated)}")
   if differing := _differing(config, other.config):
     say(f"this model is not quite that of {workdir}: {'; '.join(differing)}")
   return chosen

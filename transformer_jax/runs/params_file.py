@@ -1,4 +1,4 @@
-"""model.safetensors: the parameters of a run folder that `export` wrote, in place of checkpoints.
+"""model.safetensors: the parameters of a run folder that `export` or `import` wrote, in place of checkpoints.
 
 Reading them does not need orbax.
 """

@@ -31,7 +31,7 @@ _OF_BLEU = {"evaluate.sentences", "evaluate.tokenize", "evaluate.lowercase"}
 def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool = False) -> Run | None:
   """The run that the folder holds, which must have this config; None if a new run begins.
 
-  A run begins with its first checkpoint. One that failed before it, as for want of memory, binds nothing.
+  A run begins with its first checkpoint. One that failed before it does not count.
 
   Args:
     workdir: the run folder, which is made if it is not there.
@@ -46,7 +46,7 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
   untrusted.require_own_files(workdir)
   if params_file.has_one(workdir):
     raise InputError(
-      f"{workdir} holds exported parameters without an optimizer, for decoding only: use another --workdir; "
+      f"{workdir} holds exported or imported parameters without an optimizer: use another --workdir; "
       f"config.train.init_from={workdir} begins with these parameters"
     )
   if not run_folder.checkpoint_names(workdir):

@@ -4,7 +4,7 @@ config.json       the experiment
 tokenizer.model   SentencePiece; other files in its place, see `data/tokenizers.py`
 provenance.json   data, versions and machines that the run has seen
 SHA256SUMS        digests of these, see `digests`
-checkpoints/STEP  see `checkpoint_files`; in their place, where `export` wrote the folder, model.safetensors
+checkpoints/STEP  see `checkpoint_files`; in a folder that `export` or `import` wrote, model.safetensors
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
 report.html       a page about the run, and train.log, its planned and measured work; both for people
 """

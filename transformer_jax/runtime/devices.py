@@ -104,7 +104,7 @@ def compile_async(function: Any, state: PyTree, batch: PyTree) -> Iterator[None]
 
   The first call then finds it compiled. Two cases are left to that call: a function of `op_by_op`, which is not
   compiled, and several hosts, where `pmap` needs arrays instead of shapes. The body must not import a package that
-  calls `etils.epy.lazy_imports`, as grain does: meanwhile what the compiler's thread imports is not usable.
+  calls `etils.epy.lazy_imports`, as grain does: it breaks what the compiler's thread imports meanwhile.
 
   Args:
     function: the function of state and batch.

@@ -32,7 +32,7 @@ def user_cache() -> Path:
   try:
     return Path.home() / ".cache" / "transformer_jax"
   except RuntimeError as error:
-    raise InputError(f"there is no home folder, and so none for what is kept: set {_OWN} to a folder") from error
+    raise InputError(f"there is no home folder, so no place for the cache: set {_OWN} to a folder") from error
 
 
 def keep_beside(workdir: str) -> Path | None:

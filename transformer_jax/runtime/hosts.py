@@ -115,7 +115,7 @@ def _require_as_many_devices() -> None:
   counts = [len(jax.local_devices(process_index=host)) for host in range(jax.process_count())]
   for host, number in enumerate(counts):
     if number != counts[0]:
-      raise InputError(f"host 0 has {counts[0]} devices, but host {host} has {number}: give all hosts the same devices")
+      raise InputError(f"host 0 has {counts[0]} devices, but host {host} has {number}: give all hosts equally many")
 
 
 def _require_free(coordinator: str) -> None:

@@ -107,10 +107,10 @@ def cores() -> int:
 
 @contextmanager
 def handled(handler: Callable[[int], object] | signal.Handlers, *numbers: signal.Signals) -> Iterator[None]:
-  """Gives the first of these signals in the body to `handler`; later ones do what they did before, as after the body.
+  """Calls `handler` for the first of these signals in the body; later ones have their old effect, also in the body.
 
-  But a second SIGHUP is ignored. A shell may have a signal ignored, as Ctrl-C of a program in the background; it stays
-  ignored. `SIG_DFL` as a handler ends the process even while it computes outside of Python, where no function would be
+  But a second SIGHUP is ignored. An ignored signal stays ignored: a shell ignores Ctrl-C for background programs.
+  `SIG_DFL` as a handler ends the process even while it computes outside of Python, where no function would be
   called. Only the main thread can have handlers; in another one this does nothing.
   """
   if threading.current_thread() is not threading.main_thread():

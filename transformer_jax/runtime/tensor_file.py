@@ -36,7 +36,7 @@ class TensorFile:
     self.shapes: dict[str, tuple[int, ...]] = {name: tuple(header.get_shape()) for name, header in headers.items()}
 
   def array(self, name: str) -> np.ndarray:
-    """One array; its memory is the file's."""
+    """A copy of one array."""
     return self._handle.get_tensor(name)
 
 

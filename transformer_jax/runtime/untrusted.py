@@ -53,7 +53,7 @@ def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> Js
   except (FileNotFoundError, InputError):
     raise
   except RecursionError as error:
-    raise InputError(f"{path} cannot be read: it has groups in groups without end") from error
+    raise InputError(f"{path} cannot be read: it is nested too deeply") from error
   except (OSError, ValueError) as error:
     raise InputError(f"{path} cannot be read: {error}") from error
 

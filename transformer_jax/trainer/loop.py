@@ -110,12 +110,12 @@ def _report_differences(history: list[JsonObject], now: JsonObject) -> None:
   before = before if isinstance(before, dict) else {}  # older runs have none
   both = [name for name in after if name in before and before[name] != after[name]]
   if changed := {name: f"{name} {before[name]} is now {after[name]}" for name in both}:
-    order = ", and of grain maybe another order of rows" if "grain" in changed else ""
-    say(f"other packages: maybe other rounding{order}\n  {', '.join(changed.values())}")
+    order = ", and with grain the order of rows" if "grain" in changed else ""
+    say(f"packages have changed: rounding may differ{order}\n  {', '.join(changed.values())}")
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
     was_and_is = f"  before {before}\n  now    {now['machine']}"
-    say(f"another machine, or other cores or devices: equal to rounding, not to the last bit\n{was_and_is}")
+    say(f"another machine, cores or devices: results are equal up to rounding only\n{was_and_is}")
 
 
 def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, WordVectors | None]:
@@ -192,7 +192,7 @@ class Trainer:
     train = self._config.train
     if step < train.steps:
       return f"resuming after step {step}"
-    more = "" if train.ends_at_last_step else ": a higher config.train.steps goes on"
+    more = "" if train.ends_at_last_step else ": raise config.train.steps to continue"
     return f"the run is finished: it has made {step} steps, and config.train.steps is {train.steps}{more}"
 
   def _begun(self, state: TrainState, vectors: WordVectors | None) -> TrainState:
