@@ -95,9 +95,9 @@ def test_the_first_numbers_are_text_where_the_list_has_no_special_piece():
   tokenizer = listed()
   assert tokenizer.codes == [">>fr<<", ">>de<<"]
   assert [tokenizer.pieces([i])[0] for i in (0, 1, 3)] == ["<pad>", "<unk>", "</s>"]
-  assert {*tokenizer.special} == {0, 1, 3} and {*tokenizer.silent} == {0, 1}
+  assert {*tokenizer.special} == {0, 1, 3} and {*tokenizer.suppressed} == {0, 1}
   both = TokenizerPair(tokenizer, tokenizer)
-  assert (both.special, both.silent, both.codes) == (tokenizer.special, tokenizer.silent, tokenizer.codes)
+  assert (both.special, both.suppressed, both.codes) == (tokenizer.special, tokenizer.suppressed, tokenizer.codes)
 
 
 @pytest.mark.parametrize("between", ["X" * 9000, " " * 9000])

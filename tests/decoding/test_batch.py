@@ -121,7 +121,7 @@ def test_eight_devices_equal_one_to_the_last_bit(model, params, source, slots, f
 
 @pytest.mark.long
 def test_forced_and_drawn_tokens_on_eight_devices_equal_those_on_one_to_the_last_bit(model, params, source):
-  options = dataclasses.replace(OPTIONS, beam_size=1, n_best=1, sampling=SamplingOptions(silent=(PAD, UNK, BOS)))
+  options = dataclasses.replace(OPTIONS, beam_size=1, n_best=1, sampling=SamplingOptions(suppressed=(PAD, UNK, BOS)))
   prefixes = pad([[], [7], [31, 32, 33], [], [5, 6]], 8, LENGTH + EXTRA_LENGTH, PAD)
   numbers = np.array([[3, row] for row in range(8)], np.uint32)
 

@@ -72,9 +72,9 @@ def test_no_two_draws_have_the_same_random_numbers(translator):
 
 
 def test_draws_have_no_unknown_token(translator):
-  assert translator._options(None, None, None, 1, SAMPLING).sampling.silent == (PAD, UNK, BOS)
-  without = dataclasses.replace(SAMPLING, silent=(17,))
-  assert translator._options(None, None, None, 1, without).sampling.silent == (PAD, UNK, BOS, 17)
+  assert translator._options(None, None, None, 1, SAMPLING).sampling.suppressed == (PAD, UNK, BOS)
+  without = dataclasses.replace(SAMPLING, suppressed=(17,))
+  assert translator._options(None, None, None, 1, without).sampling.suppressed == (PAD, UNK, BOS, 17)
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from transformer_jax.commands.experiment import add_config_arguments, read_confi
 from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.runtime.errors import InputError, first_line
-from transformer_jax.runtime.files import keep_beside
+from transformer_jax.runtime.files import cache_beside
 from transformer_jax.runtime.process import ended_at_once_by_ctrl_c
 from transformer_jax.runtime.progress import doing, mute, say
 from transformer_jax.runtime.values import Json
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
   # The config of a run in --workdir is read later, as perhaps only the main host has that folder.
   config = None if args.workdir and not args.config else read_config(args)
   workdir = args.workdir or os.path.join("runs", flags.run_name(args.config))
-  if kept := keep_beside(workdir):
+  if kept := cache_beside(workdir):
     say(f"there is no home folder: packed rows are kept in {kept}, and compiled programs are not kept")
   with ended_at_once_by_ctrl_c():
     _train(args, config, keys, workdir, cluster, keeps_programs=not kept)

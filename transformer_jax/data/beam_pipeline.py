@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from transformer_jax.data import beam_local, preparation
-from transformer_jax.data.preparation import Made, Settings
+from transformer_jax.data.preparation import PartResult, Settings
 from transformer_jax.data.text import TextFiles
 from transformer_jax.data.text_parts import parts_of
 from transformer_jax.runtime import plugins
@@ -93,7 +93,7 @@ def _build(beam: Any, pipeline: Any, settings: Settings, files: Sequence[TextFil
   _ = collected | "manifest" >> beam.Map(functools.partial(preparation.finish, settings))
 
 
-def _make_different(settings: Settings, place: tuple[int, int], found: Mapping[str, Any]) -> Made:
+def _make_different(settings: Settings, place: tuple[int, int], found: Mapping[str, Any]) -> PartResult:
   """The rows of a part without the pairs that occurred before."""
   [part] = found["parts"]
   return preparation.make_shard(settings, part, [number for numbers in found["repeated"] for number in numbers])

@@ -72,16 +72,16 @@ class SentencePairs(Protocol):
     ...
 
 
-def each_once(data: DataConfig) -> DataConfig:
+def without_temperature(data: DataConfig) -> DataConfig:
   """The config without temperature sampling, which is for training alone; a `*WEIGHT` still counts."""
   return dataclasses.replace(data, temperature=1.0)
 
 
 def open_corpus(data: DataConfig, which: str) -> SentencePairs:
-  """The corpus that `data.train`, `data.validation` or `data.test` names; for the last two `data` is `each_once(data)`.
+  """The corpus that `data.train`, `data.validation` or `data.test` names.
 
   Args:
-    data: the config of the data.
+    data: the config of the data; for validation and test `without_temperature(data)`.
     which: the value of one of these three keys.
 
   Raises:

@@ -98,8 +98,8 @@ class ListedTokenizer(Tokenizer):
     self._model, self.vocabulary = model, vocabulary
     self._names = [vocabulary.pieces[place] for place in vocabulary.order()]
     self._numbers = {piece: number for number, piece in enumerate(self._names)}
-    self.silent = (PAD, UNK) if vocabulary.bos is None else (PAD, UNK, BOS)
-    self.special = (*self.silent, EOS)
+    self.suppressed = (PAD, UNK) if vocabulary.bos is None else (PAD, UNK, BOS)
+    self.special = (*self.suppressed, EOS)
     names = (piece.removeprefix(SPACE) for piece in self._names)
     self.codes = [*dict.fromkeys(name for name in names if name and self.head(name) == name)]
     self.vocab_size = len(self._names)

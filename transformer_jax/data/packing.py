@@ -33,7 +33,7 @@ _CHARACTERS = 1 << 16
 Pair = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]
 
 # (a function, items) -> the function's result for each item.
-Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+MapFunction = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 # (a sentence, the index of its pair in the corpus, 0 for a source or 1 for a target) -> its tokens, without EOS.
 SamplePieces = Callable[[str, int, int], Sequence[int]]
 
@@ -63,7 +63,7 @@ def encode_pairs(
   tokenizer: Tokenizer,
   longest: int,
   counts: PairCounts,
-  over: Over = map,
+  map_function: MapFunction = map,
 ) -> Iterator[Pair]:
   """The token sequences of sentence pairs as arrays, each with an EOS.
 
@@ -76,7 +76,7 @@ def encode_pairs(
     longest: the most tokens of a source or of a target, EOS included.
     counts: gets the counts, which are complete after the last pair. Its length of the longest sentence counts the
       tokens of at least the first 65,536 characters.
-    over: calls a function for each item, in order, as `map` and `Workers.map` do.
+    map_function: calls a function for each item, in order, as `map` and `Workers.map` do.
   """
   # No token spells more characters, so a sentence that is cut here is still too long.
   most = max(_CHARACTERS, *(longest * each.longest_piece for each in (tokenizer.source, tokenizer.target)))
@@ -84,7 +84,7 @@ def encode_pairs(
   encoder = Encoder(tokenizer.source)
   encoders = encoder, encoder if tokenizer.source is tokenizer.target else Encoder(tokenizer.target)
   batches = in_batches(cut, lambda pair: len(pair[0]) + len(pair[1]))
-  for tokens, lengths, of_batch in over(functools.partial(_encode, encoders, longest), batches):
+  for tokens, lengths, of_batch in map_function(functools.partial(_encode, encoders, longest), batches):
     counts.add(of_batch)
     yield from _divided(tokens, lengths)
 
@@ -158,19 +158,21 @@ def _fitting(text: str, tokenizer: Tokenizer, longest: int, sample: Callable[[],
   return sampled if len(sampled) < longest else tokenizer.encode(text)
 
 
-def pack(pairs: Iterable[Pair], row_length: int, dtype: type = np.int32, over: Over = map) -> Iterator[np.ndarray]:
+def pack(
+  pairs: Iterable[Pair], row_length: int, dtype: type = np.int32, map_function: MapFunction = map
+) -> Iterator[np.ndarray]:
   """Packs pairs into rows by best fit decreasing: in each window the longest pair first, into the fullest row it fits.
 
   Args:
     pairs: pairs of at most `row_length` source tokens and as many target tokens.
     row_length: the source tokens of a row, and its target tokens.
     dtype: the type of the rows.
-    over: calls a function for each item, in order, as `map` and `Workers.map` do.
+    map_function: calls a function for each item, in order, as `map` and `Workers.map` do.
 
   Yields:
     Rows `[rows, 4, row_length]`, one window at a time.
   """
-  return over(functools.partial(pack_window, row_length, dtype), map(_joined, gathered(pairs, WINDOW)))
+  return map_function(functools.partial(pack_window, row_length, dtype), map(_joined, gathered(pairs, WINDOW)))
 
 
 def _joined(window: list[Pair]) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import fingerprint, packing, prepared, text_shards, tokenizers
-from transformer_jax.data.corpus import each_once, open_corpus
+from transformer_jax.data.corpus import open_corpus, without_temperature
 from transformer_jax.data.packing import PARTS
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows, cached_rows
@@ -157,7 +157,7 @@ def packing_of_epochs(data: DataConfig, tokenizer: Tokenizer, seed: int) -> Call
 def read_pairs(data: DataConfig, which: str, most: int | None = None) -> list[tuple[str, str]]:
   """The first `most` sentence pairs of a corpus as text, at temperature 1."""
   stop = None if most is None else min(most, sys.maxsize)  # which islice takes at most
-  return list(itertools.islice(open_corpus(each_once(data), which), stop))
+  return list(itertools.islice(open_corpus(without_temperature(data), which), stop))
 
 
 def read_text_pairs(data: DataConfig, prefix: str, most: int | None = None) -> list[tuple[str, str]]:

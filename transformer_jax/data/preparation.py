@@ -56,7 +56,7 @@ class Settings:
   duplicates: str | None
 
 
-class Made(NamedTuple):
+class PartResult(NamedTuple):
   """The result of one part.
 
   Attributes:
@@ -148,7 +148,7 @@ def repeated_of(group: int, records: Iterable[bytes]) -> Iterator[tuple[tuple[in
     yield key, [pair for _, _, pair in of_part]
 
 
-def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ()) -> Made:
+def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ()) -> PartResult:
   """Writes the rows of a part.
 
   Args:
@@ -168,7 +168,7 @@ def make_shard(settings: Settings, part: TextPart, repeated: Iterable[int] = ())
   encoded = packing.encode_pairs(pairs, found, settings.values["max_length"], counts)
   rows = packing.pack(encoded, settings.values["row_length"], found.row_type)
   shard = write_shard(epath.Path(settings.folder), f"{part.corpus:05}-{part.number:05}.array_record", rows)
-  return Made((part.corpus, part.number), shard, cleaning.read, dict(cleaning.left_out), counts)
+  return PartResult((part.corpus, part.number), shard, cleaning.read, dict(cleaning.left_out), counts)
 
 
 def _different(
@@ -191,7 +191,7 @@ def _tokenizer(folder: str, expected: str) -> Tokenizer:
   return found
 
 
-def finish(settings: Settings, made: Iterable[Made]) -> None:
+def finish(settings: Settings, made: Iterable[PartResult]) -> None:
   """Writes the manifest of all parts.
 
   Raises:

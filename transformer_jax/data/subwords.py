@@ -140,7 +140,7 @@ class SubwordTokenizer(Tokenizer):
     InputError: the library `tokenizers` is missing.
   """
 
-  silent = ()
+  suppressed = ()
   lines_apart = False
 
   def __init__(self, vocabulary: Vocabulary):

@@ -25,7 +25,7 @@ class Tokenizer(abc.ABC):
     vocab_size: the number of pieces, special ones included.
     longest_piece: the most bytes that one piece stands for; those of the longest line if nothing bounds them.
     special: the numbers of the pieces that are no text.
-    silent: those of them that a language model never writes.
+    suppressed: those of them that a language model never writes.
     codes: the pieces that tell the target language in front of a source, such as `>>fr<<`.
     lines_apart: whether each line of a text is encoded by itself, with a line feed between two lines.
   """
@@ -33,7 +33,7 @@ class Tokenizer(abc.ABC):
   vocab_size: int
   longest_piece: int
   special: Collection[int] = (PAD, UNK, BOS, EOS)
-  silent: tuple[int, ...] = (PAD, UNK, BOS)
+  suppressed: tuple[int, ...] = (PAD, UNK, BOS)
   codes: Sequence[str] = ()
   lines_apart: bool = True
 

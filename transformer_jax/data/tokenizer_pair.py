@@ -28,7 +28,7 @@ class TokenizerPair(Tokenizer):
   def __init__(self, source: OneLanguage, target: OneLanguage):
     self._source, self._target = source, target
     self.vocab_size, self.longest_piece = target.vocab_size, target.longest_piece
-    self.special, self.silent, self.codes = target.special, target.silent, source.codes
+    self.special, self.suppressed, self.codes = target.special, target.suppressed, source.codes
 
   @property
   def source(self) -> OneLanguage:

@@ -152,7 +152,7 @@ class Generator(Predictor):
     return after_text(self._model, self._params, self._tokenizer, self._readable(text))
 
   def _options(self, temperature: float, top_k: int, top_p: float) -> SamplingOptions:
-    return SamplingOptions(temperature, top_k, top_p, silent=self._tokenizer.silent)
+    return SamplingOptions(temperature, top_k, top_p, suppressed=self._tokenizer.suppressed)
 
   def _encode(self, text: str, name: str = "the text") -> list[int]:
     require_text(text, name)

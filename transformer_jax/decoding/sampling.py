@@ -25,7 +25,7 @@ class SamplingOptions:
     temperature: divides the logits; 0 always takes the most probable token.
     top_k: sample from this many most probable tokens; 0 is all.
     top_p: sample from the fewest most probable tokens whose total probability reaches this; 1 is all.
-    silent: tokens that are never chosen. `Translator` adds those that no translation has.
+    suppressed: tokens that are never chosen. `Translator` adds those that no translation has.
 
   Raises:
     InputError: a value is out of range.
@@ -34,7 +34,7 @@ class SamplingOptions:
   temperature: float = 1.0
   top_k: int = 0
   top_p: float = 1.0
-  silent: tuple[int, ...] = ()
+  suppressed: tuple[int, ...] = ()
 
   def __post_init__(self) -> None:
     fits = 0 <= self.temperature <= _MOST_TEMPERATURE
@@ -60,7 +60,7 @@ def key_of(seed: jax.Array | int) -> jax.Array:
 def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   """The logits to sample from: divided by the temperature, and -inf where a token may not be chosen.
 
-  The tokens `options.silent` may never be chosen. Of the others the `top_k` with the largest logits are kept, and of
+  The tokens `options.suppressed` are never chosen. Of the others the `top_k` with the largest logits are kept, and of
   these the fewest that reach `top_p` (Holtzman et al. 2020). One is always kept. Of equal logits the first counts as
   the larger.
 
@@ -71,7 +71,7 @@ def candidates(logits: jax.Array, options: SamplingOptions) -> jax.Array:
   Returns:
     `[vocab]` float32.
   """
-  logits = logits.at[jnp.array(options.silent, jnp.int32)].set(-jnp.inf) if options.silent else logits
+  logits = logits.at[jnp.array(options.suppressed, jnp.int32)].set(-jnp.inf) if options.suppressed else logits
   keep = 1 if options.temperature == 0 else min(options.top_k or len(logits), len(logits))
   # With the largest at 0 no temperature overflows it. A temperature below 1e-30 could be 0 in float32.
   logits = (logits - jnp.max(logits)) / max(options.temperature or 1.0, 1e-30)

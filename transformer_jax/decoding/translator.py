@@ -379,8 +379,8 @@ class Translator:
     )
     if sampling is None:
       return options
-    silent = tuple(sorted({*sampling.silent, *options.never, UNK}))
-    return dataclasses.replace(options, sampling=dataclasses.replace(sampling, silent=silent))
+    suppressed = tuple(sorted({*sampling.suppressed, *options.never, UNK}))
+    return dataclasses.replace(options, sampling=dataclasses.replace(sampling, suppressed=suppressed))
 
   def _encode_pairs(self, pairs: Iterable[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]]]:
     """The tokens of all sources and of all targets."""

@@ -180,12 +180,12 @@ def _config(config: GPTConfig, tokenizer: Tokenizer) -> JsonObject:
 def _generation_config(model: Model) -> JsonObject:
   config, tokenizer = model.config.model, model.tokenizer
   assert isinstance(config, GPTConfig)
-  silent = {"suppress_tokens": [*tokenizer.silent]} if tokenizer.silent else {}  # they are never emitted here
-  return {"max_length": hf_folder.max_length(model.config), **_numbers(config, tokenizer), **silent}
+  suppressed = {"suppress_tokens": [*tokenizer.suppressed]} if tokenizer.suppressed else {}
+  return {"max_length": hf_folder.max_length(model.config), **_numbers(config, tokenizer), **suppressed}
 
 
 def _numbers(config: GPTConfig, tokenizer: Tokenizer) -> dict[str, int]:
-  padding = {"pad_token_id": PAD} if PAD in tokenizer.silent else {}
+  padding = {"pad_token_id": PAD} if PAD in tokenizer.suppressed else {}
   return {**padding, "bos_token_id": config.begin, "eos_token_id": config.end}
 
 

@@ -13,7 +13,7 @@ from transformer_jax.model.embedding import Embedding, output_logits
 from transformer_jax.model.positional_encoding import from_zero
 from transformer_jax.model.special_tokens import BOS, PAD
 from transformer_jax.ops.draw import draw
-from transformer_jax.recurrent.recurrence import over, recurrence, take, where
+from transformer_jax.recurrent.recurrence import recurrence, take, vmap_method, where
 from transformer_jax.runtime.values import PyTree
 
 # Trees of arrays; each model has its own.
@@ -189,7 +189,7 @@ class EncoderDecoder(nn.Module):
     """One more token of every hypothesis: `[beams, model]` before the output layer, and the new cache."""
     past = take(cache.state, parents)
     initial = jax.tree.map(lambda x, y: jnp.broadcast_to(x, y.shape), cache.memory.initial, past)
-    step = over(type(self).step, in_axes=(0, 0, None))
+    step = vmap_method(type(self).step, in_axes=(0, 0, None))
     state = where(position == 0, initial, past)
     state, hidden = step(self, state, self.embed(tokens, deterministic=True), cache.memory)
     return hidden, Cache(state, cache.memory)

@@ -12,7 +12,7 @@ from transformer_jax.recurrent.attention import Source, additive_score, context,
 from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
-from transformer_jax.recurrent.recurrence import over, recurrence
+from transformer_jax.recurrent.recurrence import recurrence, vmap_method
 from transformer_jax.recurrent.seq2seq import Stacks
 from transformer_jax.recurrent.stack import States, output
 
@@ -84,7 +84,7 @@ class Luong(Stacks):
       attentional = self._token_by_token(x, restarts, initial, source, mask, deterministic)
     else:
       states = self.decoder(x, restarts, initial.layers, deterministic=deterministic)
-      of_each = over(GlobalAttention.__call__, in_axes=(0, None, 0))
+      of_each = vmap_method(GlobalAttention.__call__, in_axes=(0, None, 0))
       attentional = of_each(self.attention, output(states), source, mask)
     return self.dropout(attentional, deterministic=deterministic)
 

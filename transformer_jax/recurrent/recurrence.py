@@ -55,7 +55,7 @@ def recurrence(
   return scan(module, nothing, (inputs, restarts, initial))[1]
 
 
-def over(function: Callable[..., Result], in_axes: PyTree) -> Callable[..., Result]:
+def vmap_method(function: Callable[..., Result], in_axes: PyTree) -> Callable[..., Result]:
   """`jax.vmap` for a function of a module and arrays: maps over the arrays and shares the parameters."""
   return nn.vmap(
     function,

@@ -116,7 +116,7 @@ def _require_special(tokenizer: Tokenizer, model: AnyModelConfig, where: str, ad
   """Raises InputError if the vocabulary has text where the model has the tokens that begin and end a text."""
   for does, number in (("begins", model.start_token), ("ends", model.end_token)):
     what = "" if number in tokenizer.special else "is text"
-    if does == "ends" and number in tokenizer.silent:
+    if does == "ends" and number in tokenizer.suppressed:
       what = "is never written"
     if what:
       piece = tokenizer.pieces([number])[0]

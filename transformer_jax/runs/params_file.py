@@ -80,7 +80,7 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
       _require_arrays(file, expected)
       arrays = {name: file.array(name) for name in expected}
       _require_sums(file, arrays)
-    except untrusted.OtherModel as error:
+    except untrusted.ModelMismatch as error:
       raise InputError(
         f"{path} is of another model than config.json beside it ({error}): bring back the config.json that came with it"
       ) from error
@@ -101,10 +101,10 @@ def _step(file: tensor_file.TensorFile, workdir: epath.Path) -> int:
 def _require_arrays(file: tensor_file.TensorFile, expected: dict[str, tuple[int, ...]]) -> None:
   if expected.keys() != file.shapes.keys():
     name = min(expected.keys() ^ file.shapes.keys())
-    raise untrusted.OtherModel(f"{name} is only in the {'model' if name in expected else 'file'}")
+    raise untrusted.ModelMismatch(f"{name} is only in the {'model' if name in expected else 'file'}")
   for name, shape in expected.items():
     if file.shapes[name] != shape:
-      raise untrusted.OtherModel(f"{name} has shape {file.shapes[name]}, but the model's {shape}")
+      raise untrusted.ModelMismatch(f"{name} has shape {file.shapes[name]}, but the model's {shape}")
     if file.types[name] not in _TYPES:
       raise ValueError(f"{name} has type {file.types[name]}, but must have {' or '.join(_TYPES)}")
 

@@ -140,7 +140,7 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
       if is_out_of_memory(error) or isinstance(error, CannotRead):
         raise
       damaged[candidate] = first_line(error)
-      others += isinstance(error, untrusted.OtherModel)
+      others += isinstance(error, untrusted.ModelMismatch)
   return Look(None, damaged, of_other_model=0 < others == len(damaged))
 
 

@@ -35,7 +35,7 @@ def user_cache() -> Path:
     raise InputError(f"there is no home folder, so no place for the cache: set {_OWN} to a folder") from error
 
 
-def keep_beside(workdir: str) -> Path | None:
+def cache_beside(workdir: str) -> Path | None:
   """Puts this process' cache beside the run folder if the user has no home folder, and returns the cache's folder.
 
   Returns None if the user has a home folder.

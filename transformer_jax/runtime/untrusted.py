@@ -148,15 +148,15 @@ def _mode(path: str, root: str, what: str) -> int | None:
   return mode
 
 
-class OtherModel(ValueError):
+class ModelMismatch(ValueError):
   """The arrays of a checkpoint are not those of the config's model."""
 
 
 def require_layers(model: Mapping[str, Json], arrays: int) -> None:
-  """Raises OtherModel if a config's model has more layers than a checkpoint has arrays; making them would take long."""
+  """Raises ModelMismatch if a config's model has more layers than a checkpoint has arrays: making them takes long."""
   for name, value in model.items():
     if "layers" in name and isinstance(value, int) and value > arrays:
-      raise OtherModel(f"config.model.{name} is {value}, but there are only {arrays} arrays")
+      raise ModelMismatch(f"config.model.{name} is {value}, but there are only {arrays} arrays")
 
 
 def stored(path: epath.Path) -> int:
@@ -204,7 +204,7 @@ def size_on_disk(folder: epath.Path) -> int:
 def require_arrays(expected: Mapping[str, Json], found: Mapping[str, Json], size_on_disk: int) -> None:
   """Raises ValueError unless a checkpoint's arrays match the model, and its files are large enough for them.
 
-  It is `OtherModel` if they have other names, shapes or types.
+  It is `ModelMismatch` if they have other names, shapes or types.
 
   Args:
     expected: the shape and dtype of each of the model's arrays, by name.
@@ -213,12 +213,12 @@ def require_arrays(expected: Mapping[str, Json], found: Mapping[str, Json], size
   """
   if expected.keys() != found.keys():
     name = min(expected.keys() ^ found.keys())
-    raise OtherModel(f"{name} is only in the {'model' if name in expected else 'checkpoint'}")
+    raise ModelMismatch(f"{name} is only in the {'model' if name in expected else 'checkpoint'}")
   size = 0
   for name, array in expected.items():
     shape, dtype = tuple(found[name].shape), found[name].dtype
     if shape != array.shape or dtype != array.dtype:
-      raise OtherModel(f"{name} has shape {shape} and type {dtype}, but the model's {array.shape} and {array.dtype}")
+      raise ModelMismatch(f"{name} has shape {shape} and type {dtype}, but the model's {array.shape} and {array.dtype}")
     chunk = tuple(found[name].storage.chunk_shape)
     if len(chunk) != len(shape) or any(part > whole for part, whole in zip(chunk, shape, strict=True)):
       raise ValueError(f"{name} has shape {shape}, but is stored in parts of {chunk}")

@@ -9,7 +9,7 @@ import jax
 
 from transformer_jax.config import Config
 from transformer_jax.data.batches import in_order
-from transformer_jax.data.corpus import each_once
+from transformer_jax.data.corpus import without_temperature
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import devices, hosts
@@ -31,7 +31,8 @@ class Evaluator:
   def __init__(self, config: Config, task: Task, which: str, tokenizer: Tokenizer):
     from transformer_jax.training.step import eval_step  # imports optax, which translating does not need
 
-    self._packed = task.packed_rows(dataclasses.replace(config, data=each_once(config.data)), which, tokenizer)
+    data = without_temperature(config.data)
+    self._packed = task.packed_rows(dataclasses.replace(config, data=data), which, tokenizer)
     if missing := self._packed.report.missing():
       say("\n  ".join([f"the loss is that of {self._packed.report.examples} of", which, *missing]))
     most = config.train.batch_tokens // config.data.row_length // config.train.accumulation

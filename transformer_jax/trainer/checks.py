@@ -9,7 +9,7 @@ from transformer_jax import registry
 from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, Corpus, DataConfig, serialization
 from transformer_jax.data import manifest, prepared, text_shards
-from transformer_jax.data.corpus import each_once, open_corpus
+from transformer_jax.data.corpus import open_corpus, without_temperature
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tagged import TaggedPairs, directions_of, tag
@@ -136,7 +136,7 @@ def digests_of_texts(config: Config, task: Task, tokenizer: Tokenizer, packed: P
   def of_rows(which: str) -> str:
     return task.packed_rows(dataclasses.replace(config, data=data), which, tokenizer).fingerprint
 
-  data, found = each_once(config.data), {"train": packed.fingerprint}
+  data, found = without_temperature(config.data), {"train": packed.fingerprint}
   if data.validation:
     found["validation"] = of_rows(data.validation)
   if data.test:  # a text that is translated has no rows, for which its sentences may be too long
