@@ -24,7 +24,9 @@ def test_bleu_by_hand():
   """`ein rot ##AT##-##AT## weißes auto`: 4/5, 3/4, 2/3 and 1/2 of the n-grams are right."""
   value, signature = compound_split_bleu(["ein rot-weißes auto"], ["ein rot-weißes haus"])
   assert value == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
-  assert signature == (f"nrefs:1|case:mixed|eff:no|tok:moses-de-compounds|smooth:none|version:{sacrebleu.__version__}")
+  assert signature == (
+    f"nrefs:1|case:mixed|eff:no|tok:moses-de-unicode-compounds|smooth:none|version:{sacrebleu.__version__}"
+  )
 
 
 def test_bleu_is_not_smoothed():
@@ -53,6 +55,16 @@ def test_a_short_translation_is_punished():
 def test_text_of_moses_and_plain_text_are_equal(plain, tokenized):
   assert compound_split_bleu([plain], [tokenized])[0] == pytest.approx(100)
   assert compound_split_bleu([tokenized], [plain])[0] == pytest.approx(100)
+
+
+def test_unicode_punctuation_is_that_of_the_authors_reference_but_for_the_opening_quotation_mark():
+  """Against 15 words of `newstest2014.tok.de`'s kind: the script makes “ ’ … ASCII, and leaves „."""
+  reference = "Er sagte , dass &quot; das Auto &quot; nicht kommt ... und geht &apos; s"
+  assert compound_split_bleu(['Er sagte, dass "das Auto“ nicht kommt … und geht’s'], [reference])[0] == pytest.approx(
+    100
+  )
+  value, _ = compound_split_bleu(["Er sagte, dass „das Auto“ nicht kommt … und geht\u2019s"], [reference])
+  assert value == pytest.approx(100 * (14 / 15 * 12 / 14 * 10 / 13 * 8 / 12) ** 0.25)
 
 
 def test_text_that_is_tokenized_is_not_touched():

@@ -15,16 +15,18 @@ def compound_split_bleu(
 ) -> tuple[float, str]:
   """Computes tokenised BLEU with German compounds split, the paper's BLEU for English to German.
 
-  The steps are those of tensor2tensor's `get_ende_bleu.sh`: Moses' `tokenizer.perl
-  -l de`; compound splitting (`split_compounds`); `multi-bleu.perl`, which is BLEU
-  of 1 to 4 words, cased and without smoothing. The score compares with Table 2 and
-  with scores from the same steps, and with no others. Three points can differ:
+  The steps are those of tensor2tensor's `get_ende_bleu.sh`: Moses'
+  `replace-unicode-punctuation.perl`, which the script has since April 2018, and
+  `tokenizer.perl -l de`; compound splitting (`split_compounds`); `multi-bleu.perl`,
+  which is BLEU of 1 to 4 words, cased and without smoothing. The score compares with
+  Table 2 and with scores from the same steps, and with no others. Three points can
+  differ:
 
-  - The tokenizer is sacremoses, a port of Moses' to Python. `tokenizer.perl` gave
-    the same words in 8,000 German sentences.
+  - sacremoses, a port of Moses' scripts to Python, replaces and tokenises, on both
+    sides. `tokenizer.perl` gave the same words in 8,000 German sentences.
   - The script takes a tokenised reference. That of the authors, `newstest2014.tok.de`,
-    has ASCII quotation marks where WMT's text has „ and “. To compare with Table 2,
-    give their file as the reference.
+    has ASCII quotation marks where WMT's text has „ and “, of which the first step
+    replaces only “. To compare with Table 2, give their file as the reference.
   - Moses' escapes (`&quot;`) and splits in the text are undone first. The script
     would escape and split twice.
 
@@ -48,7 +50,7 @@ def compound_split_bleu(
   bleu = BLEU(tokenize="none", smooth_method="none", force=True)
   value = bleu.corpus_score(sides[0], [sides[1]]).score
   signature = bleu.get_signature()
-  signature.update("tok", "compounds" if tokenized else "moses-de-compounds")
+  signature.update("tok", "compounds" if tokenized else "moses-de-unicode-compounds")
   return value, str(signature)
 
 
@@ -62,14 +64,15 @@ def split_compounds(line: str) -> str:
 
 
 def _moses_tokenizer() -> Callable[[str], str]:
-  """Moses' German tokenizer without its escapes, which change all texts alike and so no score."""
-  from sacremoses import MosesDetokenizer, MosesTokenizer
+  """Moses' German tokenizer of ASCII punctuation, without its escapes, which change all texts alike and so no score."""
+  from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
   moses, unescape = MosesTokenizer(lang="de"), MosesDetokenizer(lang="de").unescape_xml
+  replace = MosesPunctNormalizer().replace_unicode_punct
 
   def tokenize(line: str) -> str:
     # Moses separates the last period even from an abbreviation or a number; sacremoses does not.
-    line = _LAST_PERIOD.sub(" .", unescape(line).strip())
+    line = _LAST_PERIOD.sub(" .", replace(unescape(line)).strip())
     return " ".join(moses.tokenize(line, escape=False))
 
   return tokenize
