@@ -32,6 +32,7 @@ def broken(source: str, target: str, **options) -> list[str]:
     ("Straße  x", "STRASSE X ", {"copies": False}, ["both sides equal"]),
     ("Straße x", "Straße y", {"copies": False}, []),
     ("a dog, 12", "ein Hund", {"scripts": ("Latin", "Latin")}, []),
+    ("5 µm コーヒー", "5 µm", {"scripts": ("Katakana", "Latin"), "script_share": 2 / 3}, []),
     ("a dog", "собака", {"scripts": ("Latin", "Latin")}, ["letters of another script than Latin and Latin"]),
     ("a dog 漢", "개", {"scripts": ("Latin", "Hangul"), "script_share": 0.8}, []),
     ("a d 漢", "개", {"scripts": ("Latin", "Hangul"), "script_share": 0.8}, [

@@ -130,12 +130,14 @@ def test_one_token_at_a_time_is_all_at_once(gpt, logits_of):
     np.testing.assert_allclose(logits[beam], logits_of(row)[3], atol=2e-5)
 
 
-def test_a_text_begins_with_the_token_of_the_config():
-  """That of an imported vocabulary is another one than BOS."""
+def test_each_text_of_a_row_begins_with_the_token_of_the_config():
+  """Also the rest of one that began in the row before. The token of an imported vocabulary is another one than BOS."""
   config = dataclasses.replace(CONFIG, model=example.options(example.GPT, begin=17, end=19))
   params, expected = random_params(config, TASK), 0.0
-  for text in TEXTS:
+  long = np.resize(TEXTS[0], ROW_LENGTH + 5)
+  rows = np.concatenate([*pack_blocks([(long, True)], ROW_LENGTH, PackingReport(), np.int32)])
+  for text in (long[:ROW_LENGTH], long[ROW_LENGTH:]):
     logits = example.gpt(config.model, float64(params), np.array([17, *text[:-1]]))
     expected += formulas.cross_entropy(logits, text, 0.0)
-  sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(row_of(TEXTS)[None])
+  sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(rows)
   assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
