@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -31,7 +32,13 @@ def program(argv: Sequence[str] | None = None) -> int:
   prefer_cublas()
   forbid_64_bits()
   raise_gc_threshold()
-  return leave_threads(main(sys.argv[1:] if argv is None else argv))
+  try:
+    status = main(sys.argv[1:] if argv is None else argv)
+  except SystemExit as ended:  # after a signal, once the command has left everything in order; or after --help
+    if not isinstance(ended.code, int):
+      raise
+    return leave_threads(ended.code)
+  return leave_threads(status, interrupted=status == 128 + signal.SIGINT)
 
 
 def main(argv: Sequence[str]) -> int:

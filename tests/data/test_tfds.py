@@ -5,7 +5,11 @@ import json
 import shutil
 import sys
 import tarfile
+import threading
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -62,6 +66,17 @@ class TinyArchive(tfds.core.GeneratorBasedBuilder):
         yield f"{n} {i}", {"a": a, "b": b, "n": i}
 
 
+class TinySlow(TinyPairs):
+  """The dataset whose preparations overlap, if there are two."""
+
+  prepared: ClassVar[list[str]] = []
+
+  def _generate_examples(self, pairs):
+    self.prepared.append(threading.current_thread().name)
+    time.sleep(0.2)
+    yield from super()._generate_examples(pairs)
+
+
 class TinyByHand(TinyPairs):
   """Files that the user must fetch."""
 
@@ -95,6 +110,14 @@ def test_reads_a_prepared_dataset_in_both_directions(data_dir):
   assert list(open_corpus(config(data_dir), "train[:50%]")) == first[: round(len(PAIRS) / 2)]
   assert list(open_corpus(config(data_dir), "train[1397:]+test"))[:102] == first[1397:]
   assert "tensorflow" not in sys.modules
+
+
+def test_one_of_two_programs_prepares_the_dataset_and_the_other_waits(tmp_path):
+  """The lock is of the open file, so two threads are as two processes."""
+  with ThreadPoolExecutor(2) as executor:
+    found = list(executor.map(lambda _: sorted(open_corpus(config(str(tmp_path), "tiny_slow"), "train")), range(2)))
+  assert found == [sorted(PAIRS)] * 2
+  assert len(set(TinySlow.prepared)) == 1
 
 
 def test_keeps_empty_sides_and_makes_a_line_feed_a_space(data_dir):

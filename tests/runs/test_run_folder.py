@@ -327,3 +327,12 @@ def test_a_kill_while_a_folder_is_tried_leaves_nothing_for_good(monkeypatch, tmp
   [left] = tmp_path.iterdir()
   remove_left_behind(tmp_path)
   assert not left.exists()
+
+
+def test_folders_that_another_command_fills_stay(tmp_path):
+  """An export into a run folder, which may be at work, or killed."""
+  empty, full = (tmp_path / f".exported.{digit * 32}.tmp" for digit in "ab")
+  (full / "checkpoints").mkdir(parents=True)
+  empty.mkdir()
+  remove_left_behind(tmp_path)
+  assert empty.is_dir() and (full / "checkpoints").is_dir()

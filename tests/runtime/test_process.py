@@ -101,20 +101,32 @@ print(jax.numpy.arange(5).sum())
 
 WAITING = """
 import atexit, sys, threading, time
-from transformer_jax.runtime.process import leave_threads
+from transformer_jax import __main__
 threading.Thread(target=time.sleep, args=(600,), daemon={daemon}).start()
 atexit.register(print, "left")
 print("before")
-sys.exit(leave_threads({status}))
+__main__.use_huge_pages, __main__.main = lambda: None, lambda argv: {end}  # it would start the program again
+sys.exit(__main__.program([]))
 """
 
 
 @pytest.mark.parametrize(
-  ("status", "daemon", "said"), [(2, False, "before\nleft\n"), (130, False, "before\n"), (130, True, "before\n")]
+  ("end", "daemon", "said"),
+  [
+    ("2", False, "before\nleft\n"),
+    ("130", False, "before\n"),
+    ("130", True, "before\n"),
+    ("sys.exit(130)", False, "before\nleft\n"),
+    ("sys.exit(143)", False, "before\nleft\n"),
+  ],
 )
-def test_a_failure_does_not_wait_for_threads(status, daemon, said):
-  """orbax leaves some that wait for five minutes. After a Ctrl-C they may still compute, so nothing is taken away."""
-  program = WAITING.format(status=status, daemon=daemon)
+def test_a_failure_does_not_wait_for_threads(end, daemon, said):
+  """orbax leaves some that wait for five minutes.
+
+  After a Ctrl-C in the work they may still compute, so nothing is taken away. A command that a signal ended in its own
+  way calls `sys.exit`.
+  """
+  program, status = WAITING.format(end=end, daemon=daemon), int("".join(filter(str.isdigit, end)))
   done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
   assert (done.returncode, done.stdout) == (status, said)
 

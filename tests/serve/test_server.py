@@ -115,6 +115,18 @@ def test_a_port_in_use_is_one_sentence():
       server.bind("127.0.0.1", port)
 
 
+def test_so_is_a_port_that_another_server_takes_meanwhile():
+  """Linux lets both bind it, as long as neither listens: the model is loaded in between."""
+  with server.bind("127.0.0.1", 0) as first:
+    port = first.getsockname()[1]
+    with server.bind("127.0.0.1", port) as second:
+      first.listen()
+      model = fake()
+      with pytest.raises(RunError, match=f"cannot serve at 127.0.0.1, port {port}: .*choose another --port"):
+        server.server(application(model)).run(sockets=[second])
+      model.batcher.close()
+
+
 def test_an_address_of_ipv6_is_written_in_brackets():
   class Bound:
     def getsockname(self):

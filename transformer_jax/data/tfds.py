@@ -12,6 +12,7 @@ from etils import epath
 
 from transformer_jax.data import fingerprint
 from transformer_jax.runtime.errors import InputError, RunError, first_line
+from transformer_jax.runtime.file_locks import lock
 
 if TYPE_CHECKING:  # it takes seconds to import
   from tensorflow_datasets.core import DatasetBuilder
@@ -45,7 +46,9 @@ class TfdsPairs:
     self._languages = source_language, target_language
     self._builder = _builder(dataset, data_dir)
     _require_text(self._builder, dataset, self._languages)
-    _prepare(self._builder, dataset)
+    with _one_at_a_time(self._builder.data_path.parent):
+      self._builder = _builder(dataset, data_dir)  # another process may have prepared the dataset meanwhile
+      _prepare(self._builder, dataset)
     self._split = _split(self._builder, dataset, split)
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
@@ -124,6 +127,17 @@ def _require_text(builder: "DatasetBuilder", dataset: str, languages: tuple[str,
         f"config.data.{side}_language is {language!r}, which must be a text feature of {dataset}; "
         f"it has {', '.join(texts) or 'none'}"
       )
+
+
+@contextlib.contextmanager
+def _one_at_a_time(folder: epath.Path) -> Iterator[None]:
+  """Lets one process at a time prepare the dataset of a folder, as TFDS has no locks; in a bucket there are none."""
+  with contextlib.ExitStack() as stack:
+    with contextlib.suppress(OSError):  # a folder that is prepared may be read-only
+      if "://" not in os.fspath(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock(stack.enter_context(open(folder / ".lock", "w")))
+    yield
 
 
 def _prepare(builder: "DatasetBuilder", dataset: str) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from etils import epath
+
+from transformer_jax.runs import locks
 from transformer_jax.runtime.errors import InputError, writing
 
 
@@ -40,6 +43,7 @@ def complete(target: Path, flag: str) -> Iterator[Path]:
   try:
     with writing(target):
       yield folder
-      folder.replace(target)
+      with locks.exclusive_lock_of_one_process(epath.Path(target), flag):  # a training may have begun in it meanwhile
+        folder.replace(target)
   finally:
     shutil.rmtree(folder, ignore_errors=True)

@@ -105,10 +105,10 @@ def write_new(path: "epath.Path | Path", content: bytes) -> None:
 
 
 def remove_left_behind(folder: "epath.Path | Path") -> None:
-  """Deletes the temporary files of a killed process; no process may write in the folder meanwhile."""
+  """Deletes the temporary files of a killed process; no process may write such files in the folder meanwhile."""
   with suppress(FileNotFoundError):  # a bucket has no empty folder
     for path in folder.iterdir():
-      if is_left_behind(path.name):
+      if is_left_behind(path.name) and not path.is_dir():  # a folder is of an export, which may still write in it
         path.unlink(missing_ok=True)
 
 

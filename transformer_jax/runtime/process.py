@@ -69,15 +69,14 @@ def raise_gc_threshold() -> None:
   gc.set_threshold(50_000, 20, 20)
 
 
-def leave_threads(status: int) -> int:
+def leave_threads(status: int, *, interrupted: bool = False) -> int:
   """Returns the exit status; after a failure it ends the process if threads would keep that alive.
 
   orbax's threads wait five minutes for the folder of a checkpoint that could not
-  be made. What `atexit` has registered is done, as at any end, but not after a
-  Ctrl-C: threads, daemons among them, may still compute, and JAX would take their
-  device away.
+  be made. What `atexit` has registered is done, as at any end, but not if Ctrl-C
+  has `interrupted` the work: threads, daemons among them, may still compute, and
+  JAX would take their device away.
   """
-  interrupted = status == 128 + signal.SIGINT
   others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
   if status and any(interrupted or not thread.daemon for thread in others):
     if not interrupted:

@@ -90,6 +90,12 @@ class _Server(uvicorn.Server):
       super().run(sockets)
 
   async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+    for bound in sockets or []:
+      try:
+        bound.listen()  # on Linux two sockets can be bound to one port until one of them listens
+      except OSError as error:
+        host, port, *_ = bound.getsockname()
+        raise _cannot_serve(host, port, error) from error
     await super().startup(sockets)
     for bound in sockets or []:
       say(f"the page is at {url(bound)} (Ctrl-C ends the server)")
@@ -130,8 +136,12 @@ def bind(host: str, port: int) -> socket.socket:
   except OSError as error:
     if bound is not None:
       bound.close()
-    raise RunError(f"cannot serve at {host}, port {port}: {error.strerror}; choose another --port or --host") from error
+    raise _cannot_serve(host, port, error) from error
   return bound
+
+
+def _cannot_serve(host: str, port: int, error: OSError) -> RunError:
+  return RunError(f"cannot serve at {host}, port {port}: {error.strerror}; choose another --port or --host")
 
 
 def url(bound: socket.socket) -> str:
