@@ -199,10 +199,9 @@ def measure_run(
 
 def prepare(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Tokenizer, dict[str, Any]]:
   """Writes the weights and sentences for all sides; a format is in the folder of its side's name."""
-  import jax
-
   from transformer_jax import runs
   from transformer_jax.interchange.export import export
+  from transformer_jax.model.params import numpy_by_name
 
   run = runs.open(workdir)
   require_plain(run.config, workdir)
@@ -215,11 +214,7 @@ def prepare(workdir: str, args: argparse.Namespace, folder: Path) -> tuple[Token
   longest = max(map(len, sources))
   if longest > config.decode.max_source_length or not all(line.strip() for line in lines):
     sys.exit(f"{args.data} has empty lines, or lines of more than {config.decode.max_source_length} tokens: drop them")
-  arrays = {
-    jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(array)
-    for path, array in jax.tree_util.tree_leaves_with_path(params)
-  }
-  np.savez(folder / "params.npz", **arrays)
+  np.savez(folder / "params.npz", **numpy_by_name(params))
   job = {
     "workdir": os.path.abspath(workdir),
     "lines": lines,

@@ -27,6 +27,7 @@ from line_styles import STYLES
 
 from transformer_jax import registry, runs
 from transformer_jax.data import corpus
+from transformer_jax.decoding import buckets
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import EOS, PAD
@@ -91,11 +92,8 @@ def tokens_of(config: Any, tokenizer: Any, args: argparse.Namespace) -> tuple[np
   fitting = [pair for pair in pairs if max(map(len, pair)) <= args.most]
   if not fitting:
     raise InputError(f"{text.name} has no pair of at most {args.most} tokens on each side: raise --most")
-  padded = np.full((len(fitting), 2, args.most), PAD, np.int32)
-  for place, pair in zip(padded, fitting, strict=True):
-    for row, tokens in zip(place, pair, strict=True):
-      row[: len(tokens)] = tokens
-  return padded[:, 0], padded[:, 1], len(pairs) - len(fitting)
+  sources, targets = (buckets.pad(side, len(fitting), args.most, PAD) for side in zip(*fitting, strict=True))
+  return sources, targets, len(pairs) - len(fitting)
 
 
 def losses(model: nn.Module, params: Params, sources: np.ndarray, targets: np.ndarray) -> Losses:

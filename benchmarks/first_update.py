@@ -21,8 +21,6 @@ import programs
 import report
 import wmt_size
 
-from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
-
 HERE = Path(__file__).resolve().parent.parent
 FIRST = re.compile(r"step 1: loss")
 
@@ -31,11 +29,7 @@ def main() -> None:
   args = parse()
   with tempfile.TemporaryDirectory(dir=args.scratch) as name:
     folder = Path(name)
-    news = wmt_size.pairs_of_news(args.news)
-    tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
-    (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
-    wmt_size.write(news, args.pairs, args.seed, folder / "text")
-    report.progress(f"{args.pairs:,} pairs are written")
+    wmt_size.write_text(args, folder)
     sides = {shard: functools.partial(seconds_to_first, folder, args, shard) for shard in (0, args.shard_pairs)}
     found = report.interleave({str(shard): run for shard, run in sides.items()}, args.rounds)
   rows = [
@@ -48,15 +42,9 @@ def main() -> None:
 def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Time to the first update.", allow_abbrev=False)
   add = parser.add_argument
-  add("--news", required=True, metavar="FOLDER", help="has NAME.en and NAME.de, plain or .xz")
-  add("--pairs", type=int, default=4_500_000, metavar="N", help="(default 4500000)")
   add("--shard-pairs", type=int, default=500_000, metavar="N", help="(default 500000)")
-  add("--vocab-size", type=int, default=37_000, metavar="N", help="(default 37000)")
   add("--batch-tokens", type=int, default=4096, metavar="N", help="(default 4096)")
-  add("--seed", type=int, default=0, metavar="N", help="(default 0)")
-  add("--rounds", type=int, default=1, metavar="N", help="(default 1)")
-  add("--scratch", metavar="DIR", help="where text and rows are (default: the folder for temporary files)")
-  report.add_arguments(parser, with_peers=False)
+  wmt_size.add_arguments(parser, pairs=4_500_000)
   return parser.parse_args()
 
 

@@ -54,7 +54,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
 
 def row(result: dict[str, Any]) -> dict[str, Any]:
   """A row of the table: where the run ended, what was best, and BLEU on the test set."""
-  updates, bleu = curve(result)
+  updates, bleu = timed_runs.curve(result["metrics"], "bleu")
   seconds, operations = result["seconds_of_an_update"], result["operations"]
   best = updates[bleu.index(max(bleu))]
   return {
@@ -69,17 +69,11 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
   }
 
 
-def curve(result: dict[str, Any]) -> tuple[list[int], list[float]]:
-  """The steps and the BLEU of all validations."""
-  found = [line for line in result["metrics"] if line["split"] == "validation"]
-  return [line["step"] for line in found], [line["bleu"] for line in found]
-
-
 def picture(results: Sequence[dict[str, Any]]) -> Any:
   """Validation BLEU of each model, by time and by operations."""
   figure, axes = report.pyplot().subplots(1, 2, figsize=(7, 3.8), sharey=True, layout="constrained")
   for result in results:
-    updates, bleu = curve(result)
+    updates, bleu = timed_runs.curve(result["metrics"], "bleu")
     units = (result["seconds_of_an_update"] / 3600, result["operations"] / 1e15)
     for axis, unit in zip(axes, units, strict=True):
       style = {**lineage.LINES[result["model"]], "markevery": 2}

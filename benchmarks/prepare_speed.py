@@ -44,12 +44,8 @@ def main() -> None:
   answers: dict[int, list[dict[str, float]]] = {workers: [] for workers in args.workers}
   with tempfile.TemporaryDirectory(dir=args.scratch) as name:
     folder = Path(name)
-    news = wmt_size.pairs_of_news(args.news)
-    tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
-    (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
-    wmt_size.write(news, args.pairs, args.seed, folder / "text")
+    news = wmt_size.write_text(args, folder)
     wmt_size.write(news, FEW, args.seed, folder / "few")
-    report.progress(f"{args.pairs:,} pairs are written")
     sides = {str(workers): functools.partial(run, workers, folder, args, found) for workers, found in answers.items()}
     report.interleave(sides, args.rounds)
   rows = [row(workers, args.pairs, found) for workers, found in answers.items()]
@@ -61,19 +57,13 @@ def main() -> None:
 def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Speed of preparing a large text.", allow_abbrev=False)
   add = parser.add_argument
-  add("--news", required=True, metavar="FOLDER", help="has NAME.en and NAME.de, plain or .xz")
-  add("--pairs", type=int, default=1_000_000, metavar="N", help="(default 1000000)")
   add("--workers", type=int, nargs="+", default=[1, 2], metavar="N", help="(default 1 2)")
   add("--part", type=int, default=62_500, metavar="N", help="the lines of a part (default 62500)")
   add("--flags", default="", metavar="TEXT", help="more flags of prepare, as in '--duplicates=pairs --max-ratio=3'")
-  add("--vocab-size", type=int, default=37_000, metavar="N", help="(default 37000)")
   add("--row-length", type=int, default=256, metavar="N", help="(default 256)")
-  add("--seed", type=int, default=0, metavar="N", help="(default 0)")
-  add("--rounds", type=int, default=1, metavar="N", help="(default 1)")
   add("--plan", type=int, metavar="N", help="the pairs of a text to plan for")
   add("--price", type=float, default=0.07, metavar="P", help="of an hour of a core, with memory (default 0.07)")
-  add("--scratch", metavar="DIR", help="where text and rows are (default: the folder for temporary files)")
-  report.add_arguments(parser, with_peers=False)
+  wmt_size.add_arguments(parser, pairs=1_000_000)
   return parser.parse_args()
 
 

@@ -21,6 +21,7 @@ import report
 import text
 
 from transformer_jax.evaluation.scores import score
+from transformer_jax.runtime.files import write_atomically
 
 # Groups of source lengths in words; the last number of a group is below the first of the next.
 LENGTHS = (0, 8, 11, 14, 17, 1000)
@@ -84,9 +85,8 @@ def make(sweep: Sweep, chosen: Sequence[str], seconds: Mapping[str, float]) -> l
       report.progress(f"{name}, seed {seed}")
       steps = max(1, round(60 * sweep.minutes / seconds[name]))
       result = full_run(sweep, name, seed, [*sweep.keys, f"train.steps={steps}"])
-      whole_file = done.with_suffix(".tmp")
-      whole_file.write_text(json.dumps({**result, "seconds_of_an_update": seconds[name]}, indent=1) + "\n")
-      whole_file.replace(done)
+      result["seconds_of_an_update"] = seconds[name]
+      write_atomically(done, f"{json.dumps(result, indent=1)}\n".encode())
   return finished(sweep, seconds)
 
 
@@ -156,7 +156,7 @@ def group_names() -> list[str]:
   return [f"up to {pairs[0][1] - 1}", *middle, f"from {pairs[-1][0]}"]
 
 
-def curve(metrics: list[dict[str, Any]]) -> tuple[list[int], list[float]]:
-  """The steps and perplexities of all validations."""
+def curve(metrics: list[dict[str, Any]], name: str = "perplexity") -> tuple[list[int], list[float]]:
+  """The steps of all validations, and what they found: the perplexities, or another metric."""
   found = [line for line in metrics if line["split"] == "validation"]
-  return [line["step"] for line in found], [line["perplexity"] for line in found]
+  return [line["step"] for line in found], [line[name] for line in found]

@@ -45,11 +45,7 @@ def main() -> None:
     return
   answers: dict[int, list[dict[str, Any]]] = {cores: [] for cores in args.cores}
   with tempfile.TemporaryDirectory(dir=args.scratch) as folder:
-    news = pairs_of_news(args.news)
-    tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
-    (Path(folder) / "tokenizer.model").write_bytes(tokenizer.to_bytes())
-    write(news, args.pairs, args.seed, Path(folder) / "text")
-    report.progress(f"{args.pairs:,} pairs are written")
+    write_text(args, Path(folder))
     sides = {str(cores): functools.partial(run, cores, folder, found) for cores, found in answers.items()}
     report.interleave(sides, args.rounds)
   report.finish("wmt_size", [row(cores, found) for cores, found in answers.items()], args.json)
@@ -58,17 +54,33 @@ def main() -> None:
 def parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Speed and memory of packing a large text.", allow_abbrev=False)
   add = parser.add_argument
-  add("--news", required=True, metavar="FOLDER", help="has NAME.en and NAME.de, plain or .xz")
-  add("--pairs", type=int, default=4_500_000, metavar="N", help="(default 4500000)")
   add("--cores", type=int, nargs="+", default=[1, 2], metavar="N", help="(default 1 2)")
-  add("--vocab-size", type=int, default=37_000, metavar="N", help="(default 37000)")
   add("--row-length", type=int, default=256, metavar="N", help="(default 256)")
+  add("--folder", help=argparse.SUPPRESS)  # the folder of one measurement, which runs in a separate process
+  add_arguments(parser, pairs=4_500_000)
+  return parser.parse_args()
+
+
+def add_arguments(parser: argparse.ArgumentParser, pairs: int) -> None:
+  """The options of the text and of the result; `pairs` is the default of --pairs."""
+  add = parser.add_argument
+  add("--news", required=True, metavar="FOLDER", help="has NAME.en and NAME.de, plain or .xz")
+  add("--pairs", type=int, default=pairs, metavar="N", help="(default %(default)d)")
+  add("--vocab-size", type=int, default=37_000, metavar="N", help="(default 37000)")
   add("--seed", type=int, default=0, metavar="N", help="(default 0)")
   add("--rounds", type=int, default=1, metavar="N", help="(default 1)")
   add("--scratch", metavar="DIR", help="where text and rows are (default: the folder for temporary files)")
-  add("--folder", help=argparse.SUPPRESS)  # the folder of one measurement, which runs in a separate process
   report.add_arguments(parser, with_peers=False)
-  return parser.parse_args()
+
+
+def write_text(args: argparse.Namespace, folder: Path) -> list[tuple[str, str]]:
+  """Writes the text and its vocabulary, and returns the pairs of the news sets."""
+  news = pairs_of_news(args.news)
+  tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
+  (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
+  write(news, args.pairs, args.seed, folder / "text")
+  report.progress(f"{args.pairs:,} pairs are written")
+  return news
 
 
 def pairs_of_news(folder: str) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """`train.py` on several hosts, as processes of this machine, and what they leave."""
 
+import dataclasses
 import os
 import re
 import socket
@@ -8,40 +9,23 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 import train as program
+from tests import tiny_run
 from tests.example_run import metrics_of
-from tests.tiny_run import state_of
-from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig
+from transformer_jax.config import Config, EvaluateConfig
 from transformer_jax.config.serialization import to_json
-from transformer_jax.model.config import ModelConfig
 
 
 def tiny(prefix: str, *, translations: bool = False, every: int = 2, **train) -> Config:
-  defaults: dict[str, Any] = {
-    "steps": 6,
-    "batch_tokens": 128,
-    "warmup_steps": 3,
-    "log_every": 2,
-    "save_every": 2,
-    "keep": 2,
-  }
   # Eq. 3's own rate of so narrow a model, 0.2, makes 1e-7 into 1e-3 within ten updates, on two devices of one host too.
-  defaults["peak_learning_rate"] = 0.01
-  return Config(
-    data=DataConfig(
-      corpus=Corpus.TEXT, train=prefix, validation=prefix, test=prefix if translations else "", row_length=16
-    ),
-    model=ModelConfig(vocab_size=290, num_layers=1, d_model=8, d_ff=16, num_heads=2, dropout=0.1),
-    train=TrainConfig(**{**defaults, **train}),
-    evaluate=EvaluateConfig(every=every, sentences=0),
-    decode=DecodeConfig(beam_size=1, max_source_length=16, extra_length=3),
-  )
+  config = tiny_run.tiny(prefix, **{"peak_learning_rate": 0.01, **train})
+  data = dataclasses.replace(config.data, test=prefix if translations else "")
+  return dataclasses.replace(config, data=data, evaluate=EvaluateConfig(every=every, sentences=0))
 
 
 class Processes:
@@ -121,7 +105,7 @@ def assert_equal_to_rounding(a: Path, b: Path, config: Config) -> None:
     if not jax.tree_util.keystr(path).endswith("['key']['bias']"):
       np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5, err_msg=jax.tree_util.keystr(path))
 
-  jax.tree_util.tree_map_with_path(check, state_of(a, config), state_of(b, config))
+  jax.tree_util.tree_map_with_path(check, tiny_run.state_of(a, config), tiny_run.state_of(b, config))
   ours, theirs = metrics_of(a), metrics_of(b)
   assert len(ours) == len(theirs) > 0
   for one, other in zip(ours, theirs, strict=True):
@@ -131,7 +115,7 @@ def assert_equal_to_rounding(a: Path, b: Path, config: Config) -> None:
 
 
 def assert_same_bits(a: Path, b: Path, config: Config) -> None:
-  jax.tree.map(np.testing.assert_array_equal, state_of(a, config), state_of(b, config))
+  jax.tree.map(np.testing.assert_array_equal, tiny_run.state_of(a, config), tiny_run.state_of(b, config))
   assert metrics_of(a) == metrics_of(b)
 
 

@@ -12,14 +12,17 @@ def texts(figure: Figure) -> list[str]:
 
 
 def require_texts_apart(figure: Figure) -> None:
-  """No two texts overlap, and none leaves the figure."""
+  """No two texts of a scheme overlap, and none leaves the figure."""
+  _require_apart(figure, [text for text in figure.axes[0].texts if text.get_text()])
+
+
+def _require_apart(figure: Figure, found: list[Text]) -> None:
   renderer = FigureCanvasAgg(figure).get_renderer()
-  found: list[Text] = [text for text in figure.axes[0].texts if text.get_text()]
   # A text's extent has some space above and below its letters.
   extents = [text.get_window_extent(renderer).expanded(1, 0.8) for text in found]
-  for extent in extents:
-    assert figure.bbox.x0 <= extent.x0 and extent.x1 <= figure.bbox.x1
-    assert figure.bbox.y0 <= extent.y0 and extent.y1 <= figure.bbox.y1
+  for text, extent in zip(found, extents, strict=True):
+    assert figure.bbox.x0 <= extent.x0 and extent.x1 <= figure.bbox.x1, text
+    assert figure.bbox.y0 <= extent.y0 and extent.y1 <= figure.bbox.y1, text
   for (one, a), (other, b) in itertools.combinations(zip(found, extents, strict=True), 2):
     assert not a.overlaps(b), (one.get_text(), other.get_text())
 
@@ -42,12 +45,7 @@ def all_texts(figure: Figure) -> list[Text]:
 
 def require_readable(figure: Figure) -> None:
   """Letters have 8 points or more on a page of 7 inches; no two texts overlap, and none leaves the figure."""
-  found, renderer = all_texts(figure), FigureCanvasAgg(figure).get_renderer()
+  found = all_texts(figure)
   assert figure.get_size_inches()[0] <= 7.5
   assert min(text.get_fontsize() for text in found) >= 8
-  extents = [text.get_window_extent(renderer).expanded(1, 0.8) for text in found]
-  for text, extent in zip(found, extents, strict=True):
-    assert figure.bbox.x0 <= extent.x0 and extent.x1 <= figure.bbox.x1, text
-    assert figure.bbox.y0 <= extent.y0 and extent.y1 <= figure.bbox.y1, text
-  for (one, a), (other, b) in itertools.combinations(zip(found, extents, strict=True), 2):
-    assert not a.overlaps(b), (one.get_text(), other.get_text())
+  _require_apart(figure, found)

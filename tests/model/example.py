@@ -11,8 +11,8 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.model.config import ModelConfig
-from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.params import Params
+from transformer_jax.paper.examples import watched_dropouts
 from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.step import TrainState, abstract_state
 from transformer_jax.training.task import Task
@@ -72,17 +72,9 @@ def float64(params: Any) -> Any:
 
 def recorded_dropout(forward: Callable[[], object]) -> list[tuple[jax.Array, jax.Array]]:
   """What goes into each dropout that is active in a forward pass, and what comes out of it."""
-  record = []
-
-  def recorder(call, args, kwargs, context):
-    result = call(*args, **kwargs)
-    if isinstance(context.module, Dropout) and context.module.rate and not kwargs["deterministic"]:
-      record.append((args[0], result))
-    return result
-
-  with nn.intercept_methods(recorder):
+  with watched_dropouts() as seen:
     forward()
-  return record
+  return [(x, y) for _, x, y in seen]
 
 
 def dropout_shapes(forward: Callable[[], object]) -> list[tuple[int, ...]]:

@@ -14,11 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from etils import epath
 
-from transformer_jax.data import (
-  manifest,
-  packing,
-  tokenizers,
-)
+from transformer_jax.data import manifest, packing, tokenizers
 from transformer_jax.data.clean_files import KEYS, REPEATED, CleaningReport, empty_report, passing
 from transformer_jax.data.cleaning import Rules, rules_by_reason
 from transformer_jax.data.duplicates import DIGEST, digest, later_ones

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,8 +41,7 @@ def write_shard(folder: epath.Path, name: str, blocks: Iterable[np.ndarray]) -> 
       return None
     size = Path(path).stat().st_size
     if path is not temporary:
-      with path.open("rb") as file, temporary.open("wb") as upload:
-        shutil.copyfileobj(file, upload)
+      path.copy(temporary, overwrite=True)
     temporary.replace(folder / name)
   return Shard(name, rows, size, digest_of_rows)
 

@@ -19,8 +19,7 @@ def compound_split_bleu(
   `replace-unicode-punctuation.perl`, which the script has since April 2018, and
   `tokenizer.perl -l de`; compound splitting (`split_compounds`); `multi-bleu.perl`,
   which is BLEU of 1 to 4 words, cased and without smoothing. The score compares with
-  Table 2 and with scores from the same steps, and with no others. Three points can
-  differ:
+  Table 2 and with scores from the same steps alone. Three points can differ:
 
   - sacremoses, a port of Moses' scripts to Python, replaces and tokenises, on both
     sides. `tokenizer.perl` gave the same words in 8,000 German sentences.
@@ -44,7 +43,6 @@ def compound_split_bleu(
 
   check_counts(translations, references)
   tokenizer = (lambda line: line) if tokenized else _moses_tokenizer()
-  # Splits are undone first, so that text that was split before is not split again.
   joined = [[line.replace(_COMPOUND_MARK, "-") for line in side] for side in (translations, references)]
   sides = [[split_compounds(tokenizer(line)) for line in side] for side in joined]
   bleu = BLEU(tokenize="none", smooth_method="none", force=True)

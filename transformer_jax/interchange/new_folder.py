@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from etils import epath
 
 from transformer_jax.runs import locks
 from transformer_jax.runtime.errors import InputError, writing
+from transformer_jax.runtime.files import temporary_beside
 
 
 def new(path: str | os.PathLike, flag: str) -> Path:
@@ -34,7 +34,7 @@ def new(path: str | os.PathLike, flag: str) -> Path:
 @contextmanager
 def complete(target: Path, flag: str) -> Iterator[Path]:
   """A folder to write into, which becomes `target` at the end of the body, or is deleted if the body fails."""
-  folder = target.parent / f".{target.name}.{uuid.uuid4().hex}.tmp"
+  folder = temporary_beside(target)
   try:
     target.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir()
