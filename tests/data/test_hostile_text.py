@@ -1,5 +1,6 @@
 """Whatever the text: it goes in and comes out as it is, or ends in one sentence."""
 
+import contextlib
 import io
 import os
 import tempfile
@@ -122,18 +123,23 @@ ARGUMENTS = st.text(st.characters(exclude_characters="\0"), max_size=5) | st.sam
   [
     *("translate", "evaluate", "score", "plan", "average", "--workdir", "--beam-size", "--long", "--n-best", "--json"),
     *("--config", "--config.model.d_model=x", "--last", "/nowhere", "-", "--", "--=", "-1", "nan", "1e999", "\udc80"),
-    *("a" * 5000, "--workdir=\udc80"),
+    *("a" * 5000, "--workdir=\udc80", "--workdir=a\nb\x1b[2J"),
   ]
 )
 
 
 @settings(max_examples=80)
 @given(st.lists(ARGUMENTS, max_size=5))
+@example(["average", "--workdir=a\nb\x1b[2J", "--last=1", "--output=x"])
 def test_any_command_line_ends_in_one_sentence(argv):
+  """Nothing that a terminal would obey is in it."""
   argv = [argument for argument in argv if not argument.startswith(("-h", "--h"))]
   if argv[:1] == ["plan"]:
     argv.append("--config=/nowhere")  # without a config it plans the first example
-  assert main(argv) in (1, 2)
+  with contextlib.redirect_stderr(io.StringIO()) as said:
+    assert main(argv) in (1, 2)
+  *_, last = said.getvalue().removesuffix("\n").split("\n")
+  assert last.startswith("transformer-jax: error: ") and "\x1b" not in said.getvalue()
 
 
 def test_a_lone_surrogate_is_one_sentence(tokenizer):

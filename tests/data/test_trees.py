@@ -41,11 +41,15 @@ def test_a_tree_in_penns_format_loses_functions_traces_and_the_root():
     "      (NP=2 (DT a) (NN dog) (SBAR (-NONE- 0) (S (NP (-NONE- *T*-1)))))) (. .) ))",
     "(TOP (NP (-LRB- -LRB-) (NN b))) ((S (-NONE- *)))",
     "((NP (NN c)) (NP (NN d)))",
+    "(ROOT (NP (NN e)))",
+    "(S1 (NP (NN f)))",
   ]
   assert [*map(str, read(*lines))] == [
     JOHN,
     "(NP (-LRB- -LRB-) (NN b))",
     "(TOP (NP (NN c)) (NP (NN d)))",
+    "(NP (NN e))",
+    "(NP (NN f))",
   ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.example_commands import command_line
 from transformer_jax import registry
-from transformer_jax.inside.unrolled import STEPS, unrolled
+from transformer_jax.inside.unrolled import ATTENTION, FEEDING, STATE, STEPS, unrolled
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, SequenceToSequenceConfig
 from transformer_jax.runtime.errors import InputError
@@ -56,6 +56,21 @@ def test_an_output_is_computed_from_what_it_depends_on(name):
     for j in range(STEPS):
       depends = bool(jnp.any(jnp.abs(found[row, j] - found[0, j]) > 1e-5))  # more than the rounding of a row
       assert depends == (token in sources(drawn, f"out{j + 1}")), (token, j)
+
+
+def test_the_arrows_of_attention_feeding_and_contexts():
+  """An output would depend on the same tokens without them, by the encoder's last state."""
+
+  def arrows(name, kind):
+    return {(edge.start, edge.end) for edge in unrolled(MODELS[name]).edges if edge.kind == kind}
+
+  steps = range(1, STEPS + 1)
+  assert arrows("bahdanau", ATTENTION) == {(f"h{i}", f"c{j}") for i in steps for j in steps}
+  assert arrows("luong", ATTENTION) == {(f"enc2.{i}", f"h~{j}") for i in steps for j in steps}
+  assert arrows("luong", FEEDING) == {("h~1", "dec1.2"), ("h~2", "dec1.3")}
+  assert {("s0", "c1"), ("s1", "c2"), ("s2", "c3")} <= arrows("bahdanau", STATE)
+  contexts = {*((f"c.in{j}", f"dec1.{j}") for j in steps), *((f"c.out{j}", f"out{j}") for j in steps)}
+  assert contexts <= arrows("gru", STATE)
 
 
 def test_the_order_of_reading():

@@ -413,7 +413,7 @@ def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run,
   again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(folder / "longer")))
   found = init_from.params_from(runs.open(folder / "longer"), again, params)["positions"]["table"]
   np.testing.assert_allclose(found, learned[np.arange(37) % 16], rtol=1e-5)  # it has a moving average of its own
-  assert "repeats" not in capfd.readouterr().err
+  assert "rows that were not learned" not in capfd.readouterr().err
 
 
 def test_options_that_would_be_ignored_are_refused(folder, gpt_run, tmp_path):

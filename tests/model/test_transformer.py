@@ -275,10 +275,6 @@ def test_number_of_parameters(config):
   assert sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(params)) == parameters_by_formula(config)
 
 
-def test_number_of_parameters_of_base_and_big():
-  assert parameters_by_formula(BASE) == 63_045_632 and parameters_by_formula(BIG) == 214_171_648
-
-
 def test_tokens_are_enough_for_a_padded_sentence_pair():
   """Without positions and masks: PAD is hidden, and the target sees its past."""
   function, params = compiled(options(num_layers=1))

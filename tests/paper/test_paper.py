@@ -207,13 +207,18 @@ CASES = [
   (parseval, "_SAME", {}, "labelled_f1"),
   (parsing, "PARSERS", PARSERS[:-1], "table_4"),
 ]
-# Whose checks take seconds.
+# Whose checks take seconds, so that one case of each is enough for most runs of the tests.
 HEAVY = ("one_update", "dropout_in_training", "search_with_the_model")
+
+
+def mark(i, case):
+  again = case[-1] in HEAVY and case[-1] in [earlier[-1] for earlier in CASES[:i]]
+  return pytest.mark.slow if again else pytest.mark.long
 
 
 @pytest.mark.parametrize(
   ("module", "name", "other", "statement"),
-  [pytest.param(*case, marks=pytest.mark.slow if case[-1] in HEAVY else pytest.mark.long) for case in CASES],
+  [pytest.param(*case, marks=mark(i, case)) for i, case in enumerate(CASES)],
 )
 def test_a_check_fails_where_the_code_is_broken(module, name, other, statement, monkeypatch):
   monkeypatch.setattr(module, name, other)

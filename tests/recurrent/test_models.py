@@ -114,7 +114,7 @@ class Sentence:
     return reference.logits(self.model.config, float64(self.params), self.source, np.array([*path[1:], 4]))
 
 
-@every("lstm-context", "luong-concat", long=("reversed", "bahdanau"))
+@every("lstm-context", "luong-concat", long=("reversed", "bahdanau", "luong-not-fed"))
 def test_beams_that_change_places_equal_the_whole_path_of_each(name):
   """Parents are random at every step, and the cache is one that another sentence has used."""
   sentence, generator = Sentence(name), np.random.default_rng(1)

@@ -241,6 +241,11 @@ OF_THE_MACHINE = [
   ValueError("NOT_READ: [os_error_code='5' source_locations='x']"),
   ValueError("UNAVAILABLE: the bucket is busy"),
 ]
+MORE_OF_THE_MACHINE = [
+  *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT),
+  *(errno.ECONNRESET, errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH),
+]
+MORE_OF_A_BUCKET = ["DEADLINE_EXCEEDED", "PERMISSION_DENIED", "UNAUTHENTICATED", "ABORTED"]
 
 
 @pytest.mark.parametrize("of_a_sum", [False, True], ids=["arrays", "sums"])
@@ -256,6 +261,18 @@ def test_an_error_of_the_machine_is_not_called_damage(state, two_steps, tmp_path
   assert not (tmp_path / "run" / "damaged").exists()
   jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(abstract()).state, at_step(state, 5))
   checkpoints.close()
+
+
+def test_all_errors_of_a_machine_and_of_a_bucket_are_known(tmp_path):
+  for number in MORE_OF_THE_MACHINE:
+    with pytest.raises(reading.CannotRead), checkpoint._readable_now(epath.Path(tmp_path)):
+      raise OSError(number, "of the machine")
+  for status in MORE_OF_A_BUCKET:
+    with pytest.raises(reading.CannotRead), checkpoint._readable_now(epath.Path(tmp_path)):
+      raise ValueError(f"{status}: x")
+  for error in (OSError(errno.ENOENT, "of a file"), ValueError("DATA_LOSS: x")):
+    with pytest.raises(type(error)), checkpoint._readable_now(epath.Path(tmp_path)):
+      raise error
 
 
 def test_a_loss_that_cannot_be_read_now_is_not_called_damage(two_steps, tmp_path, monkeypatch):

@@ -429,7 +429,8 @@ def test_hosts_compare_jaxs_settings(monkeypatch):
   with jax.default_matmul_precision("float32"):
     checks.require_equal_hosts(tiny("text"))
   names = {name for name in compared[0] if compared[0][name] != compared[1][name]}
-  assert names == {"jax_default_matmul_precision"} and {"jaxlib", "sacrebleu"} <= compared[0].keys()
+  assert names == {"jax_default_matmul_precision"}
+  assert {"jaxlib", "sacrebleu", "jax_enable_x64", "jax_threefry_partitionable"} <= compared[0].keys()
 
 
 def test_a_batch_is_filled_up_for_all_parts_of_all_devices():

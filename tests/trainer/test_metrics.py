@@ -77,7 +77,7 @@ def test_seconds_are_those_of_updates_alone(tmp_path, monkeypatch):
   log.close()
 
 
-def test_a_place_where_nothing_can_beappended_has_every_line():
+def test_a_place_where_nothing_can_be_appended_has_every_line():
   files = {}
 
   class Remote:
