@@ -41,10 +41,10 @@ def test_a_pair_is_left_out_for_the_rule_that_it_breaks(source, target, options,
   assert broken(source, target, **options) == expected
 
 
-@given(st.text("aéªżж漢개µʰー1 "))
+@given(st.text("aéªżж漢개µー1 "))
 def test_the_share_of_a_script_is_that_of_its_letters(text):
-  """The last three letters are of no single script, and count for every script."""
-  letters = [c in "aéªżµʰー" for c in text if c not in "1 "]
+  """The letters µ and ー are of no single script, and count for every script."""
+  letters = [c in "aéªżµー" for c in text if c not in "1 "]
   assert script_share(text, script_pattern("Latin")) == (sum(letters) / len(letters) if letters else 1.0)
 
 

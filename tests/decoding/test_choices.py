@@ -11,11 +11,11 @@ from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.sampling import SamplingOptions
 
 DRAWS = 4001
-SILENT = (PAD, UNK, BOS)
-DRAWN = SamplingOptions(suppressed=SILENT)
+SUPPRESSED = (PAD, UNK, BOS)
+DRAWN = SamplingOptions(suppressed=SUPPRESSED)
 
 
-@pytest.mark.parametrize("options", [DRAWN, SamplingOptions(temperature=0.6, top_k=3, suppressed=SILENT)])
+@pytest.mark.parametrize("options", [DRAWN, SamplingOptions(temperature=0.6, top_k=3, suppressed=SUPPRESSED)])
 def test_drawn_outputs_are_as_frequent_as_they_are_probable(options):
   toy, limit = Toy(3, 1), 3
   many = toy.of([0] * DRAWS)

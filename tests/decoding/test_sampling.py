@@ -18,7 +18,7 @@ from transformer_jax.tasks.causal import TASK
 VOCAB = 31
 
 
-SILENT = (PAD, UNK, BOS)
+SUPPRESSED = (PAD, UNK, BOS)
 
 
 def brute_force(logits: np.ndarray, temperature: float, top_k: int, top_p: float) -> dict[int, float]:
@@ -52,7 +52,7 @@ def brute_force(logits: np.ndarray, temperature: float, top_k: int, top_p: float
   ],
 )
 def test_candidates(temperature, top_k, top_p):
-  options = SamplingOptions(temperature, top_k, top_p, SILENT)
+  options = SamplingOptions(temperature, top_k, top_p, SUPPRESSED)
   function = jax.jit(lambda logits: jax.nn.softmax(candidates(logits, options)))
   for seed in range(5):
     logits = np.random.default_rng(seed).normal(0, 2, VOCAB).astype(np.float32)
@@ -112,7 +112,7 @@ def test_with_the_cache_as_without(model):
   """The most probable token each time, by the whole text up to there."""
   module, params = model
   (tokens,), (count,) = texts(
-    model, SamplingOptions(temperature=0.0, suppressed=SILENT), jax.random.split(jax.random.key(0), 1)
+    model, SamplingOptions(temperature=0.0, suppressed=SUPPRESSED), jax.random.split(jax.random.key(0), 1)
   )
   assert tokens[:3].tolist() == np.asarray(PROMPT[:3]).tolist()
 
@@ -131,7 +131,7 @@ def test_with_the_cache_as_without(model):
 
 def test_a_text_ends_with_eos_or_where_it_must(model):
   tokens, counts = texts(
-    model, SamplingOptions(temperature=3.0, suppressed=SILENT), jax.random.split(jax.random.key(1), 64), whole=11
+    model, SamplingOptions(temperature=3.0, suppressed=SUPPRESSED), jax.random.split(jax.random.key(1), 64), whole=11
   )
   assert np.all(counts <= 11) and np.any(counts < 11) and np.any(counts == 11)
   for text, count in zip(tokens, counts, strict=True):
@@ -144,7 +144,7 @@ def test_a_text_ends_with_eos_or_where_it_must(model):
 @pytest.mark.long
 def test_first_tokens_are_as_frequent_as_they_are_probable(model):
   module, params = model
-  options = SamplingOptions(temperature=0.9, top_k=4, suppressed=SILENT)
+  options = SamplingOptions(temperature=0.9, top_k=4, suppressed=SUPPRESSED)
   shifted = np.concatenate([[BOS], np.asarray(PROMPT[:-1])])
   hidden = module.apply({"params": params}, shifted, jnp.arange(LENGTH), jnp.tri(LENGTH, dtype=bool))
   logits = np.asarray(module.apply({"params": params}, hidden[3], method="logits"))
@@ -163,7 +163,7 @@ def test_each_place_has_random_numbers_of_its_own(model):
   module, params = model
   flat = jax.tree.map(jnp.zeros_like, params)
   tokens, counts = texts(
-    (module, flat), SamplingOptions(suppressed=SILENT), jax.random.split(jax.random.key(3), 4000), whole=5
+    (module, flat), SamplingOptions(suppressed=SUPPRESSED), jax.random.split(jax.random.key(3), 4000), whole=5
   )
   both = tokens[counts == 5][:, 3:5]
   assert len(both) / 4000 == pytest.approx(27 / 28, abs=0.02)

@@ -135,8 +135,10 @@ def test_each_text_of_a_row_begins_with_the_token_of_the_config():
   config = dataclasses.replace(CONFIG, model=example.options(example.GPT, begin=17, end=19))
   params, expected = random_params(config, TASK), 0.0
   long = np.resize(TEXTS[0], ROW_LENGTH + 5)
-  rows = np.concatenate([*pack_blocks([(long, True)], ROW_LENGTH, PackingReport(), np.int32)])
-  for text in (long[:ROW_LENGTH], long[ROW_LENGTH:]):
+  texts = [(np.array(TEXTS[1]), True), (long, True)]
+  rows = np.concatenate([*pack_blocks(texts, ROW_LENGTH, PackingReport(), np.int32)])
+  rest = ROW_LENGTH - len(TEXTS[1])
+  for text in (TEXTS[1], long[:rest], long[rest:]):
     logits = example.gpt(config.model, float64(params), np.array([17, *text[:-1]]))
     expected += formulas.cross_entropy(logits, text, 0.0)
   sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(rows)

@@ -1,5 +1,5 @@
 """Writes the sentence pairs of a corpus that pass all rules, and reports on standard error how many each rule left out.
-Without flags only pairs with an empty side are left out. The rules mean what they mean in OpusFilter (docs/recipes.md).
+Without flags only pairs with an empty side are left out. The rules but --scripts are OpusFilter's (docs/recipes.md).
 The corpus is read line by line, so it may be larger than memory.
 """
 

@@ -128,8 +128,8 @@ class DataConfig:
       languages: `PREFIX:en-de` is one direction, `PREFIX:en+de+fr` all six. For
       `text` only.
     temperature: T of temperature sampling: a direction with n pairs is read in
-      proportion to n ** (1 / T), by repeating pairs of smaller ones. 1 repeats
-      none. Needs `tags`.
+      proportion to n ** (1 / T), by repeating pairs of smaller ones; 1 turns
+      this off. Needs `tags`.
     row_length: the tokens of a packed row, on each side.
     max_length: the longest sentence allowed in training and in the validation
       loss, in tokens with its EOS; 0 means `row_length`, as it must for language

@@ -1,4 +1,4 @@
-"""Rules by which sentence pairs are left out of a corpus, with the meaning that they have in OpusFilter.
+"""Rules by which sentence pairs are left out of a corpus; all but `script_pattern` are as in OpusFilter.
 
 Each rule is a function (source, target) -> whether the pair is left out. Each looks at one pair alone; duplicates, for
 which a pair is compared with all others, are in `data/duplicates.py`.

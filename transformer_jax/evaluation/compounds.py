@@ -22,7 +22,8 @@ def compound_split_bleu(
   Table 2 and with scores from the same steps alone. Three points can differ:
 
   - sacremoses, a port of Moses' scripts to Python, replaces and tokenises, on both
-    sides. `tokenizer.perl` gave the same words in 8,000 German sentences.
+    sides. `tokenizer.perl` gave the same words in 8,000 German sentences. A
+    full-width 1, of which Moses makes a quotation mark by mistake, is a 1 here.
   - The script takes a tokenised reference. That of the authors, `newstest2014.tok.de`,
     has ASCII quotation marks where WMT's text has „ and “, of which the first step
     replaces only “. To compare with Table 2, give their file as the reference.
@@ -62,7 +63,7 @@ def split_compounds(line: str) -> str:
 
 
 def _moses_tokenizer() -> Callable[[str], str]:
-  """Moses' German tokenizer of ASCII punctuation, without its escapes, which change all texts alike and so no score."""
+  """Moses' replacement of Unicode punctuation and German tokenizer, without its escapes, which change no score."""
   from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
   moses, unescape = MosesTokenizer(lang="de"), MosesDetokenizer(lang="de").unescape_xml
