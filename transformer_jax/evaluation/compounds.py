@@ -27,8 +27,7 @@ def compound_split_bleu(
   - The script takes a tokenised reference. That of the authors, `newstest2014.tok.de`,
     has ASCII quotation marks where WMT's text has „ and “, of which the first step
     replaces only “. To compare with Table 2, give their file as the reference.
-  - Moses' escapes (`&quot;`) and splits in the text are undone first. The script
-    would escape and split twice.
+  - Moses' escapes (`&quot;`) and splits in the text are undone first, not made twice.
 
   Args:
     translations, references: one string for each sentence.
