@@ -37,6 +37,12 @@ def test_the_command_on_a_row_of_table_3(capsys):
 
 
 @pytest.mark.long
+def test_what_training_refuses_is_not_planned(capsys):
+  flags = ["--config.data.row_length=2", "--config.train.batch_tokens=2", "--config.train.accumulation=2"]
+  assert main(["plan", f"--config={CONFIGS}/base.py", *flags]) == 2
+  assert "config.train.accumulation is 2, but must be at most 1, the rows of a batch" in capsys.readouterr().err
+
+
 def test_the_command_reads_for_a_person(capsys):
   assert main(["plan", f"--config={CONFIGS}/big.py", "--fit=16GB", "--platform=gpu"]) == 0
   out = capsys.readouterr().out

@@ -261,7 +261,7 @@ def test_options_that_the_search_cannot_use(run, translator, workdir):
   assert err == ["transformer-jax: error: --n-best is 3, but must be from 1 to the beam size, which is 2 (raise it)"]
   status, _, err = run("translate", "--workdir", workdir, "--patience", -1)
   assert status == 2
-  assert err == ["transformer-jax: error: --patience is -1.0, but must be 0 or more"]
+  assert err == ["transformer-jax: error: --patience is -1.0, but must be from 0 to 1,000,000"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")

@@ -120,6 +120,7 @@ def test_an_integer_is_a_float_and_so_is_a_number_of_numpy(given):
     ("data", {"target_language": "en"}),
     ("data", {"bpe_dropout": 1.0}),
     ("data", {"unigram_alpha": -0.1, "pieces": "unigram"}),
+    ("data", {"unigram_alpha": 1e308, "pieces": "unigram"}),
     ("data", {"shard_pairs": -1}),
     ("data", {"shard_pairs": 5}),  # the corpus is no text
     ("data", {"shard_pairs": 5, "corpus": "text", "tags": True}),
@@ -136,6 +137,7 @@ def test_an_integer_is_a_float_and_so_is_a_number_of_numpy(given):
     ("train", {"peak_learning_rate": 0.0}),
     ("train", {"scheduled_sampling": "linear"}),  # the Transformer reads no tokens of its own
     ("train", {"sampling_k": 0.5}),
+    ("train", {"sampling_k": 1e308}),
     ("train", {"patience": -1}),
     ("train", {"clip_norm": -1.0}),
     ("train", {"weight_decay": -0.1, "optimizer": "adamw"}),
@@ -145,6 +147,7 @@ def test_an_integer_is_a_float_and_so_is_a_number_of_numpy(given):
     ("decode", {"beam_size": 0}),
     ("decode", {"length_penalty": -0.1}),
     ("decode", {"patience": -0.5}),
+    ("decode", {"patience": 1e300}),
     ("decode", {"extra_length": 0}),
     ("decode", {"extra_length": 1025}),
     *[("model", {name: value}) for name in ("d_k", "d_v", "attention_window") for value in (1 << 31, 1 << 62)],

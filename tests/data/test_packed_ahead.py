@@ -2,6 +2,7 @@
 
 import tempfile
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -44,6 +45,19 @@ def names(batch) -> list[tuple[int, int]]:
 
 
 STEPS = sum(COUNTS[:10]) // SIZE
+
+
+def test_many_parts_of_one_batch_keep_no_files_open(made):
+  """As shards of one pair, or epochs of one row: a system has few open files."""
+
+  def one_row(part):
+    yield np.full((1, 4, 3), part, np.uint16)
+
+  batches = made(one_row)
+  open_files = Path("/proc/self/fd")
+  before = len([*open_files.iterdir()])
+  assert [int(row[0, 0]) for row in batches[0].rows] == list(range(SIZE))
+  assert len([*open_files.iterdir()]) <= before + 1
 
 
 def test_each_part_is_read_whole_in_an_order_of_its_own(made):

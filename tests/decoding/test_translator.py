@@ -333,7 +333,7 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"length_penalty": -1.0}, "length_penalty is -1.0"),
     ({"length_penalty": float("nan")}, "length_penalty is nan"),
     ({"length_penalty": 60}, "length_penalty is 60, but must be from 0 to 5"),
-    ({"patience": -1.0}, "patience is -1.0, but must be 0 or more"),
+    ({"patience": -1.0}, "patience is -1.0, but must be from 0 to 1,000,000"),
     ({"patience": float("nan")}, "patience is nan"),
     ({"batch_size": 0}, "batch_size is 0"),
     ({"seed": -1}, "seed is -1, but must be 0 or more"),

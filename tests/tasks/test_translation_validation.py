@@ -5,6 +5,7 @@ import sacrebleu
 from tqdm.utils import disp_len
 
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks import translation_validation
 from transformer_jax.tasks.translation import TASK
 
@@ -50,6 +51,14 @@ def test_the_test_has_all_sentences(tmp_path, monkeypatch):
   found = translation_validation.TranslationValidation(config, TASK, None).test(None)
   bleu = sacrebleu.corpus_bleu(TRANSLATIONS, [[reference for _, reference in PAIRS]]).score
   assert f"BLEU {bleu:.2f} " in found and "2 sentences" in found
+
+
+def test_a_test_without_a_sentence_is_refused_before_the_training(tmp_path):
+  for language in ("en", "de"):
+    (tmp_path / f"text.{language}").write_text(" \n\n")
+  config = Config(data=DataConfig(corpus=Corpus.TEXT, validation="", test=str(tmp_path / "text")))
+  with pytest.raises(InputError, match=r"config\.data\.test = .*text has no sentence to translate: check it"):
+    translation_validation.TranslationValidation(config, TASK, None)
 
 
 def test_samples_are_three_lines_each_and_short(monkeypatch):

@@ -49,9 +49,11 @@ def run(args: argparse.Namespace) -> None:
   require_option("--rate", args.rate, args.rate is None or 1 <= args.rate <= _MOST_RATE, f"from 1 to {_MOST_RATE}")
   from transformer_jax.analysis import plan, plan_report
   from transformer_jax.config import Corpus
+  from transformer_jax.runs.resume import require_new
   from transformer_jax.runtime.devices import require_devices, traced_for
   from transformer_jax.runtime.sizes import in_bytes
 
+  require_new(config)
   if args.platform is None:
     require_devices()
   with traced_for(args.platform):

@@ -92,6 +92,8 @@ MOST_BEAMS, MOST_TOKENS, MOST_ROW = 1 << 10, 1 << 16, 1 << 24
 MOST_EXTRA = 1 << 10
 # A length penalty with a larger alpha overflows float32; the values in the literature are at most 2.
 MOST_ALPHA = 5
+# The largest value of numbers that have no limit of their own: float32 must hold what is computed with them.
+MOST_NUMBER = 10**6
 _FLOAT32_ONE = 1 - 2**-25  # the first number that is 1 in float32, in which the update is computed
 
 
@@ -178,7 +180,8 @@ class DataConfig:
     require_key(self, "data.temperature", sampled, "at least 1 with config.data.tags, and 1 without it")
     require_key(self, "data.bpe_dropout", 0 <= self.bpe_dropout < 1, "at least 0 and below 1")
     alpha = self.unigram_alpha
-    require_key(self, "data.unigram_alpha", alpha is None or 0 <= alpha < math.inf, "0 or more, or None")
+    valid = alpha is None or 0 <= alpha <= MOST_NUMBER
+    require_key(self, "data.unigram_alpha", valid, f"from 0 to {MOST_NUMBER:,}, or None")
     require_key(self, "data.bpe_dropout", alpha is None or not self.bpe_dropout, "0 with config.data.unigram_alpha")
     require_key(self, "data.shard_pairs", self.shard_pairs >= 0, "at least 0")
     plain = self.corpus is Corpus.TEXT and not (self.tags or self.samples_pieces)
@@ -330,7 +333,7 @@ class TrainConfig:
       require_key(self, f"train.{name}", 0 <= getattr(self, name) < _FLOAT32_ONE, "at least 0 and below 1 in float32")
     least, most = FLOAT32
     require_key(self, "train.epsilon", least <= self.epsilon <= most, f"from {least} to {most}")
-    require_key(self, "train.sampling_k", 1 <= self.sampling_k < math.inf, "at least 1")
+    require_key(self, "train.sampling_k", 1 <= self.sampling_k <= MOST_NUMBER, f"from 1 to {MOST_NUMBER:,}")
     require_key(self, "train.seed", self.seed >= 0, "0 or more")
     self._check_optimizer()
     rate = self.peak_learning_rate
@@ -425,7 +428,7 @@ class DecodeConfig:
     }
     for name, (least, most) in ranges.items():
       require_key(self, f"decode.{name}", least <= getattr(self, name) <= most, f"from {least} to {most}")
-    require_key(self, "decode.patience", 0 <= self.patience < math.inf, "0 or more")
+    require_key(self, "decode.patience", 0 <= self.patience <= MOST_NUMBER, f"from 0 to {MOST_NUMBER:,}")
 
 
 @dataclass

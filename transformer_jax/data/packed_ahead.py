@@ -149,7 +149,7 @@ class BatchesPackedAhead(HostBatches):
       say(f"the next rows were not packed in time: the update waited {seconds:.1f} seconds for them")
 
   def _to_disk(self, number: int) -> np.ndarray:
-    """The rows of a part, memory-mapped."""
+    """The rows of a part; those of more than a batch are memory-mapped."""
     with writing(self._folder):
       self._folder.mkdir(parents=True, exist_ok=True)
       with tempfile.TemporaryFile(dir=self._folder) as file:
@@ -161,4 +161,7 @@ class BatchesPackedAhead(HostBatches):
             break
         file.flush()
         shape = count, *self._shape
-        return np.memmap(file, self._dtype, "r", shape=shape) if count else np.zeros(shape, self._dtype)
+        if count < self._size:  # each map keeps a file open, and a batch may have many such parts
+          file.seek(0)
+          return np.frombuffer(file.read(), self._dtype).reshape(shape)
+        return np.memmap(file, self._dtype, "r", shape=shape)

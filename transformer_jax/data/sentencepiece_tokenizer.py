@@ -271,5 +271,7 @@ def _explained(error: RuntimeError, vocab_size: int, key: str) -> InputError:
   if "Unable to cast" in message:
     return InputError("the training text has half of a surrogate pair, which is no text: decode its bytes again")
   if "!sentences_.empty()" in message:
-    return InputError("the training text is empty: there is nothing to learn a vocabulary from")
+    return InputError(
+      "the training text has no sentence to learn a vocabulary from: its files are blank, or their weights select none"
+    )
   return InputError(f"SentencePiece cannot learn a vocabulary of {key} = {vocab_size}: {message}")

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import logging
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import Config
-from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS
+from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS, MOST_NUMBER
 from transformer_jax.data.tagged import tags_of
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import batch as programs
@@ -368,7 +367,7 @@ class Translator:
     require_option("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
     patience = decode.patience if patience is None else patience
     require_option("length_penalty", alpha, 0 <= alpha <= MOST_ALPHA, f"from 0 to {MOST_ALPHA}")
-    require_option("patience", patience, 0 <= patience < math.inf, "0 or more")
+    require_option("patience", patience, 0 <= patience <= MOST_NUMBER, f"from 0 to {MOST_NUMBER:,}")
     require_option(
       "n_best", n_best, 0 < n_best <= beam_size, f"from 1 to the beam size, which is {beam_size} (raise it)"
     )

@@ -51,7 +51,7 @@ def run_to_go_on_with(workdir: epath.Path, config: Config, *, accept_edits: bool
     )
   if not run_folder.checkpoint_names(workdir):
     run_folder.require_no_other_files(workdir, config)
-    _require_new(config)
+    require_new(config)
     return None
   if not (workdir / run_folder.CONFIG).exists():
     raise InputError(
@@ -135,8 +135,8 @@ def history_of(run: Run, text: str) -> list[JsonObject]:
   return history
 
 
-def _require_new(config: Config) -> None:
-  """Checks what only a new run must fulfil; older runs may resume without it."""
+def require_new(config: Config) -> None:
+  """Raises InputError for what only a new run must fulfil; older runs may resume without it."""
   train, data = config.train, config.data
   require_key(train, "train.seed", train.seed < 2**32, "below 2 ** 32, as JAX's keys are no longer")
   if not config.model.translates:

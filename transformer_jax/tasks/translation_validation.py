@@ -10,7 +10,7 @@ from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.scores import Scores, exact_match_by_group, score
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import hosts
-from transformer_jax.runtime.errors import one_line
+from transformer_jax.runtime.errors import InputError, one_line
 from transformer_jax.runtime.progress import COLUMNS, shortened
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.tasks.evaluator import Evaluator
@@ -38,6 +38,8 @@ class TranslationValidation:
     data = config.data
     # A text that cannot be used must be reported now, not after the training.
     self._test = pipeline.read_pairs(data, data.test) if data.test else []
+    if data.test and not any(source.strip() for source, _ in self._test):
+      raise InputError(f"config.data.test = {data.test} has no sentence to translate: check it, or leave it empty")
     self._test_groups = groups_of(data, data.test) if data.test else []
     self._exact = data.corpus is Corpus.NUMBERS
     exact = {"exact_match": "exact match {:.1%}"} if self._exact else {}
