@@ -365,7 +365,7 @@ def test_help_has_each_key_with_its_value_meaning_type_and_default(run):
     "config.model: The Transformer's sizes and options",
     "--config.model.num_layers=4 N, the layers of the encoder, and as many of the decoder. [int; default 6]",
     "--config.model.d_k=none width of a head's queries and keys; None is d_model / h. [int or none; default none]",
-    "--config.evaluate.lowercase=true whether the scores ignore case. [bool; default false]",
+    "--config.evaluate.lowercase=true whether BLEU and chrF2 ignore case. [bool; default false]",
     "--config.decode.penalty=fairseq",
     "[one of gnmt, fairseq; default gnmt]",
     "--config.data.test=''",

@@ -450,7 +450,7 @@ def test_a_test_text_that_is_missing_is_said_before_the_training(folder, tmp_pat
   [
     ("short\tein\nzwei\n", "line 2: no tab"),
     ("short\tein\ntall\tzwei\n", "line 2: the label 'tall' is not one of config.model.labels = short,long"),
-    ("", "is empty"),
+    ("", "the training text has no sentence to learn a vocabulary from"),
   ],
 )
 def test_labels_that_cannot_be_used(tmp_path, text, message):
