@@ -149,7 +149,7 @@ class BatchesPackedAhead(HostBatches):
       say(f"the next rows were not packed in time: the update waited {seconds:.1f} seconds for them")
 
   def _to_disk(self, number: int) -> np.ndarray:
-    """The rows of a part; those of more than a batch are memory-mapped."""
+    """The rows of a part; those of a batch or more are memory-mapped."""
     with writing(self._folder):
       self._folder.mkdir(parents=True, exist_ok=True)
       with tempfile.TemporaryFile(dir=self._folder) as file:

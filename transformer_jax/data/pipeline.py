@@ -73,7 +73,8 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
     yield from packing.pack_pairs(corpus, tokenizer, data, report)
     if not report.rows:
       raise InputError(
-        f"no sentence pair of {corpus.name} is left: {', '.join(report.missing()) or 'it has or selects none'}; "
+        f"no sentence pair of {corpus.name} is left: "
+        f"{', '.join(report.missing()) or 'it has none, or its weights select none'}; "
         "check that both files have text, or raise config.data.max_length and config.data.row_length"
       )
 

@@ -151,8 +151,7 @@ def url(bound: socket.socket) -> str:
 
 
 def server(app: ASGIApp) -> uvicorn.Server:
-  """The server of an application; `run(sockets=[bound])` serves until `should_exit` is true, SIGTERM,
-  SIGHUP or Ctrl-C.
+  """The server of an application; `run(sockets=[bound])` serves until a signal or `should_exit` ends it.
 
   It then answers the requests that it has accepted, and returns.
   """
