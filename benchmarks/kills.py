@@ -41,7 +41,7 @@ KEYS = {
   "train.keep": 2,
   "evaluate.every": 105,
 }
-STEPS_A_FAULT = 60  # more than the average number of steps between faults, so that the run does not end too early
+STEPS_A_FAULT = 120  # more than any fault waits for, so that the run does not end too early on a fast machine
 FAULTS: dict[signal.Signals, tuple[str, ...]] = {
   signal.SIGKILL: ("at a moment", "in the log", "in a save"),
   signal.SIGTERM: ("in the start-up", "in the log", "in validation", "in a save"),
@@ -166,10 +166,19 @@ class Victim:
       sys.exit(f"the run ended before {self._number.name} {self._when}:\n{self._log.read_text()[-2000:]}")
 
   def _until_worked(self, seconds: float) -> None:
-    """Waits until the process has used `seconds` of processor time; other programs may run beside it."""
+    """Waits until the process has used `seconds` of processor time, as other programs may run beside it.
+
+    On a fast machine the run would get too far in that time: some lines of the log end it too.
+    """
     ticks = seconds * os.sysconf("SC_CLK_TCK")
     stat = Path(f"/proc/{self._process.pid}/stat")
-    self._until(lambda: sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) >= ticks)
+    lines = count_lines(self._workdir) + self._numbers.randint(1, 16)
+    self._until(
+      lambda: (
+        sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) >= ticks
+        or count_lines(self._workdir) >= lines
+      )
+    )
 
   def _until_validation(self) -> None:
     """Waits until this process prints the log of a step that is validated next; the file may have older lines."""
