@@ -144,16 +144,30 @@ def test_an_error_is_shown(page):
   page.get_log("browser")  # the browser notes the status 413
 
 
+WATCH = """
+const { fetch } = window, translation = document.getElementById("translation");
+window.asked = 0;
+window.shown = [];
+window.fetch = (...args) => (window.asked++, fetch(...args));
+new MutationObserver(() => window.shown.push(translation.textContent)).observe(translation, { childList: true });
+"""
+
+
 def test_a_text_that_was_typed_over_is_not_shown(browser):
+  """Its translation comes when the page has already asked for that of the next text."""
   gate = Gate()
   with serving(gate) as client:
     browser.get(client.url)
     wait(browser, lambda: find(browser, "#model").text)
+    browser.execute_script(WATCH)
     find(browser, "#source").send_keys("first", Keys.CONTROL, Keys.ENTER)
     gate.begun.acquire()
+    before = browser.execute_script("return asked")
     find(browser, "#source").send_keys(Keys.NULL, " second")
+    wait(browser, lambda: browser.execute_script("return asked") > before)
     gate.open.set()
     wait(browser, lambda: find(browser, "#translation").text == "FIRST SECOND")
+    assert browser.execute_script("return shown") == ["FIRST SECOND"]
 
 
 def test_a_source_word_that_was_pointed_at_may_be_deleted(browser):
