@@ -50,6 +50,7 @@ def test_the_command_reads_for_a_person(capsys):
   assert "214,171,648" in out
   assert "Table 2 has 2.3e+19 for big: not operations done but device time,\n  84 hours of 8 P100 at 9.5 TFLOP/s" in out
   assert "--config.train.accumulation=" in out
+  assert "25,088 tokens per side (the paper's batch has 25,000) in 16.00 GB on each device, of which they take" in out
 
 
 def test_the_command_plans_for_devices_that_are_not_here(capsys):

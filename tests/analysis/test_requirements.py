@@ -197,6 +197,15 @@ def test_devices_and_micro_batches_share_the_rows():
   assert requirements.rows_at_a_time(config, 7) == 4  # filled up
 
 
+@pytest.mark.parametrize(
+  ("count", "accumulation", "rows"), [(1, 1, 13), (2, 1, 14), (5, 1, 15), (5, 2, 20), (1, 7, 14)]
+)
+def test_operations_have_the_rows_that_fill_a_batch_up(count, accumulation, rows):
+  found = requirements.flops(with_train(SMALL, accumulation=accumulation), count)
+  assert found.step == 3 * rows * transformer_flops(SMALL.model, 31)
+  assert found.six_n_d == requirements.flops(SMALL).six_n_d
+
+
 @pytest.mark.parametrize("platform", ["cpu", "gpu"])
 def test_more_micro_batches_never_need_more_memory(platform):
   """But for the second sum of gradients, which two need and one does not."""

@@ -63,6 +63,19 @@ def test_a_validation_that_tells_nothing_is_said(capfd, text, message):
   assert err.startswith(f"config.data.validation {message}") and max(map(len, err.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+  ("rows", "accumulation", "filled"),
+  [(195, 24, 384), (195, 1, None), (192, 24, None), (176, 24, None), (154, 24, None), (153, 24, 192), (3, 1, 8)],
+)
+def test_a_batch_with_many_empty_rows_is_said(capfd, monkeypatch, rows, accumulation, filled):
+  monkeypatch.setattr("transformer_jax.runtime.devices.device_count", lambda: 8)
+  train = TrainConfig(save_every=3, batch_tokens=rows * 32 + 31, accumulation=accumulation)
+  err = said(dataclasses.replace(config(), train=train), capfd)
+  assert (f"of {rows} rows gets {filled - rows} empty ones" in err) if filled else (err == "")
+  assert f"multiple of {8 * accumulation} rows" in err or not filled
+  assert max(map(len, err.splitlines()), default=0) <= 80
+
+
 def test_languages_that_are_never_learned_are_said(capfd):
   data = dataclasses.replace(config().data, tags=True, train="a:en-de;b:en-fr", validation="c:fr-de", test="d:de+cs+en")
   err = said(dataclasses.replace(config(), data=data), capfd)

@@ -202,7 +202,7 @@ def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
   loop.train(config, epath.Path(tmp_path / "run"))
   [line] = log.read_text().splitlines()
   assert re.match(r"20\d\d-\d\d-\d\dT\S+ step 6: planned: ", line)
-  assert f"{6 * requirements.flops(config).step:.3g} operations in 6 updates" in line
+  assert f"{6 * requirements.flops(config, jax.device_count()).step:.3g} operations in 6 updates" in line
   assert f"{gigabytes(requirements.memory(config, jax.device_count()).total)} on a device" in line
   used = float(re.search(r"([\d.]+) GB in the process$", line)[1])
   assert 0.1 < used < 50  # JAX alone takes hundreds of megabytes

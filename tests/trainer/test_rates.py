@@ -90,7 +90,7 @@ def test_what_a_skipped_update_has_read_is_no_progress_but_takes_its_time(tmp_pa
 
 
 def test_a_run_of_a_model_whose_operations_cannot_be_counted_tells_the_rest(monkeypatch):
-  def flops(config):
+  def flops(config, count):
     raise InputError("the operations of the model are not known")
 
   monkeypatch.setattr(summary.requirements, "flops", flops)
@@ -104,7 +104,7 @@ def test_a_run_of_a_model_whose_operations_cannot_be_counted_tells_the_rest(monk
 def test_the_operations_a_second_are_those_of_a_device(monkeypatch, updates, seconds, expected):
   """Seven updates of 20e9 operations are 140e9, on eight devices 17.5e9 each."""
   assert jax.device_count() == 8
-  monkeypatch.setattr(summary.requirements, "flops", lambda config: SimpleNamespace(step=20e9))
+  monkeypatch.setattr(summary.requirements, "flops", lambda config, count: SimpleNamespace(step=20e9))
   monkeypatch.setattr(summary.requirements, "memory", lambda config, count: SimpleNamespace(total=count * 1.5e9))
   monkeypatch.setattr(devices, "peak_memory", lambda: (2.25e9, "the first device"))
   assert summary.planned_and_seen(Config(), updates, seconds) == (

@@ -47,7 +47,7 @@ def cost(config: Config, devices: int = 1) -> float:
   in the time of a byte (an H100 has 990e12 in bfloat16 and 3.35e12 bytes a second).
   """
   parts, moved = config.train.accumulation, 5 * requirements.bytes_of(requirements.parameter_shapes(config.model))
-  return requirements.flops(config).step / devices + _OPERATIONS_PER_BYTE * parts * moved
+  return requirements.flops(config, devices).step / devices + _OPERATIONS_PER_BYTE * parts * moved
 
 
 def _kinds_of_remat(config: Config) -> list[Config]:

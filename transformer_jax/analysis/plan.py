@@ -24,7 +24,7 @@ def build_report(config: Config, devices: int = 1, rate: float | None = None, bu
     budget: the bytes of one device, for `fit`.
   """
   fitted = fit.fit(config, budget, devices) if budget else None  # first, as it may fail at once
-  needed, operations_needed = requirements.memory(config, devices), requirements.flops(config)
+  needed, operations_needed = requirements.memory(config, devices), requirements.flops(config, devices)
   return {
     "devices": devices,
     "platform": platform(),

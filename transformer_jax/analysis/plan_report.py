@@ -68,5 +68,6 @@ def _data(plan: JsonObject) -> Iterator[str]:
 def _fit(plan: JsonObject) -> Iterator[str]:
   if plan["fit"]:
     fit = plan["fit"]
-    yield f"the paper's batch in {gigabytes(fit['budget'])} on each device, of which it takes {gigabytes(fit['total'])}"
+    batch = f"{fit['flags']['train.batch_tokens']:,} tokens per side (the paper's batch has 25,000)"
+    yield f"{batch} in {gigabytes(fit['budget'])} on each device, of which they take {gigabytes(fit['total'])}"
     yield "  " + " ".join(f"--config.{key}={value}" for key, value in fit["flags"].items())

@@ -146,6 +146,11 @@ def rows_at_a_time(config: Config, devices: int) -> int:
   return -(-(config.train.batch_tokens // config.data.row_length) // (devices * config.train.accumulation))
 
 
+def computed_rows(config: Config, devices: int) -> int:
+  """Rows of a batch on all devices, with the empty ones that are added."""
+  return rows_at_a_time(config, devices) * devices * config.train.accumulation
+
+
 @functools.cache
 def _kept_for_backward(model: AnyModelConfig, row_length: int, cpu: bool) -> tuple[int, int]:
   """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row.
@@ -179,14 +184,14 @@ def _kept(config: Config, rows: int, cpu: bool) -> int:
   return kept_bytes(jax.make_jaxpr(backward_of)(parameter_shapes(config.model), batch, keys).jaxpr, cpu=cpu)
 
 
-def flops(config: Config) -> Flops:
-  """The operations of all matmuls of an update, forward and backward, for all positions of a batch."""
+def flops(config: Config, devices: int = 1) -> Flops:
+  """The operations of all matmuls of an update, forward and backward, for all positions of all computed rows."""
   length, train = config.data.row_length, config.train
-  rows = train.batch_tokens // length
+  rows, given = computed_rows(config, devices), train.batch_tokens // length
   step = rows * train.passes * _operations_of_a_row(config.model, length)
   if train.scheduled_sampling is not Decay.NONE:
     step += rows * _operations_of_chosen_inputs(config.model, length, train.scheduled_sampling)
-  return Flops(step=step, six_n_d=6 * parameters(config)["total"] * rows * train.passes * length)
+  return Flops(step=step, six_n_d=6 * parameters(config)["total"] * given * train.passes * length)
 
 
 @functools.cache

@@ -50,7 +50,7 @@ def planned_and_seen(config: Config, updates: int, seconds: float) -> str:
   count = devices.device_count()
   used, by = devices.peak_memory()
   try:
-    operations, memory = requirements.flops(config).step * updates, requirements.memory(config, count).total
+    operations, memory = requirements.flops(config, count).step * updates, requirements.memory(config, count).total
   except InputError as error:  # of a model of another package
     return f"planned: not known, {error}; seen: {seconds:,.0f} seconds, {gigabytes(used)} in {by}"
   return (
