@@ -6,11 +6,12 @@ import json
 import pytest
 import sentencepiece
 
-from transformer_jax.data import listed_tokenizer, subwords
+from transformer_jax.data import subwords
 from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList
 from transformer_jax.data.packing import encode_pairs
 from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.text import TextPairs
+from transformer_jax.data.tokenizer import is_piece
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding.long_lines import REFUSE, SPLIT, parts
 from transformer_jax.model.special_tokens import EOS
@@ -20,9 +21,9 @@ from transformer_jax.runtime.errors import InputError
 def test_half_a_character_is_no_piece_nor_is_a_whole_book():
   """A model that writes one piece again and again must not fill the memory."""
   for value in ("ä", "ä" * 4096):
-    assert listed_tokenizer.is_piece(value) and subwords.is_texts([value, "b"])
+    assert is_piece(value) and subwords.is_texts([value, "b"])
   for value in ("\ud800", "ä" * 4097, 5, None):
-    assert not listed_tokenizer.is_piece(value) and not subwords.is_texts(["ä", value])
+    assert not is_piece(value) and not subwords.is_texts(["ä", value])
 
 
 def listed(**more):

@@ -216,6 +216,16 @@ def test_holes_are_no_data(workdir, capfd):
   with hole.open("wb") as file:
     file.truncate(1 << 40)
   assert untrusted.stored(epath.Path(hole)) == 0
+  hole.unlink()
+  with (workdir / "checkpoints" / "0" / "params" / "manifest.ocdbt").open("r+b") as file:
+    file.truncate(1 << 40)  # TensorStore would read it as a whole
+  refused(workdir, RunError, "every checkpoint in .* is damaged")
+  assert "manifest.ocdbt has 1,099,511,627,776 bytes, but only" in capfd.readouterr().err
+
+
+def test_a_small_hole_does_not_count_as_data(workdir, capfd):
+  with (workdir / "checkpoints" / "0" / "params" / "hole").open("wb") as file:
+    file.truncate(1 << 26)
   test_arrays_that_claim_more_than_their_files_can_hold(workdir, capfd)
 
 

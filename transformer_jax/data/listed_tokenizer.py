@@ -1,6 +1,7 @@
 """SentencePiece whose pieces have the numbers of a list, as the models of other toolkits have them."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -8,18 +9,20 @@ import numpy as np
 import sentencepiece
 
 from transformer_jax.data import fingerprint
+from transformer_jax.data.sentencepiece_rules import replacements
 from transformer_jax.data.sentencepiece_tokenizer import FILE, SPACE, texts_of
 from transformer_jax.data.text import LONGEST_LINE
-from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
+from transformer_jax.data.tokenizer import NO_TEXT, Tokenizer, is_piece
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.texts import is_text
 from transformer_jax.runtime.values import Json, JsonObject
 
 # The name of the file with the list in a run folder.
 PIECES = "pieces.json"
 _SPECIAL = ("pad", "unk", "bos", "eos")  # in the order of their numbers here
+_LONGEST_RULE = 64  # bytes; the longest replacement of NFKC, which SentencePiece knows by name, has 33
+_TOO_LONG = re.compile(rb"[^\0]{%d}" % (_LONGEST_RULE + 1))
 
 
 class PieceList(NamedTuple):
@@ -84,7 +87,7 @@ class ListedTokenizer(Tokenizer):
     name: the model's, for messages.
 
   Raises:
-    InputError: `model` is no SentencePiece model.
+    InputError: `model` is no SentencePiece model, or its rules of normalisation write long texts.
   """
 
   def __init__(self, model: bytes, vocabulary: PieceList, name: str = "the SentencePiece model"):
@@ -93,8 +96,11 @@ class ListedTokenizer(Tokenizer):
         raise ValueError("an empty file would be taken for none")
       self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)  # pyright: ignore[reportCallIssue]
       self._processor.encode("a", out_type=str)
+      rules = replacements(model)
     except (RuntimeError, ValueError) as error:  # the pieces may be no text
       raise InputError(f"{name} is not a SentencePiece model: copy it again") from error
+    if any(map(_TOO_LONG.search, rules)):  # a line of a few characters would fill the memory
+      raise InputError(f"{name} writes more than {_LONGEST_RULE} bytes in place of a character: choose another model")
     self._model, self.vocabulary = model, vocabulary
     self._names = [vocabulary.pieces[place] for place in vocabulary.order()]
     self._numbers = {piece: number for number, piece in enumerate(self._names)}
@@ -168,8 +174,3 @@ def _code_first(text: str) -> tuple[list[str], str]:
   """The code of a language in front of a text, if there is one, and the text."""
   end = text.find("<<") if text.startswith(">>") else -1
   return ([], text) if end < 0 else ([text[: end + 2]], text[end + 2 :])
-
-
-def is_piece(value: Json) -> bool:
-  """Whether a value can be a piece; an output of many long ones would fill the memory."""
-  return isinstance(value, str) and len(value) <= LONGEST_PIECE and is_text(value)

@@ -17,6 +17,7 @@ from typing import Any
 import sentencepiece
 from etils import epath
 
+from transformer_jax.data.sentencepiece_rules import replacements
 from transformer_jax.data.text import readable
 from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
@@ -78,15 +79,16 @@ class SentencePieceTokenizer(Tokenizer):
         raise ValueError("an empty file would be taken for none")
       self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)  # pyright: ignore[reportCallIssue]
       self._spelling = [self._spell(i) for i in range(self._processor.vocab_size())]
+      has_rules = bool(replacements(model))
     except (RuntimeError, ValueError) as error:  # the pieces may be neither text nor bytes
       raise InputError(f"{name} is not a SentencePiece model: learn or choose another one") from error
     self._model = model
     self.vocab_size: int = self._processor.vocab_size()
     self.longest_piece = max(map(len, self._spelling), default=0)
     self._space_sign = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in SPACE.encode()]
-    self._check(name)
+    self._check(name, has_rules)
 
-  def _check(self, name: str) -> None:
+  def _check(self, name: str, has_rules: bool) -> None:
     processor = self._processor
     numbers = [f() for f in (processor.pad_id, processor.unk_id, processor.bos_id, processor.eos_id)]
     if not self.vocab_size or numbers != [PAD, UNK, BOS, EOS]:
@@ -99,7 +101,7 @@ class SentencePieceTokenizer(Tokenizer):
         f"{name} has a piece of {self.longest_piece:,} bytes, but one may have at most {LONGEST_PIECE:,}: learn or "
         "choose another one"
       )
-    if self.decode(self.encode(_PROBE)) != _PROBE:
+    if has_rules or self.decode(self.encode(_PROBE)) != _PROBE:
       raise InputError(
         f"{name} does not give back every text: learn it with --normalization_rule_name=identity "
         "--remove_extra_whitespaces=false --add_dummy_prefix=false --byte_fallback=true"

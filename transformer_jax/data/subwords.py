@@ -14,10 +14,9 @@ from typing import Any
 
 from etils import epath
 
-from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
+from transformer_jax.data.tokenizer import NO_TEXT, Tokenizer, is_piece
 from transformer_jax.runtime import plugins, untrusted
 from transformer_jax.runtime.errors import InputError
-from transformer_jax.runtime.texts import is_text
 from transformer_jax.runtime.values import Json
 
 FILE = "tokenizer.json"
@@ -122,9 +121,7 @@ def from_json(content: bytes, name: str) -> Vocabulary:
 
 def is_texts(values: Json) -> bool:
   """Whether a JSON value is a list of texts that can be pieces, none of them empty."""
-  return isinstance(values, list) and all(
-    isinstance(value, str) and 0 < len(value) <= LONGEST_PIECE and is_text(value) for value in values
-  )
+  return isinstance(values, list) and all(value and is_piece(value) for value in values)
 
 
 class SubwordTokenizer(Tokenizer):
@@ -154,12 +151,8 @@ class SubwordTokenizer(Tokenizer):
     self.longest_piece = max(map(len, self._spelling), default=0)
     self._encoder = _encoder(vocabulary)
 
-  def to_bytes(self) -> bytes:
-    """The file of the vocabulary."""
-    return to_json(self.vocabulary)
-
   def files(self) -> dict[str, bytes]:
-    return {FILE: self.to_bytes()}
+    return {FILE: to_json(self.vocabulary)}
 
   def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
     try:

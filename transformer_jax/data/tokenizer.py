@@ -8,6 +8,8 @@ import numpy as np
 from transformer_jax.data import fingerprint
 from transformer_jax.data.words import words_of
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
+from transformer_jax.runtime.texts import is_text
+from transformer_jax.runtime.values import Json
 
 LONGEST_PIECE = 4096  # characters, or bytes of a SentencePiece model; those of real vocabularies are far shorter
 NO_TEXT = "a sentence has half of a surrogate pair, which is no text: decode its bytes again"
@@ -16,6 +18,11 @@ NO_TEXT = "a sentence has half of a surrogate pair, which is no text: decode its
 def row_type(vocab_sizes: Sequence[int]) -> type:
   """The type of the tokens in packed rows."""
   return np.uint16 if max(vocab_sizes) <= 1 << 16 else np.uint32
+
+
+def is_piece(value: Json) -> bool:
+  """Whether a value can be a piece; an output of many long ones would fill the memory."""
+  return isinstance(value, str) and len(value) <= LONGEST_PIECE and is_text(value)
 
 
 class Tokenizer(abc.ABC):

@@ -187,7 +187,8 @@ def size_on_disk(folder: epath.Path) -> int:
   """The bytes of all files of an item of a checkpoint.
 
   Raises:
-    ValueError: a file of metadata is too large, or a folder is a link; the message names it.
+    ValueError: a file of metadata is too large, nearly all of a file is a hole, or a folder is a link; the message
+      names it.
   """
   total = 0
   for path in folder.iterdir():
@@ -197,7 +198,10 @@ def size_on_disk(folder: epath.Path) -> int:
     size = size_on_disk(path) if is_folder else path.stat().length
     if size > LARGEST_JSON and (path.name.startswith("_") or folder.name == "array_metadatas"):
       raise ValueError(f"{path.name} has more than {LARGEST_JSON:,} bytes")
-    total += size if is_folder else stored(path)
+    data = size if is_folder else stored(path)
+    if size > max(_SMALL, _COMPRESSION * data):  # TensorStore reads some files as a whole
+      raise ValueError(f"{path.name} has {size:,} bytes, but only {data:,} of them are data")
+    total += data
   return total
 
 
