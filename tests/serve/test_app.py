@@ -104,6 +104,18 @@ def test_a_form_of_another_charset_is_refused(client):
   parts = '--x\r\nContent-Disposition: form-data; name="q"\r\n\r\nü\r\n--x--\r\n'.encode()
   reply = client.request("POST", "/translate", parts, headers)
   assert (reply.status, reply.json["error"][:36]) == (400, "the request's charset is 'latin-1', ")
+  headers["Content-Type"] = "multipart/form-data; boundary=x; charset=utf-8; charset=latin-1"  # the last one counts
+  reply = client.request("POST", "/translate", parts, headers)
+  assert (reply.status, reply.json["error"][:36]) == (400, "the request's charset is 'latin-1', ")
+  headers["Content-Type"] = "multipart/form-data; boundary=x; charset=UTF-8"
+  assert client.request("POST", "/translate", parts, headers).json["error"][:18] == "source is missing:"
+
+
+def test_a_long_content_type_is_refused(client):
+  """Its parser takes the square of its length, and the server would answer nobody meanwhile."""
+  headers = {"Content-Type": f'multipart/form-data; boundary=x; y="{";" * 60_000}'}
+  reply = client.request("POST", "/translate", "--x--\r\n", headers)
+  assert (reply.status, reply.json["error"][:42]) == (400, "the request's Content-Type is too long: se")
 
 
 def test_a_form_that_is_not_utf_8_is_refused(client):
