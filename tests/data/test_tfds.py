@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
+from array_record.python.array_record_module import ArrayRecordWriter
 from tensorflow_datasets.core.download import extractor
 
 from transformer_jax.config import Corpus, DataConfig
@@ -135,6 +136,44 @@ def test_a_missing_or_damaged_file_is_named_as_such(data_dir, tmp_path, damage):
     damage(file)
   with pytest.raises(InputError, match=r"^cannot read the split 'train' of tiny_pairs: .*; prepare it again in "):
     pipeline.learn_tokenizer(data, 280)
+
+
+def test_records_that_are_none_are_named_as_such(data_dir, tmp_path):
+  [*open_corpus(config(data_dir), "train")]
+  shutil.copytree(data_dir, tmp_path / "copy")
+  data = config(str(tmp_path / "copy"))
+  [file] = (tmp_path / "copy").rglob("*train*")
+  for record, message in (
+    (b"\xff" * 7, r"^cannot read the split 'train' of .*; prepare"),
+    (b"", "example 0: the text is"),
+  ):
+    writer = ArrayRecordWriter(str(file), "group_size:1")
+    for _ in PAIRS:
+      writer.write(record)
+    writer.close()
+    with pytest.raises(InputError, match=message):
+      list(open_corpus(data, "train"))
+
+
+@pytest.mark.parametrize("content", ["", '{"name": ', '{"version": 5}'])
+def test_damaged_facts_of_a_dataset_are_named_as_such(data_dir, tmp_path, content):
+  [*open_corpus(config(data_dir), "train")]
+  shutil.copytree(data_dir, tmp_path / "copy")
+  for file in (tmp_path / "copy").rglob("dataset_info.json"):
+    file.write_text(content)
+  with pytest.raises(InputError, match=r"^config.data.dataset is 'tiny_pairs', which cannot be used: "):
+    open_corpus(config(str(tmp_path / "copy")), "train")
+
+
+def test_a_lock_that_is_a_link_empties_no_file(data_dir, tmp_path):
+  [*open_corpus(config(data_dir), "train")]
+  shutil.copytree(data_dir, tmp_path / "copy")
+  (tmp_path / "mine").write_text("kept")
+  [file] = (tmp_path / "copy").rglob(".lock")
+  file.unlink()
+  file.symlink_to(tmp_path / "mine")
+  assert len(list(open_corpus(config(str(tmp_path / "copy")), "train"))) == len(PAIRS)
+  assert (tmp_path / "mine").read_text() == "kept"
 
 
 def test_the_fingerprint_is_that_of_content_split_and_direction(data_dir, tmp_path, monkeypatch):

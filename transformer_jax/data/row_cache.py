@@ -111,7 +111,7 @@ def _publish(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path
   try:
     folder.parent.mkdir(parents=True, exist_ok=True)
     # The lock file is never deleted, as another process may be waiting for it.
-    file = folder.with_suffix(".lock").open("w")
+    file = folder.with_suffix(".lock").open("a")  # another mode would empty what it may link to
   except OSError as error:
     raise InputError(
       f"cannot write to {folder.parent}: {error.strerror}; set config.data.cache_dir to a folder that can be written"

@@ -64,14 +64,16 @@ class TfdsPairs:
       numbers = range(start, min(start + _CHUNK, len(examples)))
       try:
         found = examples.__getitems__(numbers)
-      except (RuntimeError, ValueError) as error:  # ArrayRecord's own
+      except Exception as error:  # of ArrayRecord, of protocol buffers, which have their own, or of TFDS
         raise InputError(
           f"cannot read {self.name}: {first_line(error)}; prepare it again in another config.data.data_dir"
         ) from error
       for number, example in zip(numbers, found, strict=True):
         yield self._text(number, example[source]), self._text(number, example[target])
 
-  def _text(self, number: int, text: bytes) -> str:
+  def _text(self, number: int, text: bytes | None) -> str:
+    if text is None:
+      raise InputError(f"{self.name}, example {number}: the text is missing")
     try:
       return text.decode().replace("\n", " ")
     except UnicodeDecodeError as error:
@@ -100,7 +102,7 @@ def _builder(dataset: str, data_dir: str) -> "DatasetBuilder":
       f"config.data.dataset is {dataset!r}, which TensorFlow Datasets does not have: choose one of "
       "https://www.tensorflow.org/datasets/catalog/overview"
     ) from error
-  except (ValueError, TypeError, AssertionError, RuntimeError) as error:  # an unknown configuration or version
+  except Exception as error:  # an unknown configuration or version, or a damaged file of its facts
     if "File format is already set" in str(error):
       raise InputError(
         f"{dataset} was prepared in another format than array_record in {data_dir or 'the default folder of TFDS'}: "
@@ -136,7 +138,7 @@ def _one_at_a_time(folder: epath.Path) -> Iterator[None]:
     with contextlib.suppress(OSError):  # a folder that is prepared may be read-only
       if "://" not in os.fspath(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock(stack.enter_context(open(folder / ".lock", "w")))
+        lock(stack.enter_context(open(folder / ".lock", "a")))
     yield
 
 
