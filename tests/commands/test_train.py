@@ -70,6 +70,17 @@ def test_help_shows_the_keys_of_the_run(run, tmp_path):
   assert "the values that configs/numbers.py" in run("--workdir=new", "--help")[2]
 
 
+def test_help_writes_no_control_characters_of_a_run(run, tmp_path):
+  with tarfile.open(ROOT / "tests" / "runs" / "older" / "run.tar.xz") as archive:
+    archive.extractall(tmp_path / "run", filter="data")
+  file = tmp_path / "run" / "config.json"
+  values = json.loads(file.read_text())
+  values["data"]["cache_dir"] = "a\x1b]0;b\x07\n  --config.x=c"
+  file.write_text(json.dumps(values))
+  out = run("--workdir=run", "--help")[2]
+  assert "  --config.data.cache_dir='a ]0;b   --config.x=c'\n" in out and "\x1b" not in out and "\x07" not in out
+
+
 def test_a_config_file_and_overrides(run, tmp_path):
   file = ROOT / "configs" / "multi30k.py"
   status, [(config, workdir)], _, errors = run(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transformer_jax.config import Config, serialization
+from transformer_jax.runtime.errors import one_line
 
 _WIDTH = 80
 
@@ -59,4 +60,4 @@ def _shown(value: Any) -> str:
     case bool() | None:
       return str(value).lower()
     case _:
-      return shlex.quote(str(value))
+      return shlex.quote(one_line(value))
