@@ -210,8 +210,10 @@ def _tree(brackets: _Brackets, place: str) -> Tree:
   spans, length = brackets.spans(), len(brackets.leaves)
   if not spans:
     raise InputError(f"{place}: {one_line(str(brackets.leaves[0]), 80)} is a word without a tree around it")
-  while len(spans) > 1 and spans[0].label in _ROOTS and spans[1][1:] == (0, length):
-    del spans[0]
+  first = 0
+  while first + 1 < len(spans) and spans[first].label in _ROOTS and spans[first + 1][1:] == (0, length):
+    first += 1
+  del spans[:first]
   if spans[0].label in _ROOTS:
     spans[0] = Span(TOP, 0, length)
   spans = [span for span in spans if span.label]  # brackets without a label are no constituents
