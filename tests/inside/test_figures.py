@@ -1,5 +1,7 @@
 """The page for boxes and lines."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 
@@ -13,6 +15,18 @@ def test_a_character_that_no_font_has_is_told_once_at_the_end():
   page = Page(2, 1)
   page.write(1, 0.5, "a", 1)
   assert not files(page.figure)[1]
+
+
+def test_characters_that_xml_forbids_are_replaced():
+  """matplotlib writes each text into a comment of XML, too."""
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside.figures import Page, files
+
+  page = Page(2, 1)
+  page.write(1, 0.5, "a\ufffe\uffffb", 1)
+  svg = files(page.figure)[0]["svg"]
+  ElementTree.fromstring(svg)
+  assert "a\ufffd\ufffdb" in svg.decode()
 
 
 def test_a_font_without_a_bold_weight_says_nothing(monkeypatch, caplog):

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +27,7 @@ def files(figure: Figure, endings: Sequence[str] = ("png", "svg")) -> tuple[dict
   for text in figure.findobj(Text):
     assert isinstance(text, Text)
     text.set_fontfamily(family)
+    text.set_text(re.sub("[\ufffe\uffff]", "\ufffd", text.get_text()))  # the two that XML forbids
   found = {}
   with rc_context(_SETTINGS), warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
