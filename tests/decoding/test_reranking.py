@@ -106,6 +106,27 @@ def test_a_feature_that_knows_the_best_gets_the_weight(corpus, counts):
   assert reranking.tuned(features[:4], counts[:4])[1] <= oracle + 1e-9
 
 
+def test_the_weights_give_the_bleu_that_is_told():
+  """Lines of whole numbers often meet in one point, which rounding makes several."""
+  tied = [[[5, 2], [-2, 7], [2, -3]], [[1, 5], [5, 1], [0, 6]]]
+  counts = [
+    [[4, 3, 2, 0, 5, 4, 3, 2, 5, 7], [5, 4, 3, 1, 8, 7, 6, 5, 8, 7], [6, 4, 3, 3, 7, 6, 5, 4, 7, 7]],
+    [[7, 5, 4, 3, 8, 7, 6, 5, 8, 7], [6, 4, 4, 2, 8, 7, 6, 5, 8, 7], [2, 2, 0, 0, 4, 3, 2, 1, 4, 7]],
+  ]
+  generator = np.random.default_rng(3)
+  lists = [[np.array(each, float) for each in tied]]
+  lists += [[generator.integers(-7, 8, (3, 2)).astype(float) for _ in counts] for _ in range(100)]
+  statistics = [np.array(each) for each in counts]
+
+  def bleu_of(features, weights):
+    return bleu(sum(own[i] for own, i in zip(statistics, reranking.best(features, weights), strict=True)))
+
+  for features in lists:
+    weights, found = reranking.tuned(features, statistics)
+    assert found == pytest.approx(bleu_of(features, weights), rel=1e-12)
+    assert found >= max(bleu_of(features, one) for one in np.eye(2)) - 1e-9
+
+
 def test_of_equal_candidates_the_first_is_chosen():
   assert reranking.best([np.array([[1.0], [2.0], [2.0]]), np.array([[0.0]])], np.array([1.0])) == [1, 0]
   assert reranking.best([np.array([[1.0], [2.0]])], np.array([-1.0])) == [0]

@@ -14,6 +14,7 @@ from transformer_jax.evaluation.bleu_statistics import bleu
 from transformer_jax.runtime.errors import InputError
 
 _PASSES = 20  # over all weights, at most
+_NARROWEST = 1e-9  # relative; where three lines meet, rounding makes two places of one
 
 
 def best(features: Sequence[np.ndarray], weights: np.ndarray) -> list[int]:
@@ -90,8 +91,8 @@ def line_search(
   totals: dict[float, np.ndarray] = {}  # from a place to the next
   for x, change in changes:
     totals[x] = counts = counts + change
-  ends = [*places[1:], math.inf]
-  tried += [(_between(x, end), bleu(totals[x])) for x, end in zip(places, ends, strict=True)]
+  pieces = zip(places, [*places[1:], math.inf], strict=True)
+  tried += [(_between(x, end), bleu(totals[x])) for x, end in pieces if end - x > _NARROWEST * max(1.0, abs(x))]
   return max(tried, key=lambda each: each[1])
 
 
