@@ -7,7 +7,7 @@ import pytest
 from transformer_jax import registry
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", list(registry.names()))
 def test_deterministic_is_the_default_and_has_to_be_named(name):
   model = type(registry.module(registry.config_class(name)()))
   signatures = [inspect.signature(method) for _, method in inspect.getmembers(model, inspect.isfunction)]

@@ -176,7 +176,7 @@ def test_the_shapes_of_a_module_that_is_defined_again_are_its_own(monkeypatch):
   assert shapes_of(config) == {**before, "more": (7,)}
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", list(registry.names()))
 def test_every_family_has_what_it_names(name):
   config = registry.config_class(name)()
   assert registry.name_of(config) == name

@@ -94,13 +94,8 @@ def register(name: str, family: Family) -> None:
     raise InputError(f"there is another model family {name!r}: choose another name")
 
 
-def names() -> list[str]:
-  """The names of all families: those of this file, those registered, and those of installed packages."""
-  return list(_names())
-
-
-def _names() -> Iterator[str]:
-  """Yields what `names` returns. The installed packages come last, because it takes a while to look through them."""
+def names() -> Iterator[str]:
+  """Yields the names of all families; last those of installed packages, because looking through them takes a while."""
   yield from tuple(_FAMILIES)
   yield from (name for name in plugins.names(GROUP) if name not in _FAMILIES)
 
@@ -130,10 +125,10 @@ def name_of(model: AnyModelConfig) -> str:
     InputError: no family has such a config.
   """
   here = f"{type(model).__module__}:{type(model).__qualname__}"
-  for name in _names():
+  for name in names():
     if family(name).config == here:
       return name
-  for name in _names():  # a family may name another module that imports the class
+  for name in names():  # a family may name another module that imports the class
     with suppress(InputError):  # the mistake of another family
       if sizes(name) is type(model):
         return name

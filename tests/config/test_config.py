@@ -260,7 +260,7 @@ def test_keys_of_flags():
       serialization.type_of(path)
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", list(registry.names()))
 def test_every_key_is_described(name):
   config = Config(model=registry.config_class(name)(), data=DataConfig(row_length=64))
   text = help_text(config)

@@ -140,9 +140,9 @@ def test_the_picture_of_the_softmax():
 
 
 def test_targets_and_losses_are_those_of_the_formula():
-  q = [0.9 + 0.1 / 7 if v == 3 else 0.1 / 7 for v in range(7)]
-  np.testing.assert_allclose(smoothing_picture.targets(7, 3, 0.1), q, atol=1e-6)
-  assert smoothing_picture.targets(5, 0, 0.0).tolist() == [1, 0, 0, 0, 0]
+  q = [0.9 + 0.1 / 7 if v == 0 else 0.1 / 7 for v in range(7)]
+  np.testing.assert_allclose(smoothing_picture.targets(7, 0.1), q, atol=1e-6)
+  assert smoothing_picture.targets(5, 0.0).tolist() == [1, 0, 0, 0, 0]
   p = np.array([0.1, 0.5, 0.9])
   expected = [-(0.8 + 0.2 / 5) * math.log(x) - 4 * 0.2 / 5 * math.log((1 - x) / 4) for x in p]
   np.testing.assert_allclose(smoothing_picture.losses(p, 5, 0.2), expected, rtol=1e-5)

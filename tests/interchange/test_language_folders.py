@@ -91,10 +91,10 @@ def test_there_and_back(folders, tmp_path, name):
   found, expected = (runs.open(path).model() for path in (tmp_path / "again", folders / f"{name} run"))
   assert found.config.model == expected.config.model
   jax.tree.map(np.testing.assert_array_equal, found.params, expected.params)
-  assert found.tokenizer.to_bytes() == expected.tokenizer.to_bytes()
+  assert found.tokenizer.files() == expected.tokenizer.files()
   assert tokenizers.from_bytes(tokenizers.to_bytes(found.tokenizer)).fingerprint() == expected.tokenizer.fingerprint()
   export(tmp_path / "again", tmp_path / "shared", "safetensors")
-  assert runs.open(tmp_path / "shared").tokenizer.to_bytes() == expected.tokenizer.to_bytes()
+  assert runs.open(tmp_path / "shared").tokenizer.files() == expected.tokenizer.files()
   export(tmp_path / "again", tmp_path / "back", format_of(name))
   pages = [(path / "README.md").read_text() for path in (folders / name, tmp_path / "back")]
   assert "Trained by transformer_jax; the checkpoint of step 5." in pages[0]
@@ -128,6 +128,30 @@ def test_a_sentencepiece_model_of_another_size_is_refused(folders, tmp_path, nam
   with pytest.raises(InputError, match=r"a vocabulary of 268 tokens, which do not fit the 270 rows of the embedding"):
     import_model(tmp_path / "there", tmp_path / "again", format_of(name))
   assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize(("rows", "is_taken"), [(1294, True), (10_000, False)])
+def test_a_table_of_far_more_rows_than_tokens_is_refused(folders, tmp_path, rows, is_taken):
+  """Its file may be a hole, and each row would get a name in the vocabulary."""
+  shutil.copytree(folders / "gpt2", tmp_path / "there")
+  config = tmp_path / "there" / "config.json"
+  values = json.loads(config.read_text())
+  tokens = values["vocab_size"]
+  config.write_text(json.dumps(values | {"vocab_size": rows}))
+  path = tmp_path / "there" / "model.safetensors"
+  arrays = {name: array for name, array in safetensors.numpy.load_file(path).items() if len(array) == tokens}
+  more = {
+    name: np.concatenate([array, np.zeros((rows - tokens, *array.shape[1:]), np.float32)])
+    for name, array in arrays.items()
+  }
+  safetensors.numpy.save_file({**safetensors.numpy.load_file(path), **more}, path)
+  if is_taken:
+    import_model(tmp_path / "there", tmp_path / "again", "gpt2")
+    return
+  with pytest.raises(
+    InputError, match=f"a vocabulary of {tokens} tokens, which do not fit the {rows} rows of the embed"
+  ):
+    import_model(tmp_path / "there", tmp_path / "again", "gpt2")
 
 
 def test_the_command(run_command, folders, tmp_path):
@@ -206,7 +230,7 @@ def test_training_goes_on_from_an_imported_model(folders, tmp_path, name, model)
   )
   loop.train(config, epath.Path(tmp_path / "tuned"))
   tuned = runs.open(tmp_path / "tuned").model()
-  assert tuned.tokenizer.to_bytes() == model_of(name)[1].to_bytes()
+  assert tuned.tokenizer.files() == model_of(name)[1].files()
   if name == "gpt2":
     rows = blocks.packed_rows(config, config.data.train, tuned.tokenizer).rows
     assert np.sum(rows[:, blocks.TOKENS] == 0) > 0 and not np.any(rows[:, blocks.TOKENS] == 3)
@@ -253,7 +277,7 @@ def test_older_files_say_the_same(folders, tmp_path, name, end):
   for lines in tmp_path.glob("older/*.txt"):
     lines.write_bytes(lines.read_bytes().replace(b"\n", end))
   import_model(tmp_path / "older", tmp_path / "run", name)
-  assert runs.open(tmp_path / "run").tokenizer.to_bytes() == model_of(name)[1].to_bytes()
+  assert runs.open(tmp_path / "run").tokenizer.files() == model_of(name)[1].files()
 
 
 @pytest.mark.parametrize(

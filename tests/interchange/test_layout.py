@@ -9,7 +9,6 @@ from tests.model.example import options
 from transformer_jax.config import Config, DataConfig
 from transformer_jax.interchange import bert, gpt2, marian_hf
 from transformer_jax.interchange.layout import Layout, linear, renamed, to_ours, to_theirs
-from transformer_jax.interchange.sinusoids import halves
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import by_name
@@ -59,7 +58,7 @@ def test_each_number_is_in_its_place_and_comes_back(layout, shape, theirs, eleme
 def test_sinusoids_in_halves():
   angles = np.arange(31)[:, None] * 10_000.0 ** (-np.arange(0, 22, 2) / 22)
   expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-  np.testing.assert_allclose(sinusoids(jnp.arange(31), 22)[:, halves(22)], expected, atol=5e-6)
+  np.testing.assert_allclose(sinusoids(jnp.arange(31), 22)[:, marian_hf.halves(22)], expected, atol=5e-6)
 
 
 @pytest.mark.parametrize("changes", [{}, {"attention_bias": True, "share_embeddings": False}])

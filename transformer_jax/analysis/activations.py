@@ -13,7 +13,6 @@ from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 from transformer_jax.analysis.fusion import COMPARISONS, SAME_VALUES, Atom, computed_again
 
 _MATMULS = ("dot_general", "shared_matmul")
-_JITS = ("jit", "pjit")
 _MARGIN = 1.1  # on a CPU, where some values are kept twice, such as in two layouts
 
 
@@ -91,7 +90,7 @@ def _before(equation: JaxprEqn, var: Var) -> Atom:
   name = equation.primitive.name
   if name in SAME_VALUES:
     return equation.invars[0]
-  if name not in _JITS:
+  if name != "jit":
     return var
   inner = equation.params["jaxpr"].jaxpr
   result = inner.outvars[equation.outvars.index(var)]

@@ -10,7 +10,7 @@ SAME_VALUES = ("reshape", "broadcast_in_dim", "squeeze", "expand_dims", "transpo
 COMPARISONS = ("gt", "lt", "ge", "le", "eq", "ne")
 _ARITHMETIC = ("add", "sub", "mul", "div", "neg", "max", "min", "square", "integer_pow", "rsqrt", "sqrt")
 _CHEAP = {*SAME_VALUES, *COMPARISONS, *_ARITHMETIC, "convert_element_type", "select_n", "and", "or", "not"}
-_CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "custom_jvp_call": "call_jaxpr"}  # and their parameter
+_CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr"}  # and their parameter
 _SMALL = 1 / 8  # of the size of an array; so much smaller arrays cost nothing beside it
 
 

@@ -42,8 +42,8 @@ def run(
   files: Sequence[TextFiles],
   lines: int,
   workers: int,
-  runner: str = "",
-  options: Sequence[str] = (),
+  runner: str,
+  options: Sequence[str],
 ) -> None:
   """Prepares a text; the folder has its manifest afterwards.
 

@@ -46,8 +46,8 @@ class Request(NamedTuple):
   """
 
   source: list[int]
-  prefix: list[int] | None = None
-  numbers: tuple[int, ...] | None = None
+  prefix: list[int] | None
+  numbers: tuple[int, ...] | None
 
 
 class BucketedSearch:

@@ -18,7 +18,6 @@ import numpy as np
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import RunError
 
-NOT_FINITE = "the model gives NaN, not probabilities: its training went wrong; use an earlier checkpoint"
 _SMALLEST = 16
 # Tokens on one device at a time. On a CPU a step's time grows with any batch. An accelerator would be idle with so few
 # tokens. Its limit is memory, so the tokens that an output has room for count, too.
@@ -127,7 +126,7 @@ def scores(
 def require_finite(finite: bool) -> None:
   """Raises RunError unless a model's numbers are finite."""
   if not finite:
-    raise RunError(NOT_FINITE)
+    raise RunError("the model gives NaN, not probabilities: its training went wrong; use an earlier checkpoint")
 
 
 def padded(length: int, multiple: int, most: int | None = None) -> int:

@@ -11,7 +11,7 @@ _CHARACTERS, _BETA = 6, 2  # of chrF2
 _WORDS = 4  # of BLEU
 
 
-def sentence_scores(name: str, texts: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False) -> np.ndarray:
+def sentence_scores(name: str, texts: Sequence[str], *, tokenize: str, lowercase: bool) -> np.ndarray:
   """The scores of sacreBLEU's `sentence_score`, 0 to 100, of all pairs of texts.
 
   Args:

@@ -8,15 +8,15 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from transformer_jax.decoding.attention import Attention
+from transformer_jax.decoding.attention import CROSS, DECODER, ENCODER, Attention
 from transformer_jax.inside.attention import Choice, visible
 from transformer_jax.inside.charts import COLOURS, MAP
 
 _LARGEST = 40.0  # inches of a picture of many tokens, which is then drawn smaller
 _FAINTEST = 0.005  # a line with a smaller weight could not be seen
 # The axes of each kind.
-_QUERIES = {"encoder": "source", "decoder": "read so far", "cross": "written"}
-_KEYS = {"encoder": "source", "decoder": "read so far", "cross": "source"}
+_QUERIES = {ENCODER: "source", DECODER: "read so far", CROSS: "written"}
+_KEYS = {ENCODER: "source", DECODER: "read so far", CROSS: "source"}
 # Black, which letters have too, is left to the seventh head.
 _COLOURS = (*COLOURS[:3], *COLOURS[4:7], COLOURS[3], *COLOURS[7:])
 _DASHES = ("-", "--", ":")  # of the first eight heads, the next eight, and so on
@@ -125,7 +125,7 @@ def _named(choice: Choice) -> str:
 def pictures(attention: Attention, choice: Choice) -> dict[str, Figure]:
   """All figures by their names: a grid for each kind, the matrix of cross-attention, the lines of `choice`."""
   found = {f"heads-{kind}": grid(attention, kind) for kind in attention.weights}
-  if "cross" in attention.weights:
-    other = choice if choice.kind == "cross" else Choice("cross", len(attention.weights["cross"]) - 1)
+  if CROSS in attention.weights:
+    other = choice if choice.kind == CROSS else Choice(CROSS, len(attention.weights[CROSS]) - 1)
     found["cross"] = matrix(attention, other)
   return found | {"lines": lines(attention, choice)}

@@ -73,23 +73,19 @@ class View(NamedTuple):
   notes: list[str]
 
 
-def write(runs: Sequence[Run], output: epath.Path, scored: Sequence[Scored] = (), notes: Sequence[str] = ()) -> None:
-  """Writes the report of the runs.
-
-  Args:
-    runs: the runs, which may come from strangers.
-    output: the file.
-    scored: the scores of each run's translations; empty if nothing was translated.
-    notes: sentences that the page shows at its top.
-
-  Raises:
-    RunError: the file cannot be written.
-  """
-  write_atomically(output, render(runs, scored, notes))
+def write(runs: Sequence[Run], output: epath.Path) -> None:
+  """Writes the report of the runs, without translations; RunError if the file cannot be written."""
+  write_atomically(output, render(runs))
 
 
 def render(runs: Sequence[Run], scored: Sequence[Scored] = (), notes: Sequence[str] = ()) -> bytes:
-  """The page; the arguments are those of `write`."""
+  """The page of the report.
+
+  Args:
+    runs: the runs, which may come from strangers.
+    scored: the scores of each run's translations; empty if nothing was translated.
+    notes: sentences that the page shows at its top.
+  """
   names = names_of([os.fspath(run.path) for run in runs])
   logs = [log.read(run.path) for run in runs]
   views = [_view(*each) for each in zip(names, runs, logs, strict=True)]

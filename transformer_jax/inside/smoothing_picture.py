@@ -1,5 +1,6 @@
 """A picture of label smoothing (§5.4): the targets of one token, and the loss by the probability of the right token."""
 
+import functools
 from collections.abc import Sequence
 
 import jax
@@ -15,28 +16,27 @@ _POINTS = 1001
 _MOST = 4.5  # of the loss that is drawn, in nats
 
 
-def targets(vocab: int, right: int, smoothing: float) -> np.ndarray:
-  """The distribution q that the loss has as its target: `[vocab]`.
+def targets(vocab: int, smoothing: float) -> np.ndarray:
+  """The distribution q that the loss has as its target if the right token is token 0: `[vocab]`.
 
   It is taken from the gradient of the loss that training uses: d loss / d z = softmax(z) - q, here at z = 0.
   """
 
-  def loss(logits: jax.Array) -> jax.Array:
-    return token_sums(logits[None], jnp.array([right]), jnp.array([True]), smoothing).loss
-
   # Rounding leaves some 1e-9 in the place of 0.
-  return np.maximum(1 / vocab - np.asarray(jax.jit(jax.grad(loss))(np.zeros(vocab)), np.float64), 0).round(7)
+  gradient = jax.jit(jax.grad(functools.partial(_loss, smoothing=smoothing)))(np.zeros(vocab))
+  return np.maximum(1 / vocab - np.asarray(gradient, np.float64), 0).round(7)
 
 
 def losses(probabilities: np.ndarray, vocab: int, smoothing: float) -> np.ndarray:
   """The loss of a token if the right one has probability p and the others share 1 - p equally: `[n]` -> `[n]`."""
   others = np.broadcast_to(((1 - probabilities) / (vocab - 1))[:, None], (len(probabilities), vocab - 1))
   logits = np.log(np.concatenate([probabilities[:, None], others], axis=1))  # [n, vocab]
+  return np.asarray(jax.jit(jax.vmap(functools.partial(_loss, smoothing=smoothing)))(logits))
 
-  def loss(logits: jax.Array) -> jax.Array:
-    return token_sums(logits[None], jnp.array([0]), jnp.array([True]), smoothing).loss
 
-  return np.asarray(jax.jit(jax.vmap(loss))(logits))
+def _loss(logits: jax.Array, smoothing: float) -> jax.Array:
+  """The loss of a token if the right one is token 0."""
+  return token_sums(logits[None], jnp.array([0]), jnp.array([True]), smoothing).loss
 
 
 def draw(vocab: int, smoothings: Sequence[float]) -> Figure:
@@ -64,7 +64,7 @@ def _bars(axis: Axes, vocab: int, smoothings: Sequence[float]) -> None:
   """The targets of each token, of which the first one is right."""
   width = 0.84 / len(smoothings)
   for number, smoothing in enumerate(smoothings):
-    q = targets(vocab, 0, smoothing)
+    q = targets(vocab, smoothing)
     places = np.arange(vocab) - 0.42 + width * (number + 0.5)
     colour, hatch = "white" if number % 2 else charts.PALE, charts.HATCHES[number % 4]
     label = f"ε = {smoothing:g}: {q[0]:.3g} and {q[1]:.3g}"

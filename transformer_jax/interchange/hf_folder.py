@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
-from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
+from transformer_jax.interchange.foreign_folder import SAFETENSORS, ForeignFolder, Weights
 from transformer_jax.interchange.settings import Settings
 from transformer_jax.language.config import BlocksConfig
 from transformer_jax.model.config import Activation
@@ -39,7 +39,7 @@ def write(
     values: the values of each file of JSON, by its name.
     card: the page.
   """
-  tensor_file.write(folder / "model.safetensors", arrays, {"format": "pt"})
+  tensor_file.write(folder / SAFETENSORS, arrays, {"format": "pt"})
   for name, content in values.items():
     (folder / name).write_text(json.dumps(content, indent=2) + "\n")
   (folder / "README.md").write_bytes(card)

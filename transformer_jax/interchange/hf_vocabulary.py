@@ -15,6 +15,7 @@ from transformer_jax.runtime.values import Json, JsonObject
 SENTENCEPIECE, BOTH = "tokenizer.model", "tokenizer.json"
 _WORDS, _PIECES, _MERGES = "vocab.txt", "vocab.json", "merges.txt"
 _CONFIG, _ADDED = "tokenizer_config.json", "added_tokens.json"
+_ROUNDED = 1024  # rows without a piece that a small table may have: tables are rounded up
 _SPECIAL = {"pad_token": "[PAD]", "mask_token": "[MASK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 
 
@@ -219,7 +220,7 @@ def _of_another_size(folder: ForeignFolder, tokens: int, size: int) -> InputErro
 
 def _filled(folder: ForeignFolder, numbers: Mapping[str, int], size: int) -> tuple[str, ...]:
   """The pieces by their numbers; a number without a piece gets a name that no text has."""
-  if not numbers or max(numbers.values()) >= size:
+  if not numbers or max(numbers.values()) >= size or size > 2 * len(numbers) + _ROUNDED:
     raise _of_another_size(folder, len(numbers), size)
   names = {number: piece for piece, number in numbers.items()}
   return tuple(names.get(number, filler(number)) for number in range(size))

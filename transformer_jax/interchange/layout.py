@@ -2,8 +2,8 @@
 
 A projection here is an array `[in, out]` in which `in` or `out` may be two axes, heads and head_dim. Most libraries
 have a matrix `[out, in]`, GPT-2's `Conv1D` has `[in, out]`. The model's width can have another order there
-(`sinusoids.py`). Several parameters here can be the parts of one there. Both ways only move numbers, so that the way
-there and back gives the same bits.
+(`marian_hf.halves`). Several parameters here can be the parts of one there. Both ways only move numbers, so that the
+way there and back gives the same bits.
 """
 
 import collections

@@ -1,7 +1,7 @@
 """The format `marian-hf`: a folder for `MarianMTModel` and `MarianTokenizer` of Hugging Face transformers.
 
-Their projections in attention always have biases, which are 0 for a model without them. Their sinusoids are in halves
-(`sinusoids.py`). The epsilon of their LayerNorm is always 1e-5. With the 1e-6 of this project a LayerNorm gives nearly
+Their projections in attention always have biases, which are 0 for a model without them. Their sinusoids are in
+`halves`. The epsilon of their LayerNorm is always 1e-5. With the 1e-6 of this project a LayerNorm gives nearly
 the same: (x - mean) / sqrt(var + epsilon) differs by the factor 1 + 4.5e-6 / var.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.data.tagged import directions_of
-from transformer_jax.interchange import expressible, hf_folder, model_card, sinusoids, vocabulary
+from transformer_jax.interchange import expressible, hf_folder, model_card, vocabulary
 from transformer_jax.interchange.layout import Layout, Name, layer_norm, linear, of_layers, renamed
 from transformer_jax.interchange.vocabulary import Numbered
 from transformer_jax.model.config import Activation, ModelConfig, Start
@@ -102,13 +102,24 @@ def require(config: Config) -> None:
     expressible.transformer(config, "marian-hf", {"layer_norm_epsilon": EPSILON})
 
 
+def halves(d_model: int) -> np.ndarray:
+  """Which of our dimensions is each of theirs, as the sines come first, then the cosines; the paper alternates (§3.5).
+
+  `docs/interchange.md` shows why another order of the width makes the same model.
+
+  >>> print(halves(6))
+  [0 2 4 1 3 5]
+  """
+  return np.concatenate([np.arange(0, d_model, 2), np.arange(1, d_model, 2)])
+
+
 def write(folder: Path, run: Run, model: Model) -> None:
   """Writes the folder: parameters, configurations, vocabulary, and a page about the model."""
   config = model.config.model
   assert isinstance(config, ModelConfig)
   ours = numpy_by_name(model.params)
   sides = [vocabulary.numbered(side) for side in (model.tokenizer.source, model.tokenizer.target)]
-  theirs = _with_biases(renamed(ours, names(config), sinusoids.halves(config.d_model)))
+  theirs = _with_biases(renamed(ours, names(config), halves(config.d_model)))
   back = [np.argsort(side.order) for side in sides]
   for name, side in tables(config).items():
     theirs[name] = theirs[name][back[side]]

@@ -1,17 +1,18 @@
 """The format `marian-hf` read: a folder for `MarianMTModel` of Hugging Face transformers, such as those of OPUS-MT.
 
-The width is put into our order (`sinusoids.py`) and the vocabulary too: here the special pieces have the first numbers.
-Both only move numbers, so that the export gives back the same bits.
+The width is put into our order (`marian_hf.halves`) and the vocabulary too: here the special pieces have the first
+numbers. Both only move numbers, so that the export gives back the same bits.
 """
 
 import numpy as np
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty
 from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS, MOST_EXTRA
-from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList, is_piece
+from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList
 from transformer_jax.data.sentencepiece_tokenizer import LARGEST
+from transformer_jax.data.tokenizer import is_piece
 from transformer_jax.data.tokenizer_pair import TokenizerPair
-from transformer_jax.interchange import hf_folder, marian_hf, sinusoids
+from transformer_jax.interchange import hf_folder, marian_hf
 from transformer_jax.interchange.foreign_folder import ForeignFolder, Weights
 from transformer_jax.interchange.import_ import Imported
 from transformer_jax.interchange.layout import renamed_back, shapes_there
@@ -257,7 +258,7 @@ def _arrays(config: Config, pieces: _Lists, weights: Weights) -> dict[str, np.nd
   orders = [side.order() for side in pieces]
   for name, side in marian_hf.tables(model).items():
     theirs[name] = theirs[name][orders[side]]
-  found = renamed_back(theirs, names, sinusoids.halves(model.d_model), shapes)
+  found = renamed_back(theirs, names, marian_hf.halves(model.d_model), shapes)
   return found | {"logits_bias": theirs[marian_hf.BIAS].reshape(-1)[orders[1]]}
 
 

@@ -167,7 +167,7 @@ def _probably_in_a_row(steps: Sequence[int], keep: int, every: int) -> Sequence[
   return steps[:-1] if 0 < every < oldest and oldest > max(others, default=0) else steps
 
 
-def chosen(times: Mapping[int, datetime], last: int, minutes: float | None = None) -> list[int]:
+def chosen(times: Mapping[int, datetime], last: int, minutes: float | None) -> list[int]:
   """The newest `last` steps or fewer, newest first, each at least `minutes` older than the one before it.
 
   Args:

@@ -61,7 +61,7 @@ def listed(workdir: epath.Path) -> set[str]:
   return {match[2] for line in lines if (match := _LINE.fullmatch(line))}
 
 
-def read(workdir: epath.Path, name: str, most: int, *, accept_edits: bool = False) -> bytes:
+def read(workdir: epath.Path, name: str, most: int, *, accept_edits: bool) -> bytes:
   """The content of a file that `write` wrote.
 
   Args:
