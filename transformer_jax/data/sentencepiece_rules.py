@@ -1,6 +1,7 @@
 """The rules of normalisation in the file of a SentencePiece model: texts that are written in place of others.
 
-The file is a protocol buffer, which is read here without its library, as TensorFlow's datasets need an older one.
+The file is a protocol buffer. It is read here without sentencepiece's own module for that, which needs another version
+of protobuf than Apache Beam does.
 """
 
 from collections.abc import Iterator
