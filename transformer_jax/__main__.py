@@ -5,8 +5,8 @@ import io
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from transformer_jax.commands import COMMANDS
 from transformer_jax.commands.endings import ending
@@ -84,10 +84,7 @@ def _run(argv: Sequence[str]) -> None:
 def _require_known(args: argparse.Namespace, rest: Sequence[str]) -> None:
   """Raises InputError for arguments that argparse does not know, except the keys of a config and their values."""
   takes_keys, more = "config" in args, f"; `{args.parser.prog} --help` tells more"
-  for flag in (argument.partition("=")[0] for argument in rest if argument.startswith("--")):
-    if not (takes_keys and flag.startswith("--config.")):
-      known = nearest(flag, args.parser._option_string_actions)
-      raise InputError(f"{flag} is not a flag of `{args.parser.prog}`{known}{more}")
+  args.parser.require_flags(rest)
   if rest and not takes_keys:
     reads = f"; it reads standard input, as in `{args.parser.prog} ... < {rest[0]}`"
     hint = reads if args.command in _FILTERS and not rest[0].startswith("-") else ""
@@ -111,10 +108,37 @@ def _require_names(args: argparse.Namespace, argv: Sequence[str]) -> None:
       raise InputError(f"{flag} is given {flags[flag]} times, but takes one name: leave out the others")
 
 
+def _keys_like(flag: str) -> list[str]:
+  """The keys of a config that may be meant by a flag such as `--steps`."""
+  from transformer_jax.config import Config, serialization
+
+  name = flag.lstrip("-").replace("-", "_")
+  groups = serialization.to_dict(Config()).items()  # `flat` would wait for JAX
+  keys = [f"{group}.{key}" for group, values in groups if isinstance(values, dict) for key in values]
+  return [f"--config.{key}" for key in keys if f".{key}".endswith(f".{name}")]
+
+
 class _Parser(argparse.ArgumentParser):
   """Raises InputError where argparse would print the usage and exit."""
 
+  given: Sequence[str] = ()
+
+  def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    self.given = args or ()
+    return super().parse_known_args(args, namespace)
+
+  def require_flags(self, arguments: Iterable[str]) -> None:
+    """Raises InputError for the first flag that the command does not have, unless it is a key of a config."""
+    flags, takes_keys = self._option_string_actions, "--config" in self._option_string_actions
+    for flag in (argument.partition("=")[0] for argument in arguments if argument.startswith("--")):
+      if flag not in ("--", *flags) and not (takes_keys and flag.startswith("--config.")):
+        meant = f" (did you mean {' or '.join(keys)}?)" if takes_keys and (keys := _keys_like(flag)) else ""
+        known = meant or nearest(flag, flags)
+        raise InputError(f"{flag} is not a flag of `{self.prog}`{known}; `{self.prog} --help` tells more")
+
   def error(self, message: str) -> NoReturn:
+    if "required" in message:  # a misspelt flag is missing, too
+      self.require_flags(self.given)
     raise InputError(f"{message}; `{self.prog} --help` tells more")
 
   def exit(self, status: int = 0, message: str | None = None) -> NoReturn:

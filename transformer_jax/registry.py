@@ -203,7 +203,7 @@ def command_of(model: AnyModelConfig) -> str:
 def require_command(model: AnyModelConfig, command: str, workdir: object) -> None:
   """Raises InputError unless this command can use a run of this model."""
   if (right := command_of(model)) != command:
-    raise InputError(f"{workdir} holds a run of a {name_of(model)} model: use it with `{right}`")
+    raise InputError(f"{workdir} holds a run of the family {name_of(model)}: use it with `{right}`")
 
 
 def _named(place: str, kind: type[Kind]) -> Kind:

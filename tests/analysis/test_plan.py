@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -44,12 +45,15 @@ def test_what_training_refuses_is_not_planned(capsys):
 
 
 def test_the_command_reads_for_a_person(capsys):
-  assert main(["plan", f"--config={CONFIGS}/big.py", "--fit=16GB", "--platform=gpu"]) == 0
+  assert main(["plan", f"--config={CONFIGS}/big.py", "--fit=16GB", "--platform=gpu", "--rate=50e12"]) == 0
   out = capsys.readouterr().out
   assert "memory on 1 device (gpu)" in out
   assert "214,171,648" in out
   assert "Table 2 has 2.3e+19 for big: not operations done but device time,\n  84 hours of 8 P100 at 9.5 TFLOP/s" in out
   assert "--config.train.accumulation=" in out
+  operations = float(re.search(r"padding included +\S+ +(\S+)\n", out)[1])
+  days, hours = map(int, re.search(r"the whole run +(\d+) days (\d+) hours?\n", out).groups())
+  assert 24 * days + hours == pytest.approx(operations / 50e12 / 3600, rel=0.006)  # three digits of it are printed
   assert "25,088 tokens per side (the paper's batch has 25,000) in 16.00 GB on each device, of which they take" in out
 
 

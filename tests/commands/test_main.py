@@ -46,6 +46,13 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
     ([], "a command is missing; there are train, plan, translate, backtranslate"),
     (["translat"], "'translat' is not a command (did you mean translate or backtranslate?); there are train, plan"),
     (["translate"], "required: --workdir"),
+    (
+      ["translate", "--wrkdir", "W"],
+      "--wrkdir is not a flag of `transformer-jax translate` (did you mean --workdir?); `",
+    ),
+    (["translate", "--n-best=3", "--"], "required: --workdir"),
+    (["train", "--steps=400"], "--steps is not a flag of `transformer-jax train` (did you mean --config.train.steps?)"),
+    (["train", "--train.batch-tokens=4"], "(did you mean --config.train.batch_tokens?); `"),
     (["translate", "--workdir", "/nowhere"], "/nowhere is not a run folder"),
     (["translate", "--workdir", "W", "--beam-size", "x"], "--beam-size"),
     (

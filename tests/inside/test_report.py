@@ -145,6 +145,7 @@ def test_averaging_and_exporting_are_told_apart_from_training(older, tmp_path):
     same = ("trained on", "versions", "started")
     assert [facts[name] for name in same] == [trained[name] for name in same] != ["not recorded"] * 3
     assert facts["averaged from"] == f"steps {steps[0]} of {run}"
+    assert "updates" in trained and "updates" not in facts  # of which there is no log
   for folder, offered in ((older, True), (averaged, False), (exported, False)):
     text = page_of(folder).text
     assert [f"transformer-jax {command} --workdir" in text for command in ("train", "average")] == [offered] * 2

@@ -9,7 +9,7 @@ import pytest
 from etils import epath
 
 from tests.trainer.test_metrics import lines_of
-from transformer_jax.config import Config
+from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.causal import TASK as CAUSAL
@@ -87,6 +87,12 @@ def test_what_a_skipped_update_has_read_is_no_progress_but_takes_its_time(tmp_pa
   _, said = trained(tmp_path, monkeypatch, TASK, skipped={1})
   assert lines_of(tmp_path)[0]["tokens_per_second"] == pytest.approx(1009 / 0.75)
   assert said[0].splitlines()[-1].endswith(" 1,345 target tokens/s")
+
+
+def test_the_next_command_has_a_tag_where_lines_need_one():
+  data = DataConfig(corpus=Corpus.TEXT, train="a:en-de+fr", tags=True)
+  command = summary.next_command(Config(data=data), epath.Path("/runs/many"))
+  assert command == "sed 's/^/<2de> /' FILE | transformer-jax translate --workdir /runs/many"
 
 
 def test_a_run_of_a_model_whose_operations_cannot_be_counted_tells_the_rest(monkeypatch):

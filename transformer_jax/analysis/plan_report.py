@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.runtime.values import JsonObject
+from transformer_jax.runtime.wording import duration
 
 # Table 2's training costs are device time: 8 P100 at 9.5 TFLOP/s, base for 12 hours and big for 3.5 days.
 _P100S, _P100_RATE = 8, 9.5e12
@@ -49,7 +50,7 @@ def _time(plan: JsonObject) -> Iterator[str]:
     time = plan["time"]
     yield f"time at {time['rate']:.3g} operations/s on {_each(plan['devices'])}"
     yield f"  {'a step':<36} {time['step']:>12,.3f} s"
-    yield f"  {'the whole run':<36} {time['recipe'] / 3600:>12,.2f} h"
+    yield f"  {'the whole run':<36} {duration(time['recipe']):>14}"
 
 
 def _data(plan: JsonObject) -> Iterator[str]:

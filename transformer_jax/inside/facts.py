@@ -12,7 +12,7 @@ from transformer_jax.inside.log import Log, number
 from transformer_jax.runs import Run
 from transformer_jax.runtime.errors import InputError, RunError, one_line
 from transformer_jax.runtime.values import Json, JsonObject
-from transformer_jax.runtime.wording import counted
+from transformer_jax.runtime.wording import counted, duration
 from transformer_jax.training.task import task_of
 
 Known = TypeVar("Known")
@@ -82,6 +82,8 @@ def _defaults(config: Config) -> JsonObject:
 
 def _of_training(config: Config, log: Log) -> dict[str, str]:
   lines = log.lines["train"]
+  if not any(log.lines.values()):  # of an average or another program's model, which says nothing of its updates
+    return {}
   updates, skipped, seconds, tokens = (
     sum(number(line.get(name)) or 0 for line in lines) for name in ("updates", "skipped", "seconds", "target_tokens")
   )
@@ -194,15 +196,3 @@ def _in_words(values: object) -> str:
   if not isinstance(values, Mapping):
     return _UNKNOWN if values is None else str(values)
   return ", ".join(f"{name} {value}" for name, value in values.items())
-
-
-def duration(seconds: float) -> str:
-  """A time in its two largest units, such as `2 hours 5 minutes`."""
-  whole = round(seconds)
-  units = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
-  parts = []
-  for names, size in units:
-    count, whole = divmod(whole, size)
-    if count or parts:
-      parts.append((count, names))
-  return " ".join(counted(count, names) for count, names in parts[:2] if count) or "less than a second"

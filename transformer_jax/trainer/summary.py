@@ -10,6 +10,7 @@ from transformer_jax import registry
 from transformer_jax.analysis import requirements
 from transformer_jax.config import Config
 from transformer_jax.data.corpus import example_of
+from transformer_jax.data.tagged import tags_of
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.sizes import gigabytes
@@ -40,7 +41,9 @@ def next_command(config: Config, workdir: epath.Path) -> str:
   """The command to use the model of a finished run with."""
   command = registry.command_of(config.model)
   template = _NEXT.get(command, command)
-  if command == "translate" and (example := example_of(config.data)):
+  if command == "translate" and (tags := tags_of(config.data)):
+    template = f"sed 's/^/{tags[0]} /' FILE | transformer-jax translate --workdir {{}}"
+  elif command == "translate" and (example := example_of(config.data)):
     template = f'echo "{example}" | transformer-jax translate --workdir {{}}'
   return template.replace("{}", short_path(workdir))
 
