@@ -236,7 +236,11 @@ def test_the_command_draws_a_config_or_a_run(command, workdir, tmp_path):
     (["model", "--output", "x.gif"], "--output is x.gif, but must end in .svg, .png, .pdf"),
     (["model", "--output", "/nowhere/x.svg"], "--output /nowhere/x.svg cannot be written"),
     (["model", "--output", "gs://bucket/x.svg"], "--output gs://bucket/x.svg is in a bucket"),
-    (["search", "--config.model.num_heads=2", "--output", "x.svg"], "required: --workdir, --sentence"),
+    (
+      ["search", "--config.model.num_heads=2"],
+      "--config.model.num_heads is not a flag of `transformer-jax draw search`",
+    ),
+    (["search", "--output", "x.svg"], "required: --workdir, --sentence"),
     (["search", "--workdir", "W", "--sentence", "a"], "--output is missing"),
   ],
 )

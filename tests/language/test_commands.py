@@ -320,7 +320,7 @@ def test_a_prompt_that_cannot_be_read_is_told(gpt_run, capfd, monkeypatch, tmp_p
 
 def test_a_run_is_for_its_own_command(gpt_run, command):
   status, _, err = command("translate", "--workdir", gpt_run)
-  assert status == 2 and "of a gpt model: use it with `generate`" in err[0]
+  assert status == 2 and "of the family gpt: use it with `generate`" in err[0]
   status, _, err = command("classify", "--workdir", gpt_run)
   assert status == 2 and "use it with `generate`" in err[0]
 
