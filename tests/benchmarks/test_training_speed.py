@@ -1,6 +1,7 @@
 """The batches that the peers of benchmarks/training_speed.py are trained on, and its table."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -25,9 +26,9 @@ def test_batches_have_each_pair_once_and_can_be_written(training_speed, tmp_path
   batches = json.loads(json.dumps(training_speed.sorted_batches(config, tokenizer)))
   for batch in batches:
     assert len(batch) * max(len(side) for pair in batch for side in pair) <= 97
-  found = sorted(pair for batch in batches for pair in batch)
-  encoded = sorted([[*tokenizer.encode(line), 3]] * 2 for line in lines)
-  assert len(found) > 40 and all(pair in encoded for pair in found)
+  found = Counter(str(pair) for batch in batches for pair in batch)
+  every = Counter(str([[*tokenizer.encode(line), 3]] * 2) for line in lines)
+  assert found <= every and 40 < found.total() < 53  # the last batch, which is not full, is left out
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_whatever_the_output_is_there_is_a_tree_of_the_sentence():
     assert (linearise(tree) == text) == (outcome is Outcome.WHOLE)
 
 
-def test_a_thousand_roots_are_one():
+def test_many_roots_are_one():
   """In a time that grows with their number alone."""
   [tree] = read("(S1 " * 200_000 + "(X (NN a))" + ")" * 200_000)
   assert tree.spans == (Span("X", 0, 1),)

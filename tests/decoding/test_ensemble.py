@@ -15,7 +15,7 @@ from tests.commands.lines import text
 from tests.example_commands import command_line
 from tests.recurrent.example import CONFIGS
 from transformer_jax import registry
-from transformer_jax.config import Config, Corpus, DataConfig, LengthPenalty
+from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.decoding import batch
@@ -167,7 +167,17 @@ def test_a_score_is_the_mean_of_the_models_scores(workdirs, mixed):
   np.testing.assert_allclose([pair.log_probability for pair in found], np.mean(each, axis=0), rtol=1e-6)
 
 
-def test_the_lengths_are_the_least(mixed, translator):
+def test_the_lengths_are_the_least_whichever_model_has_them():
+  one, other = (
+    Model(Config(decode=DecodeConfig(max_source_length=most, extra_length=extra)), {}, None, 0)
+    for most, extra in ((20, 5), (16, 7))
+  )
+  for models in ([one, other], [other, one]):
+    decode = ensemble(models)[0].decode
+    assert (decode.max_source_length, decode.extra_length) == (16, 5)
+
+
+def test_an_ensemble_has_the_config_of_the_first_model_but_for_lengths(mixed, translator):
   assert (mixed.config.decode.max_source_length, mixed.config.decode.extra_length) == (16, 5)
   assert mixed.config.model == translator.config.model
   assert (mixed.step, mixed.steps) == (None, (7, 7))

@@ -37,8 +37,7 @@ def test_at_no_temperature_has_a_larger_score_the_smaller_weight():
   for temperature in np.geomspace(0.1, 1e4, 41):
     *_, third, fourth = softmax(products[0] / temperature)
     assert third >= fourth
-  # A weight is proportional to exp(score / temperature), so this temperature would have to be negative.
-  assert (30 - 20) / math.log(0.02 / 0.03) < 0
+  # A weight is proportional to exp(score / temperature), so it would have to be (30 - 20) / log(0.02 / 0.03), below 0.
   weights = weights_of_products(products, 64)
   np.testing.assert_allclose(weights, softmax(products / 8), rtol=1e-5)
   assert_documented(

@@ -17,7 +17,7 @@ from transformer_jax.__main__ import main
 from transformer_jax.config import BestBy, Config, Corpus, DataConfig, EvaluateConfig, TrainConfig, serialization
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
-from transformer_jax.runs import checkpoint, restore, resume, run_folder
+from transformer_jax.runs import checkpoint, params_file, restore, resume, run_folder
 from transformer_jax.runs.checkpoint_files import LOSS
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import remove_left_behind, write_atomically, write_new
@@ -327,6 +327,12 @@ def test_a_kill_while_a_folder_is_tried_leaves_nothing_for_good(monkeypatch, tmp
   [left] = tmp_path.iterdir()
   remove_left_behind(tmp_path)
   assert not left.exists()
+
+
+def test_an_exported_models_file_is_a_part_of_its_folder(tmp_path):
+  folder = epath.Path(tmp_path)
+  (folder / params_file.FILE).touch()
+  assert run_folder.is_part(folder, folder / params_file.FILE) and not run_folder.is_part(folder, folder / "out")
 
 
 def test_folders_that_another_command_fills_stay(tmp_path):

@@ -95,7 +95,7 @@ def _warn_of_empty_rows(config: Config) -> None:
     parts = count * config.train.accumulation
     say(
       f"each batch of {rows} rows gets {computed - rows} empty ones, which take as long as the others:\n"
-      f"  none with a multiple of {parts} rows, devices * config.train.accumulation"
+      f"  a multiple of {parts} rows (devices * config.train.accumulation) needs none"
     )
 
 
