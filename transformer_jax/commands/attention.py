@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.line_warnings import warn_of_language
 from transformer_jax.commands.output_file import local_path
 from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run
@@ -51,6 +52,7 @@ def run(args: argparse.Namespace) -> None:
   require_option("--output", args.output, output.is_dir() or not output.exists(), "a folder: it is a file")
   use_compilation_cache()
   opened = open_run(args)
+  warn_of_language(opened, args.sentence)
   found = inside.attention_of(opened, args.step, args.sentence, args.target)
   choice = _choice(args, found)
   with writing(output):

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from transformer_jax.commands.line_warnings import warn_of_language
 from transformer_jax.commands.search import add_beam_arguments, beam_options, chosen_beam, load
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
@@ -33,6 +34,7 @@ def draw_search(args: argparse.Namespace) -> "Figure":
   run, most = run_to_restore(args.workdir, args, "translate"), search_picture.MOST_BEAMS
   if chosen_beam(args, run.config.decode)["beam_size"] > most:
     raise InputError(f"the picture has room for at most {most} hypotheses in the beam: give --beam-size {most} or less")
+  warn_of_language(run, args.sentence)
   translator = load([run], args)
   tree = translator.search_tree(args.sentence, n_best=args.n_best, **beam_options(args))
   return search_picture.draw(tree, args.sentence)
@@ -70,6 +72,7 @@ def _next_token(args: argparse.Namespace) -> "NextToken":
   run = run_to_restore(args.workdir, args, "translate")
   if args.sentence is None:
     raise InputError("--sentence is missing: it is what the model translates")
+  warn_of_language(run, args.sentence)
   return load([run], args).next_token(args.sentence, args.prefix)
 
 
@@ -97,6 +100,9 @@ def draw_self_attention(args: argparse.Namespace) -> "Figure":
   if args.workdir is None:
     steps = head_steps.toy()
   else:
-    found = run_to_restore(args.workdir, args, "translate").model(step=args.step)
-    steps = head_steps.of_model(found, args.sentence, args.layer, 1 if args.head is None else args.head)
+    run = run_to_restore(args.workdir, args, "translate")
+    warn_of_language(run, args.sentence)
+    steps = head_steps.of_model(
+      run.model(step=args.step), args.sentence, args.layer, 1 if args.head is None else args.head
+    )
   return head_picture.draw(steps, args.word)

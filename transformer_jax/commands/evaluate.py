@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands import output_file, scoring
+from transformer_jax.commands import line_warnings, output_file, scoring
 from transformer_jax.commands.search import add_search_arguments, chosen_beam, load, search_options
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import InputError
@@ -59,8 +59,8 @@ def run(args: argparse.Namespace) -> None:
   translator = load(runs, args)
   facts = _run_facts(args, runs, translator) if args.report or other else {}
   start = time.monotonic()
-  with Progress("line", total=len(source.lines)) as progress:
-    found = translator.translate_lines(source.lines, **search_options(args), progress=progress.update, warn=say)
+  with line_warnings.said() as warn, Progress("line", total=len(source.lines)) as progress:
+    found = translator.translate_lines(source.lines, **search_options(args), progress=progress.update, warn=warn)
     translations = [best[0].text for best in found]
   seconds = time.monotonic() - start
   f1, translations = _parsed(trees, translations) if has_trees else (None, translations)

@@ -7,7 +7,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands import output_file
+from transformer_jax.commands import line_warnings, output_file
 from transformer_jax.commands.workdir import add_accept_edits, add_step
 from transformer_jax.runtime.errors import InputError, RunError, one_line
 
@@ -111,13 +111,13 @@ def _translated(run: "Run", text: "Text", step: "Step") -> "Translations":
   from transformer_jax.evaluation.scores import check_tokenization
   from transformer_jax.inside.scored import Translations
   from transformer_jax.runtime.compilation_cache import use_compilation_cache
-  from transformer_jax.runtime.progress import Progress, say
+  from transformer_jax.runtime.progress import Progress
 
   evaluate = run.config.evaluate
   check_tokenization(evaluate.tokenize)
   use_compilation_cache()
   translator = Translator.load(run, step=step)
-  with Progress("line", total=len(text.pairs)) as progress:
-    found = translator.translate_lines(text.sources, progress=progress.update, warn=say)
+  with line_warnings.said() as warn, Progress("line", total=len(text.pairs)) as progress:
+    found = translator.translate_lines(text.sources, progress=progress.update, warn=warn)
     lines = [best[0].text for best in found]
   return Translations(text, lines, translator.step, evaluate.tokenize, evaluate.lowercase, translator.attention)

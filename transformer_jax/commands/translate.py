@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands import search
+from transformer_jax.commands import line_warnings, search
 from transformer_jax.commands.workdir import runs_to_restore
 from transformer_jax.runtime.errors import require_option
 
@@ -93,7 +93,8 @@ def run(args: argparse.Namespace) -> None:
     say("type a sentence and Enter; Ctrl-D ends")
   candidates = _candidates(args, search.chosen_beam(args, runs[0].config.decode)["beam_size"])
   translator = search.load(runs, args)
-  with Output(target) as output, Progress("line", visible=not sys.stdout.isatty()) as progress:
+  shown = Progress("line", visible=not sys.stdout.isatty())
+  with line_warnings.said() as warn, Output(target) as output, shown as progress:
     found = translator.translate_lines(
       read_lines(source.readline, "standard input"),
       **search.search_options(args),
@@ -104,7 +105,7 @@ def run(args: argparse.Namespace) -> None:
       seed=args.seed,
       prefixes=prefixes,
       progress=progress.update,
-      warn=say,
+      warn=warn,
     )
     for number, translations in enumerate(found):
       best = _ranked(translations, args, runs[0].config) if args.mbr else translations

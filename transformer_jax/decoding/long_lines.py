@@ -48,6 +48,10 @@ class LineWarning(str):
     return warning
 
 
+class LanguageWarning(LineWarning):
+  """A warning about a line that does not tell the language of its translation, though the model needs it."""
+
+
 def parts(
   texts: Sequence[str],
   tokenizer: Tokenizer,
@@ -131,10 +135,10 @@ def check_language(
 ) -> None:
   """Warns of a line that begins with none of the tags, or of the vocabulary's codes, if there are several."""
   if tags and divided(text)[0].strip() not in tags:
-    warn(LineWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
+    warn(LanguageWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
   elif not tags and len(codes := tokenizer.codes) > 1 and not tokenizer.head(text):
     warn(
-      LineWarning(
+      LanguageWarning(
         number, f"begins with no code of a language, such as {codes[0]}: its translation may be in any language"
       )
     )

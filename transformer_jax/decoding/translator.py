@@ -275,7 +275,7 @@ class Translator:
       raise InputError("an ensemble has the attention of each of its models, and none of its own: load one model alone")
     own = target is None
     if target is None:
-      [[best]] = self.translate_lines([source], long=REFUSE)
+      [[best]] = self.translate_lines([source], long=REFUSE, warn=lambda warning: None)
       target = best.text
     [sources], [targets] = self._encode_pairs([(source, target)])
     if own and len(targets) > self._longest:  # a byte that is no character has three tokens when it is read again
