@@ -62,21 +62,21 @@ def test_a_search_instead_of_draws(run, flags, translator, tmp_path):
 def test_a_corpus_of_another_origin_is_not_continued(run, flags, tmp_path):
   (tmp_path / "out.de").write_text("mine\n")
   status, _, err = run(*flags)
-  assert status == 2 and "out.de exists, but was not begun by this command" in err[0]
+  assert status == 2 and "out.de exists, but was not begun by this command" in err[-1]
   (tmp_path / "out.de").unlink()
   assert run(*flags)[0] == 0
   before = corpus_of(tmp_path)
   status, _, err = run(*flags, "--seed", 5)
-  assert status == 2 and "was begun with seed = 0, not 5" in err[0]
+  assert status == 2 and "was begun with seed = 0, not 5" in err[-1]
   settings = json.loads((tmp_path / "out.json").read_text())
   for other in ({"configs": ["another"]}, {"params": "others"}):
     (tmp_path / "out.json").write_text(json.dumps(settings | other))
     status, _, err = run(*flags)
-    assert status == 2 and "was begun with another run: give that one, or another --output" in err[0]
+    assert status == 2 and "was begun with another run: give that one, or another --output" in err[-1]
   (tmp_path / "out.json").write_text(json.dumps(settings))
   (tmp_path / "mono.txt").write_text(text(["abc", *LINES]))
   status, _, err = run(*flags)
-  assert status == 2 and "line 1 of " in err[0] and "is not that of" in err[0]
+  assert status == 2 and "line 1 of " in err[-1] and "is not that of" in err[-1]
   assert corpus_of(tmp_path) == before
   (tmp_path / "out.json").write_text("[]")
   assert run(*flags)[0] == 2

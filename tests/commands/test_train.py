@@ -210,6 +210,11 @@ def bert(tmp_path):
   return tmp_path / "bert"
 
 
+def test_the_folder_of_a_run_is_no_config_file(run, bert):
+  for given in (bert, bert / "config.json"):
+    assert_one_line(run(f"--config={given}"), [f"--config={given}: it is a run's, and --workdir alone resumes a run"])
+
+
 def test_a_run_takes_the_sizes_of_the_one_that_it_begins_with(run, bert):
   argv = ["--config=bert:classify", "--workdir=here", f"--config.train.init_from={bert}", "--config.model.d_ff=23"]
   status, [(config, _)], _, said = run(*argv)

@@ -21,6 +21,7 @@ def broken(source: str, target: str, **options) -> list[str]:
     ("a b", "a b c", {"min_length": 3}, ["fewer than 3 words"]),
     ("a b", "a b c", {"max_length": 3}, []),
     ("a b", "a b c", {"max_length": 2}, ["more than 2 words"]),
+    ("a", "a b", {"max_length": 1}, ["more than 1 word"]),
     ("abc", "ab", {"max_length": 2, "unit": Unit.CHARACTERS}, ["more than 2 characters"]),
     ("a b c", "a", {"max_ratio": 3.5}, []),
     # OpusFilter: ratio < threshold.

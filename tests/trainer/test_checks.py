@@ -63,6 +63,13 @@ def test_a_validation_that_tells_nothing_is_said(capfd, text, message):
   assert err.startswith(f"config.data.validation {message}") and max(map(len, err.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(("steps", "is_said"), [(3999, True), (4000, True), (4001, False)])
+def test_a_warmup_without_an_end_is_said(capfd, steps, is_said):
+  err = said(dataclasses.replace(config(), train=TrainConfig(save_every=3, steps=steps, warmup_steps=4000)), capfd)
+  assert (f"warmup_steps = 4000 is not below config.train.steps = {steps}:\n  the learning rate" in err) == is_said
+  assert max(map(len, err.splitlines()), default=0) <= 80
+
+
 @pytest.mark.parametrize(
   ("rows", "accumulation", "filled"),
   [(195, 24, 384), (195, 1, None), (192, 24, None), (176, 24, None), (154, 24, None), (153, 24, 192), (3, 1, 8)],

@@ -66,6 +66,7 @@ def run(args: argparse.Namespace) -> None:
   prefix = _prefix(args, languages)
   translator = search.load(runs, args)
   translator.translate_lines([], **options)  # refuses what cannot be used before there is a file
+  say(f"the run reads {languages[1]} and writes {languages[0]}: {args.input} must be in {languages[1]}")
   with GrowingCorpus(prefix, languages, _made(args, runs, translator)) as corpus:
     try:
       empty = _translate(text, corpus, translator, args.tag, options)

@@ -18,6 +18,7 @@ from transformer_jax.runtime.wording import nearest
 
 DEFAULT = "numbers.py"  # the file of the package that is read without --config
 
+_OF_RUN = "config.json"  # the config of a run folder
 _PACKAGE = Path(__file__).resolve().parents[1]
 _running: list[ModuleType] = []  # the packages `configs` of the config files that are being run
 
@@ -87,17 +88,19 @@ def find_file(given: str | None) -> Path:
   """The path of the file that --config names: a path, or `NAME`, `NAME.py` or `configs/NAME.py` of the package.
 
   Raises:
-    InputError: there is no such file; the message has the nearest names.
+    InputError: there is no such file, or it is a run's; the message has the nearest names.
   """
   if given is None:
     return shipped_folder() / DEFAULT
   name = given.partition(":")[0]
   path = expanded(name)
-  if path.is_file():
+  if path.is_file() and path.name != _OF_RUN:
     return path
   shipped = {file.stem: file for file in sorted(shipped_folder().glob("*.py"))}
   if path.parent in (Path(), Path("configs")) and path.suffix in ("", ".py") and path.stem in shipped:
     return shipped[path.stem]
+  if path.name == _OF_RUN or (path / _OF_RUN).is_file():
+    raise InputError("it is a run's, and --workdir alone resumes a run: give a config file in Python")
   raise InputError(
     f"there is no file {name}, and none of that name comes with transformer_jax{nearest(path.stem, shipped)}, "
     f"which has {', '.join(shipped)}"

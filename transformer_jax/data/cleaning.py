@@ -13,6 +13,7 @@ import regex
 
 from transformer_jax.runtime import plugins
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.wording import counted
 
 Rule = Callable[[str, str], bool]
 EMPTY = "an empty side"
@@ -72,9 +73,9 @@ def rules_by_reason(rules: Rules) -> dict[str, Rule]:
   found: dict[str, Rule] = {EMPTY: lambda source, target: not source.strip() or not target.strip()}
   least, most, ratio, unit = rules.min_length, rules.max_length, rules.max_ratio, rules.unit.value
   if least > 1:
-    found[f"fewer than {least:,} {unit}"] = lambda source, target: min(size(source), size(target)) < least
+    found[f"fewer than {counted(least, unit)}"] = lambda source, target: min(size(source), size(target)) < least
   if most is not None:
-    found[f"more than {most:,} {unit}"] = lambda source, target: max(size(source), size(target)) > most
+    found[f"more than {counted(most, unit)}"] = lambda source, target: max(size(source), size(target)) > most
   if ratio is not None:
     found[f"one side at least {ratio:g} times as long as the other"] = lambda *pair: _ratio(*map(size, pair)) >= ratio
   if not rules.copies:

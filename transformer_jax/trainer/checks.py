@@ -76,6 +76,11 @@ def warn(config: Config) -> None:
       f"config.evaluate.every = {every} is no multiple of config.train.save_every = {train.save_every}:\n"
       "  --step best takes the best of those validations that have a checkpoint"
     )
+  if train.warmup_steps >= train.steps:
+    say(
+      f"config.train.warmup_steps = {train.warmup_steps} is not below config.train.steps = {train.steps}:\n"
+      "  the learning rate rises to the end, and may stay too low to learn"
+    )
   if not train.init_from:
     _warn_of_tags(config.data)
   longest, translated = config.data.longest, config.decode.max_source_length
