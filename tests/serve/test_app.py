@@ -175,6 +175,7 @@ def test_a_client_from_pypi(client):
     ({"q": "a", "source": "en", "target": "de", "format": "html"}, "plain text alone"),
     ({"q": "a", "source": "en", "target": "de", "alternatives": -1}, "alternatives is -1"),
     ({"q": "a", "source": "en", "target": "de", "alternatives": True}, "alternatives is True"),
+    ({"q": "a", "source": "en", "target": "de", "alternatives": "\u00b2"}, "alternatives is '\u00b2'"),
     ([], "must be a JSON object"),
   ],
 )

@@ -1,5 +1,8 @@
 """Which requests are refused before anything reads them."""
 
+import socket
+from contextlib import suppress
+
 import pytest
 
 from tests.serve.fake import serving
@@ -87,3 +90,22 @@ def test_an_unexpected_error_has_the_headers_of_every_answer():
     reply = client.translate("a")
   assert reply.status == 500 and reply.headers["x-content-type-options"] == "nosniff"
   assert reply.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_a_body_that_is_too_large_is_read_to_its_end_for_its_answer(client):
+  """Many clients read no answer before they have sent all."""
+  reply = client.translate("x" * 12_000_000)
+  assert reply.status == 413 and "more than 524,288 bytes" in reply.json["error"]
+  assert reply.headers["connection"] == "close"
+
+
+def test_a_body_without_an_end_is_not_read_for_ever(client):
+  piece, sent = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n", 0
+  with socket.create_connection(("127.0.0.1", client.port)) as connection, suppress(OSError):
+    connection.settimeout(30)
+    connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n")
+    connection.sendall(b"Content-Type: application/json\r\n\r\n")
+    while sent < 64:
+      connection.sendall(piece)
+      sent += 1
+  assert 16 <= sent < 64

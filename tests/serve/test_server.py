@@ -1,5 +1,6 @@
 """Slow clients, clients that leave, and the end by a signal."""
 
+import http.client
 import signal
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,15 +41,16 @@ def seconds_until_closed(connection: socket.socket, pieces: list[bytes]) -> floa
   "sent",
   [
     [],
-    [HEAD[i : i + 1] for i in range(50)],
-    [HEAD + b"Content-Length: 50000\r\n\r\n", *[b" "] * 50],
+    [HEAD, b"X: ", *[b"x"] * 500],
+    [HEAD + b"Content-Length: 50000\r\n\r\n", *[b" "] * 500],
   ],
   ids=["nothing", "head", "body"],
 )
 def test_a_slow_client_is_left(sent, monkeypatch):
+  """Also one that sends a byte again and again, for ten seconds."""
   monkeypatch.setattr(server, "SECONDS", 0.3)
   with serving() as client, socket.create_connection(("127.0.0.1", client.port)) as slow:
-    assert 0.2 < seconds_until_closed(slow, sent) < 20
+    assert 0.2 < seconds_until_closed(slow, sent) < 8
     assert client.translate("b").json == {"translatedText": "B"}
 
 
@@ -68,6 +71,48 @@ def test_a_client_that_does_not_read_is_left(monkeypatch):
   with serving(much) as client, socket.create_connection(("127.0.0.1", client.port)) as slow:
     slow.sendall(request)
     assert lost.wait(60)
+
+
+def test_a_client_must_read_a_part_of_its_answer_in_each_period():
+  unread, looks, ends = [3 << 16], [], []
+  connection = object.__new__(server.Connection)
+  connection.loop = SimpleNamespace(call_later=lambda seconds, look: looks.append((seconds, look)))
+  connection.transport = SimpleNamespace(get_write_buffer_size=lambda: unread[-1], abort=lambda: ends.append(True))
+  connection._watch_reading()
+  for left in (2 << 16, (1 << 16) + 1):  # 64 KiB are enough, and a byte less is not
+    unread.append(left)
+    looks[-1][1]()
+  assert [seconds for seconds, _ in looks] == [server.SECONDS] * 2
+  assert ends == [True]
+
+
+def test_a_connection_is_kept_after_an_answer_that_had_to_wait(monkeypatch):
+  """The time to read an answer ends with it, and does not cut the next one."""
+  monkeypatch.setattr(server, "SECONDS", 0.3)
+  size = 1 << 22
+
+  def much(lines, options, warn):
+    return [[Translation("x" * size, 0.0, 0.0, 3)] for _ in lines]
+
+  with serving(much) as client:
+    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=30)
+    for _ in range(2):
+      connection.request("POST", "/translate", BODY, {"Content-Type": "application/json"})
+      time.sleep(0.1)  # the server cannot write all of it
+      assert len(connection.getresponse().read()) > size
+      time.sleep(1.0)
+    connection.close()
+
+
+def test_a_server_with_many_connections_refuses_more(monkeypatch):
+  monkeypatch.setattr(server, "_MOST_CONNECTIONS", 3)
+  with serving() as client:
+    idle = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(3)]
+    until(lambda: client.get("/health").status == 503)
+    idle.pop().close()
+    idle.pop().close()
+    until(lambda: client.get("/health").status == 200)
+    idle.pop().close()
 
 
 def test_a_slow_model_is_waited_for(monkeypatch):
