@@ -5,6 +5,7 @@ import fcntl
 import os
 import tempfile
 import threading
+import time
 
 import pytest
 
@@ -87,6 +88,26 @@ def test_output_takes_everything_before_anything_is_read(pipe, monkeypatch):
     reader.start()
   reader.join()
   assert found.decode() == "".join(written) + "last\n"
+
+
+def test_the_place_of_text_that_is_written_is_used_again(pipe):
+  """Otherwise a command that writes for days would fill memory and disk."""
+
+  def size(output):
+    with output._changed:
+      return output._waiting.seek(0, os.SEEK_END)
+
+  with Output(pipe[1]) as output:
+    for number in range(20):
+      output.write(f"{number:05}" * 1000)
+      found = b""
+      while len(found) < 5000:
+        found += os.read(pipe[0], 5000)
+      assert found == f"{number:05}".encode() * 1000
+      begun = time.monotonic()
+      while (waiting := size(output)) and time.monotonic() < begun + 30:
+        time.sleep(0.001)
+      assert waiting == 0
 
 
 def test_output_without_a_reader_is_a_broken_pipe(pipe):

@@ -2,6 +2,7 @@
 
 import tempfile
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -196,3 +197,23 @@ def test_who_waits_for_rows_can_be_stopped_and_wait_again(made):
 def test_rows_are_kept_in_the_folder_that_is_given(made, tmp_path, monkeypatch):
   monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
   assert names(made()[0]) == names(made()[0]) and not list(tmp_path.iterdir())
+
+
+def test_the_end_does_not_wait_for_a_part_that_is_being_packed(made):
+  begun, packed = threading.Event(), []
+
+  def without_end(part):
+    if not part:
+      yield from pack(part)
+      return
+    while len(packed) < 200:
+      packed.append(part)
+      yield np.zeros((1, 4, 3), np.uint16)
+      begun.set()
+      time.sleep(0.05)
+
+  batches = made(without_end)
+  assert len(batches[0].rows) == SIZE
+  assert begun.wait(30)
+  batches.close()
+  assert len(packed) < 200

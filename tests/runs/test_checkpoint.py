@@ -562,6 +562,8 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
   for group, key, value, warned in (
     ("decode", "beam_size", 3, 1),
     ("evaluate", "lowercase", True, 1),
+    ("evaluate", "tokenize", "none", 1),
+    ("evaluate", "sentences", 5, 1),
     ("evaluate", "every", 5, 0),
   ):
     changed = values | {group: values[group] | {key: value}}

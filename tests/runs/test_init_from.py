@@ -99,7 +99,7 @@ def test_of_another_family_it_is_what_both_have(tmp_path, capfd):
   ],
   ids=["own", "begun", "bert", "shorter texts"],
 )
-def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokenizer, data, rows):
+def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokenizer, data, rows, capfd):
   """A run with rows of 5 has learned 5 of 7; one that was begun with a run's or a library's model may have all."""
   tables = {size: {"positions": {"table": jnp.arange(2.0 * size).reshape(size, 2)}} for size in (7, 11)}
   other = SimpleNamespace(
@@ -109,6 +109,22 @@ def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokeniz
   )
   found = init_from.params_from(other, Config(), tables[11])["positions"]["table"]
   np.testing.assert_array_equal(found[:, 0], 2 * (np.arange(11) % rows))
+  assert f"positions/table from row {rows} on" in capfd.readouterr().err
+  enough = Config(data=DataConfig(row_length=rows))
+  init_from.params_from(other, enough, tables[11])
+  assert "from row" not in capfd.readouterr().err
+
+
+def test_positions_of_another_width_are_new(capfd):
+  other = SimpleNamespace(
+    config=Config(),
+    model=lambda: SimpleNamespace(params={"positions": {"table": jnp.ones((7, 3))}, "bias": jnp.ones(2)}, step=3),
+    tokenizer=None,
+  )
+  random = {"positions": {"table": jnp.zeros((7, 2))}, "bias": jnp.zeros(2)}
+  found = init_from.params_from(other, Config(), random)
+  np.testing.assert_array_equal(found["positions"]["table"], np.zeros((7, 2)))
+  np.testing.assert_array_equal(found["bias"], np.ones(2))
 
 
 def test_the_positions_that_count_are_those_of_the_other_run(bert):

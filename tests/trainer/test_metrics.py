@@ -245,6 +245,24 @@ def test_curves_have_each_point_once(tmp_path):
   assert read_points(tmp_path) == {"train/loss": [(step, step / 2) for step in range(1, 7)]}
 
 
+def test_points_are_on_the_disk_after_a_minute(tmp_path, monkeypatch):
+  """Before it a flush would cost each line of the log a write."""
+  now = [1000.0]
+  monkeypatch.setattr("transformer_jax.trainer.curves.time.monotonic", lambda: now[0])
+  curves = Curves(epath.Path(tmp_path), 0)
+  curves.add(1, "train", {"loss": 1.0})
+  now[0] += 59
+  curves.add(2, "train", {"loss": 2.0})
+  before = read_points(tmp_path)
+  now[0] += 2
+  curves.add(3, "train", {"loss": 3.0})
+  after = read_points(tmp_path)
+  curves.add(4, "train", {"loss": 4.0})
+  again = read_points(tmp_path)
+  curves.close()
+  assert before == {} and after == again == {"train/loss": [(1, 1.0), (2, 2.0), (3, 3.0)]}
+
+
 @pytest.mark.parametrize(("in_flight", "expected"), [(0, [1, 2, 3, 4, 5]), (2, [1, 2, 3])])
 def test_all_but_the_last_updates_are_waited_for(tmp_path, monkeypatch, in_flight, expected):
   waited, log = [], MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
