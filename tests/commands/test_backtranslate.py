@@ -4,13 +4,16 @@ import json
 import os
 from types import SimpleNamespace
 
+import jax
 import pytest
 
 from tests.commands.lines import LINES, replaced, text
 from tests.example_commands import read_with_tags
 from tests.runs.test_full_disk import files_end_at
+from transformer_jax import runs
 from transformer_jax.commands import backtranslate
 from transformer_jax.data.growing_corpus import GrowingCorpus
+from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.runtime.errors import InputError, RunError
 
@@ -237,6 +240,29 @@ def test_a_corpus_is_not_continued_with_other_flags(run, flags, translator, monk
   assert run(*flags, *begun)[0] == 0
   status, _, said = run(*flags, *again)
   assert status == 2 and f"was begun with {told}: give what it was begun with" in said[-1]
+
+
+def test_a_corpus_is_not_continued_with_another_model(run, flags, translator, monkeypatch):
+  """Its config, parameters and vocabulary count; its folder's name does not."""
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **how: iter(()))
+  assert run(*flags)[0] == 0
+  opened = runs.open
+
+  def of_another_seed(*args, **options):
+    found = opened(*args, **options)
+    found.config.train.seed += 1
+    return found
+
+  for place, name, other in (
+    (runs, "open", of_another_seed),
+    (translator, "params", jax.tree.map(lambda leaf: leaf + 1, translator.params)),
+    (SentencePieceTokenizer, "fingerprint", lambda self: "another"),
+  ):
+    with monkeypatch.context() as patch:
+      patch.setattr(place, name, other)
+      status, _, said = run(*flags)
+    assert status == 2 and "was begun with another run: give that one" in said[-1]
+    assert run(*flags)[0] == 0
 
 
 def test_a_flush_outlasts_a_crash_of_the_machine(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 
 from tests.commands.lines import LINES, text
 from transformer_jax.commands import output_file
+from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score
@@ -87,6 +88,30 @@ def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
   for name in ("out.gz", "out.xz"):
     status, out, err = run(*argv, files / name)
     assert (status, out) == (2, "") and "would be read as compressed: name it otherwise" in err[0]
+
+
+def test_translations_need_a_folder_that_may_be_written(files, monkeypatch):
+  """The folder counts, as a file is replaced, and not written to."""
+  asked = []
+  monkeypatch.setattr(os, "access", lambda path, mode: asked.append((str(path), mode)))
+  with pytest.raises(InputError, match="cannot be written: give a file in a folder that can be"):
+    output_file.check_writable("--hypotheses", str(files / "other"), ())
+  assert asked == [(str(files), os.W_OK)]
+
+
+@pytest.mark.parametrize(("tokenize", "is_warned"), [("13a", True), ("none", False)])
+def test_translations_that_look_tokenised_are_told(
+  run, translator, workdir, files, caplog, monkeypatch, tokenize, is_warned
+):
+  """But not where words are scored as they are."""
+  lines = ["a b ."] * 120  # sacreBLEU needs 101 such lines
+  for name in ("source", "reference"):
+    (files / name).write_text(text(lines))
+  best = [[Translation(line, 0.0, 0.0, 3)] for line in lines]
+  monkeypatch.setattr(translator, "translate_lines", lambda *_, **__: iter(best))
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "source", "--reference", files / "reference"]
+  assert run(*argv, "--tokenize", tokenize)[0] == 0
+  assert any("tokenized" in record.getMessage() for record in caplog.records) == is_warned
 
 
 def test_translations_do_not_take_the_place_of_the_scores(files, monkeypatch):

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sacrebleu
@@ -10,7 +11,10 @@ import sacrebleu
 from tests.commands.lines import LINES
 from tests.example_commands import save_run
 from transformer_jax import runs
-from transformer_jax.config import Config
+from transformer_jax.commands import report
+from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig
+from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.inside.scored import Text
 from transformer_jax.language.config import GPTConfig
 
 
@@ -46,6 +50,27 @@ def test_several_runs_are_one_page(run, workdir, translator, files):
   found = data_of(output)
   assert len(found["runs"]) == len(found["scored"]) == 2
   assert found["scored"][1]["scores"]["bleu"]["p_value"] == 1.0
+
+
+def test_the_text_is_that_of_the_validations(tmp_path):
+  """As many sentences of it as each validation translates, or all if it translates none."""
+  for language in ("en", "de"):
+    (tmp_path / f"text.{language}").write_text("".join(f"{language} {i}\n" for i in range(7)))
+  data = DataConfig(corpus=Corpus.TEXT, train="a", validation=str(tmp_path / "text"))
+  for sentences, expected in ((3, 3), (0, 7), (9, 7)):
+    run = SimpleNamespace(config=Config(data=data, evaluate=EvaluateConfig(sentences=sentences)))
+    assert report._text(run, None).pairs == [(f"en {i}", f"de {i}") for i in range(expected)]
+  assert len(report._text(run, str(tmp_path / "text")).pairs) == 7
+
+
+def test_scores_are_as_the_run_says(translator, workdir, monkeypatch):
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **_: ([Translation(x, 0.0, 0.0, 1)] for x in lines))
+  found = runs.open(workdir)
+  evaluate = EvaluateConfig(tokenize="char", lowercase=True)
+  run = SimpleNamespace(config=Config(evaluate=evaluate), path=found.path)
+  text = Text("text", [("a", "b"), ("c", "d")])
+  made = report._translated(run, text, "last")
+  assert (made.lines, made.tokenize, made.lowercase) == (["a", "c"], "char", True)
 
 
 def test_a_run_without_its_text_has_the_rest(run, workdir, tmp_path, monkeypatch):

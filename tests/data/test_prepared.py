@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -289,6 +290,18 @@ def test_records_that_are_no_rows_are_refused(own):
   refused(data, RunError, "has a token that is not of its vocabulary: prepare the text anew")
   replace_shard(folder, np.full((5, 4, 16), 289, np.uint16))
   assert packed(data).rows[:].max() == 289
+
+
+@pytest.mark.parametrize(
+  ("source", "target", "is_refused"), [(6, 10, False), (7, 10, True), (6, 11, True)], ids=["both", "source", "target"]
+)
+def test_each_side_has_the_tokens_of_its_own_vocabulary(tmp_path, source, target, is_refused):
+  rows = np.zeros((3, 4, 5), np.uint16)
+  rows[1, SOURCE, 2], rows[2, TARGET, 3] = source, target
+  shard = shards.write_shard(epath.Path(tmp_path), NAME, iter([rows]))
+  found = PreparedRows(epath.Path(tmp_path), [shard], 5, (7, 11))
+  with pytest.raises(RunError, match="a token that is not of its vocabulary") if is_refused else nullcontext():
+    np.testing.assert_array_equal(found[:], rows)
 
 
 def test_another_text_has_another_fingerprint(made, own, tmp_path):

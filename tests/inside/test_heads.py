@@ -97,16 +97,16 @@ def measured(translator, params, pairs):
   """BLEU of characters, and the loss per target token: the end of a sentence is one more than its pieces."""
   translator.params = params
   translations = translator.translate([source for source, _ in pairs])
-  bleu = scores.score(translations, [target for _, target in pairs], tokenize="char").bleu
+  bleu = scores.score(translations, [target for _, target in pairs], tokenize="char", lowercase=True).bleu
   tokens = sum(len(translator._tokenizer.encode(target)) + 1 for _, target in pairs)
   return bleu, -sum(pair.log_probability for pair in translator.score(pairs)) / tokens
 
 
 def test_what_is_lost_without_a_head(translator, monkeypatch):
   """BLEU is lost and loss is added, not the other way round, and afterwards the parameters are what they were."""
-  monkeypatch.setattr(translator._config, "evaluate", EvaluateConfig(tokenize="char"))
+  monkeypatch.setattr(translator._config, "evaluate", EvaluateConfig(tokenize="char", lowercase=True))
   monkeypatch.setattr(translator, "params", translator.params)  # which come back at the end
-  pairs = [("cab", "GGGGG"), ("a", "GG ab")]  # of a letter that the random model writes
+  pairs = [("cab", "GgGgG"), ("a", "GG ab")]  # of a letter that the random model writes
   whole, found = translator.params, heads(translator, pairs)
   head = next(found)
   found.close()

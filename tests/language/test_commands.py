@@ -186,6 +186,10 @@ def test_the_text_is_what_follows_the_prompt(gpt_run):
   assert sample.tokens == 4 and prompt + sample.text == decode_text(generator._tokenizer, tokens)
 
 
+def test_tokens_that_are_no_text_are_never_drawn(gpt_run):
+  assert Generator.load(gpt_run)._options(1.0, 0, 1.0).suppressed == (PAD, UNK, BOS)
+
+
 def test_scores_are_those_of_the_tokens_one_after_the_other(gpt_run):
   generator, texts = Generator.load(gpt_run), ["fünf\nzwei", "", "ein zwei drei", "zwei"]
   found = generator.score(texts, batch_size=3)

@@ -3,15 +3,18 @@
 import dataclasses
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig, flags
 from transformer_jax.data.corpus import open_corpus
+from transformer_jax.data.packing import PARTS
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.registry import Family
 from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import checks
 
 SHIPPED = (
@@ -144,3 +147,20 @@ def test_several_hosts_cannot_debug(monkeypatch):
   checks.require_equal_hosts(config())
   with pytest.raises(InputError, match=r"config\.debug looks at one device alone: .*--hosts=1"):
     checks.require_equal_hosts(dataclasses.replace(config(), debug=True))
+
+
+@pytest.mark.parametrize(("on_cpu", "rows"), [(True, 8), (False, 1)])
+def test_devices_that_are_cpus_share_the_memory(monkeypatch, on_cpu, rows):
+  """8 of them hold as many rows as fit; a device of its own memory holds those of its share alone."""
+  size = 32 * (PARTS * np.dtype(np.uint16).itemsize + 512 * 4)  # of a row's tokens and embeddings
+  whole = Config(
+    data=DataConfig(row_length=32), model=ModelConfig(vocab_size=277), train=TrainConfig(batch_tokens=8 * 32)
+  )
+  monkeypatch.setattr(checks.devices, "on_cpu", lambda: on_cpu)
+  monkeypatch.setattr(checks.devices, "device_count", lambda: 8)
+  monkeypatch.setattr(checks.devices, "local_device_count", lambda: 8)
+  monkeypatch.setattr(checks.devices, "memory", lambda: rows * size)
+  checks._require_memory(whole, TASK)
+  monkeypatch.setattr(checks.devices, "memory", lambda: rows * size - 1)
+  with pytest.raises(InputError, match=r"config\.train\.batch_tokens is 256"):
+    checks._require_memory(whole, TASK)

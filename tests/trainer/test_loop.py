@@ -438,3 +438,12 @@ def test_a_batch_is_filled_up_for_all_parts_of_all_devices():
   config, packed = tiny("text", accumulation=3), PackedRows(np.ones((29, 4, 16), np.uint16), PackingReport(), "")
   batch = loop._batches(config, TrainingText(packed, None))[0]
   assert batch.rows.shape == (24, 4, 16) and batch.rows[:8].all() and not batch.rows[8:].any()
+
+
+def test_an_update_waits_for_all_but_those_in_flight():
+  waited, found = [], object.__new__(loop.Trainer)
+  found._metrics = SimpleNamespace(add=lambda metrics: None, wait=waited.append)
+  found._state, found._batches = None, [np.zeros((8, 1))]
+  found._step = lambda state, rows: ("new", {})
+  found._update(1)
+  assert found._state == "new" and waited == [devices.steps_in_flight()]
