@@ -633,14 +633,16 @@ def test_another_optimizer_and_the_loop_s_numbers_are_restored(tmp_path):
 
 
 def test_a_log_that_is_not_a_few_numbers_is_not_read(tmp_path):
-  """A folder of some kB could ask for any amount of memory."""
+  """A folder of some kB could ask for any amount of memory, also for a single number: its part may have any size."""
   workdir = epath.Path(tmp_path)
   with ocp.CheckpointManager(workdir / run_folder.CHECKPOINTS) as manager:
-    for step, log in enumerate([{"loss": 1.5, "tokens": 3.0}, {"loss": np.zeros(1 << 20)}]):
+    for step, loss in enumerate([1.5, np.zeros(1 << 20), np.zeros(1)]):
+      log = {"loss": loss, "tokens": 3.0}
       manager.save(step, args=ocp.args.Composite(log=ocp.args.StandardSave(log)))
   assert checkpoint_files.read_log(workdir, 0) == {"loss": 1.5, "tokens": 3.0}
-  with pytest.raises(ValueError, match="log has something else than the numbers of a line of the log"):
-    checkpoint_files.read_log(workdir, 1)
+  for step in (1, 2):
+    with pytest.raises(ValueError, match="log has something else than the numbers of a line of the log"):
+      checkpoint_files.read_log(workdir, step)
 
 
 def test_full_memory_is_not_called_damage(state, two_steps, tmp_path, monkeypatch):

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 import pytest
 import tensorstore
 from etils import epath
@@ -343,15 +342,6 @@ def test_links_to_folders_are_not_counted_again_and_again(workdir, capfd):
   folders[-1].mkdir()
   refused(workdir, RunError, "every checkpoint in .* is damaged")
   assert "is a link to a folder" in capfd.readouterr().err
-
-
-def test_a_log_with_an_array_is_not_read(workdir):
-  """A single number may be stored in a part of any size."""
-  folder = workdir / "checkpoints" / "0" / checkpoint_files.LOG
-  with ocp.StandardCheckpointer() as checkpointer:
-    checkpointer.save(folder, {"loss": np.zeros(1)})
-  with pytest.raises(ValueError, match="log has something else than the numbers"):
-    checkpoint_files.read_log(epath.Path(workdir), 0)
 
 
 def test_a_pipe_is_not_waited_for(workdir):
