@@ -44,6 +44,19 @@ def test_a_checkpoint_with_other_numbers_for_the_log_is_named(tmp_path, monkeypa
     trainer._resumed(restored, epath.Path(tmp_path))
 
 
+@pytest.mark.parametrize(("log", "is_said"), [(None, True), ({"sums": {}, "updates": 0.0}, False)])
+def test_a_checkpoint_without_numbers_for_the_log_is_told(tmp_path, monkeypatch, capfd, log, is_said):
+  monkeypatch.setattr(loop.MetricsAccumulator, "from_dict", lambda *_: loop.MetricsAccumulator())
+  trainer = object.__new__(loop.Trainer)
+  trainer._batches, trainer._config = HostBatches.__new__(HostBatches), Config()
+  trainer._stopping, trainer._losses = loop.EarlyStopping(1), ["next"]
+  state = TrainState(np.int32(7), {}, {}, None)
+  assert trainer._resumed(checkpoint.Restored(state, log), epath.Path(tmp_path))[0] is state
+  lines = capfd.readouterr().err.splitlines()
+  assert lines[-1] == "resuming after step 7" and max(map(len, lines)) <= 80
+  assert any(line.startswith("the checkpoint of step 7 has no log: ") for line in lines) == is_said
+
+
 @pytest.mark.long
 def test_a_vocabulary_that_cannot_be_sampled_from_is_refused_before_the_text_is_packed(prefix, tmp_path, monkeypatch):
   loop.train(tiny(prefix, steps=1), epath.Path(tmp_path / "run"))

@@ -174,6 +174,11 @@ class Trainer:
 
   def _resumed(self, restored: checkpoint.Restored, workdir: epath.Path) -> tuple[TrainState, MetricsAccumulator]:
     step, log = int(restored.state.step), restored.log or {}
+    if restored.log is None:
+      say(
+        f"the checkpoint of step {step} has no {checkpoint_files.LOG}: what it would tell begins anew,\n"
+        "  early stopping and the means since the last line of the log"
+      )
     try:
       if stopping := log.get("stopping"):
         self._stopping.restore(stopping)
