@@ -1,10 +1,10 @@
 """The models of the lineage, each trained until its validation BLEU has stalled: which is better, given time.
 
-    taskset -c 0 python benchmarks/lineage_converged.py --data DIR --runs DIR [--models NAME ...] [--minutes 360]
+    taskset -c 0 python benchmarks/lineage_converged.py --data DIR --runs DIR [--models NAME ...] [--minutes 361]
       [--output DIR] [--KEY=VALUE ...]
 
-DIR has what benchmarks/multi30k.py asks for. Other flags are keys of every config. A run ends when the BLEU of greedy
-translations of 500 validation sentences has not risen for five evaluations, or after as many updates as fit in
+DIR has what benchmarks/multi30k.py asks for. Other flags are keys of every config. A run ends when five evaluations in
+a row have no higher BLEU than the best before them, on 500 validation sentences, or after as many updates as fit in
 --minutes. The best checkpoint then translates the test set once. The same command resumes after a stop, also in the
 middle of a run, and repeats nothing that OUTPUT has.
 
@@ -46,7 +46,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--data", required=True, metavar="DIR", help="with tok_train, tok_val and tok_test_2016_flickr")
   add("--runs", required=True, metavar="DIR", help="where the run folders are made, or found")
   add("--models", nargs="+", choices=list(MODELS), default=list(MODELS), metavar="NAME", help="(default all)")
-  add("--minutes", type=float, default=360.0, metavar="M", help="of updates of a run, at most (default 360)")
+  add("--minutes", type=float, default=361.0, metavar="M", help="of updates of a run, at most (default 361)")
   add("--output", default="docs/results/lineage_converged", metavar="DIR", help="for results")
   args, rest = parser.parse_known_args()
   return args, programs.overrides(parser, rest)
@@ -64,7 +64,7 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
     "best at": str(best),
     "hours to the best": best * seconds / 3600,
     "10^15 operations to the best": best * operations / 1e15,
-    "validation BLEU, greedy": f"{max(bleu):.2f}",
+    "validation BLEU": f"{max(bleu):.2f}",
     "test BLEU": f"{result['test']['scores']['bleu']['score']:.2f}",
   }
 
@@ -78,7 +78,7 @@ def picture(results: Sequence[dict[str, Any]]) -> Any:
     for axis, unit in zip(axes, units, strict=True):
       style = {**lineage.LINES[result["model"]], "markevery": 2}
       axis.plot([step * unit for step in updates], bleu, label=result["model"], **style)
-  axes[0].set(xlabel="hours of updates", ylabel="validation BLEU, greedy")
+  axes[0].set(xlabel="hours of updates", ylabel="validation BLEU")
   axes[1].set(xlabel="10^15 operations of matmuls")
   lineage.finish(figure, axes)
   return figure

@@ -25,7 +25,7 @@ def result(model, bleu):
 
 def test_a_row_names_the_best_validation(converged):
   row = converged.row(result("plain", [10.0, 30.0, 29.0, 28.0]))
-  assert (row["updates"], row["best at"], row["validation BLEU, greedy"]) == ("1760", "880", "30.00")
+  assert (row["updates"], row["best at"], row["validation BLEU"]) == ("1760", "880", "30.00")
   assert row["hours to the best"] == pytest.approx(880 * 1.8 / 3600)
   assert row["10^15 operations to the best"] == pytest.approx(0.264)
   assert row["test BLEU"] == "31.40"
@@ -46,3 +46,4 @@ def test_every_config_stops_by_the_bleu_of_the_validation_text(converged):
     made = flags.read_config(config.partition("=")[2], flags.read_keys(arguments))
     assert (made.train.patience, made.train.best_by) == (5, BestBy.BLEU)
     assert (made.evaluate.every, made.evaluate.sentences, made.train.batch_tokens) == (440, 500, 4096)
+    assert made.decode.beam_size == 5  # of the validations, too

@@ -217,6 +217,30 @@ def test_the_comparison(program):
   assert len(rows) == 1 + len({file.name.rpartition("-")[0] for file in (DOCS / "results/lineage").glob("*-?.json")})
 
 
+def test_the_lineage_until_bleu_stalls(program):
+  pytest.importorskip("matplotlib")
+  converged = program("lineage_converged")
+  [rows] = tables("lineage.md", "### Until BLEU stalls")
+  for name, *cells in rows:
+    model = name.strip("`").lower()
+    found = converged.row(results(f"lineage_converged/{model}-1.json"))
+    folder = "lineage_converged" if model == "plain" else "lineage_converged/two_hours"  # it ended before
+    before = results(f"{folder}/{model}-1.json")["test"]["scores"]["bleu"]["score"]
+    counts = [f"{int(found[key]):,}" for key in ("updates", "best at")]
+    hours = f"{found['hours to the best']:.2f}"
+    assert cells == [*counts, hours, found["validation BLEU"], found["test BLEU"], f"{before:.2f}"]
+  curve, page = program("timed_runs").curve, prose("lineage.md")
+  at = {
+    name: dict(zip(*curve(results(f"lineage_converged/{name}-1.json")["metrics"], "bleu"), strict=True))
+    for name in ("bahdanau", "transformer")
+  }
+  theirs, ours = at["bahdanau"], at["transformer"]
+  assert f"After 440 updates it has {theirs[440]:.1f} BLEU, and the Transformer has {ours[440]:.1f}." in page
+  gained, ours_gained = (max(bleu.values()) - bleu[3080] for bleu in (theirs, ours))
+  assert f"After 53 minutes Bahdanau's model has {theirs[3080]:.1f}, and gains {gained:.1f} in the next 83" in page
+  assert f"the Transformer has {ours[3080]:.1f}, and gains {ours_gained:.1f} in the next 76" in page
+
+
 def test_scheduled_sampling(program):
   [rows] = tables("teacher_forcing.md", "## Scheduled sampling, measured")
   sampled, plain = (results(f"lineage/{name}-1.json") for name in ("sampled", "plain"))
