@@ -176,7 +176,7 @@ def test_no_file_is_left(made, tmp_path):
   batches = made()
   batches[3]
   assert list(tmp_path.iterdir()) == []
-  assert "rows 15 to 19" in batches.describe(3)
+  assert batches.describe(3) == "rows 15 to 19 of all that are packed during the run"
 
 
 def test_who_waits_for_rows_can_be_stopped_and_wait_again(made):

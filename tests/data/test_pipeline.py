@@ -397,8 +397,8 @@ def test_a_batch_is_described_by_its_first_rows():
   rows = np.zeros((20, 4, 5), np.uint16)
   packed = PackedRows(rows, PackingReport(), "")
   few, many = Batches(packed, 8, 1), Batches(packed, 11, 1)
-  assert few.describe(0) == "rows " + ", ".join(map(str, few.rows_of(0)))
-  assert many.describe(0) == "rows " + ", ".join(map(str, many.rows_of(0)[:8])) + " and 3 more"
+  assert few.describe(0) == "rows " + ", ".join(map(str, few.rows_of(0))) + " of the packed text"
+  assert many.describe(0) == "rows " + ", ".join(map(str, many.rows_of(0)[:8])) + " and 3 more of the packed text"
 
 
 def test_a_cache_in_a_bucket_is_refused():

@@ -47,10 +47,19 @@ def test_the_ranking_is_that_of_a_double_loop(utility, drawn):
   }
   found = ranked(translations, utility, drawn=drawn)
   assert len(found) == len(expected)
-  assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+  scores = [round(each.score, 9) for each in found]
+  assert scores == sorted(scores, reverse=True)
   for each in found:
     assert each.score == pytest.approx(expected[each.text], rel=1e-9)
     assert each.log_probability in [t.log_probability for t in translations if t.text == each.text]
+
+
+def test_of_equal_ones_the_first_comes_first_however_their_scores_are_rounded():
+  """The first and the third are (100 + 50 + 2 * 50) / 4 and (50 + 0 + 2 * 100) / 4; in float64 they differ."""
+  texts = ["ein Haus", "ein Heim", "das Haus", "das Haus"]
+  found = ranked([Translation(text, 0.0, -1.0, 3) for text in texts], "bleu", drawn=True)
+  assert [each.text for each in found] == ["ein Haus", "das Haus", "ein Heim"]
+  assert found[0].score == pytest.approx(62.5) == pytest.approx(found[1].score)
 
 
 def test_one_translation_is_its_own_reference():

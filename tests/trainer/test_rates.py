@@ -9,7 +9,7 @@ import pytest
 from etils import epath
 
 from tests.trainer.test_metrics import lines_of
-from transformer_jax.config import Config, Corpus, DataConfig
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.causal import TASK as CAUSAL
@@ -152,3 +152,31 @@ def test_a_run_is_named_without_a_current_folder(monkeypatch, tmp_path):
   assert summary.short_path(epath.Path(gone / "my run")) == "'my run'"
   gone.rmdir()
   assert summary.short_path(epath.Path("/runs/mine")) == "/runs/mine"
+
+
+@pytest.mark.parametrize(("first", "seconds"), [(1, 0.5), (2, 3600.5)])
+def test_the_first_wait_for_rows_is_no_time_of_updates(tmp_path, monkeypatch, first, seconds):
+  """They cannot be packed ahead. The step before which the hour is waited is `first`."""
+  clock = Clock()
+  monkeypatch.setattr(metrics, "time", clock)
+  trainer = object.__new__(loop.Trainer)
+  trainer._config, trainer._stopping = Config(train=TrainConfig(steps=2)), EarlyStopping(0)
+  trainer._state, trainer._updates = SimpleNamespace(step=0), 0
+  trainer._metrics, trainer._batches = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator()), None
+
+  def wait(batches, step, received):
+    clock.now += 3600.0 if step + 1 == first else 0.0
+    return 0
+
+  def update(step):
+    clock.now += 0.25
+    trainer._metrics.add(update_of(7))
+
+  monkeypatch.setattr(loop, "_signal_before_rows", wait)
+  for name, function in (("_update", update), ("_measure", lambda *_: (None, False)), ("_report", lambda: None)):
+    setattr(trainer, name, function)
+  found = []
+  trainer._close = lambda: found.append(trainer._metrics.interval().seconds)
+  trainer.run()
+  trainer._metrics.close()
+  assert found == [seconds]

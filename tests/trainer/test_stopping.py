@@ -25,6 +25,7 @@ from transformer_jax.runs import checkpoint_files, run_folder
 from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.process import ended_at_once_by_ctrl_c
+from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.translation_validation import TranslationValidation
 from transformer_jax.trainer import loop
 
@@ -90,7 +91,7 @@ def test_a_run_without_a_finite_validation_fails_when_it_stops_early(prefix, tmp
       loop.train(config, epath.Path(tmp_path / "run"))
   diverging = tiny(prefix, steps=60, patience=5, log_every=50, warmup_steps=1, max_skipped=1)
   diverging.evaluate.every, diverging.train.peak_learning_rate = 1, 1e38
-  with pytest.raises(RunError, match=r"not finite in the updates of steps 2 to 5, which changed nothing"):
+  with pytest.raises(RunError, match=r"not finite in the updates of steps 2 to 3, which changed nothing"):
     loop.train(diverging, epath.Path(tmp_path / "diverging"))
 
 
@@ -214,12 +215,31 @@ def test_a_loss_that_is_no_number_ends_the_run(prefix, tmp_path):
     loop.train(config, epath.Path(tmp_path))
   rows = loop.Batches(packed_rows(config), 8, config.train.seed).rows_of(1)
   assert f"has rows {', '.join(map(str, rows))} of" in str(error.value)
-  assert "The last checkpoint in the run folder is good, " in str(error.value)
+  assert "Checkpoints from step 1 on have the parameters that gave this, " in str(error.value)
   state = state_of(tmp_path, config)
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(state))
   lines = metrics_of(tmp_path)
   assert [(line["step"], line["updates"], line["skipped"]) for line in lines] == [(2, 2, 1), (4, 2, 2), (6, 2, 2)]
   assert ["loss" in line for line in lines] == [True, False, False]
+
+
+@pytest.mark.long
+def test_a_validation_looks_for_skipped_updates(prefix, tmp_path):
+  """A line of the log may be far away."""
+  config = tiny(prefix, peak_learning_rate=1e38, steps=60, log_every=50, warmup_steps=1, max_skipped=2)
+  with pytest.raises(RunError, match=r"not finite in the updates of steps 2 to 6, which changed nothing"):
+    loop.train(config, epath.Path(tmp_path))  # at the second validation
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("best_by", BestBy)
+def test_a_validation_that_is_no_number_is_not_the_best_and_ends_nothing(prefix, tmp_path, monkeypatch, best_by):
+  monkeypatch.setattr(Evaluator, "means", lambda self, params: {"loss": float("nan"), "perplexity": float("nan")})
+  config = tiny(prefix, steps=8, patience=2, best_by=best_by)
+  config.evaluate.every, config.evaluate.sentences = 1, 2
+  with pytest.raises(RunError, match="stopped early after step 2, as none of 2 validations gave a finite loss"):
+    loop.train(config, epath.Path(tmp_path))
+  assert not any("bleu" in line for line in metrics_of(tmp_path))
 
 
 @pytest.mark.long

@@ -269,7 +269,8 @@ class TrainConfig:
       which validation, the test and decoding then use in place of the
       parameters; 0 means no average.
     max_skipped: the most updates in a row that may be skipped because their loss
-      or gradients are not finite; more end the run.
+      or gradients are not finite; more end the run at the next line of the log,
+      or at a validation before it.
     seed: the seed of the parameters, of dropout and of the order of rows.
     init_from: a run folder; this run begins with its vocabulary and its last
       parameters, or their moving average. `transformer-jax train` also takes its

@@ -101,7 +101,8 @@ class Batches(HostBatches):
   def describe(self, step: int) -> str:
     """The rows of a step's batch, in words."""
     rows = self.rows_of(step).tolist()
-    return f"rows {', '.join(map(str, rows[:8]))}" + (f" and {len(rows) - 8} more" if len(rows) > 8 else "")
+    more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
+    return f"rows {', '.join(map(str, rows[:8]))}{more} of the packed text"
 
   def _rows_at(self, step: int, places: np.ndarray) -> np.ndarray:
     return self._rows[self.rows_of(step)[places]]

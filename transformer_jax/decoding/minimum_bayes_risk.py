@@ -50,4 +50,5 @@ def ranked(
   weight = np.array([weights[text] for text in first])
   expected = sentence_scores(utility, list(first), tokenize=tokenize, lowercase=lowercase) @ weight / weight.sum()
   scored = [each._replace(score=float(score)) for each, score in zip(first.values(), expected, strict=True)]
-  return sorted(scored, key=lambda translation: -translation.score)
+  # Rounding alone must not choose between equal ones: it differs from machine to machine.
+  return sorted(scored, key=lambda translation: -round(translation.score, 9))

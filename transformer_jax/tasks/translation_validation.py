@@ -1,5 +1,6 @@
 """The validation loss and scores of translations during training; `Translator` translates, as everywhere."""
 
+import math
 from collections.abc import Mapping
 
 from transformer_jax.config import BestBy, Config, Corpus
@@ -53,10 +54,12 @@ class TranslationValidation:
   def measure(self, params: Params) -> JsonObject:
     """The loss, perplexity and accuracy on the whole validation set, and the scores of its first translations.
 
-    `samples` has the first few of them, each with `source`, `translation` and `reference`.
+    `samples` has the first few of them, each with `source`, `translation` and `reference`. If the loss is not finite,
+    nothing is translated, and the line has no scores.
     """
     line: JsonObject = {**self._evaluator.means(params)}
-    if self._pairs:
+    self.samples = ""  # not those of the validation before
+    if self._pairs and math.isfinite(line["loss"]):  # a search without probabilities would end the run
       translations = self.translate(params, self._pairs)
       line["samples"] = _kept(self._pairs, translations)
       trees = self._config.data.has_trees

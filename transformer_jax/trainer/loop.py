@@ -224,7 +224,9 @@ class Trainer:
     saved = first
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1) if not self._stopping.is_over else ():
-        number = _signal_before_rows(self._batches, step - 1, received)
+        # The first rows cannot be packed ahead; a later wait for rows counts as time of the updates.
+        with self._metrics.clock_stopped() if step == first + 1 else nullcontext():
+          number = _signal_before_rows(self._batches, step - 1, received)
         if number:
           if saved < step - 1:
             self._save(step - 1, None, planned=False)
@@ -349,14 +351,15 @@ class Trainer:
 
   def _why_skipped(self, first: int, last: int) -> str:
     then = (
-      "The last checkpoint in the run folder is good, but from there the same would happen: use another --workdir"
+      f"Checkpoints from step {first - 1} on have the parameters that gave this, and from earlier ones the same would "
+      "happen: use another --workdir"
       if run_folder.checkpoint_names(self._workdir)
       else "The run has no checkpoint yet: give the command again"
     )
     return (
       f"the loss or its gradients were not finite in the updates of steps {first} to {last}, which changed nothing; "
-      f"the batch of step {first} has {self._batches.describe(first - 1)} of the packed text. --config.debug says "
-      f"where the first such number comes from. {then} with a lower config.train.peak_learning_rate or more "
+      f"the batch of step {first} has {self._batches.describe(first - 1)}. --config.debug says where the "
+      f"first such number comes from. {then} with a lower config.train.peak_learning_rate or more "
       "config.train.warmup_steps"
     )
 
@@ -365,13 +368,15 @@ class Trainer:
     if not self._config.data.validation:
       return None
     with self._metrics.clock_stopped(), doing(f"step {step}: validating"):
+      if self._metrics.interval().skipped_in_a_row > self._config.train.max_skipped:
+        self._log(step)  # it ends the run
       line = self._validation.measure(self._state.params_for_decoding)
     self._metrics.write(step, "validation", line)
     scores = "".join(f", {shown.format(line[name])}" for name, shown in self._validation.shown.items() if name in line)
     text = f"step {step}: validation loss {line['loss']:.3f}, perplexity {line['perplexity']:.4g}{scores}"
     self._validated = text
     progress.note("\n".join(filter(None, (self._validated, self._validation.samples))), time_left=False)
-    score = {SCORE: line["bleu"]} if self._config.train.best_by is BestBy.BLEU else {}
+    score = {SCORE: line["bleu"]} if self._config.train.best_by is BestBy.BLEU and "bleu" in line else {}
     return {LOSS: total_loss(line)} | score
 
   def _close(self) -> None:
