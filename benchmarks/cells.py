@@ -54,7 +54,7 @@ def main() -> None:
   output = Path(args.output)
   sweep = timed_runs.Sweep(models, args.data, Path(args.runs), output, args.minutes, keys)
   results = timed_runs.make(sweep, args.only, timed_runs.seconds_of(sweep, args.only))
-  rows = [row for name in models if (row := result_row(name, [r for r in results if r["model"] == name]))]
+  rows = [result_row(name, found) for name in models if (found := [r for r in results if r["model"] == name])]
   (output / "cells.md").write_text(report.table(rows) + "\n")
   draw(results, output / "cells.svg")
   shown = {"minutes": args.minutes, "keys": keys, "runs": [summary(result) for result in results]}
@@ -134,9 +134,7 @@ def summary(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def result_row(name: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-  """A row of the table, with each seed and the mean; empty if no run has finished."""
-  if not results:
-    return {}
+  """A row of the table, with each seed and the mean."""
   cell, layers = name.split("-")
   runs = [summary(result) for result in results]
 

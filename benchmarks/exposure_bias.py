@@ -66,7 +66,7 @@ def main() -> None:
     points.append({"run": workdir, "step": step, "left_out": left_out, **by_position(found, real)})
   report.finish("exposure_bias", rows, args.json, points=points)
   if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
-    draw(points, args.svg)
+    picture(points).savefig(args.svg, metadata={"Date": None})
 
 
 def parse() -> argparse.Namespace:
@@ -176,13 +176,11 @@ def by_position(found: Losses, real: np.ndarray) -> dict[str, list[float]]:
   return {"tokens": tokens[some].tolist(), **means}
 
 
-def draw(points: list[dict[str, Any]], path: str) -> None:
-  """Draws the losses over the position: solid where the model reads the reference, dashed where it reads its own."""
-  picture(points).savefig(path, metadata={"Date": None})
-
-
 def picture(points: list[dict[str, Any]]) -> Any:
-  """The positions up to the first one that has fewer than `FEWEST` tokens."""
+  """The losses over the position, up to the first one that has fewer than `FEWEST` tokens.
+
+  A line is solid where the model reads the reference, and dashed where it reads its own output.
+  """
   plt = report.pyplot()
   figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
   for point, style in zip(points, STYLES, strict=False):

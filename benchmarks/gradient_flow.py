@@ -81,7 +81,7 @@ def main() -> None:
     print(report.table(saturation) + "\n")
   report.finish("gradient_flow", rows, args.json, points=points, saturation=saturation)
   if args.svg:  # last, as a changed picture would make the commit of the results a dirty one
-    draw(curves, args.svg)
+    picture(curves).savefig(args.svg, metadata={"Date": None})
 
 
 def parse() -> argparse.Namespace:
@@ -172,12 +172,11 @@ def measure(measured: Measured) -> dict[tuple[str, str], list[float]]:
   """(name, side) -> the mean norm for each distance from 1, and the bounds under names of their own."""
   model, params = measured.model, measured.params
   found = [norms_by_side(model, params, *jnp.asarray(pair)) for pair in measured.pairs]
-  distance = distances(config_of(model), measured.pairs.shape[2])
-  curves = {
+  distance = distances(model.config, measured.pairs.shape[2])
+  return {
     (f"{measured.name}{which}", side): by_distance(distance[side], np.stack([one[which, side] for one in found]))
     for which, side in found[0]
   }
-  return curves
 
 
 def norms_by_side(
@@ -197,7 +196,7 @@ def norms_by_side(
 def saturation_rows(measured: Measured) -> list[dict[str, Any]]:
   """How far tanh is saturated in the encoder and in the decoder; empty for other models than one layer of it."""
   model, params = measured.model, measured.params
-  if not state_gradients.has_bound(model) or getattr(config_of(model), "num_layers", 1) > 1:
+  if not state_gradients.has_bound(model) or getattr(model.config, "num_layers", 1) > 1:
     return []
   slopes = [state_gradients.slopes(model, params, *jnp.asarray(pair)) for pair in measured.pairs]
   rows = []
@@ -206,10 +205,6 @@ def saturation_rows(measured: Measured) -> list[dict[str, Any]]:
     share = float(np.mean(every < SATURATED))
     rows.append({"model": measured.name, "states of": side, "mean tanh'": float(np.mean(every)), "saturated": share})
   return rows
-
-
-def config_of(model: Any) -> AnyModelConfig:
-  return model.config
 
 
 def distances(config: AnyModelConfig, length: int) -> Mapping[str, np.ndarray]:
@@ -232,13 +227,11 @@ def row(name: str, side: str, curve: list[float]) -> dict[str, Any]:
   return {"model": name, "states of": side, **shown}
 
 
-def draw(curves: Mapping[tuple[str, str], list[float]], path: str) -> None:
-  """Draws the norms over the distance: the states of the target left, those of the source right."""
-  picture(curves).savefig(path, metadata={"Date": None})
-
-
 def picture(curves: Mapping[tuple[str, str], list[float]]) -> Any:
-  """The figure that `draw` writes; a panel names the lines that lie below it as a whole."""
+  """The norms over the distance, for the states of the target left and for those of the source right.
+
+  A panel names the lines that lie below it as a whole.
+  """
   plt = report.pyplot()
   figure, axes = plt.subplots(1, 2, figsize=(7, 4.6), sharey=True, layout="constrained")
   names = [name for name, side in curves if side == "source"]

@@ -53,8 +53,8 @@ def main() -> None:
   seconds["reversed"] = seconds["plain"]  # the same operations in another order
   seconds["sampled"] = seconds["plain"]  # equal updates, as sampling changes what an update learns; each takes longer
   results = timed_runs.make(sweep, args.models, seconds)
-  rows = [row(model, [r for r in results if r["model"] == model]) for model in MODELS]
-  report.write_table([row for row in rows if row], output / "table.md")
+  rows = [row(model, found) for model in MODELS if (found := [r for r in results if r["model"] == model])]
+  report.write_table(rows, output / "table.md")
   draw(results, output)
 
 
@@ -71,13 +71,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
 
 
 def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
-  """A row of the table: means over the finished seeds, and BLEU's spread; empty cells if there are none."""
-  if not results:
-    return {}
-
-  def mean(*values: float) -> float:
-    return statistics.mean(values)
-
+  """A row of the table: means over the finished seeds, and the BLEU of each."""
   bleu = [result["test"]["scores"]["bleu"]["score"] for result in results]
   training = [[line for line in result["metrics"] if line["split"] == "train"] for result in results]
   tokens = [sum(line["target_tokens"] for line in run) / run[-1]["step"] for run in training]  # of an update
@@ -85,12 +79,12 @@ def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
     "model": model,
     "seeds": str(len(results)),
     "parameters": float(results[0]["parameters"]["total"]),
-    "target tokens/s": mean(*tokens) / results[0]["seconds_of_an_update"],
-    "updates": mean(*(float(result["test"]["run"]["step"]) for result in results)),
-    "BLEU": f"{mean(*bleu):.2f}",
+    "target tokens/s": statistics.mean(tokens) / results[0]["seconds_of_an_update"],
+    "updates": statistics.mean(float(result["test"]["run"]["step"]) for result in results),
+    "BLEU": f"{statistics.mean(bleu):.2f}",
     "of each seed": ", ".join(f"{value:.2f}" for value in bleu),
     **{
-      f"{name} words": f"{mean(*(result['by_length'][i]['bleu'] for result in results)):.1f}"
+      f"{name} words": f"{statistics.mean(result['by_length'][i]['bleu'] for result in results):.1f}"
       for i, name in enumerate(timed_runs.group_names())
     },
   }

@@ -42,8 +42,7 @@ def main() -> None:
   results = {seed: full_run(study, seed) for seed in args.seeds}
   draw({seed: result["metrics"] for seed, result in results.items()}, output / "curve.svg")
   rows = [row(str(seed), result) for seed, result in results.items()]
-  bleu = [line["test BLEU"] for line in rows]
-  rows.append({"seed": "mean", "test BLEU": statistics.mean(bleu)})
+  rows.append({"seed": "mean", "test BLEU": statistics.mean(line["test BLEU"] for line in rows)})
   report.finish("multi30k", rows, str(output / "multi30k.json"), config=args.config, keys=keys)
 
 
@@ -89,36 +88,29 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
       sys.exit(f"{done} has another config or other keys: choose another --output")
     return result
   run = study.runs / f"seed-{seed}"
-  train(study, seed, run)
+  children.train([f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys)])
   last = max(int(path.name) for path in (run / "checkpoints").iterdir() if path.name.isdigit())
   average = run.with_name(f"{run.name}-average-{last}")  # a run that was trained on has another average
   if not average.exists():
     children.command(["average", "--workdir", str(run), "--last", "10", "--output", str(average)])
   candidates = {"end": run, "mean of ten": average}
-  validation = {name: bleu(folder, study, "val") for name, folder in candidates.items()}
+  validation = {
+    name: evaluate(folder, study.data, "val", [], study.target)["bleu"] for name, folder in candidates.items()
+  }
   chosen = max(validation, key=lambda name: validation[name])
   report_flags = ["--report", "--hypotheses", str(study.output / f"seed-{seed}.{study.target}")]
   found = evaluate(candidates[chosen], study.data, "test_2016_flickr", report_flags, study.target)
-  lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
   result = {"validation": validation, "chosen": chosen, "test": found, "config": study.config, "keys": study.keys}
-  result["metrics"] = lines
+  result["metrics"] = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
   shutil.copy(run / "provenance.json", study.output / f"seed-{seed}.provenance.json")
   done.write_text(json.dumps(result, indent=1) + "\n")
   return result
-
-
-def train(study: Study, seed: int, run: Path) -> None:
-  children.train([f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys)])
 
 
 def flags(data: str, seed: int, keys: list[str]) -> list[str]:
   """The flags of train.py and `plan`."""
   texts = [f"--config.data.train={data}/tok_train", f"--config.data.validation={data}/tok_val"]
   return [*texts, f"--config.train.seed={seed}", *(f"--config.{key}" for key in keys)]
-
-
-def bleu(folder: Path, study: Study, name: str) -> float:
-  return evaluate(folder, study.data, name, [], study.target)["bleu"]
 
 
 def evaluate(folder: Path, data: str, name: str, more: list[str], target: str = LANGUAGES[1]) -> dict[str, Any]:

@@ -46,13 +46,10 @@ def batch_norm(x: jax.Array, real: jax.Array | None) -> jax.Array:
   """`[rows, length, model]`; only tokens where `real` is true count for the statistics, or all if it is None."""
   norm = nn.BatchNorm(use_running_average=False, epsilon=1e-6, use_bias=False, use_scale=False)
   mask = None if real is None else real[..., None]
-  found, _ = norm.apply({"batch_stats": zero_stats()}, x, mask=mask, mutable=["batch_stats"])
+  # Training mode updates these running statistics, and does not read them.
+  running = {"mean": jnp.zeros(D_MODEL), "var": jnp.ones(D_MODEL)}
+  found, _ = norm.apply({"batch_stats": running}, x, mask=mask, mutable=["batch_stats"])
   return found  # pyright: ignore[reportReturnType]
-
-
-def zero_stats() -> dict[str, jax.Array]:
-  """Running statistics, which training mode updates and does not read."""
-  return {"mean": jnp.zeros(D_MODEL), "var": jnp.ones(D_MODEL)}
 
 
 NORMS: dict[str, Norm] = {

@@ -12,12 +12,12 @@ import os
 import platform
 import random
 import shlex
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median, quantiles
 from typing import Any
 
 from tabulate import tabulate
@@ -61,25 +61,21 @@ def progress(message: str) -> None:
   print(f"  {message}", file=sys.stderr, flush=True)
 
 
-def median(values: Sequence[float]) -> float:
-  return statistics.median(values)
-
-
 def spread(values: Sequence[float]) -> float:
   """The range as a share of the median."""
-  return (max(values) - min(values)) / statistics.median(values)
+  return (max(values) - min(values)) / median(values)
 
 
 def ratio(values: Sequence[float], others: Sequence[float]) -> float:
   """The median over the rounds of value / other; both are of the same round, so the machine's load is similar."""
-  return statistics.median(value / other for value, other in zip(values, others, strict=True))
+  return median(value / other for value, other in zip(values, others, strict=True))
 
 
 def bounds(values: Sequence[float], others: Sequence[float]) -> str:
   """The 95% bounds of `ratio`, by a bootstrap over the rounds."""
   pairs, draw = list(zip(values, others, strict=True)), random.Random(0)
   drawn = (zip(*draw.choices(pairs, k=len(pairs)), strict=True) for _ in range(10_000))
-  cuts = statistics.quantiles((ratio(*sample) for sample in drawn), n=40)
+  cuts = quantiles((ratio(*sample) for sample in drawn), n=40)
   return f"{cuts[0]:.3f} to {cuts[-1]:.3f}"
 
 

@@ -67,13 +67,13 @@ def _norm(jacobian: Tree) -> jax.Array:
 def losses(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array, bumps: Bumps) -> jax.Array:
   """loss(t) for each token of the target, `[target]`, with the bumps added to the states."""
   call, inputs = _caller(model, params), _shifted(model, target)
-  logits = (_transformer if isinstance(_config(model), ModelConfig) else _recurrent)(call, model, source, inputs, bumps)
+  logits = (_transformer if isinstance(model.config, ModelConfig) else _recurrent)(call, model, source, inputs, bumps)
   return -jnp.take_along_axis(jax.nn.log_softmax(logits), target[:, None], axis=1)[:, 0]
 
 
 def no_bumps(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array) -> Bumps:
   """Zeros of the right shapes."""
-  call, config = _caller(model, params), _config(model)
+  call, config = _caller(model, params), model.config
 
   def states() -> Bumps:
     if isinstance(config, ModelConfig):
@@ -114,7 +114,7 @@ def _encode_stack(call: Call, model: nn.Module, source: jax.Array, bumps: Tree) 
   def advance(state: Tree, x: jax.Array) -> Tree:
     return call(lambda model: model.encoder.advance(state, x))
 
-  return _read(advance, inputs, bumps, reverse=_config(model).reverse_source)
+  return _read(advance, inputs, bumps, reverse=model.config.reverse_source)
 
 
 def _encode_in_both_directions(call: Call, model: nn.Module, source: jax.Array, bumps: Tree) -> jax.Array:
@@ -162,7 +162,7 @@ class Bound(NamedTuple):
 
 def has_bound(model: nn.Module) -> bool:
   """Whether `bound` is for this model: a stack of simple recurrent units without the context."""
-  config = _config(model)
+  config = model.config
   return isinstance(config, SequenceToSequenceConfig) and config.cell is Cell.RNN and not config.feed_context
 
 
@@ -179,7 +179,7 @@ def bound(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array) 
   steps = _jacobians(model, params, source, target)
   last = np.linalg.norm(steps.last, axis=-1)
   of_steps = _products(last, np.array([_largest_singular_value(np.asarray(step)) for step in steps.steps]))
-  if _config(model).num_layers > 1:
+  if model.config.num_layers > 1:
     return Bound(of_steps, None)
   size = _largest_singular_value(np.asarray(params["decoder"]["rnn_0"]["recurrent"]))
   return Bound(of_steps, _products(last, np.full(len(last), size)))
@@ -271,7 +271,3 @@ def _view(call: Call, memory: Tree, length: int) -> Any:
 
 def _caller(model: nn.Module, params: Tree) -> Call:
   return lambda function: model.apply({"params": params}, method=function)
-
-
-def _config(model: Any) -> Any:
-  return model.config

@@ -13,7 +13,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +97,7 @@ def write_random(folder: Path, tiny: bool, dtype: Dtype) -> None:
   decode = dataclasses.replace(run.config.decode, penalty=LengthPenalty.FAIRSEQ, extra_length=10)
   config = dataclasses.replace(run.config, model=model, decode=decode)
   params_file.write(folder, init_params(config, task_of(model)), 0, Dtype.FLOAT32)
-  history = [{"time": datetime.now(UTC).isoformat(timespec="seconds"), "random": True}]
-  run_folder.begin_run(epath.Path(folder), config, run.tokenizer, history)
+  run_folder.begin_run(epath.Path(folder), config, run.tokenizer, [run_folder.entry(random=True)])
 
 
 def programs(tiny: bool) -> dict[str, Callable[[], object]]:

@@ -1,7 +1,6 @@
 """A part of `accelerator.py`: runs its cases, one after the other, and appends a line of JSON for each."""
 
 import argparse
-import contextlib
 import gc
 import json
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.process import prefer_cublas
 
 Rows = list[dict[str, Any]]
@@ -51,17 +51,11 @@ def attempt(case: Case) -> tuple[Rows, bool]:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-  """The lines of an earlier run, but one that was cut off."""
-  found = []
-  for line in file.read_text().splitlines() if file.exists() else []:
-    with contextlib.suppress(ValueError):
-      found.append(json.loads(line))
-  return found
+  """The lines of an earlier run."""
+  return [*map(json.loads, file.read_text().splitlines())] if file.exists() else []
 
 
 def append(file: Path, line: dict[str, Any]) -> None:
-  """Appends a line; one that was cut off before it is dropped."""
-  new = file.with_name(f"{file.name}.new")
-  new.write_text("".join(json.dumps(one) + "\n" for one in [*read(file), line]))
-  new.replace(file)  # a process that is killed meanwhile loses no earlier line
+  """Appends a line; a process that is killed meanwhile leaves the earlier lines as they are."""
+  write_atomically(file, "".join(json.dumps(one) + "\n" for one in [*read(file), line]).encode())
   print(json.dumps(line), file=sys.stderr, flush=True)

@@ -298,13 +298,13 @@ def test_a_description_is_that_of_the_nearest_class():
   ],
 )
 def test_what_the_command_line_says_becomes_a_value(key, text, value):
-  found = serialization.from_text(text, key)
+  found = serialization.from_text(text, serialization.type_of(key), key)
   assert found == value and type(found) is type(value)
 
 
 def test_a_number_that_is_too_long_is_named():
   with pytest.raises(InputError, match=r"^config\.train\.steps is 9+\.*9+, but must have at most 19 digits$"):
-    serialization.from_text("9" * 20, "train.steps")
+    serialization.from_text("9" * 20, int, "train.steps")
 
 
 def test_changed_keys_are_checked_together():

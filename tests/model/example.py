@@ -12,6 +12,8 @@ import numpy as np
 from transformer_jax.config import Config
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.params import Params
+from transformer_jax.paper.examples import float64 as float64
+from transformer_jax.paper.examples import normal as normal
 from transformer_jax.paper.examples import watched_dropouts
 from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.step import TrainState, abstract_state
@@ -26,10 +28,6 @@ SOURCE, TARGET = 13, 17
 
 def options(**changes: Any) -> ModelConfig:
   return dataclasses.replace(CONFIG, **changes)
-
-
-def normal(seed: int, *shape: int) -> np.ndarray:
-  return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def perturbed(params: Any, seed: int = 0) -> Any:
@@ -64,10 +62,6 @@ def _drawn(shapes: Any, seed: int) -> Any:
     return jnp.asarray(1 + 0.1 * noise if path[-1].key == "scale" else 0.25 * noise, leaf.dtype)
 
   return jax.tree_util.tree_map_with_path(drawn, shapes)
-
-
-def float64(params: Any) -> Any:
-  return jax.tree.map(lambda x: np.asarray(x, np.float64), params)
 
 
 def recorded_dropout(forward: Callable[[], object]) -> list[tuple[jax.Array, jax.Array]]:

@@ -5,9 +5,8 @@ terminal (SIGHUP), ends it after the requests that it has accepted are answered.
 """
 
 import argparse
-import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from transformer_jax.commands.search import add_search_arguments, chosen_beam, load
 from transformer_jax.commands.workdir import run_to_restore
@@ -15,7 +14,7 @@ from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.long_lines import LineWarning
-  from transformer_jax.decoding.translator import Translation, Translator
+  from transformer_jax.decoding.translator import Translation
   from transformer_jax.serve.app import Served
   from transformer_jax.serve.search import Options
 
@@ -81,16 +80,10 @@ def _served(args: argparse.Namespace) -> "Served":
   batch_size = BATCH_SIZE_ON_CPU if args.batch_size is None and devices.on_cpu() else args.batch_size
   rest = {"patience": beam["patience"], "batch_size": batch_size}
   translator.translate([], beam_size=beam_size, length_penalty=length_penalty, **rest)  # checks the flags
-  translate = functools.partial(translate_batch, translator, rest)
+
+  def translate(
+    lines: Sequence[str], options: "Options", warn: "Callable[[LineWarning], object]"
+  ) -> "list[list[Translation]]":
+    return list(translator.translate_lines(lines, **options._asdict(), **rest, warn=warn))
+
   return Served(run.path.name, translate, translator.attention, Batcher(), languages, beam_size, length_penalty)
-
-
-def translate_batch(
-  translator: "Translator",
-  rest: dict[str, Any],
-  lines: Sequence[str],
-  options: "Options",
-  warn: "Callable[[LineWarning], object]",
-) -> "list[list[Translation]]":
-  """The translations of the lines of several requests; `rest` has the options that all requests share."""
-  return list(translator.translate_lines(lines, **options._asdict(), **rest, warn=warn))

@@ -43,7 +43,7 @@ def read_keys(arguments: Sequence[str]) -> JsonObject:
       if alone and not serialization.may_be(kind, bool):
         raise InputError(f"config.{key} has no value: write {flag}=VALUE")
       text = "true" if alone else rest.pop(0)
-    values[key] = serialization.from_text(text, key)
+    values[key] = serialization.from_text(text, kind, key)
   return values
 
 

@@ -50,16 +50,12 @@ def type_of(key: str, config: Config | None = None) -> Hint:
   return known
 
 
-def from_text(text: str, key: str) -> Any:
-  """The value of a key, converted from the text on the command line.
+def from_text(text: str, hint: Hint, key: str) -> Any:
+  """The value of a key of this type, converted from the text on the command line.
 
   Raises:
-    InputError: there is no such key, or the text cannot be converted to its type.
+    InputError: the text cannot be converted to the type.
   """
-  return _of_text(text, type_of(key), key)
-
-
-def _of_text(text: str, hint: Hint, key: str) -> Any:
   if str not in _kinds(hint):
     words: JsonObject = {"true": True, "false": False, "none": None, "null": None}
     for read in (lambda text: words[text.lower()], int, float):
@@ -82,7 +78,7 @@ def changed(config: Config, values: Mapping[str, Json]) -> Config:
   for key, value in values.items():
     hint = type_of(key, config)
     if isinstance(value, str):  # perhaps of a command line, where the family was not known yet
-      value = _of_text(value, hint, key)
+      value = from_text(value, hint, key)
     *groups, name = key.split(".")
     group = tree
     for part in groups:
