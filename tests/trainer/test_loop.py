@@ -368,7 +368,9 @@ def test_both_losses_tell_the_best_checkpoint():
   line = {"loss": 3.0, "perplexity": 9.0, "next_loss": 0.5, "accuracy": 0.1}
   trainer = object.__new__(loop.Trainer)
   trainer._config, trainer._state = tiny("text"), SimpleNamespace(params_for_decoding=None)
-  trainer._metrics = SimpleNamespace(clock_stopped=contextlib.nullcontext, write=lambda *_: None)
+  trainer._metrics = SimpleNamespace(
+    clock_stopped=contextlib.nullcontext, interval=MetricsAccumulator, write=lambda *_: None
+  )
   trainer._validation = SimpleNamespace(measure=lambda params: line, shown={}, samples="")
   assert trainer._evaluate(3, SimpleNamespace(note=lambda *_, **__: None)) == {checkpoint_files.LOSS: 3.5}
 
