@@ -115,7 +115,7 @@ def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokeniz
   assert "from row" not in capfd.readouterr().err
 
 
-def test_positions_of_another_width_are_new(capfd):
+def test_positions_of_another_width_are_new():
   other = SimpleNamespace(
     config=Config(),
     model=lambda: SimpleNamespace(params={"positions": {"table": jnp.ones((7, 3))}, "bias": jnp.ones(2)}, step=3),

@@ -31,7 +31,7 @@ def said() -> "Iterator[Callable[[LineWarning], None]]":
     yield warn
   finally:
     if len(lines) > 1:
-      say(f"{counted(len(lines), 'lines')} have no tag or code of a language, the last of which is line {lines[-1]}")
+      say(f"{counted(len(lines), 'lines')}, the last of which is line {lines[-1]}, have no tag or code of a language")
 
 
 def warn_of_language(run: "Run", sentence: str) -> None:
