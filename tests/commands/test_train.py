@@ -345,6 +345,16 @@ def test_without_a_home_the_cache_folder_is_to_be_named(monkeypatch):
     files.user_cache()
 
 
+@pytest.mark.parametrize(
+  ("name", "below"), [("TRANSFORMER_JAX_CACHE", "cache"), ("XDG_CACHE_HOME", "cache/transformer_jax")]
+)
+def test_a_cache_that_no_shell_has_read_is_in_the_home_folder(tmp_path, monkeypatch, name, below):
+  monkeypatch.delenv("TRANSFORMER_JAX_CACHE", raising=False)
+  monkeypatch.setenv("HOME", str(tmp_path))
+  monkeypatch.setenv(name, "~/cache")
+  assert files.user_cache() == tmp_path / below
+
+
 @pytest.mark.long
 def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
   done = ended([sys.executable, SHIM, b"--workdir=a\xffb"], tmp_path)

@@ -2,12 +2,15 @@
 
 import collections
 import dataclasses
+import errno
 import gzip
 import itertools
+import os
 import re
 
 import numpy as np
 import pytest
+from etils import epath
 
 from tests.data.letters import Letters
 from transformer_jax.config import Corpus, DataConfig
@@ -106,6 +109,19 @@ def test_a_text_that_changes_during_the_run_ends_it(data, tmp_path, shard_pairs)
       RunError, match=r"the files of config\.data\.train = .* changed during the run: give it the text"
     ):
       [*pack(2)]
+
+
+def test_a_text_that_cannot_be_read_now_is_not_called_another_one(data, monkeypatch):
+  pack = pipeline.packing_ahead(data, Letters(), SEED)
+  assert [*pack(0)]
+
+  def fails(*arguments, **options):
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+  monkeypatch.setattr(type(epath.Path()), "open", fails)
+  monkeypatch.setattr(type(epath.Path()), "stat", fails)
+  with pytest.raises(InputError, match=r"^cannot read .*: Input/output error; check that"):
+    [*pack(1)]
 
 
 def test_a_text_of_several_directions_that_changes_ends_the_run_too(data, tmp_path):

@@ -122,6 +122,15 @@ def test_hosts_that_do_not_meet_end_with_a_sentence():
   assert status == 1 and "error: the hosts did not meet within 3 seconds" in error.splitlines()[-1]
 
 
+def test_a_host_that_jax_cannot_connect_does_not_work_alone(monkeypatch):
+  def initialize(*arguments, **options):
+    raise ValueError("invalid literal for int() with base 10: '0;1'")  # as JAX does
+
+  monkeypatch.setattr(jax.distributed, "initialize", initialize)
+  with pytest.raises(InputError, match=r"JAX cannot connect host 1 of --hosts=2: .*JAX_LOCAL_DEVICE_IDS if it is set"):
+    hosts._met("localhost:1", 2, 1)
+
+
 def test_a_port_in_use_is_refused_by_the_first_host():
   message = r"--coordinator=localhost:\d+: .*in use.*choose another port"
   with socket.create_server(("", 0)) as listener, pytest.raises(InputError, match=message):

@@ -200,6 +200,11 @@ def test_lines_that_were_deleted_between_two_parts_of_a_run_are_missed(tmp_path,
   assert said == "" if missing is None else f"metrics.jsonl has no line of step {missing}," in said
 
 
+def test_of_what_a_checkpoint_does_not_know_nothing_is_missed(tmp_path, capfd):
+  MetricsLog(epath.Path(tmp_path), 7, None).close()
+  assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("change", ["delete first", "delete", "renumber", "swap", "nothing"])
 def test_lines_that_were_deleted_or_changed_in_the_middle_are_missed(tmp_path, capfd, change):
   log = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())

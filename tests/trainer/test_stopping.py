@@ -252,15 +252,40 @@ def test_a_run_that_diverges_before_its_first_checkpoint_has_none_that_is_good(p
 
 
 @pytest.mark.long
-def test_what_is_being_saved_is_saved_when_an_error_ends_the_run(prefix, tmp_path, monkeypatch):
+def test_a_validation_that_fails_loses_no_update(prefix, tmp_path, monkeypatch):
   def fails(*arguments):
     raise InputError("as it happens")
 
   monkeypatch.setattr(TranslationValidation, "measure", fails)
   with pytest.raises(InputError, match="as it happens"):
     loop.train(tiny(prefix), epath.Path(tmp_path))
-  assert int(state_of(tmp_path, tiny(prefix)).step) == 2
+  assert run_folder.checkpoint_names(epath.Path(tmp_path)) == {"2", "3"}  # 3 is that of the validation
+  assert int(state_of(tmp_path, tiny(prefix)).step) == 3
   assert not list((tmp_path / "checkpoints").glob("*tmp*"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", ["has", "__getitem__"])
+def test_rows_that_cannot_be_had_end_a_run_without_losing_its_updates(prefix, tmp_path, monkeypatch, place):
+  """What was made before is saved, and the run goes on from there as if it had never been stopped."""
+  config = tiny(prefix, save_every=100)
+  config.data.validation = ""
+  get = getattr(loop.Batches, place)
+
+  def fails(self, step):
+    if step == 5:
+      raise InputError("cannot read it")
+    return get(self, step)
+
+  with monkeypatch.context() as patched:
+    patched.setattr(loop.Batches, place, fails)
+    with pytest.raises(InputError, match="cannot read it"):
+      loop.train(config, tmp_path / "run")
+  assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == {"5"}
+  loop.train(config, tmp_path / "run")
+  loop.train(config, tmp_path / "whole")
+  assert_same_bits(state_of(tmp_path / "run", config), state_of(tmp_path / "whole", config))
+  assert metrics_of(tmp_path / "run") == metrics_of(tmp_path / "whole")
 
 
 def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):

@@ -30,7 +30,7 @@ class Corpus(enum.Enum):
 
 
 class Document(enum.Enum):
-  """What a document of a plain text is; no token attends to another document."""
+  """What a document of a plain text is; no token attends to another document, but in BERT's pairs of texts."""
 
   FILE = "file"
   PARAGRAPH = "paragraph"

@@ -121,8 +121,10 @@ def _changes(corpus: TextPairs | TaggedPairs) -> Callable[[], bool]:
       now = corpus.stamps()
       if now != stamps and corpus.fingerprint() != content:
         return True
-    except InputError:  # a file is gone
-      return True
+    except InputError as error:
+      if isinstance(error.__cause__, FileNotFoundError):
+        return True
+      raise  # a file cannot be read now, which does not say that it is another one
     stamps = now
     return False
 

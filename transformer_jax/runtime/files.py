@@ -26,9 +26,9 @@ def user_cache() -> Path:
     InputError: the user has no home folder, as in some containers.
   """
   if own := os.environ.get(_OWN):
-    return Path(own)
+    return expanded(own)
   if xdg := os.environ.get("XDG_CACHE_HOME"):
-    return Path(xdg) / "transformer_jax"
+    return expanded(xdg) / "transformer_jax"
   try:
     return Path.home() / ".cache" / "transformer_jax"
   except RuntimeError as error:

@@ -97,6 +97,11 @@ def _met(coordinator: str | None, hosts: int | None, host: int | None) -> bool:
       heartbeat_timeout_seconds=_SILENCE_SECONDS,
     )
   except ValueError as error:  # JAX does not know the launcher, or the launcher tells too little
+    if hosts:  # the flags tell of others, so this process must not train alone
+      raise InputError(
+        f"JAX cannot connect host {host} of --hosts={hosts}: {error}; check --coordinator, and JAX_LOCAL_DEVICE_IDS if "
+        "it is set, which is numbers with commas between them, as in 0,1"
+      ) from error
     if _launched():
       raise InputError(
         f"a launcher started several processes, but JAX cannot tell which: {error}; {_ALL_BY_HAND}"

@@ -172,7 +172,9 @@ class Trainer:
     self._workdir, self._updates, self._seconds = workdir, 0, 0.0
     self._validated = ""  # the results of the last validation, in words
 
-  def _resumed(self, restored: checkpoint.Restored, workdir: epath.Path) -> tuple[TrainState, MetricsAccumulator]:
+  def _resumed(
+    self, restored: checkpoint.Restored, workdir: epath.Path
+  ) -> tuple[TrainState, MetricsAccumulator | None]:
     step, log = int(restored.state.step), restored.log or {}
     if restored.log is None:
       say(
@@ -185,7 +187,7 @@ class Trainer:
       if not self._stopping.is_over:  # otherwise `run` says that it is
         say(self._where(step))
       self._batches.begin_at(log.get("place", {}))
-      return restored.state, MetricsAccumulator.from_dict(log, self._losses) if log else MetricsAccumulator()
+      return restored.state, MetricsAccumulator.from_dict(log, self._losses) if log else None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
       numbers = checkpoint_files.folder_of(workdir, step) / checkpoint_files.LOG
       raise RunError(
@@ -225,7 +227,8 @@ class Trainer:
     with Progress(total=train.steps, initial=first, unit="step") as progress, _signals() as received:
       for step in range(first + 1, train.steps + 1) if not self._stopping.is_over else ():
         # The first rows cannot be packed ahead; a later wait for rows counts as time of the updates.
-        with self._metrics.clock_stopped() if step == first + 1 else nullcontext():
+        clock = self._metrics.clock_stopped() if step == first + 1 else nullcontext()
+        with self._saved_on_error(step - 1), clock:
           number = _signal_before_rows(self._batches, step - 1, received)
         if number:
           if saved < step - 1:
@@ -280,8 +283,20 @@ class Trainer:
     self._metrics.close()
     self._checkpoints.close()
 
+  @contextmanager
+  def _saved_on_error(self, step: int) -> Iterator[None]:
+    """Saves the state, which has made `step` steps, if the body fails: the error is not one of an update."""
+    try:
+      yield
+    except Exception:
+      if step:
+        self._save(step, None, planned=_due(step, self._config.train.save_every))
+      raise
+
   def _update(self, step: int) -> None:
-    self._state, metrics = self._step(self._state, devices.shard(self._batches[step - 1]))
+    with self._saved_on_error(step - 1):
+      rows = self._batches[step - 1]
+    self._state, metrics = self._step(self._state, devices.shard(rows))
     self._metrics.add(metrics)
     self._metrics.wait(devices.steps_in_flight())
 
@@ -367,9 +382,9 @@ class Trainer:
     """Measures on the validation text; returns the numbers that tell the best checkpoint."""
     if not self._config.data.validation:
       return None
-    with self._metrics.clock_stopped(), doing(f"step {step}: validating"):
-      if self._metrics.interval().skipped_in_a_row > self._config.train.max_skipped:
-        self._log(step)  # it ends the run
+    if self._metrics.interval().skipped_in_a_row > self._config.train.max_skipped:
+      self._log(step)  # it ends the run
+    with self._saved_on_error(step), self._metrics.clock_stopped(), doing(f"step {step}: validating"):
       line = self._validation.measure(self._state.params_for_decoding)
     self._metrics.write(step, "validation", line)
     scores = "".join(f", {shown.format(line[name])}" for name, shown in self._validation.shown.items() if name in line)

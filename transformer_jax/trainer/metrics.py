@@ -116,7 +116,7 @@ class MetricsLog:
   Args:
     workdir: the run folder.
     step: the step from which the run resumes.
-    interval: the sums over the updates up to that step that are in no line yet.
+    interval: the sums over the updates up to that step that are in no line yet; None if they are not known.
 
   Attributes:
     most_skipped: the first and the last step of the longest series of skipped updates in the last flushed interval,
@@ -127,15 +127,15 @@ class MetricsLog:
     RunError: the disk is full; the methods raise it, too.
   """
 
-  def __init__(self, workdir: epath.Path, step: int, interval: MetricsAccumulator):
+  def __init__(self, workdir: epath.Path, step: int, interval: MetricsAccumulator | None):
     self._path = workdir / FILE
     self._pending: list[Metrics] = []
-    self._interval = interval
+    self._interval = interval or MetricsAccumulator()
     self.most_skipped: tuple[int, int] | None = None
     self._since = time.perf_counter()
     self._curves = None
     if devices.is_main_host():
-      _cut_back(self._path, step, logged=step - interval.updates)
+      _cut_back(self._path, step, logged=step - interval.updates if interval else 0)
       self._curves = Curves(workdir / "tensorboard", step)
 
   def add(self, metrics: Metrics) -> None:
@@ -215,7 +215,8 @@ def _cut_back(path: epath.Path, step: int, logged: int) -> None:
   if max((entry["step"] for _, entry in trained), default=0) < logged:
     say(f"{path} has no line of step {logged}, which the run had logged: what is missing there stays missing")
   elif gap := _gap(trained):
-    say(f"{path}, line {gap[0]} {gap[1]}: lines before it were deleted or changed, and stay so")
+    why = "lines were deleted or changed, or the run went on from a checkpoint without its log"
+    say(f"{path}, line {gap[0]} {gap[1]}: {why}, and this stays so")
 
 
 def _gap(trained: list[tuple[int, JsonObject]]) -> tuple[int, str] | None:
