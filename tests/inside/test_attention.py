@@ -132,6 +132,28 @@ def test_pictures(pictures, found, choice):
   assert contents == files(pictures.lines(found, choice), ("png", "svg", "pdf"))[0]
 
 
+@pytest.mark.parametrize("head", [None, 0])
+def test_the_only_head_is_named(pictures, head):
+  given = Attention(("a", "b", "c"), ("<s>",) * 3, ("d", "e", "f"), {"cross": uniform(1, 1, 3, 3)})
+  for figure in pictures.pictures(given, Choice("cross", 0, head, 1)).values():
+    texts = [figure.get_supxlabel(), *(axis.get_xlabel() for axis in figure.axes)]
+    assert not any("mean of the heads" in text or "a colour for each head" in text for text in texts)
+  assert figure.get_supxlabel().endswith("layer 1, head 1")
+
+
+def test_bytes_of_a_character_are_shown_as_the_character():
+  assert inside.text_of([" a<0xC5>", "<0xC5>", "<0xBD>", "b", "<0xFF>"]) == " a<0xC5>Žb\N{REPLACEMENT CHARACTER}"
+
+
+def test_the_models_own_translation_is_shown_as_text(run, translator, tmp_path, monkeypatch):
+  tokens = (" a", "<0xC5>", "<0xBD>", "</s>")
+  found = Attention(("x", "</s>"), ("<s>", *tokens[:-1]), tokens, {"cross": uniform(1, 1, 4, 2)})
+  monkeypatch.setattr(translator, "attention", lambda *arguments: found)
+  pytest.importorskip("matplotlib")
+  assert run("--sentence", "x", "--output", tmp_path / "out")[0] == 0
+  assert embedded((tmp_path / "out" / "attention.html").read_text())["texts"] == ["x", "aŽ"]
+
+
 def choice_of(found, *argv):
   """What the command draws as lines."""
   parser = argparse.ArgumentParser()

@@ -22,6 +22,13 @@ def test_it_is_the_mean_of_the_last_layers_heads():
   np.testing.assert_allclose(drawn, np.where(expected < 0.02, 0, expected), atol=5.1e-4)
 
 
+@pytest.mark.parametrize("token", ["안녕하세요", "WWWWWW"])
+def test_the_margins_have_room_for_wide_letters(token):
+  """A letter of East Asia is as wide as it is high, which are 12 units; a W is nearly so."""
+  found = matrix_of(Attention((token, "</s>"), ("<s>",), (token, "</s>"), {"cross": WEIGHTS[..., :2]}))
+  assert min(found.top, found.left) - 5 >= (11 if token == "WWWWWW" else 12) * len(token)
+
+
 def test_without_cross_attention_there_is_none():
   with pytest.raises(InputError, match="no cross-attention"):
     matrix_of(Attention((), READ, TARGET, {"decoder": WEIGHTS}))

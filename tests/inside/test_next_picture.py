@@ -9,6 +9,8 @@ from transformer_jax.decoding.next_token import NextToken
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
 from tests.inside.drawn import all_texts, require_readable
 from transformer_jax.inside import next_picture as picture
 
@@ -29,6 +31,16 @@ def test_the_picture(values):
   assert "31 others" in shown and any("has written: <s> $x$" in text for text in shown)
   widths = [bar.get_width() for bar in figure.axes[0].patches]
   assert widths[:-1] == sorted(widths[:-1], reverse=True) and math.isclose(sum(widths), 1, rel_tol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+def test_letters_of_east_asia_do_not_leave_the_picture():
+  """Their glyph is that of a missing character where no font has them, which is as wide."""
+  figure = picture.draw(example(("今天",) * 27, ("<s>",), [1.0]), 7)
+  canvas = FigureCanvasAgg(figure)
+  canvas.draw()
+  extent = figure.get_tightbbox(canvas.get_renderer())
+  assert extent.x0 >= 0 and extent.x1 <= figure.get_size_inches()[0]
 
 
 def test_each_bar_has_the_name_of_its_token():

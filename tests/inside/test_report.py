@@ -99,6 +99,15 @@ def attend(source, target):
   return Attention((ATTACK, "b"), ("c",), (ATTACK,), {"cross": np.full((2, 3, 1, 2), 0.5, np.float32)})
 
 
+def test_an_attention_that_is_wider_than_the_page_is_scrolled(older):
+  tokens = tuple(f"{number}" for number in range(61))
+  found = Attention(tokens, tokens, tokens, {"cross": np.full((1, 1, 61, 61), 1 / 61, np.float32)})
+  texts = [made(["x", "y"], [("a", "x"), ("b", "z")], lambda source, target: found)]
+  page = report.render([runs.open(older)], scored(texts)).decode()
+  assert page.count('<svg class="matrix"') == page.count('<div class="wide"><svg class="matrix"') > 0
+  assert ".wide { overflow-x: auto; }" in page
+
+
 def assert_harmless(page: Page):
   """No element that loads, no handler, no address, and no script but the page's own."""
   assert not {tag for tag, _ in page.elements} & {"img", "iframe", "link", "object", "embed", "base", "form", "a"}

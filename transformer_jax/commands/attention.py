@@ -66,9 +66,11 @@ def run(args: argparse.Namespace) -> None:
 
 def _texts(args: argparse.Namespace, found: "Attention") -> list[str]:
   """The sentence, and the target if there is any."""
+  from transformer_jax.inside.attention import text_of
+
   if not (found.source and found.target):
     return [args.sentence]
-  return [args.sentence, "".join(found.target[:-1]).strip() if args.target is None else args.target]
+  return [args.sentence, text_of(found.target[:-1]).strip() if args.target is None else args.target]
 
 
 def _choice(args: argparse.Namespace, found: "Attention") -> "Choice":

@@ -2,6 +2,9 @@
 
 import io
 import json
+import re
+import unicodedata
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +26,7 @@ _THOUSANDTHS = 1000  # the page's unit of weights
 # Texts in the place of characters that have no shape. Few fonts have signs for control characters, so these are written
 # like SentencePiece's bytes.
 _VISIBLE = {chr(i): f"<0x{i:02X}>" for i in (*range(32), 127)} | {" ": "␣", "\n": "⏎"}
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 class Choice(NamedTuple):
@@ -72,6 +76,17 @@ def attention_of(run: Run, step: Step, text: str, target: str | None = None) -> 
 def visible(tokens: tuple[str, ...]) -> list[str]:
   """The tokens with a sign in the place of each space, line feed and control character."""
   return ["".join(_VISIBLE.get(character, character) for character in token) for token in tokens]
+
+
+def columns(text: str) -> int:
+  """The width of a text in letters, of which those of East Asia are twice as wide as others."""
+  return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def text_of(tokens: Sequence[str]) -> str:
+  """The text of tokens, of which bytes such as `<0xE2>` may be a character together."""
+  parts = [bytes([int(token[3:5], 16)]) if _BYTE.fullmatch(token) else token.encode() for token in tokens]
+  return b"".join(parts).decode(errors="replace")
 
 
 def to_json(attention: Attention) -> bytes:

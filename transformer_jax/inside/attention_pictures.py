@@ -56,7 +56,9 @@ def matrix(attention: Attention, choice: Choice) -> Figure:
   axis.invert_yaxis()
   axis.xaxis.tick_top()
   axis.tick_params(length=0, labelsize=10 * scale)
-  axis.set_xlabel(f"{_KEYS[choice.kind]}\n{_named(choice._replace(word=None))}\nblack is 1, white is 0", fontsize=9)
+  axis.set_xlabel(
+    f"{_KEYS[choice.kind]}\n{_named(attention, choice._replace(word=None))}\nblack is 1, white is 0", fontsize=9
+  )
   axis.set_ylabel(_QUERIES[choice.kind], fontsize=9)
   return figure
 
@@ -98,7 +100,9 @@ def lines(attention: Attention, choice: Choice) -> Figure:
     about = {"loc": "outside upper center", "ncols": min(4, len(weights)), "title": "head", "fontsize": 9}
     length = 1 if len(weights) <= len(_COLOURS) else 2.5  # to see the dashes
     figure.legend(**about, title_fontsize=9, frameon=False, handlelength=length)
-  figure.supxlabel(f"above: {_QUERIES[choice.kind]}; below: {_KEYS[choice.kind]}\n{_named(choice)}", fontsize=9)
+  figure.supxlabel(
+    f"above: {_QUERIES[choice.kind]}; below: {_KEYS[choice.kind]}\n{_named(attention, choice)}", fontsize=9
+  )
   return figure
 
 
@@ -116,9 +120,10 @@ def _bars(axis: Axes, weights: np.ndarray, place: int, count: int, colour: str) 
     axis.add_patch(Rectangle(corner, 0.7, size, color=colour, alpha=float(np.clip(weight, 0, 1)), linewidth=0))
 
 
-def _named(choice: Choice) -> str:
-  if choice.head is not None:
-    return f"layer {choice.layer + 1}, head {choice.head + 1}"
+def _named(attention: Attention, choice: Choice) -> str:
+  head = 0 if len(attention.weights[choice.kind][choice.layer]) == 1 else choice.head
+  if head is not None:
+    return f"layer {choice.layer + 1}, head {head + 1}"
   return f"layer {choice.layer + 1}, {'mean of the heads' if choice.word is None else 'a colour for each head'}"
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from transformer_jax.decoding.attention import CROSS, Attention
-from transformer_jax.inside.attention import visible
+from transformer_jax.inside.attention import columns, visible
 from transformer_jax.runtime.errors import InputError, one_line
 
 # A weight below this could not be seen.
@@ -31,12 +31,17 @@ class Matrix:
   @property
   def left(self) -> float:
     """The width of the longest token of the translation, in SVG's units."""
-    return 8 + _CHARACTER * max(map(len, self.query))
+    return 8 + max(map(_width, self.query))
 
   @property
   def top(self) -> float:
     """The height of the longest token of the source, which is written upwards."""
-    return 8 + _CHARACTER * max(map(len, self.key))
+    return 8 + max(map(_width, self.key))
+
+
+def _width(token: str) -> float:
+  """The width of a token in SVG's units; capitals are half as wide again as other letters."""
+  return _CHARACTER * (columns(token) + sum(map(str.isupper, token)) / 2)
 
 
 def matrix_of(attention: Attention) -> Matrix:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from transformer_jax.decoding.next_token import NextToken
 from transformer_jax.inside import charts
-from transformer_jax.inside.attention import visible
+from transformer_jax.inside.attention import columns, visible
 
 _CHARACTERS, _LINES = 82, 3  # in a line above the bars, and lines
 
@@ -44,7 +44,8 @@ def _shown(what: str, tokens: tuple[str, ...]) -> list[str]:
   """The tokens in lines, with a sign for each space; the middle of a long text is left out."""
   if not tokens:
     return []
-  lines = textwrap.wrap(f"{what}: {' '.join(visible(tokens))}", _CHARACTERS)
+  text = f"{what}: {' '.join(visible(tokens))}"
+  lines = textwrap.wrap(text, _CHARACTERS // 2 if columns(text) > len(text) else _CHARACTERS)
   return lines if len(lines) <= _LINES else [lines[0], "…", lines[-1]]
 
 

@@ -1,7 +1,6 @@
 """A beam search drawn as a tree, by matplotlib. All places and sizes are in inches."""
 
 import textwrap
-import unicodedata
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -10,7 +9,7 @@ from scipy.optimize import isotonic_regression
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.beam_search import penalty
 from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, Node, SearchTree
-from transformer_jax.inside.attention import visible
+from transformer_jax.inside.attention import columns, visible
 from transformer_jax.inside.figures import Page
 from transformer_jax.runtime.errors import InputError, one_line
 
@@ -86,7 +85,7 @@ def _below(tree: SearchTree, width: float) -> list[str]:
 
 
 def _wrapped(text: str, width: float) -> list[str]:
-  wide = any(unicodedata.east_asian_width(character) in "WF" for character in text)  # as Korean, twice as wide
+  wide = columns(text) > len(text)
   return textwrap.wrap(text, int((width - 2 * _MARGIN) * _CHARACTERS / (2 if wide else 1)), max_lines=6) or [""]
 
 
