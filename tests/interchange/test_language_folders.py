@@ -410,7 +410,7 @@ def test_a_model_of_another_class_is_refused(folders, tmp_path, kind):
   ],
 )
 def test_words_added_to_older_files_are_refused(folders, tmp_path, name, file, content):
-  """A special token is no word of a text."""
+  """A special token of GPT-2 is no word of a text; BERT has its five alone."""
   shutil.copytree(folders / name, tmp_path / "folder")
   with_older_files(tmp_path / "folder", name)
   path = tmp_path / "folder" / file
@@ -419,7 +419,11 @@ def test_words_added_to_older_files_are_refused(folders, tmp_path, name, file, c
     import_model(tmp_path / "folder", tmp_path / "run", name)
   named = {"eos_token": {"content": "newword"}, "add_bos_token": False, "additional_special_tokens": ["other"]}
   with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update(named))
-  import_model(tmp_path / "folder", tmp_path / "run", name)
+  if name == "bert":
+    with pytest.raises(InputError, match=r"adds the word '(newword|other)' to those of its model"):
+      import_model(tmp_path / "folder", tmp_path / "run", name)
+  else:
+    import_model(tmp_path / "folder", tmp_path / "run", name)
   for wrong in (3, {"9": {"content": ["x"], "special": False}}, {"9": {"special": True}}, {"9": "x"}):
     path = tmp_path / "folder" / "tokenizer_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"added_tokens_decoder": wrong}))
@@ -473,6 +477,47 @@ def test_added_words_are_refused(folders, tmp_path, name):
   with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["added_tokens"].append(token))
   with pytest.raises(InputError, match=re.escape(f"adds the word {word!a} to those of its model")):
     import_model(tmp_path / "folder", tmp_path / "run", name)
+
+
+def test_special_tokens_besides_those_of_bert_are_refused(folders, tmp_path):
+  """Markers such as [E1] are meant to stand in a text, where the library finds them."""
+  shutil.copytree(folders / "bert", tmp_path / "folder")
+  vocabulary = json.loads((tmp_path / "folder" / "tokenizer.json").read_text())["model"]["vocab"]
+  word = max((piece for piece in vocabulary if piece.isalpha()), key=vocabulary.__getitem__)
+  token = {"id": vocabulary[word], "content": word, "special": True}
+  with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["added_tokens"].append(token))
+  with pytest.raises(InputError, match=re.escape(f"tokenizer.json adds the word {word!a} to those of its model")):
+    import_model(tmp_path / "folder", tmp_path / "run", "bert")
+
+
+@pytest.mark.parametrize(
+  ("settings", "lower", "accents", "missing"),
+  [
+    ({}, True, None, None),
+    ({}, True, True, None),
+    ({}, False, None, "do_lower_case"),
+    ({"do_lower_case": False}, False, None, None),
+    ({"do_lower_case": False}, False, True, "strip_accents"),
+    ({"do_lower_case": True}, True, False, "strip_accents"),
+    ({"do_lower_case": True, "strip_accents": False}, True, False, None),
+    ({"tokenizer_class": "PreTrainedTokenizerFast"}, False, True, None),
+  ],
+)
+def test_what_tokenizer_config_leaves_out_has_the_librarys_default(
+  folders, tmp_path, settings, lower, accents, missing
+):
+  """As tests/parity/test_language_import.py compares with the library."""
+  shutil.copytree(folders / "bert", tmp_path / "folder")
+  changes = {"lowercase": lower, "strip_accents": accents}
+  with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["normalizer"].update(changes))
+  (tmp_path / "folder" / "tokenizer_config.json").write_text(json.dumps(settings))
+  if missing is None:
+    import_model(tmp_path / "folder", tmp_path / "run", "bert")
+  else:
+    with pytest.raises(
+      InputError, match=rf"tokenizer_config\.json: {missing} is missing, but must be (True|False), as"
+    ):
+      import_model(tmp_path / "folder", tmp_path / "run", "bert")
 
 
 @pytest.mark.parametrize(

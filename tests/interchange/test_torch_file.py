@@ -42,6 +42,18 @@ def test_arrays(form, tmp_path):
     np.testing.assert_array_equal(found[name], array, strict=True)
 
 
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_arrays_of_one_storage_read_it_once(form, tmp_path, monkeypatch):
+  """A file may have thousands of them, all in one buffer."""
+  (tmp_path / "a.bin").write_bytes(form({"a": np.arange(7, dtype=np.float32)}))
+  with torch_file.opened(epath.Path(tmp_path / "a.bin")) as file:
+    read = []
+    monkeypatch.setattr(np, "frombuffer", lambda *args, made=np.frombuffer: read.append(args) or made(*args))
+    for _ in range(3):
+      np.testing.assert_array_equal(file.array("a"), np.arange(7))
+  assert len(read) == 1
+
+
 def test_a_file_of_holes(tmp_path):
   """It would fill the memory with zeros."""
   with (tmp_path / "a.bin").open("wb") as file:

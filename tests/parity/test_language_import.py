@@ -242,6 +242,31 @@ def test_tokens_of_bert(tmp_path, form, settings):
     assert theirs(text)["input_ids"] == back(text)["input_ids"] == [4, *tokens, 5], repr(text)
 
 
+@pytest.mark.parametrize("settings", [{}, {"do_lower_case": True}, {"tokenizer_class": "PreTrainedTokenizerFast"}])
+@pytest.mark.parametrize("accents", [None, True, False])
+@pytest.mark.parametrize("lower", [True, False])
+def test_a_folder_is_refused_or_has_the_tokens_of_the_library(tmp_path, lower, accents, settings):
+  """The library's BERT takes from tokenizer_config.json, or its defaults, what tokenizer.json says as well."""
+  bert(tmp_path / "theirs")
+  transformers.BertTokenizer.from_pretrained(tmp_path / "theirs").save_pretrained(tmp_path / "theirs")
+  (tmp_path / "theirs" / "vocab.txt").unlink(missing_ok=True)
+  path = tmp_path / "theirs" / "tokenizer.json"
+  content = json.loads(path.read_text())
+  content["normalizer"] |= {"lowercase": lower, "strip_accents": accents}
+  path.write_text(json.dumps(content))
+  (tmp_path / "theirs" / "tokenizer_config.json").write_text(json.dumps(settings))
+  try:
+    tokenizer = imported(tmp_path / "theirs", tmp_path, "bert").tokenizer
+  except InputError as error:
+    assert "tokenizer_config.json: " in str(error) and (lower, accents) not in ((True, None), (True, True))
+    assert "tokenizer_class" not in settings
+    return
+  theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+  for text in hard_texts("abcexxéÉA,! \n가日Ⓐ"):
+    tokens = [tokenizer.vocabulary.order[token] for token in tokenizer.encode(text)]
+    assert theirs(text, add_special_tokens=False)["input_ids"] == tokens, repr(text)
+
+
 @pytest.mark.parametrize(
   ("name", "changes", "message"),
   [

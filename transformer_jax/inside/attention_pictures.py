@@ -1,6 +1,6 @@
 """Pictures of attention by matplotlib: a grid of all heads, a matrix, and lines between tokens."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,6 +20,14 @@ _KEYS = {ENCODER: "source", DECODER: "read so far", CROSS: "source"}
 # Black, which letters have too, is left to the seventh head.
 _COLOURS = (*COLOURS[:3], *COLOURS[4:7], COLOURS[3], *COLOURS[7:])
 _DASHES = ("-", "--", ":")  # of the first eight heads, the next eight, and so on
+
+_LEGEND: Any = {
+  "loc": "outside upper center",
+  "title": "head",
+  "fontsize": 9,
+  "title_fontsize": 9,
+  "frameon": False,
+}
 
 
 def grid(attention: Attention, kind: str) -> Figure:
@@ -97,12 +105,10 @@ def lines(attention: Attention, choice: Choice) -> Figure:
   axis.set(xlim=(-0.7, max(len(query), len(key)) - 0.3), ylim=(-0.1, 1.0))
   axis.axis("off")
   if len(weights) > 1:
-    about = {"loc": "outside upper center", "ncols": min(4, len(weights)), "title": "head", "fontsize": 9}
     length = 1 if len(weights) <= len(_COLOURS) else 2.5  # to see the dashes
-    figure.legend(**about, title_fontsize=9, frameon=False, handlelength=length)
-  figure.supxlabel(
-    f"above: {_QUERIES[choice.kind]}; below: {_KEYS[choice.kind]}\n{_named(attention, choice)}", fontsize=9
-  )
+    figure.legend(**_LEGEND, ncols=min(4, len(weights)), handlelength=length)
+  sides = f"above: {_QUERIES[choice.kind]}; below: {_KEYS[choice.kind]}"
+  figure.supxlabel(f"{sides}\n{_named(attention, choice)}", fontsize=9)
   return figure
 
 

@@ -15,6 +15,7 @@ from transformer_jax.runtime.values import Json, JsonObject
 SENTENCEPIECE, BOTH = "tokenizer.model", "tokenizer.json"
 _WORDS, _PIECES, _MERGES = "vocab.txt", "vocab.json", "merges.txt"
 _CONFIG, _ADDED = "tokenizer_config.json", "added_tokens.json"
+_CLASSES = ("BertTokenizer", "BertTokenizerFast")
 _ROUNDED = 1024  # rows without a piece that a small table may have: tables are rounded up
 _SPECIAL = {"pad_token": "[PAD]", "mask_token": "[MASK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 
@@ -59,7 +60,7 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
     normalizer, unknown = config, config.token("unk_token", "[UNK]")
     words = {word: number for number, word in enumerate(_lines(folder, _WORDS)) if word}
     numbers = _numbers(str(folder.path / _WORDS), words, [])
-    _require_none_added(folder, numbers)
+    _require_none_added(folder, numbers, (*special, unknown))
     lower, apart = "do_lower_case", "tokenize_chinese_chars"
   return _tokenizer(
     folder,
@@ -78,14 +79,17 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
 
 def _require_plain(config: Settings) -> None:
   """Refuses a vocabulary of another tokenizer than BERT's own, such as that of Japanese models, which finds words."""
-  config.require("tokenizer_class", ["BertTokenizer", "BertTokenizerFast"])
+  config.require("tokenizer_class", _CLASSES)
   config.require("do_basic_tokenize", [True])
   for name in ("word_tokenizer_type", "subword_tokenizer_type"):
     config.require(name, [])
 
 
 def _require_same(config: Settings, normalizer: Settings) -> None:
-  """Refuses a tokenizer_config.json that contradicts tokenizer.json, as the library follows the former."""
+  """Refuses a tokenizer_config.json that says something else than tokenizer.json.
+
+  The library's BERT follows the former, and what is missing there has its default.
+  """
   lower = normalizer.truth("lowercase", True)
   found = {
     "do_lower_case": lower,
@@ -94,6 +98,12 @@ def _require_same(config: Settings, normalizer: Settings) -> None:
   }
   for name, value in found.items():
     config.require(name, [value], f"{BOTH} says so, and the model was trained with one of the two")
+  if config.value("tokenizer_class", _CLASSES[0]) not in _CLASSES:  # another one follows tokenizer.json
+    return
+  defaults = {"do_lower_case": True, "strip_accents": lower, "tokenize_chinese_chars": True}
+  for name, default in defaults.items():
+    if name not in config and found[name] != default:
+      raise config.wrong(name, f"{found[name]}, as {BOTH} says: a missing one is {default} for the library")
 
 
 def _wordpiece_of_json(file: Settings, special: Sequence[str]) -> tuple[Settings, str, dict[str, int]]:
@@ -107,7 +117,9 @@ def _wordpiece_of_json(file: Settings, special: Sequence[str]) -> tuple[Settings
   unknown = model.text("unk_token", "[UNK]")
   added = file.value("added_tokens", [])
   numbers = _numbers(file.path, model.value("vocab"), added)
-  _require_special(file.path, added, [*special, unknown])
+  for token in added:
+    if token["content"] not in (*special, unknown):
+      raise _added(file.path, token["content"])
   return normalizer, unknown, numbers
 
 
@@ -118,13 +130,21 @@ def _require_special(path: str, added: Sequence[JsonObject], known: Sequence[str
       raise _added(path, token["content"])
 
 
-def _require_none_added(folder: ForeignFolder, pieces: Container[str]) -> None:
-  """`_require_special` for a folder without tokenizer.json, whose settings name the special tokens."""
+def _require_none_added(folder: ForeignFolder, pieces: Container[str], known: Sequence[str] | None = None) -> None:
+  """Refuses added words of a folder without tokenizer.json, whose settings name the special tokens.
+
+  Args:
+    folder: the folder.
+    pieces: the words of its vocabulary.
+    known: the only special tokens that there may be; None is any.
+  """
   config = folder.settings(_CONFIG, optional=True)
   try:
     special, words = _of_settings(config)
   except (AttributeError, LookupError, TypeError) as error:
     raise InputError(f"{config.path} has a token without a text: take another copy") from error
+  if known is not None:
+    special, words = set(known), [*words, *special]
   # A word of the vocabulary that is added as well is found in a text before the other pieces.
   later = [word for word in folder.settings(_ADDED, optional=True).all() if word not in pieces]
   for name, added in ((_CONFIG, words), (_ADDED, later)):
@@ -135,7 +155,8 @@ def _require_none_added(folder: ForeignFolder, pieces: Container[str]) -> None:
 
 def _of_settings(config: Settings) -> tuple[set[str], list[str]]:
   """The special tokens that a tokenizer_config.json names, and all tokens that it adds."""
-  named = [value for name, value in config.all().items() if name.endswith("_token")]  # `add_bos_token` is true or false
+  named = [value for name, value in config.all().items() if name.endswith("_token")]
+  named = [value for value in named if value is not None and not isinstance(value, bool)]  # as that of `add_bos_token`
   named += config.value("additional_special_tokens", [])
   special = {value["content"] if isinstance(value, dict) else value for value in named}
   tokens = config.value("added_tokens_decoder", {}).values()

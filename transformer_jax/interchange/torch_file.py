@@ -5,6 +5,7 @@ arrays are in the same file: in a zip archive that is not compressed, or, before
 https://docs.pytorch.org/docs/stable/notes/serialization.html describes the archive.
 """
 
+import functools
 import io
 import math
 import mmap
@@ -38,7 +39,8 @@ class TorchFile:
   """
 
   def __init__(self, arrays: dict[str, Array], read: Callable[[Storage], np.ndarray]):
-    self._arrays, self._read = arrays, read
+    # Arrays of one storage follow one another, as in a flat buffer of all parameters.
+    self._arrays, self._read = arrays, functools.lru_cache(maxsize=1)(read)
     self.types: dict[str, str] = {name: TYPES[array.storage.kind][0] for name, array in arrays.items()}
     self.shapes: dict[str, tuple[int, ...]] = {name: array.shape for name, array in arrays.items()}
 
