@@ -35,3 +35,14 @@ def test_each_token_is_scored_once_behind_at_least_half_a_row(gpt_perplexity, pa
     fresh = range(HALF if start else 0, len(row))
     total += sum(log_p[place, row[place]] for place in fresh)
   assert gpt_perplexity(CONFIG, params, text) == pytest.approx(np.exp(-total / tokens), rel=1e-6)
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_models_learn_from_the_first_nine_tenths_of_the_book_itself(program, tmp_path, around):
+  """Not from what Project Gutenberg writes before and behind it."""
+  lines = [f"line {number}" for number in range(37)]
+  before, behind = ["A licence", "*** START OF IT ***"], ["*** END OF IT ***", *["more of it"] * 50]
+  (tmp_path / "book.txt").write_text("\n".join([*before, *lines, *behind] if around else lines))
+  paths = program("kneser_ney").split(tmp_path / "book.txt", tmp_path / "parts")
+  train, test = (paths[name].read_text().splitlines() for name in ("train", "test"))
+  assert train + test == lines and len(train) == 33

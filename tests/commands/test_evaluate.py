@@ -68,6 +68,14 @@ def test_the_run_says_how_to_score(run, translator, other_scores, files, flags, 
   assert [line for line in err if "scoring" in line] == ([f"scoring as the run says: {said}"] if said else [])
 
 
+def test_of_an_ensemble_the_first_run_says_how_to_score(run, translator, workdir, other_scores, files):
+  argv = ["evaluate", "--source", files / "a.en", "--reference", files / "a.de", "--json"]
+  for first, second, tokenize in ((other_scores, workdir, "char"), (workdir, other_scores, "13a")):
+    status, _, err = run(*argv, "--workdir", first, "--workdir", second)
+    [said] = [line for line in err if line.startswith("scoring as the run says")]
+    assert status == 0 and f"config.evaluate.tokenize = {tokenize}, " in said
+
+
 def test_translations_never_take_the_place_of_what_is_read(run, workdir, files):
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de", "--hypotheses"]
   (files / "soft.de").symlink_to(files / "a.de")

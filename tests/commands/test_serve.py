@@ -96,6 +96,20 @@ def test_the_name_given_to_host_is_one_of_the_server(run, workdir, translator, a
   assert statuses == [200, 403]
 
 
+def test_without_host_only_this_machine_can_connect(run, workdir, translator, asked, monkeypatch):
+  bind, addresses = server.bind, []
+
+  def noted(host, port):
+    bound = bind(host, port)
+    addresses.append(bound.getsockname()[0])
+    return bound
+
+  monkeypatch.setattr(server, "bind", noted)
+  asked(lambda client: None)
+  assert run("serve", "--workdir", workdir, "--port", "0")[0] == 0
+  assert addresses == ["127.0.0.1"]
+
+
 @pytest.mark.parametrize("forced", [False, True])
 def test_who_ends_it_by_force_waits_for_no_answer(run, workdir, translator, asked, monkeypatch, forced):
   given, close = [], Batcher.close

@@ -140,6 +140,16 @@ def test_minimum_bayes_risk_chooses_from_the_candidates(run, translator, workdir
     assert line == f"{best.score:.6f}\t{best.text}"
 
 
+def test_minimum_bayes_risk_draws_sixteen_candidates_unless_a_flag_says_otherwise(
+  run, translator, workdir, monkeypatch
+):
+  asked = []
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **how: asked.append(how["n_best"]) or iter([]))
+  for more in ([], ["--candidates", 5]):
+    assert run("translate", "--workdir", workdir, "--sample", "--mbr", "chrf", *more) == (0, "", [])
+  assert asked == [16, 5]
+
+
 CANDIDATES = [
   "steht Haus. alt",
   "STEHT STEHT Haus. STEHT",

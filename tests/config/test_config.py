@@ -119,6 +119,7 @@ def test_an_integer_is_a_float_and_so_is_a_number_of_numpy(given):
     ("data", {"target_language": ""}),
     ("data", {"target_language": "en"}),
     ("data", {"bpe_dropout": 1.0}),
+    *[("data", {"temperature": value, "tags": True, "corpus": "text"}) for value in (0.0, 0.5)],
     ("data", {"unigram_alpha": -0.1, "pieces": "unigram"}),
     ("data", {"unigram_alpha": 1e308, "pieces": "unigram"}),
     ("data", {"shard_pairs": -1}),
@@ -202,6 +203,19 @@ def test_no_key_takes_what_is_not_a_number(group, key, value):
     ({"data": {"bpe_dropout": 0.1, "corpus": "trees"}}, ["data.bpe_dropout"]),
     ({"train": {"patience": 3}, "data": {"validation": ""}}, ["train.patience", "data.validation"]),
     ({"train": {"best_by": "bleu"}, "evaluate": {"sentences": 0}}, ["train.best_by", "evaluate.sentences"]),
+    ({"train": {"embeddings": "x", "init_from": "y"}}, ["train.embeddings", "train.init_from"]),
+    ({"train": {"freeze_embeddings": True}}, ["train.freeze_embeddings", "train.embeddings", "train.init_from"]),
+    *[
+      ({"model": {"family": "gpt"}, "data": {"row_length": 64} | data, "train": train}, [key])
+      for data, train, key in [
+        ({}, {"r_drop": 5.0}, "train.r_drop"),
+        ({"corpus": "text", "tags": True}, {}, "data.tags"),
+        ({"corpus": "text", "shard_pairs": 5}, {}, "data.shard_pairs"),
+        ({"corpus": "text", "bpe_dropout": 0.1}, {}, "data.bpe_dropout"),
+      ]
+    ],
+    *[({"data": {"corpus": "prepared", "train": "x", key: "x"}}, [f"data.{key}"]) for key in ("validation", "test")],
+    ({"data": {"corpus": "prepared", "bpe_dropout": 0.1}}, ["data.corpus"]),
     (
       {"model": {"learned_positions": True, "max_positions": 305}},
       ["model.max_positions", "decode.max_source_length", "decode.extra_length"],

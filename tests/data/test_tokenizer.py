@@ -235,6 +235,25 @@ def test_files_that_are_no_such_model(tmp_path):
   complaint(lambda: SentencePieceTokenizer.load(path), f"{path}", "--normalization_rule_name=identity")
 
 
+LOSSLESS = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "add_dummy_prefix": False}
+OTHERS = [
+  {"normalization_rule_name": "nmt_nfkc"},
+  {"remove_extra_whitespaces": True},
+  {"add_dummy_prefix": True},
+  {"byte_fallback": False, "vocab_size": 50},
+]
+
+
+@pytest.mark.parametrize("other", [{}, *OTHERS], ids=lambda other: next(iter(other), "none"))
+def test_each_option_that_would_lose_text_is_refused(other):
+  """The others are as they should be."""
+  model = foreign(model_type="bpe", character_coverage=1.0, **LOSSLESS | other)
+  if other:
+    complaint(lambda: SentencePieceTokenizer(model, "theirs"), "theirs does not give back every text: learn it with --")
+  else:
+    assert SentencePieceTokenizer(model).decode(SentencePieceTokenizer(model).encode("  a b ")) == "  a b "
+
+
 def test_a_vocabulary_in_a_bucket_without_its_library(monkeypatch):
   def missing(self, mode):
     raise ImportError("no gcsfs")

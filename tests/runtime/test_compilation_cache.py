@@ -3,12 +3,15 @@
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
+import jax
 import pytest
 
 from tests.example_commands import plain_environment
-from transformer_jax.runtime import compilation_cache
+from transformer_jax.runtime import compilation_cache, trace_cache
 from transformer_jax.runtime.compilation_cache import delete_damaged
+from transformer_jax.runtime.files import user_cache
 
 PROGRAM = """
 import jax, jax.numpy as jnp
@@ -74,3 +77,27 @@ def test_processors_with_other_instructions_have_folders_of_their_own(monkeypatc
     return compilation_cache._processor()
 
   assert name("fpu avx2", 1009) == name("fpu avx2", 3001) != name("fpu avx2 avx512f", 1009)
+
+
+def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
+  """The project's own variable counts most, then that of the XDG convention, then the home folder."""
+  monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+  monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+  monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path / "own"))
+  assert user_cache() == tmp_path / "own"
+  monkeypatch.delenv("TRANSFORMER_JAX_CACHE")
+  assert user_cache() == tmp_path / "xdg" / "transformer_jax"
+  monkeypatch.delenv("XDG_CACHE_HOME")
+  assert user_cache() == tmp_path / "home" / ".cache" / "transformer_jax"
+
+
+def test_a_folder_that_jax_was_told_of_stays_and_no_traced_programs_are_kept(monkeypatch, tmp_path):
+  kept = []
+  monkeypatch.setattr(trace_cache, "use", kept.append)
+  before = jax.config.values["jax_compilation_cache_dir"]
+  jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+  try:
+    compilation_cache.use_compilation_cache()
+    assert (jax.config.values["jax_compilation_cache_dir"], kept) == (str(tmp_path), [])
+  finally:
+    jax.config.update("jax_compilation_cache_dir", before)

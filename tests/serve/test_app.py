@@ -8,12 +8,14 @@ import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
+from pathlib import Path
 
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
 from tests.serve.fake import Gate, fake, look, served, serving, shout
 from transformer_jax.runtime.errors import RunError
+from transformer_jax.serve import batcher, server
 from transformer_jax.serve.app import MOST_ATTENTIONS, application
 from transformer_jax.serve.batcher import Busy
 from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
@@ -446,3 +448,16 @@ def test_what_clients_of_libretranslate_send(client):
   fields = {"q": "a", "source": "EN", "target": "De", "format": "text", "alternatives": 3, "api_key": ""}
   reply = client.post("/translate", fields)
   assert (reply.status, reply.json) == (200, {"translatedText": "A", "alternatives": ["A!", "A!!", "A!!!"]})
+
+
+def test_the_limits_are_those_of_the_page_about_the_server():
+  page = " ".join((Path(__file__).parents[2] / "docs" / "serve.md").read_text().split())
+  for words in (
+    f"{batcher._MOST_WAITING} requests wait already",
+    f"asks for more than {MOST_ATTENTIONS} attentions at once",
+    f"With {server._MOST_CONNECTIONS} open connections",
+    f"up to {batcher._MOST_CHARACTERS:,} characters, and translates them in one call",
+    f"must send its request within {server.SECONDS:g} seconds",
+    f"less than {server.LEAST_READ >> 10} KiB in {server.SECONDS:g} seconds is dropped",
+  ):
+    assert words in page, words

@@ -115,6 +115,8 @@ def test_a_change_of_packages_is_reported(capfd):
   err = capfd.readouterr().err
   assert "packages have changed: rounding may differ, and with grain the order of rows\n" in err
   assert err.endswith("  jax 0.8 is now 0.9, grain 0.1 is now 0.2\n")
+  loop._report_differences([now | {"versions": {"jax": "0.8"}}], now)
+  assert "packages have changed: rounding may differ\n" in capfd.readouterr().err
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from etils import epath
@@ -137,6 +138,7 @@ def test_a_signal_to_end_saves(prefix, tmp_path, monkeypatch, number):
   assert stopped.value.code == 128 + number
   assert signal.getsignal(number) is before
   assert int(state_of(tmp_path / "run", tiny(prefix)).step) == 3
+  assert not (tmp_path / "run" / "train.log").exists()
 
 
 class Killed(BaseException):
@@ -305,6 +307,14 @@ def test_debug_says_where_it_comes_from(prefix, tmp_path):
     loop.train(config, epath.Path(tmp_path))
   assert not (tmp_path / "metrics.jsonl").exists()  # at once, before the first line of the log
   assert not jax.config.jax_debug_nans  # which the caller has not asked for
+
+
+@pytest.mark.long
+def test_debug_says_where_a_validation_loss_that_is_no_number_comes_from(prefix, tmp_path, monkeypatch):
+  monkeypatch.setattr(Evaluator, "means", lambda self, params: {"loss": float(jnp.log(jnp.float32(-1)))})
+  config = dataclasses.replace(tiny(prefix, steps=3), debug=True)
+  with pytest.raises(FloatingPointError, match="nan"):
+    loop.train(config, epath.Path(tmp_path))
 
 
 def test_an_ignored_ctrl_c_stays_ignored():
