@@ -9,7 +9,8 @@ keys of every config, as in --model.dtype=bfloat16.
 The row `base` is timed first (`timed_runs.py`). All rows make as many updates as `base` makes in --minutes, because all
 rows of Table 3 make equally many steps. So a larger model takes longer. The same command resumes after a stop, also in
 the middle of a run. It repeats no run that OUTPUT has, even on another machine. OUTPUT gets a JSON file and the
-translations of each run, and `table3.md` and `recipes.md` of all finished runs. There "difference" is the mean BLEU
+translations of each run, and `table3.md` and `recipes.md` of all finished runs. `table3.svg` has the validation
+perplexity of each row of Table 3 over its updates, a line for each seed. In the tables "difference" is the mean BLEU
 less that of `base` with the same seeds, and p is the p-value of `paired.py` over these seeds.
 """
 
@@ -26,7 +27,9 @@ import programs
 import report
 import text
 import timed_runs
+import training_curves
 from timed_runs import Model
+from training_curves import Panel
 
 from transformer_jax.paper.table3 import ROWS as PAPER
 
@@ -77,7 +80,18 @@ def main() -> None:
   seconds = timed_runs.seconds_of(sweep, [BASE])[BASE]
   results = timed_runs.make(sweep, args.only, dict.fromkeys(sweep.models, seconds))
   reference = text.lines(Path(multi30k.files(args.data, timed_runs.TEST)[1]))
+  draw(results, output / "table3.svg")
   write(results, {translated.stem: text.lines(translated) for translated in output.glob("*.de")}, reference, output)
+
+
+def draw(results: Sequence[dict[str, Any]], path: Path) -> None:
+  """Draws the rows A and B, the rows C, and the rows D and E, each with `base`."""
+  panels = []
+  for groups in ("AB", "C", "DE"):
+    names = (BASE, *(name for name in TABLE3 if name[0] in groups))
+    curves = {name: [result["metrics"] for result in results if result["model"] == name] for name in names}
+    panels.append(Panel({name: runs for name, runs in curves.items() if runs}, "validation perplexity", "perplexity"))
+  training_curves.draw(panels, path)
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:

@@ -10,6 +10,8 @@ import children
 import programs
 import report
 import text
+import training_curves
+from training_curves import Panel
 
 from transformer_jax.evaluation import bootstrap
 
@@ -117,7 +119,7 @@ def train(recipe: Recipe, run: Path, texts: Texts) -> None:
 def table(
   texts: Texts, output: Path, tokenize: str, more: Callable[[list[str], list[str]], dict[str, str]]
 ) -> list[dict[str, Any]]:
-  """A row for each split and corpus with the columns of each recipe that OUTPUT has, FIRST before the others.
+  """A row for each split and corpus with the columns of each recipe.
 
   Args:
     texts: the texts.
@@ -125,15 +127,30 @@ def table(
     tokenize: as sacreBLEU's.
     more: (translations, references) -> other columns of a recipe.
   """
-  names = sorted((path.stem for path in output.glob("*.json")), key=lambda name: (name != FIRST, name))
   rows = []
   for split in SPLITS:
     for corpus in texts.scored:
       reference = texts.lines(corpus, split, 1)
-      files = {name: output / f"{name}.{split}.{corpus}.{texts.languages[1]}" for name in names}
+      files = {name: output / f"{name}.{split}.{corpus}.{texts.languages[1]}" for name in names(output)}
       found = columns({name: text.lines(file) for name, file in files.items()}, reference, tokenize, more)
       rows.append({"split": split, "corpus": corpus, "pairs": f"{len(reference):,}"} | found)
   return rows
+
+
+def draw(output: Path) -> None:
+  """Draws the training of all recipes that OUTPUT has, as `curve.svg`."""
+  curves = {name: [json.loads((output / f"{name}.json").read_text())["metrics"]] for name in names(output)}
+  panels = [
+    Panel(curves, "loss of the training text", "loss", "train"),
+    Panel(curves, "validation perplexity", "perplexity"),
+    Panel(curves, "BLEU of validation sentences", "bleu"),
+  ]
+  training_curves.draw(panels, output / "curve.svg")
+
+
+def names(output: Path) -> list[str]:
+  """The recipes that OUTPUT has, FIRST before the others."""
+  return sorted((path.stem for path in output.glob("*.json")), key=lambda name: (name != FIRST, name))
 
 
 def columns(

@@ -21,7 +21,7 @@ validation sets; the test sets are translated once for each recipe. The same com
 nothing that OUTPUT has: `NAME.json`, and the translations `NAME.SPLIT.CORPUS.de`.
 
 OUTPUT/table.md has, for each split and corpus, chrF2, BLEU and the paper's own BLEU ("Table 2") of all recipes that
-OUTPUT has, and the p-value of a paired bootstrap against `before`.
+OUTPUT has, and the p-value of a paired bootstrap against `before`. OUTPUT/curve.svg has the curves of their training.
 """
 
 import argparse
@@ -64,6 +64,7 @@ def main() -> None:
   recipe = compared.Recipe(args.name, "en_de.py", tuple(args.train), tuple(keys))
   compared.make(recipe, runs / args.name, texts, output)
   report.write_table(compared.table(texts, output, "13a", as_the_paper), output / "table.md")
+  compared.draw(output)
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:

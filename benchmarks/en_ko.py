@@ -16,6 +16,7 @@ after a stop, and repeats nothing that OUTPUT has: `NAME.json`, and the translat
 OUTPUT/table.md has, for each split and corpus, chrF2 and the BLEU of characters of all recipes that OUTPUT has, the
 p-value of a paired bootstrap against `before`, and the share of lines that repeat themselves where the reference does
 not: in such a line 2 to 60 characters, with a letter or digit among them, stand four times or more in a row.
+OUTPUT/curve.svg has the curves of their training.
 """
 
 import argparse
@@ -52,6 +53,7 @@ def main() -> None:
     texts, output, "char", lambda lines, reference: {"repeat": f"{repeating(lines, reference):.2%}"}
   )
   report.write_table(rows, output / "table.md")
+  compared.draw(output)
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:

@@ -16,7 +16,6 @@ the metrics of its training (`seed-N.json`), and the learning curves (`curve.svg
 
 import argparse
 import json
-import math
 import shutil
 import statistics
 import sys
@@ -26,6 +25,8 @@ from typing import Any, NamedTuple
 import children
 import programs
 import report
+import training_curves
+from training_curves import Panel
 
 SCORED_AS = ["--tokenize", "none", "--lowercase", "--json"]
 LANGUAGES = ("en", "de")
@@ -40,7 +41,9 @@ def main() -> None:
     keys = [*keys, f"data.target_language={args.target}"]
   study = Study(args.config, Path(args.runs), args.data, args.target, keys, output)
   results = {seed: full_run(study, seed) for seed in args.seeds}
-  draw({seed: result["metrics"] for seed, result in results.items()}, output / "curve.svg")
+  curves = {f"seed {seed}": [result["metrics"]] for seed, result in results.items()}
+  panels = [Panel(curves, "BLEU of validation sentences", "bleu"), Panel(curves, "validation perplexity", "perplexity")]
+  training_curves.draw(panels, output / "curve.svg")
   rows = [row(str(seed), result) for seed, result in results.items()]
   rows.append({"seed": "mean", "test BLEU": statistics.mean(line["test BLEU"] for line in rows)})
   report.finish("multi30k", rows, str(output / "multi30k.json"), config=args.config, keys=keys)
@@ -138,25 +141,6 @@ def row(seed: str, result: dict[str, Any]) -> dict[str, Any]:
     "updates": str(training[-1]["step"]),
     "hours of updates": sum(line["seconds"] for line in training) / 3600,
   }
-
-
-def draw(metrics: dict[int, list[dict[str, Any]]], path: Path) -> None:
-  """Draws BLEU and perplexity on the validation set during training."""
-  plt = report.pyplot()
-  figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-  for seed, lines in metrics.items():
-    validation = [line for line in lines if line["split"] == "validation"]
-    steps = [line["step"] for line in validation]
-    for axis, name in zip(axes, ("bleu", "perplexity"), strict=True):
-      axis.plot(steps, [line.get(name, math.nan) for line in validation], label=f"seed {seed}")
-  for axis, label in zip(axes, ("BLEU of validation sentences", "validation perplexity"), strict=True):
-    axis.set(xlabel="updates", ylabel=label)
-    axis.grid(alpha=0.3)
-  axes[1].set_yscale("log")
-  axes[1].minorticks_off()
-  axes[1].set_yticks([5, 10, 20, 50], ["5", "10", "20", "50"])
-  axes[0].legend()
-  figure.savefig(path, metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def flags_of(arguments):
 def run(program, monkeypatch, tmp_path):
   """Runs the program: (the commands that it ran, its output)."""
   multi30k = program("multi30k")
-  monkeypatch.setattr(multi30k, "draw", lambda *_: None)
+  monkeypatch.setattr(multi30k.training_curves, "draw", lambda *_: None)
 
   def run(validation, *flags):
     commands = Commands(validation)
