@@ -37,6 +37,15 @@ def listed(**more):
   return ListedTokenizer(written.getvalue(), PieceList(tuple(pieces), "<pad>", "<unk>", "</s>"))
 
 
+@pytest.mark.parametrize(("length", "is_short"), [(64, True), (65, False), (100_000, False)])
+def test_an_unknown_piece_does_not_become_a_book(length, is_short):
+  if is_short:
+    assert listed(unk_surface="A" * length).vocab_size > 0
+  else:
+    with pytest.raises(InputError, match="writes more than 64 bytes for an unknown piece: choose another model"):
+      listed(unk_surface="A" * length)
+
+
 @pytest.mark.parametrize(("line", "expected"), [(">>fr<< ", ">>fr<<"), ("", None), (">>it<< ", None)])
 def test_each_part_of_a_long_line_has_the_code_of_its_language(line, expected):
   """A code that is no piece means nothing to the model, and is text."""

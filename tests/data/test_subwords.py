@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz_run_folder import mutated
-from transformer_jax.data import subwords
+from transformer_jax.data import documents, subwords
 from transformer_jax.data.documents import _parts, decode_text, encode_documents, encode_text, line_feed
 from transformer_jax.data.subwords import Kind, SubwordTokenizer, Vocabulary
 from transformer_jax.runtime.errors import InputError
@@ -77,12 +77,19 @@ def test_a_document_has_the_tokens_of_the_whole_text(texts):
     dataclasses.replace(known, pieces=(*known.pieces, *more), merges=(*known.merges, *map(tuple, more)))
   )
   assert tokenizer.pieces(tokenizer.encode("a\n\n\nb")) == ["a", "\n\n", "\n", "b"]
-  documents = [text.split("\n") for text in texts]
-  parts = [part for lines in documents for part in _parts(lines)]
+  split = [text.split("\n") for text in texts]
+  parts = [part for lines in split for part in _parts(lines)]
   assert "".join(parts) == "".join(texts)
-  assert sum(bool(part.strip()) for part in parts) == sum(bool(line.strip()) for lines in documents for line in lines)
-  found = [token for tokens, _ in encode_documents(documents, tokenizer, end=0) for token in tokens.tolist()]
+  assert sum(bool(part.strip()) for part in parts) == sum(bool(line.strip()) for lines in split for line in lines)
+  found = [token for tokens, _ in encode_documents(split, tokenizer, end=0) for token in tokens.tolist()]
   assert found == [token for text in texts for token in [*encode_text(tokenizer, text), 0]]
+
+
+def test_a_run_of_blank_lines_is_not_waited_for_to_its_end(monkeypatch):
+  monkeypatch.setattr(documents, "_MOST_SPACE", 7)
+  for lines in (["a b", *[""] * 50, "c"], [""] * 50, ["  "] * 20 + ["c"], [" " * 40, " ", "a"], ["a", *[""] * 30]):
+    parts = list(_parts(lines))
+    assert "".join(parts) == "\n".join(lines) and max(map(len, parts)) <= max(8, *map(len, lines)) + 3
 
 
 def test_a_line_that_ends_with_a_space_of_unicode_is_divided_as_well():

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from transformer_jax.config import Corpus, DataConfig
-from transformer_jax.data import grammar, pipeline
+from transformer_jax.data import grammar, pipeline, trees
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.trees import TOP, Outcome, Span, Tree, TreePairs, delinearise, linearise, read_trees, symbols
 from transformer_jax.runtime.errors import InputError
@@ -120,7 +120,7 @@ def test_depth_has_no_limit():
 @pytest.mark.parametrize(
   ("lines", "message"),
   [
-    ((JOHN, "(S (NP (NN a))"), "wsj.mrg, line 2: the last tree has no end"),
+    ((JOHN, "(S (NP (NN a))"), "wsj.mrg, line 2: the tree that begins there has no end"),
     ((JOHN + ")",), r"wsj.mrg, line 1: '\)' is not expected"),
     (("(S (NN a b))",), "wsj.mrg, line 1: 'b' is not expected"),
     (("the dog .",), "wsj.mrg, line 1: 'the' is not expected"),
@@ -131,6 +131,17 @@ def test_depth_has_no_limit():
 def test_brackets_that_do_not_match_are_reported_with_their_line(lines, message):
   with pytest.raises(InputError, match=message):
     read(*lines)
+
+
+def test_a_missing_bracket_is_told_with_the_line_of_its_tree_and_does_not_fill_the_memory(monkeypatch):
+  broken = ["(S (NN a))"] * 4 + ["(S (NN a)"] + ["(S (NN a))"] * 3
+  with pytest.raises(InputError, match=r"wsj.mrg, line 5: the tree that begins there has no end"):
+    read(*broken)
+  monkeypatch.setattr(trees, "_LARGEST", 30)
+  lines = iter([*broken[:5], *["(A"] * 100])
+  with pytest.raises(InputError, match=r"wsj.mrg, line 5: the tree that begins there has no end"):
+    list(read_trees(lines, "wsj.mrg"))
+  assert 60 < sum(1 for _ in lines) < 80  # which were not read
 
 
 @pytest.fixture

@@ -174,3 +174,7 @@ def test_of_a_sentence(translator, lines):
   assert empty.source == empty.target == ("</s>",) and np.all(empty.weights["cross"] == 1)
   with pytest.raises(InputError, match="the sentence pair has a sentence of"):
     translator.attention(source, "a " * 99)
+  weights = sum(np.prod(x.shape[:2]) for x in found.weights.values()) * 32**2  # of the padded tokens
+  assert translator.attention(source, target, most=int(weights)).source == found.source
+  with pytest.raises(InputError, match=f"has {weights:,} weights of attention, but at most {weights - 1:,} are shown"):
+    translator.attention(source, target, most=int(weights) - 1)

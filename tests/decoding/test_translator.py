@@ -12,7 +12,7 @@ import pytest
 
 from tests.data.letters import Letters
 from transformer_jax.config import Corpus, DataConfig, DecodeConfig, LengthPenalty
-from transformer_jax.decoding import bucketed_search, buckets, line_search, splitting
+from transformer_jax.decoding import bucketed_search, buckets, line_search, long_lines, splitting
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.long_lines import different
 from transformer_jax.decoding.sampling import SamplingOptions
@@ -439,6 +439,14 @@ def test_each_part_of_a_line_has_the_tag_of_its_language(translator, monkeypatch
   assert len(parts) > 1 and all(part.startswith("<2de> ") for part in parts) and last == "abc"
   assert [warning.line for warning in warnings] == [1, 2]
   assert "begins with none of <2de>, <2fr>" in warnings[1]
+
+
+def test_a_warning_names_a_few_of_many_tags():
+  warnings = []
+  tags = [f"<2{'x' * 99}{number}>" for number in range(100)]
+  long_lines.check_language("a", None, tags, 7, warnings.append)
+  [warning] = warnings
+  assert warning.line == 7 and len(str(warning)) < 1000 and ", ...: its translation" in str(warning)
 
 
 def test_pairs_are_scored_in_batches_of_the_size_that_is_given(translator, monkeypatch):

@@ -91,6 +91,27 @@ def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
   assert user_cache() == tmp_path / "home" / ".cache" / "transformer_jax"
 
 
+@pytest.mark.parametrize("whose", ["everybody", "another"])
+def test_a_folder_in_which_others_can_write_is_not_used(monkeypatch, tmp_path, whose):
+  """What they put there would run here."""
+  kept = []
+  monkeypatch.setattr(trace_cache, "use", kept.append)
+  monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path))
+  folder = tmp_path / "compiled" / compilation_cache._processor()
+  folder.mkdir(parents=True)
+  if whose == "everybody":
+    folder.chmod(0o777)
+  else:
+    monkeypatch.setattr(compilation_cache.os, "geteuid", lambda: folder.stat().st_uid + 1)
+  before = jax.config.values["jax_compilation_cache_dir"]
+  jax.config.update("jax_compilation_cache_dir", None)
+  try:
+    compilation_cache.use_compilation_cache()
+    assert (jax.config.values["jax_compilation_cache_dir"], kept) == (None, [])
+  finally:
+    jax.config.update("jax_compilation_cache_dir", before)
+
+
 def test_a_folder_that_jax_was_told_of_stays_and_no_traced_programs_are_kept(monkeypatch, tmp_path):
   kept = []
   monkeypatch.setattr(trace_cache, "use", kept.append)

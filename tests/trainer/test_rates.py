@@ -1,5 +1,6 @@
 """The rates that a run tells, in its lines and at its end, by a clock that is set by hand."""
 
+import subprocess
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,6 +94,16 @@ def test_the_next_command_has_a_tag_where_lines_need_one():
   data = DataConfig(corpus=Corpus.TEXT, train="a:en-de+fr", tags=True)
   command = summary.next_command(Config(data=data), epath.Path("/runs/many"))
   assert command == "sed 's/^/<2de> /' FILE | transformer-jax translate --workdir /runs/many"
+
+
+@pytest.mark.parametrize("language", ["de/' /dev/null; touch PWNED; : '", "x&\\/y", "{}"])
+def test_the_next_command_runs_nothing_that_a_strangers_config_says(language, tmp_path):
+  data = DataConfig(corpus=Corpus.TEXT, train="a", target_language=language, tags=True)
+  command = summary.next_command(Config(data=data), epath.Path("/runs/many"))
+  first, last = command.split(" FILE | ")
+  assert last == "transformer-jax translate --workdir /runs/many"
+  done = subprocess.run(f"{first}", shell=True, input="a\n", cwd=tmp_path, capture_output=True, text=True, check=True)
+  assert done.stdout == f"<2{language}> a\n" and not list(tmp_path.iterdir())
 
 
 def test_a_run_of_a_model_whose_operations_cannot_be_counted_tells_the_rest(monkeypatch):

@@ -5,6 +5,7 @@ terminal (SIGHUP), ends it after the requests that it has accepted are answered.
 """
 
 import argparse
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _served(args: argparse.Namespace) -> "Served":
   from transformer_jax.runtime import devices
-  from transformer_jax.serve.app import Served
+  from transformer_jax.serve.app import MOST_WEIGHTS, Served
   from transformer_jax.serve.batcher import Batcher
   from transformer_jax.serve.libretranslate import Languages
 
@@ -86,4 +87,5 @@ def _served(args: argparse.Namespace) -> "Served":
   ) -> "list[list[Translation]]":
     return list(translator.translate_lines(lines, **options._asdict(), **rest, warn=warn))
 
-  return Served(run.path.name, translate, translator.attention, Batcher(), languages, beam_size, length_penalty)
+  attention = functools.partial(translator.attention, most=MOST_WEIGHTS)
+  return Served(run.path.name, translate, attention, Batcher(), languages, beam_size, length_penalty)

@@ -24,6 +24,7 @@ Chunk = tuple[np.ndarray, bool]
 
 # As much of a line as ends before space or with the line; Python's \S knows more space than GPT-2 does, and BERT drops
 # \v and \f, so that no piece ends there.
+_MOST_SPACE = 1 << 16  # characters that are waited for in one part
 _UP_TO_SPACE = re.compile(r".*\S(?=[ \t\r]|\Z)", re.DOTALL)
 
 
@@ -142,16 +143,21 @@ def _parts(lines: Iterable[str]) -> Iterator[str]:
   """A text in parts of about a line, for a vocabulary that does not read line by line: joined, they are the text.
 
   A part ends where space follows something else, where these vocabularies always end a piece. So a piece of several
-  line feeds, or of one and the spaces beside it, stays whole.
+  line feeds, or of one and the spaces beside it, stays whole, if it is not very long.
   """
-  begun, rest = False, []
+  begun, rest, size = False, [], 0
   for line in lines:
     part = _UP_TO_SPACE.match(line)
     if part is not None:
       yield "\n".join([*rest, part[0]])
-      begun, rest = True, [line[part.end() :]]
+      begun, rest, size = True, [line[part.end() :]], 0
     else:
       rest.append(line)
+      size += len(line) + 1
+    if size > _MOST_SPACE:
+      *before, last = rest
+      yield "\n".join([*before, ""])
+      begun, rest, size = True, [last], len(last)
   if any(rest) or len(rest) > 1 or (rest and not begun):
     yield "\n".join(rest)
 

@@ -101,6 +101,9 @@ class ListedTokenizer(Tokenizer):
       raise InputError(f"{name} is not a SentencePiece model: copy it again") from error
     if any(map(_TOO_LONG.search, rules)):  # a line of a few characters would fill the memory
       raise InputError(f"{name} writes more than {_LONGEST_RULE} bytes in place of a character: choose another model")
+    unknown = self._processor.decode([self._processor.id_to_piece(self._processor.unk_id())])
+    if len(unknown.encode()) > _LONGEST_RULE:
+      raise InputError(f"{name} writes more than {_LONGEST_RULE} bytes for an unknown piece: choose another model")
     self._model, self.vocabulary = model, vocabulary
     self._names = [vocabulary.pieces[place] for place in vocabulary.order()]
     self._numbers = {piece: number for number, piece in enumerate(self._names)}

@@ -24,6 +24,7 @@ _ROOTS = ("", TOP, "ROOT", "S1")
 _TRACE = "-NONE-"  # the tag of an element that is no word
 _NO_TAG = "XX"  # the tag of a word for which the model wrote none
 _PENN = re.compile(r"[()]|[^\s()]+")
+_LARGEST = 1 << 20  # constituents and words of a tree; more come from a bracket that is missing
 _FORMAT = 2  # changes if the same file gives other pairs
 
 
@@ -88,10 +89,19 @@ class _Brackets:
     self._places.append(len(self._spans))
     self._spans.append(Span(label, len(self.leaves), len(self.leaves)))
 
+  def add(self, tag: str, word: str) -> None:
+    if tag != _TRACE:
+      self.leaves.append((tag, word))
+
   def close(self) -> None:
     self.opened.pop()
     place = self._places.pop()
     self._spans[place] = self._spans[place]._replace(end=len(self.leaves))
+
+  @property
+  def size(self) -> int:
+    """The number of constituents and words so far."""
+    return len(self._spans) + len(self.leaves)
 
   def spans(self) -> list[Span]:
     """The constituents with words."""
@@ -177,18 +187,18 @@ def read_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
   Raises:
     InputError: the brackets do not match; all earlier trees were yielded.
   """
-  brackets, number = _Brackets(), 0
-  label: str | None = None  # of the bracket before, while it is not known whether it is a constituent or a word's tag
-  word: str | None = None
+  brackets, begin, label, word = _Brackets(), 0, None, None  # `label` may be of a constituent, or the tag of a word
   for number, line in enumerate(lines, 1):
+    if brackets.size > _LARGEST:
+      break
+    begin = begin if brackets.opened or label is not None else number
     for token in _PENN.findall(line):
       if token == "(" and word is None:
         if label is not None:
           brackets.open(_without_functions(label))
         label = ""
       elif token == ")" and word is not None:
-        if label != _TRACE:
-          brackets.leaves.append((label or "", word))
+        brackets.add(label or "", word)
         label = word = None
       elif token == ")" and label is None and brackets.opened:
         brackets.close()
@@ -203,7 +213,7 @@ def read_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
           yield _tree(brackets, f"{name}, line {number}")
         brackets = _Brackets()
   if brackets.opened or label is not None:
-    raise InputError(f"{name}, line {number}: the last tree has no end; is the file whole?")
+    raise InputError(f"{name}, line {begin}: the tree that begins there has no end: is a bracket missing?")
 
 
 def _tree(brackets: _Brackets, place: str) -> Tree:

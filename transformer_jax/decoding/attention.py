@@ -86,7 +86,12 @@ def _layer(path: tuple[str, ...]) -> int:
 
 
 def attention_of_pair(
-  model: nn.Module, params: Params, tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int]
+  model: nn.Module,
+  params: Params,
+  tokenizer: Tokenizer,
+  source: Sequence[int],
+  target: Sequence[int],
+  most: int | None = None,
 ) -> Attention:
   """The attention of a model that translates, in one pass over a sentence pair.
 
@@ -96,13 +101,20 @@ def attention_of_pair(
     tokenizer: its tokenizer.
     source: the tokens of the source, with EOS.
     target: the tokens of the target, with EOS.
+    most: the most weights that may be computed.
 
   Raises:
-    InputError: the model has no attention.
+    InputError: the model has no attention, or there are more weights.
     RunError: a weight is not finite.
   """
   read, length = [model.config.start_token, *target[:-1]], buckets.padded(max(len(source), len(target)), MULTIPLE)
-  found = weights_by_kind(model, params, *buckets.pad([source, read], 2, length, PAD))
+  rows = buckets.pad([source, read], 2, length, PAD)
+  weights = sum(x.size for x in weights_by_kind.eval_shape(model, params, *rows).values())
+  if most is not None and weights > most:
+    raise InputError(
+      f"the sentence pair has {weights:,} weights of attention, but at most {most:,} are shown: shorten it"
+    )
+  found = weights_by_kind(model, params, *rows)
   sides = (tokenizer.source, source), (tokenizer.target, read), (tokenizer.target, target)
   texts = [tuple(side.pieces(ids)) for side, ids in sides]
   return Attention(texts[0], texts[1], texts[2], cut(found, len(source), len(read)))

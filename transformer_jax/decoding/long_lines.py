@@ -130,18 +130,20 @@ def _encoded(texts: Sequence[str], tokenizer: Tokenizer, longest: int) -> Iterat
     yield text, None if kept is None else next(known)
 
 
+_MOST_TAGS, _LONGEST_TAG = 8, 40  # tags of a warning, and characters of each
+
+
 def check_language(
   text: str, tokenizer: Tokenizer, tags: Sequence[str], number: int, warn: Callable[[LineWarning], object]
 ) -> None:
   """Warns of a line that begins with none of the tags, or of the vocabulary's codes, if there are several."""
   if tags and divided(text)[0].strip() not in tags:
-    warn(LanguageWarning(number, f"begins with none of {', '.join(tags)}: its translation may be in any language"))
+    some = ", ".join(tag[:_LONGEST_TAG] for tag in tags[:_MOST_TAGS]) + (", ..." if len(tags) > _MOST_TAGS else "")
+    warn(LanguageWarning(number, f"begins with none of {some}: its translation may be in any language"))
   elif not tags and len(codes := tokenizer.codes) > 1 and not tokenizer.head(text):
-    warn(
-      LanguageWarning(
-        number, f"begins with no code of a language, such as {codes[0]}: its translation may be in any language"
-      )
-    )
+    some = codes[0][:_LONGEST_TAG]
+    what = f"begins with no code of a language, such as {some}: its translation may be in any language"
+    warn(LanguageWarning(number, what))
 
 
 def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -> list[list[int]]:

@@ -254,12 +254,13 @@ class Translator:
     """Whether `score` takes all these pairs, or one has a sentence that is too long for it."""
     return all(len(tokens) <= self._longest for side in self._encode_pairs(pairs) for tokens in side)
 
-  def attention(self, source: str, target: str | None = None) -> "Attention":
+  def attention(self, source: str, target: str | None = None, *, most: int | None = None) -> "Attention":
     """Where each head looks at each position, if `target` is written for `source`.
 
     Args:
       source: a sentence.
       target: its translation, of which the tokens are those of the tokenizer; None is the model's own translation.
+      most: the most weights that may be computed; more raise InputError. None is any number.
 
     Returns:
       The weights of encoder, decoder and cross-attention. A recurrent model has cross-attention alone, as one layer
@@ -285,7 +286,7 @@ class Translator:
       )
     self._require_length("the sentence pair", max(len(sources), len(targets)))
     params = devices.on_first_device(self._params)
-    return attention_of_pair(self._model, params, self._tokenizer, sources, targets)
+    return attention_of_pair(self._model, params, self._tokenizer, sources, targets, most)
 
   def next_token(self, source: str, prefix: str = "") -> "NextToken":
     """The probability of each token to come next, when the translation of `source` begins with `prefix`.

@@ -1,7 +1,9 @@
 """The cache of compiled programs on disk."""
 
 import hashlib
+import os
 import platform
+import stat
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -17,9 +19,10 @@ def use_compilation_cache() -> None:
   """Keeps the programs that XLA compiles in the user's cache folder, so that a second start is quick.
 
   Each kind of processor has its own folder, as machines that cannot run each
-  other's programs may share a home directory. If no folder can be written,
-  nothing is kept. `JAX_COMPILATION_CACHE_DIR` has precedence; then no traced
-  programs are kept (`trace_cache.py`).
+  other's programs may share a home directory. If no folder can be written, or
+  others could write programs there that would run here, nothing is kept.
+  `JAX_COMPILATION_CACHE_DIR` has precedence; then no traced programs are kept
+  (`trace_cache.py`).
   """
   import jax
 
@@ -30,6 +33,9 @@ def use_compilation_cache() -> None:
   try:
     folder = user_cache() / "compiled" / _processor()
     folder.mkdir(parents=True, exist_ok=True)
+    status = folder.stat()
+    if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+      return
     delete_damaged(folder)
   except (OSError, InputError):
     return

@@ -30,6 +30,7 @@ from transformer_jax.serve.search import Options, Search, Translate
 # Each beam size has programs of its own, which are compiled when they are first used.
 MOST_BEAMS = 16
 MOST_ATTENTIONS = 8  # at once, as the weights of long sentences take some 60 MB
+MOST_WEIGHTS = 1 << 25  # of an attention, which take 128 MB
 _URLENCODED = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
 _LONGEST_TYPE = 1000  # characters of a Content-Type, whose parser takes the square of their number

@@ -1,6 +1,7 @@
 """The report at the end of a run: the model's folder, the next command, and the planned and actual work."""
 
 import os
+import re
 import shlex
 from contextlib import suppress
 
@@ -39,13 +40,13 @@ def short_path(workdir: epath.Path) -> str:
 
 def next_command(config: Config, workdir: epath.Path) -> str:
   """The command to use the model of a finished run with."""
-  command = registry.command_of(config.model)
-  template = _NEXT.get(command, command)
-  if command == "translate" and (tags := tags_of(config.data)):
-    template = f"sed 's/^/{tags[0]} /' FILE | transformer-jax translate --workdir {{}}"
-  elif command == "translate" and (example := example_of(config.data)):
-    template = f'echo "{example}" | transformer-jax translate --workdir {{}}'
-  return template.replace("{}", short_path(workdir))
+  command, path = registry.command_of(config.model), short_path(workdir)
+  if command == "translate" and (tags := tags_of(config.data)):  # of a stranger's run they may be any text
+    tag = re.sub(r"[/&\\]", r"\\\g<0>", tags[0])
+    return f"sed {shlex.quote(f's/^/{tag} /')} FILE | transformer-jax translate --workdir {path}"
+  if command == "translate" and (example := example_of(config.data)):
+    return f'echo "{example}" | transformer-jax translate --workdir {path}'
+  return _NEXT.get(command, command).replace("{}", path)
 
 
 def planned_and_seen(config: Config, updates: int, seconds: float) -> str:
