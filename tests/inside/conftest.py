@@ -1,4 +1,6 @@
-"""A run folder, restored and compiled once, and a command on it."""
+"""A run folder, restored and compiled once, and a command on it; the module that draws, and its command."""
+
+import importlib
 
 import pytest
 
@@ -10,3 +12,17 @@ def run(request, workdir, translator, monkeypatch, capfdbinary, tmp_path):  # no
   """The command of the test's module, on the run folder."""
   command = command_line(monkeypatch, capfdbinary, tmp_path)
   return lambda *argv: command(*request.module.COMMAND, "--workdir", workdir, *argv)
+
+
+@pytest.fixture
+def picture(request):
+  """The module that draws, where matplotlib is installed: `test_head_picture` has `head_picture`."""
+  pytest.importorskip("matplotlib")
+  return importlib.import_module(request.module.__name__.replace("tests.inside.test_", "transformer_jax.inside."))
+
+
+@pytest.fixture
+def command(monkeypatch, capfdbinary, tmp_path):
+  """The command `draw`."""
+  run = command_line(monkeypatch, capfdbinary, tmp_path)
+  return lambda *argv: run("draw", *argv)

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line
-
 pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
@@ -158,12 +156,6 @@ def test_the_picture_of_smoothing(vocab, smoothings):
     assert f"ε = {smoothing:g}: lowest at p = {1 - smoothing + smoothing / vocab:.3g}" in texts(figure)
   bars = figure.axes[0].patches[: vocab * len(smoothings)]
   assert len({(bar.get_hatch(), bar.get_facecolor()) for bar in bars}) == len(smoothings)  # they differ in grey, too
-
-
-@pytest.fixture
-def command(monkeypatch, capfdbinary, tmp_path):
-  run = command_line(monkeypatch, capfdbinary, tmp_path)
-  return lambda *argv: run("draw", *argv)
 
 
 @pytest.mark.parametrize(

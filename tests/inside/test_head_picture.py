@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line
 from transformer_jax.inside import head_steps
 from transformer_jax.model.config import Remat
 from transformer_jax.model.special_tokens import EOS
@@ -102,15 +101,6 @@ def large(n):
   return steps._replace(tokens=tokens, scores=1e4 * generator.normal(size=(n, n)), weights=weights, **wide)
 
 
-@pytest.fixture
-def picture():
-  """The module that draws, where matplotlib is installed."""
-  pytest.importorskip("matplotlib")
-  from transformer_jax.inside import head_picture
-
-  return head_picture
-
-
 @pytest.mark.parametrize(("steps", "word"), [(None, None), pytest.param(7, 7, marks=pytest.mark.long), (1, None)])
 def test_the_picture(picture, steps, word):
   from tests.inside.drawn import require_readable, texts
@@ -132,9 +122,8 @@ def test_a_long_sentence(picture):
 
 
 @pytest.fixture
-def run(monkeypatch, capfdbinary, tmp_path):
-  command = command_line(monkeypatch, capfdbinary, tmp_path)
-  return lambda *argv: command("draw", "self-attention", *argv)
+def run(command):
+  return lambda *argv: command("self-attention", *argv)
 
 
 def test_the_command(run, workdir, tmp_path):

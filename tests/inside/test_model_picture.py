@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import pytest
 
 from configs import base
-from tests.example_commands import command_line
 from tests.marks import long
 from tests.model.example import SOURCE, TARGET, options
 from transformer_jax import registry
@@ -109,15 +108,6 @@ def test_shapes_are_those_of_the_arrays(changes):
   assert shown(linear)[-1] == shown(softmax)[0] == logits.shape
 
 
-@pytest.fixture
-def picture():
-  """The module that draws, where matplotlib is installed."""
-  pytest.importorskip("matplotlib")
-  from transformer_jax.inside import model_picture
-
-  return model_picture
-
-
 def test_each_layer_of_the_decoder_begins_with_the_state_of_its_own(picture):
   """A line from the right side of each box of the encoder's layers to the left side of the decoder's."""
   figure = picture.draw(model_parts(SequenceToSequenceConfig(31, 6, hidden_size=7, num_layers=3)), "a")
@@ -206,12 +196,6 @@ def test_a_family_of_another_package_is_named(monkeypatch):
   monkeypatch.setitem(registry._FAMILIES, "own", registry.Family(place, "nowhere:Own"))
   with pytest.raises(InputError, match=r"config.model.family is own, a family of another package"):
     model_parts(Own(31, 6, Dtype.FLOAT32))
-
-
-@pytest.fixture
-def command(monkeypatch, capfdbinary, tmp_path):
-  run = command_line(monkeypatch, capfdbinary, tmp_path)
-  return lambda *argv: run("draw", *argv)
 
 
 def test_the_command_draws_a_config_or_a_run(command, workdir, tmp_path):

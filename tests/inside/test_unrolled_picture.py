@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.example_commands import command_line
 from transformer_jax import registry
 from transformer_jax.inside.unrolled import ATTENTION, FEEDING, STATE, STEPS, unrolled
 from transformer_jax.model.config import ModelConfig
@@ -82,15 +81,6 @@ def test_the_order_of_reading():
   assert sources(both, "right2") == {"x1", "x2", "right1"} and sources(both, "left2") == {"x2", "x3", "left3"}
 
 
-@pytest.fixture
-def picture():
-  """The module that draws, where matplotlib is installed."""
-  pytest.importorskip("matplotlib")
-  from transformer_jax.inside import unrolled_picture
-
-  return unrolled_picture
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_the_picture(picture, name):
   from tests.inside.drawn import require_readable, texts
@@ -124,8 +114,8 @@ def test_models_that_cannot_be_drawn():
     unrolled(dataclasses.replace(MODELS["lstm"], num_layers=5))
 
 
-def test_the_command(monkeypatch, capfdbinary, tmp_path):
+def test_the_command(command, tmp_path):
   pytest.importorskip("matplotlib")
-  run, output = command_line(monkeypatch, capfdbinary, tmp_path), tmp_path / "unrolled.svg"
-  status, out, _ = run("draw", "unrolled", "--config=rnn:gru", "--config.model.num_layers=1", "--output", output)
+  output = tmp_path / "unrolled.svg"
+  status, out, _ = command("unrolled", "--config=rnn:gru", "--config.model.num_layers=1", "--output", output)
   assert (status, out) == (0, f"{output}\n") and "<!-- rnn-gru -->" in output.read_text()

@@ -37,7 +37,6 @@ from transformer_jax.tasks.translation import TASK
 from transformer_jax.tasks.translation_validation import TranslationValidation
 from transformer_jax.trainer import checks, loop
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog
-from transformer_jax.trainer.training_text import TrainingText
 from transformer_jax.training.initialization import init_params
 from transformer_jax.training.step import init_state
 from transformer_jax.training.sums import Sums
@@ -382,7 +381,7 @@ def test_the_seed_of_the_config_orders_the_rows(prefix):
   packed = pipeline.packed_rows(tiny(prefix).data, prefix, tokenizer)
   found = []
   for seed in (0, 7):
-    made = loop._batches(tiny(prefix, seed=seed), TrainingText(packed, None))
+    made = loop._batches(tiny(prefix, seed=seed), packed, None)
     own = Batches(packed, 8, seed, multiple=jax.device_count())
     found.append([made.describe(step) for step in range(3)])
     assert found[-1] == [own.describe(step) for step in range(3)]
@@ -399,7 +398,7 @@ def test_the_seed_of_the_config_draws_the_pieces_and_orders_their_rows(prefix, m
     rows.append(np.concatenate([*pack(0)]))
     np.testing.assert_array_equal(rows[-1], np.concatenate([*pipeline.packing_ahead(config.data, tokenizer, seed)(0)]))
     monkeypatch.setattr(loop, "BatchesPackedAhead", lambda pack, folder, packed, size, seed, **_: seeds.append(seed))
-    loop._batches(config, TrainingText(pipeline.packed_rows(config.data, prefix, tokenizer), pack))
+    loop._batches(config, pipeline.packed_rows(config.data, prefix, tokenizer), pack)
   assert rows[0].shape != rows[1].shape or (rows[0] != rows[1]).any()
   assert seeds == [0, 7]
 
@@ -440,7 +439,7 @@ def test_hosts_compare_jaxs_settings(monkeypatch):
 def test_a_batch_is_filled_up_for_all_parts_of_all_devices():
   """8 rows on 8 devices, each with 3 parts."""
   config, packed = tiny("text", accumulation=3), PackedRows(np.ones((29, 4, 16), np.uint16), PackingReport(), "")
-  batch = loop._batches(config, TrainingText(packed, None))[0]
+  batch = loop._batches(config, packed, None)[0]
   assert batch.rows.shape == (24, 4, 16) and batch.rows[:8].all() and not batch.rows[8:].any()
 
 

@@ -99,7 +99,6 @@ class Batches(HostBatches):
     return np.asarray(self._order[step])
 
   def describe(self, step: int) -> str:
-    """The rows of a step's batch, in words."""
     rows = self.rows_of(step).tolist()
     more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
     return f"rows {', '.join(map(str, rows[:8]))}{more} of the packed text"

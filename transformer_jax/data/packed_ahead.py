@@ -93,11 +93,9 @@ class BatchesPackedAhead(HostBatches):
     return {"part": number, "first_row": first}
 
   def describe(self, step: int) -> str:
-    """The rows of a step's batch, in words."""
     return f"rows {step * self._size} to {(step + 1) * self._size - 1} of all that are packed during the run"
 
   def has(self, step: int) -> bool:
-    """Whether the rows of a step need no waiting; on all hosts alike."""
     return (step + 1) * self._size <= self._unread[1]
 
   def wait(self, step: int, is_stopped: Callable[[], bool]) -> bool:

@@ -16,13 +16,10 @@ from transformer_jax.paper import (
   update,
   why_self_attention,
 )
-from transformer_jax.paper.statement import Statement
-
-
-def _section(statement: Statement) -> list[int]:
-  return [int(number) for number in statement.section.split(".")]
-
 
 _THEMES = (architecture, attention, embedding, why_self_attention, training, update, decoding, results, parsing)
 
-STATEMENTS = sorted((statement for theme in _THEMES for statement in theme.STATEMENTS), key=_section)
+STATEMENTS = sorted(
+  (statement for theme in _THEMES for statement in theme.STATEMENTS),
+  key=lambda statement: [*map(int, statement.section.split("."))],
+)

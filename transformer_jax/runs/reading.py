@@ -146,7 +146,8 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
 
 def candidates(workdir: epath.Path, step: Step) -> list[int]:
   """The steps to try, one after another."""
-  require_step(step)
+  number = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 0  # NumPy's, too
+  require_option("step", step, number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
   there = tuple(files.finish_times(workdir))
   if step == LAST or not there:
     return sorted(there, reverse=True)
@@ -163,12 +164,6 @@ def candidates(workdir: epath.Path, step: Step) -> list[int]:
   if step not in there:
     raise InputError(f"{workdir} has no checkpoint of step {step}: it has those of steps {steps}")
   return [int(step)]
-
-
-def require_step(step: object) -> None:
-  """Raises InputError unless it is a number, `last` or `best`."""
-  number = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 0  # NumPy's, too
-  require_option("step", step, number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
 
 
 def retried(workdir: epath.Path, look: Callable[[], Item], failed: Callable[[Item], bool]) -> Item:

@@ -16,7 +16,7 @@ from etils import epath
 from transformer_jax.config import BestBy, Config, serialization
 from transformer_jax.data import tokenizers
 from transformer_jax.data.batches import Batches, HostBatches
-from transformer_jax.data.packed_ahead import BatchesPackedAhead
+from transformer_jax.data.packed_ahead import BatchesPackedAhead, PackPart
 from transformer_jax.data.row_cache import PackedRows, cache_of
 from transformer_jax.data.text import existing
 from transformer_jax.data.tokenizer import Tokenizer
@@ -33,7 +33,7 @@ from transformer_jax.trainer import checks
 from transformer_jax.trainer.early_stopping import EarlyStopping
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
 from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
-from transformer_jax.trainer.training_text import TrainingText, training_text
+from transformer_jax.trainer.training_text import training_text
 from transformer_jax.training.embeddings import with_vectors
 from transformer_jax.training.step import (
   TrainState,
@@ -89,15 +89,14 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
   with hosts.collective_errors():
     tokenizer = tokenizer or tokenizers.from_bytes(content)
     with doing("packing the training text"):
-      text = training_text(config, task, tokenizer)
-    packed = text.packed
+      packed, pack = training_text(config, task, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
     texts = checks.digests_of_texts(config, task, tokenizer, packed) if hosts.count() > 1 else {}
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   _report_differences(history, now)
-  with closing(Trainer(config, task, workdir, tokenizer, text, vectors, accept_edits)) as trainer:
+  with closing(Trainer(config, task, workdir, tokenizer, packed, pack, vectors, accept_edits)) as trainer:
     with hosts.collective_errors():
       run_folder.begin_run(workdir, config, tokenizer, [*history, now])
     trainer.run()
@@ -142,7 +141,8 @@ class Trainer:
     task: Task,
     workdir: epath.Path,
     tokenizer: Tokenizer,
-    text: TrainingText,
+    packed: PackedRows,
+    pack: PackPart | None,
     vectors: WordVectors | None,
     accept_edits: bool,
   ):
@@ -155,7 +155,7 @@ class Trainer:
     init = jax.jit(functools.partial(init_state, config, task), out_shardings=devices.on_all_devices())
     with hosts.collective_errors():
       # Before the compiling, as this imports grain: meanwhile grain replaces Python's import for all threads.
-      self._batches = _batches(config, text)
+      self._batches = _batches(config, packed, pack)
     batch = devices.shard(self._batches.empty())
     with doing("compiling the update"), devices.compile_async(self._step, abstract, batch):
       with hosts.collective_errors():
@@ -402,9 +402,9 @@ class Trainer:
     hosts.barrier()  # the main host may still write
 
 
-def _batches(config: Config, text: TrainingText) -> HostBatches:
+def _batches(config: Config, packed: PackedRows, pack: PackPart | None) -> HostBatches:
   """The batches of the training text, for this host."""
-  (packed, pack), train = text, config.train
+  train = config.train
   size, multiple = train.batch_tokens // config.data.row_length, devices.device_count() * train.accumulation
   share = {"multiple": multiple, "host": hosts.index(), "hosts": hosts.count()}
   if pack is None:

@@ -1,7 +1,5 @@
 """The training text of a run: packed before it begins, or during it."""
 
-from typing import NamedTuple
-
 from transformer_jax.config import Config
 from transformer_jax.data import text_shards
 from transformer_jax.data.packed_ahead import PackPart
@@ -11,20 +9,10 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.task import Task
 
 
-class TrainingText(NamedTuple):
-  """The training text of a run.
+def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> tuple[PackedRows, PackPart | None]:
+  """The training text's rows, or none of them yet if it is packed in shards during the run; and what packs during it.
 
-  Attributes:
-    packed: all its rows, or none of them yet if they are packed in shards during the run.
-    pack: packs a part of it during the run; None if all rows are packed before the run.
-  """
-
-  packed: PackedRows
-  pack: PackPart | None
-
-
-def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> TrainingText:
-  """Packs the training text, or prepares its packing.
+  The second is None if all rows are packed before the run.
 
   Raises:
     InputError: the text or the vocabulary cannot be used.
@@ -32,8 +20,8 @@ def training_text(config: Config, task: Task, tokenizer: Tokenizer) -> TrainingT
   # First, so that it knows the files as they are before they are packed: a later change is an error.
   pack = _packing_ahead(config, task, tokenizer) if config.data.packs_ahead else None
   if config.data.shard_pairs:
-    return TrainingText(text_shards.not_packed_yet(config.data, tokenizer), pack)
-  return TrainingText(task.packed_rows(config, config.data.train, tokenizer), pack)
+    return text_shards.not_packed_yet(config.data, tokenizer), pack
+  return task.packed_rows(config, config.data.train, tokenizer), pack
 
 
 def _packing_ahead(config: Config, task: Task, tokenizer: Tokenizer) -> PackPart:

@@ -44,20 +44,6 @@ class Validation(Protocol):
     ...
 
 
-def _one_loss(config: Config, rows: jax.Array) -> dict[str, jax.Array]:
-  """The counts of a task with one loss."""
-  return {}
-
-
-def _teacher_forcing(config: Config, params: Params, rows: jax.Array, keys: jax.Array, step: jax.Array) -> jax.Array:
-  """The rows as they are."""
-  return rows
-
-
-def _no_schedules(config: Config, step: int) -> dict[str, float]:
-  return {}
-
-
 @dataclass(frozen=True)
 class Task:
   """The functions of one kind of training.
@@ -90,9 +76,11 @@ class Task:
   learn_tokenizer: Callable[[Config], Tokenizer]
   packed_rows: Callable[[Config, str, Tokenizer], PackedRows]
   validation: "Callable[[Config, Task, Tokenizer], Validation]"
-  counts: Callable[[Config, jax.Array], dict[str, jax.Array]] = _one_loss
-  chosen_rows: Callable[[Config, Params, jax.Array, jax.Array, jax.Array], jax.Array] = _teacher_forcing
-  schedules: Callable[[Config, int], dict[str, float]] = _no_schedules
+  counts: Callable[[Config, jax.Array], dict[str, jax.Array]] = lambda config, rows: {}
+  chosen_rows: Callable[[Config, Params, jax.Array, jax.Array, jax.Array], jax.Array] = (
+    lambda config, params, rows, keys, step: rows
+  )
+  schedules: Callable[[Config, int], dict[str, float]] = lambda config, step: {}
   packing_ahead: Callable[[Config, Tokenizer], Callable[[int], Iterable[np.ndarray]]] | None = None
 
 
