@@ -53,9 +53,10 @@ def main() -> None:
     f"--config.data.train={';'.join(str(text['train']) for text in texts)}",
     f"--config.data.validation={';'.join(str(text['test']) for text in texts)}",
   )
+  sizes = [key for key in keys if key.startswith("--config.model.")]  # the other start has them from its run
   starts = {
     "pre-trained": [f"--config.train.init_from={pretrained}"],
-    "from random parameters": [f"--config.data.tokenizer={pretrained / 'tokenizer.model'}"],
+    "from random parameters": [f"--config.data.tokenizer={pretrained / 'tokenizer.model'}", *sizes],
   }
   accuracies = {
     start: [

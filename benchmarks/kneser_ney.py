@@ -123,7 +123,7 @@ def main() -> None:
   # There is no validation: the held-out text must not choose anything.
   texts = [f"--config.data.train={paths['train']}", "--config.data.validation="]
   children.train([f"--config={args.config}", f"--workdir={args.workdir}", *flags, *texts])
-  found = {"text": args.text.name, "flags": flags} | measure(args.workdir, paths)
+  found = {**report.context(), "text": args.text.name, "flags": flags} | measure(args.workdir, paths)
   print(table(found))
   if args.json:
     args.json.parent.mkdir(parents=True, exist_ok=True)

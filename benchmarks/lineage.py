@@ -16,7 +16,7 @@ The first picture also has the line of `ibm_model_1.json`, if OUTPUT has this fi
 import argparse
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +49,14 @@ def main() -> None:
   children.end_children()
   output = Path(args.output)
   sweep = timed_runs.Sweep(MODELS, args.data, Path(args.runs), output, args.minutes, keys)
-  seconds = timed_runs.seconds_of(sweep, args.models)
-  seconds["reversed"] = seconds["plain"]  # the same operations in another order
-  seconds["sampled"] = seconds["plain"]  # equal updates, as sampling changes what an update learns; each takes longer
+  times = timed_runs.seconds_of(sweep, args.models)
+  times["reversed"] = times["plain"]  # the same operations in another order
+  seconds = {**times, "sampled": times["plain"]}  # equal updates, as sampling changes what an update learns
   results = timed_runs.make(sweep, args.models, seconds)
-  rows = [row(model, found) for model in MODELS if (found := [r for r in results if r["model"] == model])]
+  by_model = {model: [result for result in results if result["model"] == model] for model in MODELS}
+  rows = [row(model, found, times[model]) for model, found in by_model.items() if found]
   report.write_table(rows, output / "table.md")
-  draw(results, output)
+  draw(results, times, output)
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -70,8 +71,14 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   return args, programs.overrides(parser, rest)
 
 
-def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
-  """A row of the table: means over the finished seeds, and the BLEU of each."""
+def row(model: str, results: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+  """A row of the table: means over the finished seeds, and the BLEU of each.
+
+  Args:
+    model: its name.
+    results: the results of its seeds.
+    seconds: the time of an update.
+  """
   bleu = [result["test"]["scores"]["bleu"]["score"] for result in results]
   training = [[line for line in result["metrics"] if line["split"] == "train"] for result in results]
   tokens = [sum(line["target_tokens"] for line in run) / run[-1]["step"] for run in training]  # of an update
@@ -79,7 +86,7 @@ def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
     "model": model,
     "seeds": str(len(results)),
     "parameters": float(results[0]["parameters"]["total"]),
-    "target tokens/s": statistics.mean(tokens) / results[0]["seconds_of_an_update"],
+    "target tokens/s": statistics.mean(tokens) / seconds,
     "updates": statistics.mean(float(result["test"]["run"]["step"]) for result in results),
     "BLEU": f"{statistics.mean(bleu):.2f}",
     "of each seed": ", ".join(f"{value:.2f}" for value in bleu),
@@ -90,13 +97,13 @@ def row(model: str, results: list[dict[str, Any]]) -> dict[str, Any]:
   }
 
 
-def draw(results: list[dict[str, Any]], output: Path) -> None:
+def draw(results: list[dict[str, Any]], times: Mapping[str, float], output: Path) -> None:
   """Draws BLEU over the source length, and perplexity over the minutes and over the matmul operations of training."""
   statistical = output / f"{IBM_MODEL_1}.json"  # of benchmarks/ibm_model_1.py
   before = [json.loads(statistical.read_text())] if statistical.exists() else []
   metadata = {"Date": None}
   picture_by_length([*before, *results]).savefig(output / "bleu_by_length.svg", metadata=metadata)
-  picture_of_training(results).savefig(output / "curve.svg", metadata=metadata)
+  picture_of_training(results, times).savefig(output / "curve.svg", metadata=metadata)
 
 
 def picture_by_length(results: list[dict[str, Any]]) -> Any:
@@ -112,13 +119,13 @@ def picture_by_length(results: list[dict[str, Any]]) -> Any:
   return figure
 
 
-def picture_of_training(results: list[dict[str, Any]]) -> Any:
-  """The perplexity of each model's first seed, by time and by operations."""
+def picture_of_training(results: list[dict[str, Any]], times: Mapping[str, float]) -> Any:
+  """The perplexity of each model's first seed, by time and by operations; `times` has the seconds of an update."""
   figure, axes = report.pyplot().subplots(1, 2, figsize=(7, 3.8), sharey=True, layout="constrained")
   for result in sorted(results, key=lambda result: list(MODELS).index(result["model"])):
     if result["seed"] == 1:
       steps, perplexities = timed_runs.curve(result["metrics"])
-      units = (result["seconds_of_an_update"] / 60, result["operations"] / 1e12)
+      units = (times[result["model"]] / 60, result["operations"] / 1e12)
       for axis, unit in zip(axes, units, strict=True):
         style = {**LINES[result["model"]], "markevery": 2}
         axis.plot([step * unit for step in steps], perplexities, label=result["model"], **style)

@@ -1,5 +1,6 @@
 """The baseline and the choice of sentences of benchmarks/bert.py."""
 
+import sys
 from fractions import Fraction
 
 import pytest
@@ -29,6 +30,23 @@ def test_naive_bayes_is_that_of_exact_fractions(bert):
   ]
   assert True in right and False in right
   assert bert.naive_bayes(TAUGHT, ASKED) == sum(right) / len(right)
+
+
+def test_both_starts_have_the_sizes_that_the_flags_give(bert, tmp_path, monkeypatch):
+  given, flags = {}, ["--text", "a", "--classes", "sea=x", "land=y", "--runs", str(tmp_path)]
+  monkeypatch.setattr(bert, "chosen", lambda *arguments: (TAUGHT, ASKED))
+  monkeypatch.setattr(bert, "split", lambda *arguments: {"train": "a", "test": "b"})
+  monkeypatch.setattr(bert, "train", lambda *arguments: None)
+  monkeypatch.setattr(
+    bert, "fine_tuned", lambda run, seed, classes, files, flags: given.setdefault(run.name, flags) and 0.5
+  )
+  monkeypatch.setattr(bert, "logged", lambda run: [{"split": "train", "step": 1, "seconds": 1.0}])
+  monkeypatch.setattr(bert.report, "finish", lambda *arguments, **options: None)
+  monkeypatch.setattr(sys, "argv", ["bert.py", *flags, "--config.model.d_model=22", "--config.train.steps=3"])
+  bert.main()
+  from_random = [flags for name, flags in given.items() if "random" in name]
+  assert len(from_random) == 3 and len(given) == 6
+  assert all("--config.model.d_model=22" in flags and "--config.train.steps=3" not in flags for flags in from_random)
 
 
 def test_no_sentence_is_both_taught_and_asked(bert, tmp_path):

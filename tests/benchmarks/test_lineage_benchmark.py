@@ -59,6 +59,15 @@ def test_results_of_other_settings_or_rates_are_refused(lineage, timed_runs, tmp
       finished(minutes, keys, {"plain": seconds})
 
 
+def test_a_run_that_makes_as_many_updates_as_another_has_its_own_times(lineage):
+  pytest.importorskip("matplotlib")
+  metrics = [{"split": "validation", "step": step, "perplexity": 9.0} for step in (30, 60)]
+  result = {"model": "sampled", "seed": 1, "metrics": metrics, "operations": 7e12, "seconds_of_an_update": 0.5}
+  left, right = lineage.picture_of_training([result], {"plain": 0.5, "sampled": 0.8}).axes
+  assert list(left.lines[0].get_xdata()) == [30 * 0.8 / 60, 60 * 0.8 / 60]
+  assert list(right.lines[0].get_xdata()) == [210.0, 420.0]
+
+
 def test_an_update_takes_the_first_ones_time_times_the_median_ratio(lineage, tmp_path):
   """The rounds are those of a machine that was half as quick in the third."""
   rates, file = sys.modules["rates"], tmp_path / "rates.json"

@@ -208,8 +208,13 @@ def test_the_comparison(program):
   ibm = results("lineage/ibm_model_1.json")
   bleu = f"{ibm['test']['scores']['bleu']['score']:.2f}"
   expected = [["IBM model 1", bleu, bleu, *(f"{group['bleu']:.1f}" for group in ibm["by_length"]), "", ""]]
+  kept = DOCS / "results" / "lineage" / "rates.json"
+  times = program("rates").measured(
+    {model: [] for model in lineage.MODELS}, json.loads(kept.read_text()).get("keys", []), kept
+  )
+  times["reversed"] = times["plain"]
   for name, *_ in rows[1:]:
-    row = lineage.row(model := name.strip("`").lower(), runs_of(model))
+    row = lineage.row(model := name.strip("`").lower(), runs_of(model), times[model])
     groups = [cell for key, cell in row.items() if key.endswith(" words")]
     rates = [f"{row[key]:,.0f}" for key in ("updates", "target tokens/s")]
     expected.append([name, row["of each seed"], row["BLEU"], *groups, *rates])
