@@ -189,6 +189,14 @@ def test_an_empty_line_stays_empty_and_its_prefix_is_told_of(translator):
   assert warnings == ["line 1 is empty, and so is its translation: its prefix is not used"]
 
 
+def test_a_prefix_that_ends_with_a_space_is_told(translator, lines):
+  warnings = []
+  prefixes = ["ab ", "ab", " "]
+  list(translator.translate_lines(lines[:3], prefixes=prefixes, warn=warnings.append))
+  [warning] = warnings
+  assert warning == "line 1 has a prefix that ends with a space, which belongs to the next word: leave it out"
+
+
 @pytest.mark.long
 def test_long_prefixes_are_found_in_a_larger_bucket(translator, params_of_short_outputs, short, monkeypatch):
   """The search has little headroom at first, so the prefix does not fit."""

@@ -26,7 +26,7 @@ def encode(
     tokenizer: the tokenizer of targets.
     extra: an output may have this many more tokens than its input.
     first: the number of the first line.
-    warn: is called with a warning for each line that is empty but has a prefix.
+    warn: is called with a warning for each line that is empty but has a prefix, or whose prefix ends with a space.
 
   Returns:
     The tokens of the prefix of each line. If one is missing or cannot be used, only those of the lines before it, and
@@ -41,6 +41,8 @@ def encode(
       warn(LineWarning(number, "is empty, and so is its translation: its prefix is not used"))
     elif prefix and (reason := _refused(prefix, line, tokens, tokenizer, extra)):
       return found, InputError(f"line {number} {reason}")
+    elif prefix and prefix[-1].isspace():
+      warn(LineWarning(number, "has a prefix that ends with a space, which belongs to the next word: leave it out"))
     found.append(tokens)
   return found, missing
 
