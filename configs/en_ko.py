@@ -10,8 +10,8 @@ well. The sizes suit 50,000 pairs and two or three hours on two CPU cores.
 
 On held-out test text BLEU of characters is 73.82 for Python's documentation, 59.96 for Django's, 54.15 for GNOME's,
 55.92 for the Rust course, and 21.96 for everyday sentences. Without lines that are nearly in the training text it is
-69.21, 59.46, 49.69, 55.54 and 17.68. An update took 1.37 s on one core of an Intel Xeon,
-2026-11-26. `docs/results/en_ko` has all results.
+69.21, 59.46, 49.69, 55.54 and 17.68. An update took 1.37 s on one core of an Intel Xeon, 2026-11-26.
+`docs/results/en_ko` has all results.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig

@@ -24,8 +24,8 @@ Chunk = tuple[np.ndarray, bool]
 
 # As much of a line as ends before space or with the line; Python's \S knows more space than GPT-2 does, and BERT drops
 # \v and \f, so that no piece ends there.
-_MOST_SPACE = 1 << 16  # characters that are waited for in one part
 _UP_TO_SPACE = re.compile(r".*\S(?=[ \t\r]|\Z)", re.DOTALL)
+_MOST_SPACE = 1 << 16  # characters that are waited for in one part
 
 
 class PlainText:

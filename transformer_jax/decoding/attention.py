@@ -109,11 +109,10 @@ def attention_of_pair(
   """
   read, length = [model.config.start_token, *target[:-1]], buckets.padded(max(len(source), len(target)), MULTIPLE)
   rows = buckets.pad([source, read], 2, length, PAD)
-  weights = sum(x.size for x in weights_by_kind.eval_shape(model, params, *rows).values())
-  if most is not None and weights > most:
-    raise InputError(
-      f"the sentence pair has {weights:,} weights of attention, but at most {most:,} are shown: shorten it"
-    )
+  if most is not None:
+    weights = sum(x.size for x in weights_by_kind.eval_shape(model, params, *rows).values())
+    if weights > most:
+      raise InputError(f"the pair has {weights:,} weights of attention, but at most {most:,} are shown: shorten it")
   found = weights_by_kind(model, params, *rows)
   sides = (tokenizer.source, source), (tokenizer.target, read), (tokenizer.target, target)
   texts = [tuple(side.pieces(ids)) for side, ids in sides]

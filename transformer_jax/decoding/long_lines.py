@@ -12,6 +12,7 @@ from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 SPLIT, REFUSE = "split", "refuse"  # what to do with a line that is too long
+_MOST_TAGS, _LONGEST_TAG = 8, 40  # tags of a warning, and characters of each
 
 
 class Translation(NamedTuple):
@@ -128,9 +129,6 @@ def _encoded(texts: Sequence[str], tokenizer: Tokenizer, longest: int) -> Iterat
   known = iter(tokenizer.encode_batch([text for text in short if text is not None]))
   for text, kept in zip(texts, short, strict=True):
     yield text, None if kept is None else next(known)
-
-
-_MOST_TAGS, _LONGEST_TAG = 8, 40  # tags of a warning, and characters of each
 
 
 def check_language(
