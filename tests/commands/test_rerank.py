@@ -214,6 +214,23 @@ def test_the_tag_of_a_source_is_not_a_part_of_it():
     assert rerank._untagged(source) == source
 
 
+@pytest.mark.parametrize(("flags", "expected"), [([], None), (["--batch-size", 3], 3)])
+def test_models_compute_as_many_sentences_together_as_asked(
+  run, translator, workdir, files, tmp_path, monkeypatch, flags, expected
+):
+  asked = []
+
+  def score(pairs, *, batch_size):
+    asked.append(batch_size)
+    return [Probability(-1.0, 1)] * len(pairs)
+
+  monkeypatch.setattr(translator, "score", score)
+  (tmp_path / "source").write_text(text(["a", "b", ""]))
+  (tmp_path / "weights").write_text('{"score": 1, "logp": 0, "length": 0, "forward": 1}')
+  status, _, _ = run(*files, "--source", tmp_path / "source", "--forward", workdir, *flags)
+  assert (status, asked) == (0, [expected])
+
+
 def test_only_a_model_of_several_languages_reads_tags(run, translator, workdir, files, tmp_path, monkeypatch):
   """The others never saw one; a line without one is told of."""
   asked = []
