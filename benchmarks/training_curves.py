@@ -34,7 +34,8 @@ def figure(panels: Sequence[Panel]) -> Any:
   """The panels side by side; the first curve of each has one look, the second another, and so on."""
   from transformer_jax.inside import charts  # imports Matplotlib
 
-  made, axes = report.pyplot().subplots(1, len(panels), figsize=(3.6 * len(panels), 3.2), layout="constrained")
+  report.pyplot()  # so that the same numbers give the same file
+  made, [axes] = charts.chart(2.6, 1, len(panels))
   for axis, panel in zip(axes, panels, strict=True):
     for place, (name, runs) in enumerate(panel.curves.items()):
       for number, metrics in enumerate(runs):

@@ -29,9 +29,10 @@ def figure(request, program):
   lineage = program("lineage")
   files = sorted((RESULTS / "lineage").glob("*-?.json"))
   results = [json.loads(file.read_text()) for file in (*files, RESULTS / "lineage" / "ibm_model_1.json")]
-  return (
-    lineage.picture_by_length(results) if request.param == "by length" else lineage.picture_of_training(results[:-1])
-  )
+  if request.param == "by length":
+    return lineage.picture_by_length(results)
+  times = {result["model"]: result["seconds_of_an_update"] for result in results[:-1]}
+  return lineage.picture_of_training(results[:-1], times)
 
 
 def test_pictures_are_readable_in_grey(figure):

@@ -16,6 +16,8 @@ def log(*validations):
 
 def test_curves_are_those_of_the_logs(program, tmp_path):
   pytest.importorskip("matplotlib")
+  from tests.inside.drawn import require_readable
+
   curves = program("training_curves")
   short, long = log((3, 50.0), (7, 20.0)), log(*((step, 900.0 / step) for step in range(2, 13)))
   panels = [
@@ -32,6 +34,7 @@ def test_curves_are_those_of_the_logs(program, tmp_path):
   assert colours[0] == colours[1] != colours[2] and second.lines[0].get_color() == colours[0]
   [line] = second.lines
   assert (list(line.get_xdata()), list(line.get_ydata())) == ([2, 6], [5.0, 2.0])
+  require_readable(curves.figure(panels))
   curves.draw(panels, tmp_path / "a.svg")
   curves.draw(panels, tmp_path / "b.svg")
   assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
