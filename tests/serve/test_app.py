@@ -16,7 +16,7 @@ from libretranslatepy import LibreTranslateAPI
 from tests.serve.fake import Gate, fake, look, served, serving, shout
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.serve import batcher, server
-from transformer_jax.serve.app import MOST_ATTENTIONS, application
+from transformer_jax.serve.app import MOST_ATTENTIONS, MOST_WEIGHTS, application
 from transformer_jax.serve.batcher import Busy
 from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
 from transformer_jax.serve.search import Options
@@ -455,6 +455,7 @@ def test_the_limits_are_those_of_the_page_about_the_server():
   for words in (
     f"{batcher._MOST_WAITING} requests wait already",
     f"asks for more than {MOST_ATTENTIONS} attentions at once",
+    f"a sentence pair has more than {MOST_WEIGHTS:,} weights of attention",
     f"With {server._MOST_CONNECTIONS} open connections",
     f"up to {batcher._MOST_CHARACTERS:,} characters, and translates them in one call",
     f"must send its request within {server.SECONDS:g} seconds",
