@@ -2,12 +2,14 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from etils import epath
 
+from tests import prepared_folder
 from transformer_jax.__main__ import main
-from transformer_jax.data import beam_pipeline, pipeline
+from transformer_jax.data import beam_pipeline, manifest, pipeline
 from transformer_jax.runs import locks
 
 
@@ -73,3 +75,21 @@ def test_two_processes_do_not_prepare_one_folder(command, tmp_path, capfd, monke
     assert main(command) == 2
     assert f"another process writes in {tmp_path / 'rows'}: wait for its end" in capfd.readouterr().err
     assert (tmp_path / "rows" / "part").read_text() == "half"
+
+
+@pytest.mark.parametrize("change", ["longer", "deleted", None])
+def test_text_that_changes_meanwhile_is_refused(command, prefix, tmp_path, capfd, monkeypatch, change):
+  def run(settings, files, *rest):
+    prepared_folder.run(settings, files, *rest)
+    source = Path(f"{prefix}.en")
+    if change == "longer":
+      source.write_text("One line more.\n" + source.read_text())
+    elif change == "deleted":
+      source.unlink()
+
+  monkeypatch.setattr(beam_pipeline, "require_beam", lambda: None)
+  monkeypatch.setattr(beam_pipeline, "run", run)
+  assert main(command) == (1 if change else 0)
+  said = f"the files of config.data.train = {prefix} changed while they were read: give the command again"
+  assert (said in capfd.readouterr().err) == bool(change)
+  assert (tmp_path / "rows" / manifest.MANIFEST).exists() == (change is None)

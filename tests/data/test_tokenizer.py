@@ -165,6 +165,7 @@ def complaint(action, *parts):
 def test_vocabularies_that_cannot_be(capfd):
   complaint(lambda: SentencePieceTokenizer.learn(SENTENCES, 5003), "config.model.vocab_size is 5003", "at most 3")
   complaint(lambda: SentencePieceTokenizer.learn(SENTENCES, 263), "config.model.vocab_size is 263", "at least 2")
+  complaint(lambda: SentencePieceTokenizer.learn(SENTENCES, 3), "config.model.vocab_size is 3", "tokens need 260")
   complaint(lambda: SentencePieceTokenizer.learn(SENTENCES, 5), "config.model.vocab_size is 5", "at least 2")
   complaint(lambda: SentencePieceTokenizer.learn([], 300), "the training text has no sentence")
   assert capfd.readouterr() == ("", "")

@@ -522,11 +522,11 @@ def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
 @pytest.mark.parametrize(
   ("versions", "advice"),
   [
-    ({}, "with: give it the same text, or"),
-    ({"versions": {"transformer_jax": own_version()}}, "with: give it the same text, or"),
+    ({}, r"with: give it the same text \(a file that was compressed or unpacked since counts as another\), or use"),
+    ({"versions": {"transformer_jax": own_version()}}, r"with: give it the same text \("),
     (
       {"versions": {"transformer_jax": "0.1"}},
-      "with: transformer_jax 0.1 began it and may .*; give it the same text, or",
+      r"with: transformer_jax 0.1 began it and may .*; give it the same text \(",
     ),
   ],
 )

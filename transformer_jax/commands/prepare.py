@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 from transformer_jax.commands.experiment import add_config_arguments, read_config
 from transformer_jax.commands.rules import add_rule_arguments, require_no_weights, rules_of
 from transformer_jax.config import Config, Corpus
-from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.errors import InputError, RunError, require_option
 
-if TYPE_CHECKING:  # --help must not wait for this import
+if TYPE_CHECKING:  # --help must not wait for these imports
   from etils import epath
+
+  from transformer_jax.data.text import TextPairs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
   require_no_weights(args, text, "config.data.train")
   beam_pipeline.require_beam()
   folder = epath.Path(args.output).expanduser()
-  with exclusive_lock_of_one_process(folder, "--output"):
+  with exclusive_lock_of_one_process(folder, "--output"), _unchanged(text, folder):
     preparation.require_free(folder)  # before the text is read
     with doing("learning the vocabulary"):
       passing = preparation.PassingPairs(text, rules)
@@ -104,6 +106,25 @@ def _options(text: str) -> list[str]:
     return shlex.split(text)
   except ValueError as error:
     raise InputError(f"--beam-options is {text!r}, but must be flags: {error}") from error
+
+
+@contextmanager
+def _unchanged(text: "TextPairs", folder: "epath.Path") -> Iterator[None]:
+  """Raises RunError, without a manifest in the folder, if a file of the text changes while the body reads it again.
+
+  Its parts are places in the files, so that of a changed one another line would be cut out.
+  """
+  from transformer_jax.data import manifest
+
+  before = text.stamps()
+  yield
+  try:
+    changed = text.stamps() != before
+  except InputError:  # a file is no longer there
+    changed = True
+  if changed:
+    (folder / manifest.MANIFEST).unlink()
+    raise RunError(f"the files of config.data.train = {text.name} changed while they were read: give the command again")
 
 
 @contextmanager

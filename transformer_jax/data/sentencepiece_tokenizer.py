@@ -270,6 +270,8 @@ def _explained(error: RuntimeError, vocab_size: int, key: str) -> InputError:
       f"{key} is {vocab_size}, but all bytes and the characters of the text need {found[1]}: set {key} to at least "
       f"{found[1]}"
     )
+  if "insert_id" in message:  # there are fewer than the special tokens
+    return InputError(f"{key} is {vocab_size}, but all bytes and the special tokens need 260: set {key} to more")
   if "Unable to cast" in message:
     return InputError("the training text has half of a surrogate pair, which is no text: decode its bytes again")
   if "!sentences_.empty()" in message:

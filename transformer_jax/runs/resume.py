@@ -130,7 +130,8 @@ def history_of(run: Run, text: str) -> list[JsonObject]:
     other = f"transformer_jax {version} began it and may cut the same text into other tokens; "
     raise InputError(
       f"config.data.train now gives another text than that which the run in {run.path} was begun with: "
-      f"{other if version not in (None, own_version()) else ''}give it the same text, or use another --workdir"
+      f"{other if version not in (None, own_version()) else ''}give it the same text (a file that was compressed or "
+      "unpacked since counts as another), or use another --workdir"
     )
   return history
 
