@@ -313,6 +313,13 @@ def test_progress_adds_up_to_the_lines(translator, lines):
   assert sum(counts) == len(lines) + 1
 
 
+def test_the_first_progress_is_of_a_line_that_was_searched(translator, lines):
+  """It starts the clock of the rate, which leaves out compilation."""
+  counts = []
+  translator.translate(["", lines[0], ""], progress=counts.append)
+  assert [count for count in counts if count] == [1, 2]
+
+
 def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines, found):
   def broken():
     yield from lines[:5]

@@ -159,6 +159,12 @@ def test_fine_tuning_learns_another_text(imported, tuned, capfd):
   before, after = runs.open(imported.run), runs.open(tuned.run)
   assert after.config.model == dataclasses.replace(before.config.model, dropout=0)
   assert {path.name for path in tuned.run.iterdir()} > VOCABULARIES
+  [begun] = [entry["init_from"] for entry in after.provenance if "init_from" in entry]
+  assert begun == {"run": str(imported.run), "step": 0, "imported": before.provenance[0]["imported"]}
+  export(tuned.run, tuned.run.with_name("shared"), "safetensors")
+  public = runs.open(tuned.run.with_name("shared"))
+  assert str(imported.folder.parent) not in (public.path / "provenance.json").read_text()
+  assert public.imported == before.imported | {"folder": imported.folder.name}
   for name in VOCABULARIES:
     assert (tuned.run / name).read_bytes() == (imported.run / name).read_bytes(), name
   assert [exact_match(run, tuned, capfd) for run in (imported.run, tuned.run)] == [0, 1]
@@ -190,6 +196,9 @@ def test_an_average_is_of_a_fine_tuned_run(imported, tuned, tmp_path, capfd):
   for name, array in found.items():
     np.testing.assert_allclose(array, (parts[0][name] + parts[1][name]) / 2, atol=1e-6, err_msg=name)
   assert exact_match(mean, tuned, capfd) == 1
+  export(mean, tmp_path / "hf", "marian-hf")
+  page = (tmp_path / "hf" / "README.md").read_text()
+  assert f"\nTrained by transformer_jax; the mean of the checkpoints of steps {STEPS}, {STEPS - 20}. Training" in page
 
 
 @pytest.mark.long
@@ -198,6 +207,9 @@ def test_a_fine_tuned_run_is_exported_and_comes_back(imported, tuned, tmp_path):
   export(tuned.run, tmp_path / "hf", "marian-hf")
   for name in ("source.spm", "target.spm", *(path.name for path in imported.folder.glob("*vocab.json"))):
     assert (tmp_path / "hf" / name).read_bytes() == (imported.folder / name).read_bytes(), name
+  page = (tmp_path / "hf" / "README.md").read_text()
+  began = "Training began with the parameters of a folder of the format marian-hf, imported.\n"
+  assert f"\nTrained by transformer_jax; the checkpoint of step {STEPS}. {began}" in page
   import_model(tmp_path / "hf", tmp_path / "again", "marian-hf")
   assert_same_bits(*(numpy_by_name(runs.open(path).model().params) for path in (tmp_path / "again", tuned.run)))
   translator = Translator.load(tmp_path / "again")

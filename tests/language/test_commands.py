@@ -410,12 +410,12 @@ def test_positions_that_were_not_learned_repeat_those_that_were(folder, gpt_run,
   params = jax.tree.map(np.zeros_like, state_of(folder / "longer", config).params)
   capfd.readouterr()
   again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(shorter)))
-  found = init_from.params_from(runs.open(shorter, accept_edits=True), again, params)["positions"]["table"]
+  found = init_from.params_from(runs.open(shorter, accept_edits=True), again, params)[0]["positions"]["table"]
   np.testing.assert_array_equal(found, learned[np.arange(37) % 8])
   assert "rows that were not learned repeat the learned ones: positions/table from row 8 on" in capfd.readouterr().err
   # Of a run that was itself begun so, all rows are to be trusted.
   again = dataclasses.replace(config, train=dataclasses.replace(config.train, init_from=str(folder / "longer")))
-  found = init_from.params_from(runs.open(folder / "longer"), again, params)["positions"]["table"]
+  found = init_from.params_from(runs.open(folder / "longer"), again, params)[0]["positions"]["table"]
   np.testing.assert_allclose(found, learned[np.arange(37) % 16], rtol=1e-5)  # it has a moving average of its own
   assert "rows that were not learned" not in capfd.readouterr().err
 

@@ -107,7 +107,7 @@ def test_positions_repeat_the_rows_that_the_other_run_has_learned(begun, tokeniz
     model=lambda: SimpleNamespace(params=tables[7], step=3),
     tokenizer=tokenizer,
   )
-  found = init_from.params_from(other, Config(), tables[11])["positions"]["table"]
+  found = init_from.params_from(other, Config(), tables[11])[0]["positions"]["table"]
   np.testing.assert_array_equal(found[:, 0], 2 * (np.arange(11) % rows))
   assert f"positions/table from row {rows} on" in capfd.readouterr().err
   enough = Config(data=DataConfig(row_length=rows))
@@ -122,9 +122,10 @@ def test_positions_of_another_width_are_new():
     tokenizer=None,
   )
   random = {"positions": {"table": jnp.zeros((7, 2))}, "bias": jnp.zeros(2)}
-  found = init_from.params_from(other, Config(), random)
+  found, step = init_from.params_from(other, Config(), random)
   np.testing.assert_array_equal(found["positions"]["table"], np.zeros((7, 2)))
   np.testing.assert_array_equal(found["bias"], np.ones(2))
+  assert step == 3
 
 
 def test_the_positions_that_count_are_those_of_the_other_run(bert):
@@ -171,7 +172,7 @@ def test_a_table_that_the_other_run_lacks_is_not_frozen():
   both = {"target_embedding": table, "own_source_embedding": table}
   with pytest.raises(InputError, match="would leave own_source_embedding/table random, as the run in run has no such"):
     init_from.params_from(other, config, both)
-  assert init_from.params_from(other, config, {"target_embedding": table}).keys() == {"target_embedding"}
+  assert init_from.params_from(other, config, {"target_embedding": table})[0].keys() == {"target_embedding"}
 
 
 def test_options_that_differ_are_named_as_they_are_given(capfd):

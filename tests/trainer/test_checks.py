@@ -50,13 +50,23 @@ def said(config, capfd):
   return capfd.readouterr().err
 
 
-@pytest.mark.parametrize("options", [{}, {"save_every": 0}, {"every": 0}, {"save_every": 4, "patience": 1}])
+@pytest.mark.parametrize(
+  "options",
+  [{}, {"every": 0}, {"save_every": 4, "patience": 1}, {"save_every": 0, "patience": 1}, {"save_every": 0, "every": 0}],
+)
 def test_where_each_validation_has_a_checkpoint_nothing_is_said(capfd, options):
   assert said(config(**options), capfd) == ""
 
 
 def test_a_validation_without_a_checkpoint_is_said(capfd):
   assert "= 6 is no multiple of config.train.save_every = 4:\n" in said(config(save_every=4), capfd)
+
+
+def test_validations_of_which_only_the_last_has_a_checkpoint_are_said(capfd):
+  message = "config.train.save_every is 0: --step best takes the last checkpoint, the only one\n"
+  without = config(save_every=0)
+  assert said(without, capfd) == message
+  assert said(dataclasses.replace(without, evaluate=EvaluateConfig(every=without.train.steps)), capfd) == ""
 
 
 @pytest.mark.parametrize(("text", "message"), [("", "is empty: no checkpoint"), ("a", "is the training text:\n")])

@@ -118,6 +118,17 @@ def test_a_change_of_packages_is_reported(capfd):
   assert "packages have changed: rounding may differ\n" in capfd.readouterr().err
 
 
+def test_a_change_of_jax_settings_is_reported(capfd):
+  """Of those that the update depends on, as its dropout does on how keys are split."""
+  now = {"machine": 1, "settings": checks.jax_settings()}
+  for same in (now, {"machine": 1}):  # older runs do not tell them
+    loop._report_differences([same], now)
+  assert not capfd.readouterr().err
+  loop._report_differences([now], now | {"settings": now["settings"] | {"jax_threefry_partitionable": "False"}})
+  said = "settings of JAX have changed: results will differ\n  jax_threefry_partitionable True is now False\n"
+  assert capfd.readouterr().err == said
+
+
 @pytest.mark.long
 def test_a_run_with_random_pieces_in_parts_equals_a_run_in_one(prefix, tmp_path, monkeypatch, capfd):
   config = tiny(prefix, steps=24, save_every=5)  # some epochs

@@ -100,11 +100,11 @@ class LineSearch:
     ]
     found: list[list[Translation]] = [[]] * len(requests)
     missing = Counter(lines)
-    progress(len(parts) - len(missing))
     for i, hypotheses in self._bucketed.search(params, requests, wanted.options, wanted.batch_size):
       found[i] = self._translations(hypotheses)
       missing[lines[i]] -= 1
       progress(int(missing[lines[i]] == 0))
+    progress(len(parts) - len(missing))  # the lines without a search; last, as the clock of the rate waits for a line
     results = iter(found)
     return [[[next(results) for _ in sentence] for _ in range(samples)] for sentence in parts]
 

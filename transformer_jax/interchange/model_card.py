@@ -86,11 +86,19 @@ def _title(model: Model) -> str:
 
 
 def _origin(run: Run, model: Model) -> str:
-  """A sentence about who has trained the model."""
-  imported = [entry["imported"] for entry in run.provenance if isinstance(entry.get("imported"), dict)]
-  if imported:
-    return f"Imported by transformer_jax from a folder of the format {_word(str(imported[-1].get('from')))}."
-  return f"Trained by transformer_jax; the checkpoint of step {model.step:,}."
+  """Who has trained the model, in one or two sentences."""
+  history, imported = run.provenance, run.imported
+  folder = f"a folder of the format {_word(str(imported.get('from')))}" if imported else ""
+  if imported and not any("data" in entry for entry in history):
+    return f"Imported by transformer_jax from {folder}."
+  steps = [f"{step:,}" for step in (run.averaged or {}).get("steps", [])]
+  which = (
+    f"the mean of the checkpoints of steps {', '.join(steps)}" if steps else f"the checkpoint of step {model.step:,}"
+  )
+  trained = f"Trained by transformer_jax; {which}."
+  if not any("init_from" in entry for entry in history):
+    return trained
+  return f"{trained} Training began with the parameters of {f'{folder}, imported' if imported else 'another run'}."
 
 
 def _scores(run: Run, step: int) -> str:

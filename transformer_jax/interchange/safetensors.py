@@ -13,7 +13,7 @@ from transformer_jax.config import Config
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Model, Run
-from transformer_jax.runtime.values import JsonObject
+from transformer_jax.runtime.values import Json, JsonObject
 
 
 def require(config: Config) -> None:
@@ -30,9 +30,10 @@ def write(folder: Path, run: Run, model: Model, dtype: str) -> None:
 
 def _public(entry: JsonObject) -> JsonObject:
   """An entry with the names of folders in place of their paths, as the folder is made to be shared."""
-  return {
-    key: value | {name: Path(str(value[name])).name for name in ("run", "folder") if name in value}
-    if isinstance(value, dict)
-    else value
-    for key, value in entry.items()
-  }
+
+  def shared(key: str, value: Json) -> Json:
+    if isinstance(value, dict):
+      return _public(value)
+    return Path(str(value)).name if key in ("run", "folder") else value
+
+  return {key: shared(key, value) for key, value in entry.items()}

@@ -18,6 +18,7 @@ from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.values import JsonObject
 from transformer_jax.training.embeddings import is_table
 from transformer_jax.training.task import task_of
 
@@ -126,7 +127,13 @@ def _require_special(tokenizer: Tokenizer, model: AnyModelConfig, where: str, ad
       )
 
 
-def params_from(other: Run, config: Config, params: Params) -> Params:
+def origin(other: Run, step: int) -> JsonObject:
+  """What the provenance of a new run says of the one that it begins with, and of the library that trained that one."""
+  imported = {"imported": other.imported} if other.imported else {}
+  return {"run": str(other.path), "step": step, **imported}
+
+
+def params_from(other: Run, config: Config, params: Params) -> tuple[Params, int]:
   """`params` of a new run, and in their places those of another run with their name and shape.
 
   A table of positions of which the other run can have learned only the first rows begins with these, again and again:
@@ -139,6 +146,9 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
     other: the run whose last checkpoint is taken.
     config: the new run's.
     params: random ones.
+
+  Returns:
+    The parameters, and the step of the other run's checkpoint.
 
   Raises:
     InputError: there are none such.
@@ -158,7 +168,7 @@ def params_from(other: Run, config: Config, params: Params) -> Params:
     say(f"rows that were not learned repeat the learned ones: {', '.join(repeated)}")
   if differing := _differing(config, other.config):
     say(f"this model is not quite that of {workdir}: {'; '.join(differing)}")
-  return chosen
+  return chosen, found.step
 
 
 def _require_tables_that_freeze(config: Config, random: Iterable[str]) -> None:

@@ -122,6 +122,20 @@ class Run:
     return next((entry["averaged"] for entry in self.provenance if "averaged" in entry), None)
 
   @property
+  def imported(self) -> JsonObject | None:
+    """The other library's folder that the parameters were imported from, or those that training began with.
+
+    Raises:
+      InputError: as `provenance` does.
+    """
+    for entry in reversed(self.provenance):
+      began = entry.get("init_from")
+      for found in (entry.get("imported"), began.get("imported") if isinstance(began, dict) else None):
+        if isinstance(found, dict):
+          return found
+    return None
+
+  @property
   def checkpoints(self) -> Finished:
     """The finished checkpoints: their steps, the last and the best.
 

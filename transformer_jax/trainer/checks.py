@@ -26,7 +26,6 @@ from transformer_jax.training.task import Task
 
 _MUCH_FILLED = 1.25  # a fifth of the computed rows are empty; iwslt14's 21 rows on 8 devices have less
 
-# JAX's settings that determine the result of an update.
 _OF_RESULTS = (
   "jax_default_matmul_precision",
   "jax_enable_x64",
@@ -76,6 +75,8 @@ def warn(config: Config) -> None:
       f"config.evaluate.every = {every} is no multiple of config.train.save_every = {train.save_every}:\n"
       "  --step best takes the best of those validations that have a checkpoint"
     )
+  if config.data.validation and not train.save_every and 0 < every < train.steps and not train.patience:
+    say("config.train.save_every is 0: --step best takes the last checkpoint, the only one")
   if train.warmup_steps >= train.steps:
     say(
       f"config.train.warmup_steps = {train.warmup_steps} is not below config.train.steps = {train.steps}:\n"
@@ -140,10 +141,15 @@ def _require_memory(config: Config, task: Task) -> None:
     )
 
 
+def jax_settings() -> dict[str, str]:
+  """JAX's settings that determine the result of an update."""
+  return {name: str(getattr(jax.config, name)) for name in _OF_RESULTS}
+
+
 def require_equal_hosts(config: Config) -> None:
   """Raises InputError if the hosts differ in what determines a result, or if `config.debug` has several hosts."""
   settings = {f"config.{key}": value for key, value in serialization.flat(config).items()}
-  settings |= {name: str(getattr(jax.config, name)) for name in _OF_RESULTS}
+  settings |= jax_settings()
   settings |= package_versions() | versions("sacrebleu")  # by whose scores a run may stop early
   hosts.require_equal(settings, "call the same command in the same environment on all hosts")
   if config.debug and hosts.count() > 1:

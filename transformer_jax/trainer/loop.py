@@ -98,23 +98,30 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
   _report_differences(history, now)
   with closing(Trainer(config, task, workdir, tokenizer, packed, pack, vectors, accept_edits)) as trainer:
     with hosts.collective_errors():
-      run_folder.begin_run(workdir, config, tokenizer, [*history, now])
+      run_folder.begin_run(workdir, config, tokenizer, [*history, now | trainer.begun_with])
     trainer.run()
   say(f"try it:\n  {next_command(config, workdir)}")
 
 
 def _report_differences(history: list[JsonObject], now: JsonObject) -> None:
-  """Reports a change of the machine or of packages since the last start of the run."""
-  before, after = history[-1].get("versions") if history else {}, now.get("versions", {})
-  before = before if isinstance(before, dict) else {}  # older runs have none
-  both = [name for name in after if name in before and before[name] != after[name]]
-  if changed := {name: f"{name} {before[name]} is now {after[name]}" for name in both}:
+  """Reports a change of the machine, of packages or of JAX's settings since the last start of the run."""
+  if changed := _changed("versions", history, now):
     order = ", and with grain the order of rows" if "grain" in changed else ""
     say(f"packages have changed: rounding may differ{order}\n  {', '.join(changed.values())}")
+  if changed := _changed("settings", history, now):
+    say(f"settings of JAX have changed: results will differ\n  {', '.join(changed.values())}")
   if history and history[-1].get("machine") != now["machine"]:
     before = history[-1].get("machine", "an unknown machine")
     was_and_is = f"  before {before}\n  now    {now['machine']}"
     say(f"another machine, cores or devices: results are equal up to rounding only\n{was_and_is}")
+
+
+def _changed(group: str, history: list[JsonObject], now: JsonObject) -> dict[str, str]:
+  """Name -> how it has changed, of the names that a group of values had at the last start."""
+  before, after = history[-1].get(group) if history else {}, now.get(group, {})
+  before = before if isinstance(before, dict) else {}  # older runs have none
+  both = [name for name in after if name in before and before[name] != after[name]]
+  return {name: f"{name} {before[name]} is now {after[name]}" for name in both}
 
 
 def _new_vocabulary(config: Config, accept_edits: bool) -> tuple[Tokenizer, WordVectors | None]:
@@ -148,6 +155,7 @@ class Trainer:
   ):
     self._config, self._task, self._accept_edits = config, task, accept_edits
     self._stopping = EarlyStopping(config.train.patience)
+    self.begun_with: JsonObject = {}  # for the provenance
     self._step = update_on_devices(config, task)
     self._losses = further_losses(config, task)
     abstract = abstract_state(config, task)
@@ -214,7 +222,9 @@ class Trainer:
     with hosts.collective_errors():
       if devices.is_main_host():
         other = init_from.open_other(self._config, accept_edits=self._accept_edits)
-        params = init_from.params_from(other, self._config, params) if other else params
+        if other:
+          params, step = init_from.params_from(other, self._config, params)
+          self.begun_with = {"init_from": init_from.origin(other, step)}
         params = with_vectors(params, vectors) if vectors else params
     return begin_with(state, devices.replicate(hosts.broadcast(params)))
 
@@ -448,4 +458,5 @@ def _provenance(packed: PackedRows) -> JsonObject:
     packing=dataclasses.asdict(packed.report),
     machine=devices.describe() | {"cores": cores()},
     versions=checks.package_versions(),
+    settings=checks.jax_settings(),
   )
