@@ -19,7 +19,6 @@ run.
 
 import argparse
 import collections
-import json
 import math
 import random
 import statistics
@@ -32,6 +31,7 @@ import programs
 import report
 from kneser_ney import split
 
+from transformer_jax import runs
 from transformer_jax.data.text import lines_of
 
 Examples = dict[str, list[str]]  # sentences by the name of their class
@@ -71,7 +71,7 @@ def main() -> None:
     args.json,
     accuracies=accuracies,
     examples={"taught": len(taught) * args.examples, "asked": len(asked) * args.held_out},
-    pretraining=summary(logged(pretrained)),
+    pretraining=summary(runs.open(pretrained).metrics),
   )
 
 
@@ -134,11 +134,7 @@ def fine_tuned(workdir: Path, seed: int, classes: list[str], files: list[Path], 
   data = [f"--config.data.train={taught}", f"--config.data.validation={asked}", "--config.evaluate.every=0"]
   labels = f"--config.model.labels={','.join(classes)}"
   train(workdir, "bert.py:classify", f"--config.train.seed={seed}", labels, *data, *flags)
-  return [line["accuracy"] for line in logged(workdir) if line["split"] == "validation"][-1]
-
-
-def logged(workdir: Path) -> list[dict[str, Any]]:
-  return [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+  return [line["accuracy"] for line in runs.open(workdir).metrics if line["split"] == "validation"][-1]
 
 
 def naive_bayes(taught: Examples, asked: Examples) -> float:

@@ -144,6 +144,29 @@ def test_an_error_is_shown(page):
   page.get_log("browser")  # the browser notes the status 413
 
 
+def test_an_error_that_is_no_json_is_shown_by_its_status(page):
+  page.execute_script("window.fetch = async () => new Response('Service Unavailable', { status: 503 })")
+  find(page, "#source").send_keys("one")
+  wait(page, lambda: "the status 503: try again later" in find(page, "#status").text)
+
+
+FAILING = """
+const { fetch } = window, refused = () => new Response('{"error": "too long"}', { status: 400 });
+window.fetch = async (path, ...rest) => (path === "attention" ? refused() : fetch(path, ...rest));
+"""
+
+
+def test_after_an_error_no_earlier_attention_is_shown(page):
+  type_sentence(page, "one two")
+  wait(page, lambda: texts(page, "#queries button") == ["ONE", "TWO"])
+  page.execute_script(FAILING)
+  find(page, "#source").clear()
+  type_sentence(page, "three")
+  wait(page, lambda: find(page, "#weights").text == "too long")
+  Select(find(page, "#layer")).select_by_visible_text("Layer 1")
+  assert find(page, "#weights").text == "too long" and not find(page, "#matrix").is_displayed()
+
+
 WATCH = """
 const { fetch } = window, translation = document.getElementById("translation");
 window.asked = 0;

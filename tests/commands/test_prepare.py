@@ -48,6 +48,11 @@ def test_mistakes_are_one_sentence(command, tmp_path, capfd, flags, message):
   assert not (tmp_path / "rows").exists()
 
 
+def test_a_folder_must_be_named(command, capfd):
+  assert main(command[:-1]) == 2
+  assert "--output is missing: it names the new folder, which training will read\n" in capfd.readouterr().err
+
+
 def test_a_pipe_is_refused_as_it_is_read_twice(command, tmp_path, capfd):
   os.mkfifo(tmp_path / "pipe.en")
   os.mkfifo(tmp_path / "pipe.de")

@@ -47,18 +47,5 @@ def test_a_character_of_many_tokens_is_a_part():
   assert split("a漢b", 2, lambda text: len(text.encode())) == ["a", "漢", "b"]
 
 
-def test_a_very_long_line_is_not_counted_again_and_again():
-  text = "word " * 20_000
-  counted = 0
-
-  def count(part):
-    nonlocal counted
-    counted += len(part)
-    return len(part)
-
-  assert " ".join(split(text, 250, count)) == text.strip()
-  assert counted < 300 * len(text)
-
-
 def test_a_part_has_at_most_16_characters_for_each_of_its_tokens():
   assert list(map(len, split("x" * 1000, 5, lambda text: 1 if text else 0)))[:-1] == [5 * 16] * (1000 // 80)

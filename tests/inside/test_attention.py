@@ -212,6 +212,7 @@ def test_the_command_writes_what_the_library_gives(run, pictures, translator, tm
     (["--word", 99], "--word is 99, but must be from 1 to"),
     (["--target", "a " * 40], "the sentence pair has a sentence of"),
     (["--output", "/dev/null"], "--output is /dev/null, but must be a folder: it is a file"),
+    (["--target", "a\udcff"], "--target is not UTF-8: write it in UTF-8"),
     (["--output", "gs://bucket/x"], "--output gs://bucket/x is in a bucket"),
   ],
 )

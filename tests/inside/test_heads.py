@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 
 import jax
@@ -157,6 +158,14 @@ def test_mistakes_are_one_sentence(run, tmp_path, monkeypatch):
   (tmp_path / "file").write_text("")
   status, _, [err] = run("--data", data, "--output", tmp_path / "file")
   assert status == 2 and "must be a folder: it is a file" in err
+  (tmp_path / "kept").mkdir()
+  with monkeypatch.context() as patch:
+    patch.setattr(os, "access", lambda path, mode: path != tmp_path / "kept")
+    status, out, [err] = run("--data", data, "--output", tmp_path / "kept")
+  assert (status, out) == (
+    2,
+    "",
+  ) and f"--output is {tmp_path / 'kept'}, but must be a folder that you may write to" in err
   monkeypatch.setitem(sys.modules, "matplotlib", None)
   status, out, [err] = run("--data", data, "--output", tmp_path / "out")
   assert (status, out) == (2, "") and "pip install 'transformer_jax[pictures]'" in err

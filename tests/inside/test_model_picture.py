@@ -239,9 +239,12 @@ def test_mistakes_are_one_sentence(command, argv, message):
     (["model", "--workdir", "W", "--config=base"], "--workdir and --config exclude each other"),
     (["unrolled", "--config=gpt"], "config.model.family is gpt, which is no recurrent model"),
     (["model", "--config.model.heads=2"], "model.heads"),
+    (["search", "--workdir", "W", "--sentence", "\udcff"], "--sentence is not UTF-8: write it in UTF-8"),
+    (["next", "--workdir", "W", "--sentence", "a", "--prefix", "\udcff"], "--prefix is not UTF-8: write it in UTF-8"),
+    (["self-attention", "--workdir", "W", "--sentence", "\udcff"], "--sentence is not UTF-8: write it in UTF-8"),
   ],
 )
-def test_mistakes_in_the_config(command, argv, message):
+def test_mistakes_of_the_pictures(command, argv, message):
   pytest.importorskip("matplotlib")
   status, out, err = command(*argv, "--output", "x.svg")
   assert (status, out) == (2, "") and message in err[-1]

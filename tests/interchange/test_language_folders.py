@@ -466,28 +466,17 @@ def test_the_digests_are_of_the_files_that_were_read(folders, tmp_path):
   assert entry["imported"]["sha256"] == expected
 
 
-@pytest.mark.parametrize("name", OLDER)
-def test_added_words_are_refused(folders, tmp_path, name):
-  """The library would find them in a text before all pieces."""
+@pytest.mark.parametrize(("name", "special"), [*((name, False) for name in OLDER), ("bert", True)])
+def test_added_words_are_refused(folders, tmp_path, name, special):
+  """The library would find them in a text before all pieces; special ones such as [E1] are meant to stand there."""
   shutil.copytree(folders / name, tmp_path / "folder")
-  flags = dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized", "special"], False)
+  flags = dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized"], False)
   vocabulary = json.loads((tmp_path / "folder" / "tokenizer.json").read_text())["model"]["vocab"]
   word = max((piece for piece in vocabulary if piece.isalpha()), key=vocabulary.__getitem__)
-  token = {"id": vocabulary[word], "content": word, **flags}
-  with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["added_tokens"].append(token))
-  with pytest.raises(InputError, match=re.escape(f"adds the word {word!a} to those of its model")):
-    import_model(tmp_path / "folder", tmp_path / "run", name)
-
-
-def test_special_tokens_besides_those_of_bert_are_refused(folders, tmp_path):
-  """Markers such as [E1] are meant to stand in a text, where the library finds them."""
-  shutil.copytree(folders / "bert", tmp_path / "folder")
-  vocabulary = json.loads((tmp_path / "folder" / "tokenizer.json").read_text())["model"]["vocab"]
-  word = max((piece for piece in vocabulary if piece.isalpha()), key=vocabulary.__getitem__)
-  token = {"id": vocabulary[word], "content": word, "special": True}
+  token = {"id": vocabulary[word], "content": word, **flags, "special": special}
   with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["added_tokens"].append(token))
   with pytest.raises(InputError, match=re.escape(f"tokenizer.json adds the word {word!a} to those of its model")):
-    import_model(tmp_path / "folder", tmp_path / "run", "bert")
+    import_model(tmp_path / "folder", tmp_path / "run", name)
 
 
 @pytest.mark.parametrize(

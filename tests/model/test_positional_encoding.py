@@ -19,18 +19,6 @@ def test_sinusoids(position):
   np.testing.assert_allclose(result, formulas.sinusoids([position], d_model), atol=1e-6 + position * 2**-21)
 
 
-def test_a_shift_is_a_rotation_of_each_pair():
-  """§3.5: PE(pos + k) is a linear function of PE(pos)."""
-  d_model, shift = 14, 5
-  of = jax.jit(sinusoids, static_argnums=1)
-  positions = np.arange(11)
-  pairs, shifted = (np.asarray(of(p, d_model)).reshape(11, -1, 2) for p in (positions, positions + shift))
-  for i in range(d_model // 2):
-    angle = shift / 10_000 ** (2 * i / d_model)
-    rotation = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
-    np.testing.assert_allclose(shifted[:, i], pairs[:, i] @ rotation.T, atol=1e-5)
-
-
 def test_positions_may_have_any_shape():
   positions = np.arange(6).reshape(2, 3)
   of = jax.jit(sinusoids, static_argnums=1)

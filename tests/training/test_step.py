@@ -417,18 +417,11 @@ def test_without_a_moving_average_the_state_has_no_more_arrays(one_device):
 
 
 @pytest.mark.long
-def test_the_state_with_a_moving_average_can_be_donated():
-  """No two of its arrays share memory at the start."""
-  config = with_moving_average(0.9)
+@pytest.mark.parametrize("decay", [0.0, 0.9])
+def test_an_update_reuses_the_memory_of_the_state(decay):
+  """With a moving average, too: no two of its arrays share memory at the start."""
+  config = with_moving_average(decay)
   state = jax.jit(lambda: init_state(config, TASK), out_shardings=devices.on_all_devices())()
-  step = devices.over_devices(functools.partial(train_step, config, TASK), out_axes=(None, None), donate_state=True)
-  new, _ = step(state, shares(Batch(packed(copying_pairs(60))[:8], np.arange(8, dtype=np.int32)), 8))
-  assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves(state.average))
-
-
-@pytest.mark.long
-def test_an_update_reuses_the_memory_of_the_state():
-  state = jax.jit(lambda: init_state(CONFIG, TASK), out_shardings=devices.on_all_devices())()
   batch = shares(Batch(packed(copying_pairs(60))[:8], np.arange(8, dtype=np.int32)), 8)
-  new, _ = update_on_devices(CONFIG, TASK)(state, batch)
-  assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves(state.params))
+  new, _ = update_on_devices(config, TASK)(state, batch)
+  assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves([state.params, state.average]))

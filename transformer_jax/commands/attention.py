@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.line_warnings import warn_of_language
-from transformer_jax.commands.output_file import local_path
+from transformer_jax.commands.output_file import local_folder
 from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run
 from transformer_jax.runtime.errors import InputError, one_line, require_option, writing
 from transformer_jax.runtime.files import write_atomically
+from transformer_jax.runtime.texts import require_utf8
 
 if TYPE_CHECKING:
   from transformer_jax.decoding.attention import Attention
@@ -48,8 +49,9 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.compilation_cache import use_compilation_cache
 
   devices.require_devices()
-  output = local_path("--output", args.output)
-  require_option("--output", args.output, output.is_dir() or not output.exists(), "a folder: it is a file")
+  output = local_folder("--output", args.output)
+  for flag in ("sentence", "target"):
+    require_utf8(f"--{flag}", getattr(args, flag))
   use_compilation_cache()
   opened = open_run(args)
   warn_of_language(opened, args.sentence)

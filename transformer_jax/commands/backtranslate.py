@@ -19,7 +19,7 @@ from transformer_jax.commands.output_file import is_prefix, local_path, require_
 from transformer_jax.commands.workdir import require_one_direction, runs_to_restore
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import same_file
-from transformer_jax.runtime.texts import is_text
+from transformer_jax.runtime.texts import require_utf8
 
 if TYPE_CHECKING:
   from etils import epath
@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
-  if not is_text(args.tag):
-    raise InputError("--tag is not UTF-8: write it in UTF-8")
+  require_utf8("--tag", args.tag)
   if args.tag != " ".join(args.tag.split()):
     raise InputError(f"--tag is {args.tag!r}, but must be one line without spaces at its ends")
   options = _options(args) | search.search_options(args)

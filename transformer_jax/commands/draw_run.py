@@ -7,6 +7,7 @@ from transformer_jax.commands.line_warnings import warn_of_language
 from transformer_jax.commands.search import add_beam_arguments, beam_options, chosen_beam, load
 from transformer_jax.commands.workdir import add_workdir_arguments, open_run, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.texts import require_utf8
 
 if TYPE_CHECKING:
   from matplotlib.figure import Figure
@@ -31,6 +32,7 @@ def draw_search(args: argparse.Namespace) -> "Figure":
   """
   from transformer_jax.inside import search_picture
 
+  require_utf8("--sentence", args.sentence)
   run, most = run_to_restore(args.workdir, args, "translate"), search_picture.MOST_BEAMS
   if chosen_beam(args, run.config.decode)["beam_size"] > most:
     raise InputError(f"the picture has room for at most {most} hypotheses in the beam: give --beam-size {most} or less")
@@ -62,6 +64,8 @@ def _next_token(args: argparse.Namespace) -> "NextToken":
   """The probabilities of the next token, for a model that translates or a language model."""
   from transformer_jax import registry
 
+  for flag in ("sentence", "prefix"):
+    require_utf8(f"--{flag}", getattr(args, flag))
   model = open_run(args).config.model
   if not model.translates and registry.command_of(model) == "generate":
     if args.sentence is not None:
@@ -97,6 +101,7 @@ def draw_self_attention(args: argparse.Namespace) -> "Figure":
     raise InputError("--sentence is missing: it is what the encoder reads")
   from transformer_jax.inside import head_picture, head_steps
 
+  require_utf8("--sentence", args.sentence)
   if args.workdir is None:
     steps = head_steps.toy()
   else:

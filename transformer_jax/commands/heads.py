@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.output_file import local_path
+from transformer_jax.commands.output_file import local_folder
 from transformer_jax.commands.pictures import require_matplotlib
 from transformer_jax.commands.search import load
 from transformer_jax.commands.workdir import add_pairs, add_workdir_arguments, run_to_restore
@@ -56,11 +56,10 @@ def _folder(name: str) -> Path:
   """The folder of the pictures.
 
   Raises:
-    InputError: there is a file of this name, or matplotlib is not installed.
+    InputError: there is a file of this name, the folder cannot be written, or matplotlib is not installed.
     RunError: the folder cannot be made.
   """
-  folder = local_path("--output", name)
-  require_option("--output", name, folder.is_dir() or not folder.exists(), "a folder: it is a file")
+  folder = local_folder("--output", name)
   require_matplotlib()
   with writing(folder):
     folder.mkdir(parents=True, exist_ok=True)

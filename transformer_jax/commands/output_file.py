@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer_jax.runtime.errors import InputError, writing
+from transformer_jax.runtime.errors import InputError, require_option, writing
 from transformer_jax.runtime.files import expanded, same_file, write_atomically
 
 if TYPE_CHECKING:  # --help must not wait for this import
@@ -68,6 +68,18 @@ def local_path(flag: str, name: str) -> Path:
   if "://" in name:
     raise InputError(f"{flag} {name} is in a bucket, where this command cannot write: give a local path")
   return expanded(name)
+
+
+def local_folder(flag: str, name: str) -> Path:
+  """The folder that a flag names, which is new or can be written to.
+
+  Raises:
+    InputError: it is a file, in a bucket or may not be written to.
+  """
+  folder = local_path(flag, name)
+  require_option(flag, name, folder.is_dir() or not folder.exists(), "a folder: it is a file")
+  require_option(flag, name, not folder.exists() or os.access(folder, os.W_OK), "a folder that you may write to")
+  return folder
 
 
 def is_prefix(name: str) -> bool:

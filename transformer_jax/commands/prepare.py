@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # --help must not wait for these imports
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   add = parser.add_argument
   add_config_arguments(parser, "the first example")
-  add("--output", metavar="FOLDER", help="the new folder; with --runner it may be in a bucket")
+  add("--output", metavar="FOLDER", help="the new folder (required); with --runner it may be in a bucket")
   add("--part", type=int, default=250_000, metavar="N", help="the lines of a part, which is a file (default: 250000)")
   add("--workers", type=int, metavar="N", help="the processes on this machine (default: one a core)")
   add("--runner", metavar="NAME", help="a runner of Beam for a cluster, such as DataflowRunner")
@@ -77,7 +77,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _require_flags(args: argparse.Namespace) -> None:
   """Raises InputError unless the flags fit together."""
-  require_option("--output", args.output, bool(args.output), "a new folder")
+  if not args.output:
+    raise InputError("--output is missing: it names the new folder, which training will read")
   require_option("--part", args.part, args.part > 0, "positive")
   require_option("--workers", args.workers, args.workers is None or args.workers > 0, "positive")
   require_option("--workers", args.workers, not (args.runner and args.workers), "left out with --runner")

@@ -84,7 +84,7 @@ def heads():
   "3.2.2",
   "As the heads are narrower, all of them cost about as much as one head of full width.",
   code="model/attention.py: MultiHeadAttention",
-  test="tests/model/test_attention.py::test_the_number_of_heads_changes_no_matmul_operations",
+  test="tests/paper/test_lecture.py::test_operations_do_not_depend_on_the_number_of_heads",
 )
 def cost_of_heads():
   x, mask = jax.ShapeDtypeStruct((13, 512), jnp.float32), jnp.ones((13, 13), bool)

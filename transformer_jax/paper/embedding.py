@@ -105,7 +105,7 @@ def wavelengths():
   "3.5",
   "PE(pos + k) is a linear function of PE(pos), for any fixed k.",
   code="model/positional_encoding.py: sinusoids",
-  test="tests/model/test_positional_encoding.py::test_a_shift_is_a_rotation_of_each_pair",
+  test="tests/paper/test_lecture_positions.py::test_a_shift_is_a_rotation_by_the_offset_alone",
 )
 def a_shift_is_linear():
   d_model, shift, positions = 22, 7, jnp.arange(53)

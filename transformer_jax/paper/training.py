@@ -145,7 +145,7 @@ def equation_3():
   "5.3",
   "The rate rises linearly for warmup_steps = 4000 steps and then falls with the inverse square root of the step.",
   code="training/optimizer.py: learning_rate",
-  test="tests/training/test_schedule.py::test_the_peak_of_the_base_model_is_at_step_4000",
+  test="tests/paper/test_lecture.py::test_the_learning_rate_of_base_peaks_at_step_4000",
 )
 def warmup():
   rates = float64(optimizer.learning_rate(Config())(jnp.arange(16_000)))

@@ -24,6 +24,12 @@ def require_text(text: object, name: str) -> None:
     )
 
 
+def require_utf8(flag: str, text: str | None) -> None:
+  """Raises InputError if the text of a flag was given in bytes that are not UTF-8."""
+  if text is not None and not is_text(text):
+    raise InputError(f"{flag} is not UTF-8: write it in UTF-8")
+
+
 def require_several(texts: Iterable[str], name: str) -> Iterable[str]:
   """The texts; raises InputError for a single one in their place, whose letters would be taken for texts."""
   if isinstance(texts, str):

@@ -8,6 +8,10 @@ export function start() {
   for (const id of ["layer", "head"]) of(id).addEventListener("change", shade);
 }
 
+export function forget() {
+  found = null;
+}
+
 export function show(answer) {
   const another = found?.kind !== answer.kind;
   const grew = answer.queries.length !== found?.queries.length;

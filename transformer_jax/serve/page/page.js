@@ -11,7 +11,10 @@ let looking = null; // the last request for it
 
 async function answerOf(path, options) {
   const response = await fetch(path, options);
-  const answer = await response.json();
+  const answer = await response.json().catch((error) => {
+    if (response.ok) throw error;
+    return { error: `The server answers with the status ${response.status}: try again later.` }; // such as a proxy's
+  });
   if (!response.ok) throw new Error(answer.error);
   return answer;
 }
@@ -110,6 +113,7 @@ async function look() {
     attention.show(answer);
   } catch (error) {
     if (own !== looking) return;
+    attention.forget();
     of("matrix").hidden = true;
     of("weights").textContent = error.message;
   }
