@@ -5,7 +5,7 @@
 
 cosmic-ray makes the mutants. EACH places are drawn at random from every room of the package, with a fixed seed, and one
 mutant at each place. Each mutant is put into a copy of the repository, where the test files that execute its line run
-until a test fails. The same command resumes after a stop. OUTPUT gets `mutants.json`, one line per mutant, and
+until a test fails. The same command resumes after a stop. OUTPUT gets `mutants.jsonl`, one line per mutant, and
 `table.md`, the counts by file; docs/mutants.md tells which survivors compute the same as the code.
 
 Type annotations, which have no effect, and lines that no test can execute (`if TYPE_CHECKING`) are not drawn, nor are
@@ -244,7 +244,7 @@ def read(path: Path) -> dict[Mutant, dict[str, Any]]:
 
 def write(output: Path, results: dict[Mutant, dict[str, Any]]) -> None:
   lines = [json.dumps(mutant._asdict() | result) for mutant, result in results.items()]
-  (output / "mutants.json").write_text("\n".join(lines) + "\n")
+  (output / "mutants.jsonl").write_text("\n".join(lines) + "\n")
   counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
   for mutant, result in results.items():
     for name in (mutant.path, f"all of {Path(mutant.path).parts[1]}", "all"):

@@ -31,6 +31,16 @@ def test_float32(function, expected):
   assert bytes_of(function, X) == round(MARGIN * expected)
 
 
+def test_a_scan_has_the_gradients_of_what_it_reads():
+  """Those of numbers, step by step; its state and its constants are no such arrays."""
+
+  def states(x, w):
+    return jax.lax.scan(lambda state, read: (state + read[0] * w, None), jnp.zeros(5), (x, x > 0))[0]
+
+  assert bytes_of(states, X, jax.ShapeDtypeStruct((5,), jnp.float32)) == round(MARGIN * 5 * 4 + 1.5 * 3 * 5 * 4)
+  assert bytes_of(states, X, jax.ShapeDtypeStruct((5,), jnp.float32), cpu=False) == 5 * 4
+
+
 def test_a_bfloat16_operand_of_a_matmul_takes_four_bytes():
   def both(x, w):
     operand, other = x.astype(jnp.bfloat16), jnp.sin(x).astype(jnp.bfloat16)

@@ -62,6 +62,13 @@ def test_fit_says_when_nothing_fits():
     fit.fit(base.get_config(), 500 * 10**6)
 
 
+def test_fit_says_when_the_state_fits_but_no_row():
+  whole = requirements.state(with_train(SMALL, accumulation=1)).total
+  message = f"optimizer take {gigabytes(whole)}, and what is left has no room for a row of 31 tokens$"
+  with pytest.raises(InputError, match=message):
+    fit.fit(SMALL, whole + 1000)
+
+
 def test_micro_batches_that_were_given_need_no_memory(monkeypatch):
   """Their second sum of gradients is needed only if the fitted batch has several."""
   given, whole = with_train(TINY, accumulation=5), requirements.state(with_train(TINY, accumulation=1)).total

@@ -10,13 +10,14 @@ import jax
 import numpy as np
 import pytest
 
-from configs import base, big, rnn
+from configs import base, bert, big, elmo, gpt, rnn
 from tests.analysis.examples import SMALL, TINY, transformer_flops, with_model, with_train
 from transformer_jax.analysis import requirements
 from transformer_jax.config import DataConfig, Decay, TrainConfig
 from transformer_jax.data.batches import Batch
 from transformer_jax.model.config import Dtype, Remat
 from transformer_jax.runtime import devices
+from transformer_jax.training import chunked_loss
 from transformer_jax.training.initialization import init_params
 from transformer_jax.training.step import init_state, train_step
 from transformer_jax.training.task import task_of
@@ -120,17 +121,17 @@ def test_operations_of_base_are_near_6_n_d():
     with_model(dataclasses.replace(TINY, data=DataConfig(row_length=239)), num_layers=1, d_k=19),
     with_model(with_train(TINY, r_drop=5.0), num_layers=1),
     recurrent("luong-general"),
-    pytest.param(recurrent("plain"), marks=pytest.mark.slow),
+    with_model(elmo.get_config(), vocab_size=2039, d_model=89),
+    *(pytest.param(rnn.get_config(kind), marks=pytest.mark.slow) for kind in ("plain", "rnn", "luong-general")),
     pytest.param(recurrent("bahdanau"), marks=pytest.mark.slow),
   ],
-  ids=["tiny", "accumulation", "long rows", "R-Drop", "luong", "plain", "bahdanau"],
+  ids=["tiny", "accumulation", "long rows", "R-Drop", "small luong", "elmo", "plain", "rnn", "luong", "bahdanau"],
 )
 def test_memory_is_just_above_what_the_compiler_allocates(config):
   rows = requirements.rows_at_a_time(config, 1) * config.train.accumulation
   state = jax.eval_shape(lambda: init_state(config, task_of(config.model)))
-  batch = Batch(
-    jax.ShapeDtypeStruct((1, rows, 4, config.data.row_length), np.uint16), jax.ShapeDtypeStruct((1, rows), np.int32)
-  )
+  shape = 1, rows, task_of(config.model).parts, config.data.row_length
+  batch = Batch(jax.ShapeDtypeStruct(shape, np.uint16), jax.ShapeDtypeStruct((1, rows), np.int32))
   step = jax.pmap(
     functools.partial(train_step, config, task_of(config.model)),
     axis_name=devices.AXIS,
@@ -170,6 +171,21 @@ def test_memory_is_just_above_what_xla_allocated_on_a_gpu(case, allocated):
   config = with_train(config, batch_tokens=int(tokens.replace(",", "")), ema_decay=0.0)
   with devices.traced_for("gpu"):
     assert allocated < requirements.memory(config).total / 1e9 < 1.13 * allocated
+
+
+@pytest.mark.parametrize(
+  ("config", "predictions"), [(gpt.get_config(), 1), (elmo.get_config(), 2), (bert.get_config("classify"), 0)]
+)
+def test_the_largest_logits_are_those_of_the_loss(config, predictions, monkeypatch):
+  """ELMo predicts both neighbours of a token, and a classifier no token."""
+  config = with_train(config, batch_tokens=3 * config.data.row_length)
+  counted, chunk_size = [], chunked_loss.chunk_size
+  with devices.traced_for("gpu"):
+    working = requirements.memory(config).working
+    monkeypatch.setattr(chunked_loss, "chunk_size", lambda tokens: counted.append(tokens) or chunk_size(tokens))
+    requirements._kept(config, 3, False)
+  assert counted == [3 * predictions * config.data.row_length] * (predictions > 0)
+  assert working == 2 * sum(counted) * config.model.vocab_size * 4
 
 
 def test_memory_of_parameters_and_optimizer():

@@ -34,8 +34,12 @@ def fit(config: Config, budget: int, devices: int = 1) -> Config:
     if choices := [choice for choice in fitted if choice]:
       return min(choices, key=functools.partial(cost, devices=devices))
     row_length = row_length // 4 * 2 if config.model.needs_cudnn else row_length // 2  # cuDNN needs an even length
+  alone, rest = " alone", ""
+  if least <= budget:
+    alone, rest = "", f", and what is left has no room for a row of {shortest} tokens"
   raise InputError(
-    f"the model does not fit in {gigabytes(budget)}: parameters, gradients and optimizer alone take {gigabytes(least)}"
+    f"the model does not fit in {gigabytes(budget)}: parameters, gradients and optimizer{alone} take "
+    f"{gigabytes(least)}{rest}"
   )
 
 

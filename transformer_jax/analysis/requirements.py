@@ -103,7 +103,8 @@ def memory(config: Config, devices: int = 1) -> Memory:
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, on_cpu())
   rows = rows_at_a_time(config, devices) * config.train.passes
-  chunk = min(largest_chunk(), rows * config.data.row_length)  # at most; so fewer rows never need more memory
+  # The most tokens of a chunk, so that fewer rows never need more memory.
+  chunk = min(largest_chunk(), rows * config.data.row_length * task_of(config.model).predictions)
   logits, recomputed = chunk * config.model.vocab_size * _FLOAT32, _recomputed_for_a_row(config) * rows
   return dataclasses.replace(
     state(config),

@@ -142,4 +142,5 @@ TASK = Task(
   learn_tokenizer=learn_tokenizer,
   packed_rows=packed_rows,
   validation=LossValidation,
+  predictions=0,
 )

@@ -53,6 +53,7 @@ class Task:
   Attributes:
     unit: the unit that the loss is a mean over, in the plural.
     parts: the number of arrays of a packed row `[parts, row_length]`.
+    predictions: how many tokens of the vocabulary are predicted at each position, at most.
     init_params: (config, key) -> random parameters.
     batch_sums: (config, params, rows, keys) -> the `Sums` of the losses of packed rows `[rows, parts, row_length]`;
       `keys` has a dropout key for each row, or is None for no dropout.
@@ -81,6 +82,7 @@ class Task:
     lambda config, params, rows, keys, step: rows
   )
   schedules: Callable[[Config, int], dict[str, float]] = lambda config, step: {}
+  predictions: int = 1
   packing_ahead: Callable[[Config, Tokenizer], Callable[[int], Iterable[np.ndarray]]] | None = None
 
 
