@@ -63,7 +63,7 @@ ENVIRONMENT = {
 def main() -> None:
   args = parse()
   deadline = time.monotonic() + 60 * args.minutes
-  folder = Path(f"{args.json}.cases")
+  folder = Path(f"{args.json}.{'tiny' if args.tiny else 'cases'}")
   folder.mkdir(parents=True, exist_ok=True)
   endings = {}
   for parts in groups(args.parts):

@@ -53,6 +53,10 @@ def main() -> None:
   models = {f"{cell}-{layers}": model(cell, layers, found) for (cell, layers), (found, _) in widths.items()}
   output = Path(args.output)
   sweep = timed_runs.Sweep(models, args.data, Path(args.runs), output, args.minutes, keys)
+  for found in timed_runs.finished(sweep):
+    cell, layers = found["model"].split("-")
+    if found["parameters"]["total"] != widths[cell, int(layers)][1]:
+      sys.exit(f"{output} has results of other --parameters: choose another --output")
   results = timed_runs.make(sweep, args.only, timed_runs.seconds_of(sweep, args.only))
   rows = [result_row(name, found) for name in models if (found := [r for r in results if r["model"] == name])]
   (output / "cells.md").write_text(report.table(rows) + "\n")

@@ -1,5 +1,6 @@
 """The package's commands as children of a benchmark. A signal ends train.py as well, and the run is saved."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ def end_children() -> None:
 
 
 def train(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-  """Calls train.py, and ends this program with its status if that is not 0."""
+  """Calls train.py, and ends this program if its status is not 0 or the run has made more updates than asked for."""
   program = [sys.executable, str(ROOT / "train.py"), *arguments]
   # A Ctrl-C does not reach a new session.
   with subprocess.Popen(program, start_new_session=True, env=environment) as process:
@@ -29,6 +30,16 @@ def train(arguments: Sequence[str], environment: Mapping[str, str] | None = None
     raise SystemExit(f"train.py was ended by {signal.Signals(-status).name}: the same command resumes")
   if status:
     sys.exit(status)  # train.py has told why
+  for run in (Path(flag.removeprefix("--workdir=")) for flag in arguments if flag.startswith("--workdir=")):
+    _require_no_more_updates(run)
+
+
+def _require_no_more_updates(run: Path) -> None:
+  """Ends this program if a run was longer before: train.py finds it finished, but it is not what was asked for."""
+  steps = json.loads((run / "config.json").read_text())["train"]["steps"]
+  made = max((int(path.name) for path in (run / "checkpoints").glob("*") if path.name.isdigit()), default=0)
+  if made > steps:
+    sys.exit(f"{run} has made {made} updates, more than {steps}: choose other --runs")
 
 
 def command(arguments: Sequence[str], text: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:

@@ -14,6 +14,7 @@ import training_curves
 from training_curves import Panel
 
 from transformer_jax.evaluation import bootstrap
+from transformer_jax.runtime.files import write_atomically
 
 FIRST = "before"
 SPLITS = ("valid", "test")
@@ -81,7 +82,8 @@ class Recipe(NamedTuple):
 def make(recipe: Recipe, run: Path, texts: Texts, output: Path) -> None:
   """Trains, and writes NAME.SPLIT.CORPUS.LANGUAGE and last NAME.json; finished parts are not repeated.
 
-  NAME.json has the recipe, and the run's metrics and provenance. A NAME.json of another recipe ends the program. Runs
+  NAME.json has the recipe, and the run's metrics and provenance. Until it is written, NAME.recipe has the recipe. If
+  one of them has another recipe, the program ends. Runs
   and texts are in one folder, which the recipe there does not name.
   """
   done = output / f"{recipe.name}.json"
@@ -91,6 +93,10 @@ def make(recipe: Recipe, run: Path, texts: Texts, output: Path) -> None:
     if json.loads(done.read_text()).get("recipe") != made:
       sys.exit(f"{done} is of another recipe: choose another --name or --output")
     return
+  begun = output / f"{recipe.name}.recipe"
+  if begun.exists() and json.loads(begun.read_text()) != made:
+    sys.exit(f"{begun} is of another recipe: choose another --name or --output")
+  write_atomically(begun, json.dumps(made).encode())
   train(recipe, run, texts)
   for split in SPLITS:
     for corpus in texts.scored:
@@ -104,7 +110,8 @@ def make(recipe: Recipe, run: Path, texts: Texts, output: Path) -> None:
     "context": report.context(),
     "provenance": json.loads((run / "provenance.json").read_text()),
   }
-  done.write_text(json.dumps(result, indent=1) + "\n")
+  write_atomically(done, f"{json.dumps(result, indent=1)}\n".encode())
+  begun.unlink()
 
 
 def train(recipe: Recipe, run: Path, texts: Texts) -> None:

@@ -24,6 +24,7 @@ import programs
 import report
 
 from transformer_jax.data.numbers import distinct_numbers, in_words
+from transformer_jax.runtime.files import write_atomically
 
 UP_TO_100 = "0 to 100"
 
@@ -83,7 +84,7 @@ def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, k
     **asked(run, language, environment),
     "provenance": json.loads((run / "provenance.json").read_text()),
   }
-  done.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+  write_atomically(done, f"{json.dumps(result, indent=1, ensure_ascii=False)}\n".encode())
 
 
 def asked(run: Path, language: str, environment: dict[str, str]) -> dict[str, Any]:

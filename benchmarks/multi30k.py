@@ -28,6 +28,8 @@ import report
 import training_curves
 from training_curves import Panel
 
+from transformer_jax.runtime.files import write_atomically
+
 SCORED_AS = ["--tokenize", "none", "--lowercase", "--json"]
 LANGUAGES = ("en", "de")
 
@@ -106,7 +108,7 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
   result = {"validation": validation, "chosen": chosen, "test": found, "config": study.config, "keys": study.keys}
   result["metrics"] = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
   shutil.copy(run / "provenance.json", study.output / f"seed-{seed}.provenance.json")
-  done.write_text(json.dumps(result, indent=1) + "\n")
+  write_atomically(done, f"{json.dumps(result, indent=1)}\n".encode())
   return result
 
 

@@ -8,7 +8,7 @@ a text of 1,000 pairs; "pairs/s" and "CPU us/pair", the processor time of all it
 that of all processes together.
 "read" is the rate at which one process reads the rows in the order of training, in positions of both sides.
 
-The plan counts the bytes and the processor time per pair of the first row, for files of a million pairs. It says
+The plan counts the bytes and the processor time per pair of the last row, for files of a million pairs. It says
 nothing of disks and networks. --price is that of an hour of a core with its memory.
 """
 
@@ -50,7 +50,7 @@ def main() -> None:
     report.interleave(sides, args.rounds)
   rows = [row(workers, args.pairs, found) for workers, found in answers.items()]
   if args.plan:
-    print(tabulate([*plan(args.plan, args.price, rows[0]).items()], intfmt=",", floatfmt=",.1f"))
+    print(tabulate([*plan(args.plan, args.price, rows[-1]).items()], intfmt=",", floatfmt=",.1f"))
   report.finish("prepare_speed", rows, args.json)
 
 

@@ -17,6 +17,7 @@ from side import Side
 
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.data import pipeline
+from transformer_jax.runtime.files import write_atomically
 
 ROUNDS = 7
 STEPS = 20
@@ -47,7 +48,7 @@ def measured(arguments: Mapping[str, list[str]], keys: list[str], file: Path) ->
       known.append(measure(configs, Path(scratch)))
     group = {**report.context(), "keys": keys, "seconds_of_an_update": known[-1]}
     found = {**found, "later": [*found.get("later", []), group]} if found else group
-    file.write_text(json.dumps(found, indent=1) + "\n")
+    write_atomically(file, f"{json.dumps(found, indent=1)}\n".encode())
   # A name of an earlier group keeps its rate: the first of each group alone is measured again.
   seconds: dict[str, float] = {}
   for rounds in known:

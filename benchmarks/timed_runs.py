@@ -104,9 +104,17 @@ def finished(sweep: Sweep, seconds: Mapping[str, float] | None = None) -> list[d
   for path, result in results.items():
     if (result["minutes"], result["keys"][:-1]) != (sweep.minutes, sweep.keys):
       sys.exit(f"{path} is of {result['minutes']:g} minutes and {result['keys']}: choose another folder")
+    own = model_keys(sweep.models[result["model"]])
+    if result.get("model_keys", own) != own:  # older results do not tell them
+      sys.exit(f"{path} is of a model of {result['model_keys']}: choose another folder")
     if seconds and result["seconds_of_an_update"] != seconds[result["model"]]:
       sys.exit(f"{path} is of other rates than those of {output / 'rates.json'}: choose another folder")
   return list(results.values())
+
+
+def model_keys(model: Model) -> list[str]:
+  """What makes a model, as a result has it."""
+  return [model.config, *model.keys]
 
 
 def flags(model: Model, seed: int, data: str, keys: list[str]) -> list[str]:
@@ -126,6 +134,7 @@ def full_run(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, A
   plan = json.loads(children.command(["plan", "--no-data", "--json", *arguments]))
   return {
     "model": name,
+    "model_keys": model_keys(sweep.models[name]),
     "seed": seed,
     "minutes": sweep.minutes,
     "keys": keys,

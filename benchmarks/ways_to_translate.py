@@ -14,10 +14,12 @@ translations, `WAY-SEED.de`, and `table.md`. There "difference" is the mean BLEU
 the p-value of a paired bootstrap over the translations of all seeds together. The row "forced beginning" gives the
 first three words of each reference, so it tells what a translator who types them gets. The row "back-translations" is
 of `base` with a second corpus: the German captions, and draws of `reverse` for them with a tag. The same command
-resumes after a stop. What OUTPUT has is not made again, so other models or keys need another OUTPUT.
+resumes after a stop. What OUTPUT and RUNS have is not made again, so other models or keys need others of both.
 """
 
 import argparse
+import hashlib
+import json
 import statistics
 import sys
 from collections.abc import Sequence
@@ -32,8 +34,11 @@ import report
 import text
 import timed_runs
 
+from transformer_jax.config import serialization
 from transformer_jax.data.text import lines_of
 from transformer_jax.evaluation.scores import score
+from transformer_jax.runs.run import open as open_run
+from transformer_jax.runtime.files import write_atomically
 
 SPLITS = ("val", timed_runs.TEST)
 FIRST = "beam 5"
@@ -89,6 +94,7 @@ def main() -> None:
   for folder in (study.runs, study.output):
     folder.mkdir(parents=True, exist_ok=True)
   for seed in args.seeds:
+    require_same_model(study, seed)
     translate_by_base(study, seed)
     if not args.base_only:
       translate_by_all(study, seed)
@@ -108,6 +114,18 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   add("--base-only", action="store_true", help="leave out the ways that need other models than base")
   args, rest = parser.parse_known_args()
   return args, programs.overrides(parser, rest)
+
+
+def require_same_model(study: Study, seed: int) -> None:
+  """Ends the program if RUNS or OUTPUT has results of another `base` of this seed, or of other keys."""
+  base = open_run(study.models / f"base-{seed}")
+  config = hashlib.sha256(serialization.to_json(base.config).encode()).hexdigest()
+  made = {"keys": study.keys, "base": {"config": config, "step": base.checkpoints.last}}
+  for folder in (study.runs, study.output):
+    file = folder / f"settings-{seed}.json"
+    if file.exists() and json.loads(file.read_text()) != made:
+      sys.exit(f"{file} is of another model or other keys: choose another --runs and another --output")
+    write_atomically(file, f"{json.dumps(made, indent=1)}\n".encode())
 
 
 def translate_by_base(study: Study, seed: int) -> None:

@@ -66,7 +66,7 @@ def test_finished_runs_are_not_repeated_and_a_row_has_both_seeds(cells, tmp_path
 
   monkeypatch.setattr(cells.timed_runs, "full_run", full_run)
   monkeypatch.setattr(cells.timed_runs.rates, "measured", lambda arguments, *rest: dict.fromkeys(arguments, 1.0))
-  monkeypatch.setattr(cells, "width", lambda cell, layers, most, keys: (10 * layers, most))
+  monkeypatch.setattr(cells, "width", lambda cell, layers, most, keys: (10 * layers, 200_000))
   flags = ["--data=data", f"--runs={tmp_path}", "--quick", "--minutes=0.5", f"--output={tmp_path / 'out'}"]
   monkeypatch.setattr(sys, "argv", ["cells.py", *flags, "--only", "rnn-1", "lstm-4"])
   cells.main()
@@ -80,4 +80,7 @@ def test_finished_runs_are_not_repeated_and_a_row_has_both_seeds(cells, tmp_path
   found = json.loads((tmp_path / "out" / "cells.json").read_text())
   assert [run["perplexity"] for run in found["runs"]] == [8.0, 8.0, 20.0, 30.0]
   ET.parse(tmp_path / "out" / "cells.svg")
+  monkeypatch.setattr(cells, "width", lambda cell, layers, most, keys: (10 * layers, 400_000))
+  with pytest.raises(SystemExit, match="has results of other --parameters"):
+    cells.main()
   assert "rnn-1, seed 1: done before" in capsys.readouterr().err

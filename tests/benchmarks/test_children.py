@@ -1,5 +1,6 @@
 """benchmarks/children.py with programs that stand for train.py."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -48,6 +49,19 @@ def test_the_program_ends_as_its_child(start, content, status, message):
   with start(content) as called:
     _, error = called.communicate(timeout=60)
   assert called.returncode == status and error.startswith(message) and bool(error) == bool(message)
+
+
+@pytest.mark.parametrize(("steps", "refused"), [(9, False), (7, True)])
+def test_a_longer_run_is_not_taken_for_a_shorter_one(program, tmp_path, monkeypatch, steps, refused):
+  children = program("children")
+  monkeypatch.setattr(children, "ROOT", tmp_path)
+  (tmp_path / "train.py").touch()
+  run = tmp_path / "run"
+  (run / "checkpoints" / "9").mkdir(parents=True)
+  (run / "config.json").write_text(f'{{"train": {{"steps": {steps}}}}}')
+  said = pytest.raises(SystemExit, match="run has made 9 updates, more than 7: choose other --runs")
+  with said if refused else contextlib.nullcontext():
+    children.train([f"--workdir={run}"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

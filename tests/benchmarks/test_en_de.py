@@ -107,6 +107,13 @@ def test_a_recipe_is_made_once_and_no_other_is_taken_for_it(program, en_de, text
   compared.make(moved, run, texts, output)  # the folder of the runs is no part of a recipe
   assert called == ["train", *["translate"] * 4]
   assert (output / "short.test.news.de").read_text().splitlines() == texts.lines("news", "test", 0)
+  assert not (output / "short.recipe").exists()
+  (output / "short.json").unlink()
+  (output / "short.recipe").write_text('{"corpora": ["news"], "keys": ["train.steps=5"]}')  # stopped in the middle
+  with pytest.raises(SystemExit, match=r"short\.recipe is of another recipe: choose another --name or --output"):
+    compared.make(recipe, run, texts, output)
+  assert called == ["train", *["translate"] * 4]
+  (output / "short.json").write_text('{"recipe": {"corpora": ["news"], "keys": ["train.steps=7"]}}')
   for other in (recipe._replace(keys=("train.steps=11",)), recipe._replace(corpora=("tatoeba",))):
     with pytest.raises(SystemExit, match=r"short\.json is of another recipe: choose another --name or --output"):
       compared.make(other, run, texts, output)

@@ -1,5 +1,6 @@
 """What benchmarks/lineage.py makes of its runs: groups of lengths, rates, and which results belong together."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -57,6 +58,11 @@ def test_results_of_other_settings_or_rates_are_refused(lineage, timed_runs, tmp
   for minutes, keys, seconds in ((23.0, ["a.b=1"], 0.5), (24.0, [], 0.5), (24.0, ["a.b=1"], 0.6)):
     with pytest.raises(SystemExit, match="choose another folder"):
       finished(minutes, keys, {"plain": seconds})
+  own = timed_runs.model_keys(lineage.MODELS["plain"])
+  for keys, refused in ((own, False), ([*own[:-1], "model.hidden_size=7"], True)):
+    (tmp_path / "plain-1.json").write_text(json.dumps(result | {"model_keys": keys}))
+    with pytest.raises(SystemExit, match="is of a model of") if refused else contextlib.nullcontext():
+      finished(24.0, ["a.b=1"], {"plain": 0.5})
 
 
 def test_a_run_that_makes_as_many_updates_as_another_has_its_own_times(lineage):

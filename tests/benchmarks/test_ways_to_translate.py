@@ -1,6 +1,10 @@
 """benchmarks/ways_to_translate.py: its texts and commands with a fake translator, and its table against scores."""
 
+from types import SimpleNamespace
+
 import pytest
+
+from transformer_jax.config import Config
 
 TRAIN = ["a b c", "d e"]
 TEST = ["one two three four five six", "seven eight nine ten eleven"]
@@ -105,3 +109,21 @@ def test_a_row_compares_all_seeds_with_the_first_way(ways):
     "mean BLEU": "100.00",
   }
   assert ways.beginning(TEST[0]) == "one two three"
+
+
+@pytest.mark.parametrize("kept", ["runs", "output"])
+def test_results_of_another_model_are_not_taken_for_these(ways, study, monkeypatch, kept):
+  made, _ = study
+  base = SimpleNamespace(config=Config(), checkpoints=SimpleNamespace(last=7))
+  monkeypatch.setattr(ways, "open_run", lambda path: base)
+  for _ in range(2):
+    ways.require_same_model(made, 1)
+  elsewhere = made._replace(**{name: made.output.parent / f"new-{name}" for name in {"runs", "output"} - {kept}})
+  for folder in (elsewhere.runs, elsewhere.output):
+    folder.mkdir(exist_ok=True)
+  with pytest.raises(SystemExit, match="is of another model or other keys: choose another --runs"):
+    ways.require_same_model(elsewhere._replace(keys=["train.steps=11"]), 1)
+  base.checkpoints.last = 11
+  with pytest.raises(SystemExit, match="is of another model or other keys: choose another --runs"):
+    ways.require_same_model(elsewhere, 1)
+  ways.require_same_model(elsewhere, 2)

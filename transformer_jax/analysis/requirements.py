@@ -98,8 +98,9 @@ def _part(path: list[str]) -> str:
 def memory(config: Config, devices: int = 1) -> Memory:
   """The memory that a training step needs on each of `devices`, which are those here or those of `traced_for`.
 
-  It is an upper bound. For the paper's models it is a few percent above what the compiler allocates on a CPU, and a few
-  to twenty percent on a GPU ([table](docs/results/speed/README.md#memory)).
+  It is an upper bound. On a CPU it is a few percent above what the compiler allocates for the paper's models, up to ten
+  for recurrent ones and up to forty for BERT and GPT. On a GPU it is a few to twenty percent above
+  ([tables](docs/results/speed/README.md#memory)).
   """
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, on_cpu())
   rows = rows_at_a_time(config, devices) * config.train.passes
