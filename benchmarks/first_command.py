@@ -5,7 +5,8 @@
 
 Other flags are keys of the config, as in --train.steps=500. The same command resumes after a stop.
 
-`translate` of each run gets the numbers of the test set, which the run has not seen, and all numbers from 0 to 100.
+`translate` of each run gets the numbers of the test set, which the run has not seen, all numbers from 0 to 100, and
+1,000 numbers that are in no split, so that nothing was ever chosen by them.
 OUTPUT then has the report of each run (`de-seed-1-devices-2.json`, with all wrong translations) and the table
 (`table.md`). In the table, `2 to 6 digits` is the mean over the numbers of digits.
 """
@@ -13,6 +14,7 @@ OUTPUT then has the report of each run (`de-seed-1-devices-2.json`, with all wro
 import argparse
 import json
 import os
+import random
 import statistics
 import sys
 import time
@@ -26,7 +28,7 @@ import report
 from transformer_jax.data.numbers import distinct_numbers, in_words
 from transformer_jax.runtime.files import write_atomically
 
-UP_TO_100 = "0 to 100"
+UP_TO_100, NEW = "0 to 100", "in no split"
 
 
 def main() -> None:
@@ -90,7 +92,7 @@ def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, k
 def asked(run: Path, language: str, environment: dict[str, str]) -> dict[str, Any]:
   """The exact match of each group of numbers, and the wrong translations."""
   groups = {str(digits): numbers for digits, numbers in distinct_numbers()["test"].items() if numbers}
-  groups[UP_TO_100] = list(range(101))
+  groups[UP_TO_100], groups[NEW] = list(range(101)), in_no_split()
   numbers = [number for group in groups.values() for number in group]
   lines = "".join(in_words(number, "en") + "\n" for number in numbers)
   answers = children.command(["translate", "--workdir", str(run)], lines.encode(), environment).decode()
@@ -103,16 +105,28 @@ def asked(run: Path, language: str, environment: dict[str, str]) -> dict[str, An
   }
 
 
+def in_no_split() -> list[int]:
+  """500 numbers of five digits and 500 of six, without those of training, validation and test."""
+  known = {number for split in distinct_numbers().values() for numbers in split.values() for number in numbers}
+  draw = random.Random(1)
+  return [
+    number
+    for digits in (5, 6)
+    for number in draw.sample([n for n in range(10 ** (digits - 1), 10**digits) if n not in known], 500)
+  ]
+
+
 def row(result: dict[str, Any]) -> dict[str, Any]:
   """A row of the table, in percent."""
   match = result["exact match"]
-  by_digits = {f"{digits} digits": share for digits, share in match.items() if digits != UP_TO_100}
+  by_digits = {f"{digits} digits": share for digits, share in match.items() if digits not in (UP_TO_100, NEW)}
   shares = {"2 to 6 digits": statistics.mean(by_digits.values()), **by_digits, UP_TO_100: match[UP_TO_100]}
   return {
     "to": result["language"],
     "seed": str(result["seed"]),
     "devices": str(result["devices"]),
     **{name: f"{share:.2%}" for name, share in shares.items()},
+    NEW: f"{match[NEW]:.2%}" if NEW in match else "",  # older results have none
     "updates": str(result["updates"]),
     "minutes of updates": f"{result['seconds of updates'] / 60:.1f}",
   }
