@@ -2,6 +2,7 @@
 
 import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,7 +41,8 @@ def test_both_starts_have_the_sizes_that_the_flags_give(bert, tmp_path, monkeypa
   monkeypatch.setattr(
     bert, "fine_tuned", lambda run, seed, classes, files, flags: given.setdefault(run.name, flags) and 0.5
   )
-  monkeypatch.setattr(bert, "logged", lambda run: [{"split": "train", "step": 1, "seconds": 1.0}])
+  run = SimpleNamespace(metrics=[{"split": "train", "step": 1, "seconds": 1.0}])
+  monkeypatch.setattr(bert.runs, "open", lambda workdir: run)
   monkeypatch.setattr(bert.report, "finish", lambda *arguments, **options: None)
   monkeypatch.setattr(sys, "argv", ["bert.py", *flags, "--config.model.d_model=22", "--config.train.steps=3"])
   bert.main()
