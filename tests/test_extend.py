@@ -21,6 +21,7 @@ from transformer_jax.data import corpus
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.inside.model_parts import model_parts
 from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.training.task import task_of
 
@@ -74,7 +75,7 @@ def installed(tmp_path, monkeypatch):
 
 
 def test_no_example_is_longer_than_fifteen_lines():
-  assert len(PYTHON) == 7 and len(TOML) == 2 and len(COMMANDS) == 3
+  assert len(PYTHON) == 8 and len(TOML) == 2 and len(COMMANDS) == 3
   for source in [*PYTHON, *TOML]:
     assert len([line for line in source.splitlines() if line]) <= 15, source
 
@@ -133,6 +134,28 @@ def test_a_family(installed, capsys):
   command = [sys.executable, "-m", "transformer_jax", *COMMANDS[2].split("| ")[1].split()[1:]]
   done = subprocess.run(command, input=b"forty-two\n", capture_output=True, env=environment, check=True)
   assert done.stdout.decode() == f"{text}\n"
+
+
+def test_an_attention():
+  """Its keys have length 1, so longer ones change nothing; in the decoder they are as before."""
+  found = {}
+  exec(example("# my_attention.py"), found)
+  sentence = jnp.array([5, 6, 7, 3]), jnp.array([2, 8, 9])
+  model = found["MyAttentionModel"](TINY.model)
+  params = jax.jit(model.init)(jax.random.key(0), *sentence)
+  assert jax.tree.structure(params) == jax.tree.structure(
+    jax.eval_shape(Transformer(TINY.model).init, jax.random.key(0), *sentence)
+  )
+
+  def with_long_keys(side, attention):
+    return jax.tree_util.tree_map_with_path(
+      lambda path, x: 3 * x if {side, attention, "key"} <= {part.key for part in path} else x, params
+    )
+
+  apply = jax.jit(model.apply)
+  before = apply(params, *sentence)
+  np.testing.assert_allclose(apply(with_long_keys("encoder", "attention"), *sentence), before, rtol=1e-5, atol=1e-6)
+  assert not np.allclose(apply(with_long_keys("decoder", "cross_attention"), *sentence), before, atol=1e-3)
 
 
 def test_a_loss(installed):

@@ -2,6 +2,8 @@
 
 import doctest
 import importlib
+import importlib.metadata
+import os
 import pydoc
 import re
 import subprocess
@@ -30,6 +32,26 @@ def test_help_shows_what_there_is():
   assert callable(transformer_jax.runs.open)
   with pytest.raises(AttributeError, match="no attribute 'Trainer'"):
     _ = transformer_jax.Trainer
+
+
+def test_what_is_not_installed_has_no_version(monkeypatch):
+  def missing(name):
+    raise importlib.metadata.PackageNotFoundError(name)
+
+  monkeypatch.setattr(importlib.metadata, "version", missing)
+  assert not hasattr(transformer_jax, "__version__")
+  assert "class Config" in pydoc.plain(pydoc.render_doc(transformer_jax))
+
+
+@pytest.mark.parametrize("name", ["program", "program.main"])
+def test_a_program_whose_package_imports_this_one_keeps_its_folder(tmp_path, name):
+  (tmp_path / "program").mkdir()
+  (tmp_path / "beside.py").touch()
+  (tmp_path / "program" / "__init__.py").write_text("import transformer_jax")
+  for file in ("main.py", "__main__.py"):
+    (tmp_path / "program" / file).write_text("import beside")
+  environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+  assert subprocess.run([sys.executable, "-m", name], cwd=tmp_path, env=environment, check=False).returncode == 0
 
 
 def test_help_trains_what_the_command_trains():

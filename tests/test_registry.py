@@ -244,7 +244,7 @@ def test_a_name_is_given_once():
 
 
 def test_a_config_of_no_family_is_said():
-  with pytest.raises(InputError, match=r"OwnConfig is the config of no model family: add one with .*register"):
+  with pytest.raises(InputError, match=r"OwnConfig is the config of no model family: install the package that has"):
     registry.name_of(OwnConfig())
 
 

@@ -16,7 +16,12 @@ import sys
 
 # `python -m transformer_jax` looks for modules in the folder that it is called in before all others: a stranger's file
 # `json.py` there would be run. (While Python looks for the package, -m stands in the place of the program's name.)
-if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+# It stands there, too, for a program whose package imports this one, and that program needs its folder.
+if (
+  sys.argv[:1] == ["-m"]
+  and not sys.flags.safe_path
+  and any(argument.removeprefix("-m").partition(".")[0] == __name__ for argument in sys.orig_argv[1:])
+):
   del sys.path[0]
 
 from importlib import import_module
@@ -46,7 +51,11 @@ def __getattr__(name: str) -> Any:
   if name == "runs":
     return import_module("transformer_jax.runs")
   if name == "__version__":
-    return import_module("importlib.metadata").version("transformer_jax")
+    metadata = import_module("importlib.metadata")
+    try:
+      return metadata.version("transformer_jax")
+    except metadata.PackageNotFoundError as error:  # a checkout that is not installed
+      raise AttributeError(f"module {__name__!r} has no {name}: it is not installed") from error
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -132,7 +132,7 @@ def name_of(model: AnyModelConfig) -> str:
     with suppress(InputError):  # the mistake of another family
       if sizes(name) is type(model):
         return name
-  raise InputError(f"{here} is the config of no model family: add one with transformer_jax.registry.register")
+  raise InputError(f"{here} is the config of no model family: install the package that has its family (docs/extend.md)")
 
 
 def sizes(name: object) -> type[AnyModelConfig]:

@@ -1,3 +1,5 @@
+import dataclasses
+import enum
 import importlib.util
 import json
 import os
@@ -27,7 +29,7 @@ from transformer_jax.config import (
 )
 from transformer_jax.config.help_text import descriptions, help_text
 from transformer_jax.model.config import Dtype, ModelConfig
-from transformer_jax.recurrent.config import LuongConfig, Score
+from transformer_jax.recurrent.config import LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
 
@@ -250,6 +252,30 @@ def test_heads_must_divide_only_what_is_not_set():
   config = ModelConfig(num_heads=3, d_k=5, d_v=7)
   assert (config.head_dim_k, config.head_dim_v) == (5, 7)
   assert (ModelConfig().head_dim_k, ModelConfig(d_v=32).head_dim_v) == (64, 32)
+
+
+ENUMS = [
+  (group, field.name, member)
+  for group in (DataConfig, TrainConfig, DecodeConfig, ModelConfig, SequenceToSequenceConfig)
+  for field in dataclasses.fields(group)
+  if isinstance(field.default, enum.Enum)
+  for member in type(field.default)
+]
+
+
+@pytest.mark.parametrize(("group", "name", "member"), ENUMS, ids=str)
+def test_a_word_is_the_choice_that_it_names(group, name, member):
+  """In Python, too; the checks of a group, which compare choices, say the same of both."""
+
+  def made(value):
+    try:
+      return group(**{name: value})
+    except InputError as error:
+      return str(error)
+
+  assert made(member.value) == made(member)
+  with pytest.raises(InputError, match=rf"\.{name} is 'wrong', but must be one of .*{member.value}"):
+    group(**{name: "wrong"})
 
 
 def test_a_change_made_later_is_checked_too():

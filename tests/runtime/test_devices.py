@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from transformer_jax.runtime import devices
+from transformer_jax.runtime.errors import InputError
 
 
 @pytest.fixture
@@ -203,3 +204,9 @@ def test_no_update_is_in_flight_on_several_devices_of_a_cpu(monkeypatch, cpu, co
   monkeypatch.setattr(devices, "on_cpu", lambda: cpu)
   monkeypatch.setattr(jax, "device_count", lambda: count)
   assert devices.steps_in_flight() == expected
+
+
+def test_64_bits_are_refused():
+  devices.require_devices()
+  with jax.enable_x64(True), pytest.raises(InputError, match=r"JAX computes in 64 bits .* call jax\.config\.update"):
+    devices.require_devices()

@@ -2,10 +2,12 @@
 
 import errno
 import os
+import pickle
 
 import pytest
 
-from transformer_jax.runtime.errors import InputError, RunError, writing
+from transformer_jax.decoding.long_lines import LanguageWarning, LineWarning
+from transformer_jax.runtime.errors import InputError, OptionError, RunError, writing
 
 
 @pytest.mark.parametrize(
@@ -30,3 +32,18 @@ def test_the_advice_fits_the_error(number, advice):
 def test_a_name_that_cannot_be_is_an_input():
   with pytest.raises(InputError, match="cannot write a/file: Is a directory; choose another name"), writing("a/file"):
     raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+
+
+@pytest.mark.parametrize(
+  "made",
+  [OptionError("beam_size", "is 0"), LineWarning(7, "is long"), LanguageWarning(7, "tells no language")],
+  ids=lambda made: type(made).__name__,
+)
+def test_what_is_made_of_several_texts_comes_back_from_another_process(made):
+  """A pool of processes pickles what a worker raises or returns."""
+  found = pickle.loads(pickle.dumps(made))
+  assert type(found) is type(made) and str(found) == str(made) and vars(found) == vars(made)
+
+
+def test_an_option_from_another_process_has_its_flag():
+  assert pickle.loads(pickle.dumps(OptionError("beam_size", "is 0"))).of_flag() == "--beam-size is 0"

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field
 
 from transformer_jax.model.config import FLOAT32, AnyModelConfig, ModelConfig
-from transformer_jax.runtime.errors import InputError, require, require_key
+from transformer_jax.runtime.errors import InputError, convert_words, require, require_key
 
 
 class Corpus(enum.Enum):
@@ -173,6 +173,7 @@ class DataConfig:
   cache_dir: str = ""
 
   def __post_init__(self):
+    convert_words(self, "data")
     self._check_prepared()
     tagged = not self.tags or self.corpus is Corpus.TEXT
     require_key(self, "data.tags", tagged, "false unless config.data.corpus is text")
@@ -195,6 +196,8 @@ class DataConfig:
       )
     named = self.corpus in (Corpus.TFDS, Corpus.REGISTERED)
     require_key(self, "data.dataset", not named or bool(self.dataset), "the name of a dataset")
+    unread = self.corpus is Corpus.NUMBERS and bool(self.dataset)
+    require_key(self, "data.dataset", not unread, "empty unless config.data.corpus is registered or tfds")
     for key in ("source_language", "target_language"):
       language = getattr(self, key)
       require_key(self, f"data.{key}", bool(language) and language.isprintable(), "a language code")
@@ -326,6 +329,7 @@ class TrainConfig:
   patience: int = 0
 
   def __post_init__(self):
+    convert_words(self, "train")
     for name in ("steps", "batch_tokens", "accumulation", "warmup_steps", "log_every", "keep"):
       require_key(self, f"train.{name}", getattr(self, name) > 0, "positive")
     for name in ("save_every", "max_skipped", "patience"):
@@ -421,6 +425,7 @@ class DecodeConfig:
   max_source_length: int = 256
 
   def __post_init__(self):
+    convert_words(self, "decode")
     ranges = {
       "beam_size": (1, MOST_BEAMS),
       "length_penalty": (0, MOST_ALPHA),

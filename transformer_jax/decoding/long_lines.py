@@ -48,6 +48,9 @@ class LineWarning(str):
     warning.line, warning.what = line, what
     return warning
 
+  def __reduce__(self) -> tuple[type, tuple[int, str]]:  # Python would make it again from the one sentence
+    return type(self), (self.line, self.what)
+
 
 class LanguageWarning(LineWarning):
   """A warning about a line that does not tell the language of its translation, though the model needs it."""

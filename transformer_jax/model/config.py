@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
-from transformer_jax.runtime.errors import InputError, require, require_key
+from transformer_jax.runtime.errors import InputError, convert_words, require, require_key
 
 # Larger ones are mistakes: to trace so many layers takes minutes, and XLA does not count so far.
 MOST_LAYERS, MOST_SIZE = 1000, 1 << 24
@@ -77,6 +77,7 @@ class AnyModelConfig:
   chooses_inputs: ClassVar[bool] = False
 
   def __post_init__(self):
+    convert_words(self, "model")
     for field in fields(self):  # pyright: ignore[reportArgumentType]  every model's is a dataclass
       value = getattr(self, field.name)
       if type(value) is int and not field.name.endswith("vocab_size"):

@@ -18,11 +18,12 @@ class DecoderLayer(nn.Module):
   """
 
   config: ModelConfig
+  attention_class = MultiHeadAttention
 
   def setup(self):
-    self.self_attention = MultiHeadAttention(self.config)
+    self.self_attention = self.attention_class(self.config)
     self.self_sublayer = Sublayer(self.config)
-    self.cross_attention = MultiHeadAttention(self.config)
+    self.cross_attention = self.attention_class(self.config)
     self.cross_sublayer = Sublayer(self.config)
     self.feed_forward = FeedForward(self.config)
     self.feed_forward_sublayer = Sublayer(self.config)
@@ -78,9 +79,10 @@ class Decoder(nn.Module):
   """The stack of layers, for all positions at once (`__call__`) or for one more (`step`)."""
 
   config: ModelConfig
+  layer_class = DecoderLayer
 
   def setup(self):
-    self.layers = [DecoderLayer(self.config) for _ in range(self.config.decoder_depth)]
+    self.layers = [self.layer_class(self.config) for _ in range(self.config.decoder_depth)]
     if self.config.pre_norm:
       self.norm = layer_norm(self.config)
 

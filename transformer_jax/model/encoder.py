@@ -13,9 +13,10 @@ class EncoderLayer(nn.Module):
   """Self-attention, then feed-forward."""
 
   config: ModelConfig
+  attention_class = MultiHeadAttention
 
   def setup(self):
-    self.attention = MultiHeadAttention(self.config)
+    self.attention = self.attention_class(self.config)
     self.attention_sublayer = Sublayer(self.config)
     self.feed_forward = FeedForward(self.config)
     self.feed_forward_sublayer = Sublayer(self.config)
@@ -32,9 +33,10 @@ class Encoder(nn.Module):
   """The stack of layers: `[source, model]`, mask `[source, source]` -> memory `[source, model]`."""
 
   config: ModelConfig
+  layer_class = EncoderLayer
 
   def setup(self):
-    self.layers = [EncoderLayer(self.config) for _ in range(self.config.encoder_depth)]
+    self.layers = [self.layer_class(self.config) for _ in range(self.config.encoder_depth)]
     if self.config.pre_norm:
       self.norm = layer_norm(self.config)
 

@@ -22,6 +22,7 @@ class Transformer(nn.Module):
   """
 
   config: ModelConfig
+  encoder_class, decoder_class = Encoder, Decoder
 
   def setup(self):
     config = self.config
@@ -35,8 +36,8 @@ class Transformer(nn.Module):
     self.source_positions = PositionalEncoding(config)
     self.target_positions = PositionalEncoding(config)
     self.embedding_dropout = Dropout(config.dropout)
-    self.encoder = Encoder(config)
-    self.decoder = Decoder(config)
+    self.encoder = self.encoder_class(config)
+    self.decoder = self.decoder_class(config)
 
   def __call__(
     self,

@@ -1,11 +1,14 @@
 """The two kinds of errors that end a program of this project with one sentence, and functions that raise them."""
 
+import dataclasses
+import enum
 import errno
 import os
 import re
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 _short = reprlib.Repr()  # shortens a value of any size and depth
 _short.maxstring = _short.maxother = 200
@@ -40,6 +43,9 @@ class OptionError(InputError):
     super().__init__(f"{name} {problem}")
     self._name, self._problem = name, problem
 
+  def __reduce__(self) -> tuple[type, tuple[str, str]]:  # Python would make it again from the one sentence
+    return type(self), (self._name, self._problem)
+
   def of_flag(self) -> str:
     """The message with the name of the flag in place of the argument's."""
     return f"--{self._name.lstrip('-').replace('_', '-')} {self._problem}"
@@ -64,6 +70,16 @@ def require_key(group: object, key: str, condition: bool, expected: str) -> None
   """`require` for a key's own value, which the dataclass `group` has: `train.steps` is its attribute `steps`."""
   value = getattr(group, key.rpartition(".")[2])
   require(key, getattr(value, "value", value), condition, expected)  # of an enum, what the user writes
+
+
+def convert_words(group: Any, prefix: str) -> None:
+  """Replaces each word of a config's group by the member that it names, such as "adamw": the checks compare members."""
+  for field in dataclasses.fields(group):
+    value, kind = getattr(group, field.name), type(field.default)
+    if issubclass(kind, enum.Enum) and isinstance(value, str):
+      words = [member.value for member in kind]
+      require_key(group, f"{prefix}.{field.name}", value in words, f"one of {', '.join(words)}")
+      setattr(group, field.name, kind(value))
 
 
 def os_error_number(error: BaseException) -> int | None:

@@ -35,6 +35,7 @@ _OF_RESULTS = (
 
 def require_trainable(config: Config, task: Task) -> None:
   """Raises InputError if the devices of this host cannot train this config."""
+  devices.require_devices()
   if config.model.needs_cudnn and not devices.has_cudnn():
     raise InputError(
       "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
