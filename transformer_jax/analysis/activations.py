@@ -50,19 +50,22 @@ def kept_bytes(jaxpr: Jaxpr, *, cpu: bool) -> int:
 def _read(scan: JaxprEqn) -> list[Var]:
   """The arrays of which a scan reads a part in each step, and that have a gradient."""
   arrays = scan.invars[scan.params["num_consts"] + scan.params["num_carry"] :]
-  return [var for var in arrays if isinstance(var, Var) and jnp.issubdtype(var.aval.dtype, jnp.floating)]
+  return [var for var in arrays if isinstance(var, Var) and jnp.issubdtype(_array(var).dtype, jnp.floating)]
 
 
 def _bytes_on_cpu(producers: dict[Var, JaxprEqn], var: Var, is_operand: bool) -> int:
-  array: Any = var.aval
+  array = _array(var)
   width = max(array.dtype.itemsize, np.float32().itemsize if is_operand else 0)
   times = 2 if var in producers and producers[var].primitive.name == "exp" else 1
   return times * width * array.size
 
 
 def _bytes(var: Var) -> int:
-  array: Any = var.aval
-  return array.dtype.itemsize * array.size
+  return _array(var).dtype.itemsize * _array(var).size
+
+
+def _array(var: Var) -> Any:
+  return var.aval
 
 
 def _argument(producers: dict[Var, JaxprEqn], var: Var) -> Var:

@@ -75,7 +75,7 @@ def packed_rows(data: DataConfig, which: str, tokenizer: Tokenizer) -> PackedRow
       raise InputError(
         f"no sentence pair of {corpus.name} is left: "
         f"{', '.join(report.missing()) or 'it has none, or its weights select none'}; "
-        "check that both files have text, or raise config.data.max_length and config.data.row_length"
+        "check that both sides have text, or raise config.data.max_length and config.data.row_length"
       )
 
   return cached_rows(data, content, pack, (PARTS, data.row_length), tokenizer.row_type)

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 def require_devices() -> None:
   """Raises InputError if JAX finds no device of the platforms that it is told to use, or computes in 64 bits."""
-  if jax.config.jax_enable_x64:
+  if jax.config.read("jax_enable_x64"):
     raise InputError(
       "JAX computes in 64 bits (jax_enable_x64), but the types of a model are those of its config: call "
       "jax.config.update('jax_enable_x64', False) before"

@@ -78,7 +78,7 @@ def convert_words(group: Any, prefix: str) -> None:
     value, kind = getattr(group, field.name), type(field.default)
     if issubclass(kind, enum.Enum) and isinstance(value, str):
       words = [member.value for member in kind]
-      require_key(group, f"{prefix}.{field.name}", value in words, f"one of {', '.join(words)}")
+      require_key(group, f"{prefix}.{field.name}", value in words, f"one of {', '.join(map(str, words))}")
       setattr(group, field.name, kind(value))
 
 
