@@ -208,7 +208,7 @@ def test_a_fine_tuned_run_is_exported_and_comes_back(imported, tuned, tmp_path):
   for name in ("source.spm", "target.spm", *(path.name for path in imported.folder.glob("*vocab.json"))):
     assert (tmp_path / "hf" / name).read_bytes() == (imported.folder / name).read_bytes(), name
   page = (tmp_path / "hf" / "README.md").read_text()
-  began = "Training began with the parameters of a folder of the format marian-hf, imported.\n"
+  began = "Training began with parameters that were imported from a folder of the format marian-hf.\n"
   assert f"\nTrained by transformer_jax; the checkpoint of step {STEPS}. {began}" in page
   import_model(tmp_path / "hf", tmp_path / "again", "marian-hf")
   assert_same_bits(*(numpy_by_name(runs.open(path).model().params) for path in (tmp_path / "again", tuned.run)))

@@ -98,7 +98,8 @@ def _origin(run: Run, model: Model) -> str:
   trained = f"Trained by transformer_jax; {which}."
   if not any("init_from" in entry for entry in history):
     return trained
-  return f"{trained} Training began with the parameters of {f'{folder}, imported' if imported else 'another run'}."
+  began = f"parameters that were imported from {folder}" if imported else "the parameters of another run"
+  return f"{trained} Training began with {began}."
 
 
 def _scores(run: Run, step: int) -> str:
