@@ -2,7 +2,7 @@
 
 config.json       the experiment
 tokenizer.model   SentencePiece; other files in its place, see `data/tokenizers.py`
-provenance.json   data, versions and machines that the run has seen
+provenance.json   data, versions, machines and settings of JAX that the run has seen, and what it began with
 SHA256SUMS        digests of these, see `digests`
 checkpoints/STEP  see `checkpoint_files`; in a folder that `export` or `import` wrote, model.safetensors
 metrics.jsonl     one line a log, and tensorboard/ with the same curves
