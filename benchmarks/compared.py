@@ -83,8 +83,8 @@ def make(recipe: Recipe, run: Path, texts: Texts, output: Path) -> None:
   """Trains, and writes NAME.SPLIT.CORPUS.LANGUAGE and last NAME.json; finished parts are not repeated.
 
   NAME.json has the recipe, and the run's metrics and provenance. Until it is written, NAME.recipe has the recipe. If
-  one of them has another recipe, the program ends. Runs
-  and texts are in one folder, which the recipe there does not name.
+  one of them has another recipe, the program ends. Runs and texts are in one folder, which the recipe there does not
+  name.
   """
   done = output / f"{recipe.name}.json"
   keys = [key.replace(f"{run.parent}/", "") for key in recipe.keys]

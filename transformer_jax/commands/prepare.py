@@ -113,7 +113,7 @@ def _options(text: str) -> list[str]:
 def _unchanged(text: "TextPairs", folder: "epath.Path") -> Iterator[None]:
   """Raises RunError, without a manifest in the folder, if a file of the text changes while the body reads it again.
 
-  Its parts are places in the files, so that of a changed one another line would be cut out.
+  A part is a range of bytes, which would cut other lines out of a file that has changed.
   """
   from transformer_jax.data import manifest
 

@@ -1,0 +1,28 @@
+"""benchmarks/first_command.py: numbers by which nothing was chosen, and the table."""
+
+import collections
+
+import pytest
+
+from transformer_jax.data.numbers import distinct_numbers
+
+
+@pytest.fixture
+def first_command(program):
+  return program("first_command")
+
+
+def test_new_numbers_are_in_no_split(first_command):
+  numbers = first_command.in_no_split()
+  assert collections.Counter(len(str(number)) for number in set(numbers)) == {5: 500, 6: 500}
+  for split, by_digits in distinct_numbers().items():
+    assert not {*numbers} & {number for known in by_digits.values() for number in known}, split
+
+
+@pytest.mark.parametrize("new", [None, 0.25])
+def test_a_row_has_the_mean_of_the_test_numbers_alone(first_command, new):
+  match = {"5": 0.5, "6": 1.0, "0 to 100": 0.0} | ({} if new is None else {"in no split": new})
+  result = {"language": "de", "seed": 6, "devices": 1, "updates": 7, "seconds of updates": 90, "exact match": match}
+  row = first_command.row(result)
+  assert row["2 to 6 digits"] == "75.00%"
+  assert row["in no split"] == ("" if new is None else "25.00%")
