@@ -12,6 +12,7 @@ def first_command(program):
   return program("first_command")
 
 
+@pytest.mark.long
 def test_new_numbers_are_in_no_split(first_command):
   numbers = first_command.in_no_split()
   assert collections.Counter(len(str(number)) for number in set(numbers)) == {5: 500, 6: 500}
