@@ -28,7 +28,7 @@ import text
 
 from transformer_jax import registry, runs
 from transformer_jax.config import Config, LengthPenalty
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import scores
 from transformer_jax.interchange.export import export

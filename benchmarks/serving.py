@@ -209,7 +209,7 @@ def theirs(args: argparse.Namespace, folder: Path, python: Path) -> list[str]:
 def serve_ctranslate2(args: argparse.Namespace) -> None:
   """Our front end; CTranslate2 has an environment of its own, and knows the sentences by their numbers."""
   from transformer_jax import runs
-  from transformer_jax.decoding.long_lines import Translation
+  from transformer_jax.decoding.translation import Translation
   from transformer_jax.serve import server
   from transformer_jax.serve.app import Served, application
   from transformer_jax.serve.batcher import Batcher

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tests.serve.fake import Gate, serving
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 
 pytest.importorskip("selenium")
 from selenium.common.exceptions import StaleElementReferenceException

@@ -13,7 +13,7 @@ import pytest
 
 from tests.commands.lines import LINES, text
 from transformer_jax.commands import output_file
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score

@@ -10,7 +10,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig
 from transformer_jax.data import grammar
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.trees import linearise, read_trees, symbols
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.tasks.parsing import score_parses

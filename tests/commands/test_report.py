@@ -13,7 +13,7 @@ from tests.example_commands import save_run
 from transformer_jax import runs
 from transformer_jax.commands import report
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.inside.scored import Text
 from transformer_jax.language.config import GPTConfig
 

@@ -10,8 +10,7 @@ from tests.commands.lines import LINES, text
 from tests.example_commands import read_with_tags
 from transformer_jax.commands import rerank
 from transformer_jax.decoding import n_best
-from transformer_jax.decoding.buckets import Probability
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Probability, Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.scores import score
 from transformer_jax.runtime.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands.lines import LINES
 from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.serve import server
 from transformer_jax.serve.batcher import Batcher

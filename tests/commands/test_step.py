@@ -13,7 +13,7 @@ from tests.model.example import random_state
 from transformer_jax import runs
 from transformer_jax.commands import attention
 from transformer_jax.decoding.generator import Generator
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.inside.alignment import links, pharaoh
 from transformer_jax.inside.attention import to_json

@@ -20,9 +20,9 @@ from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.config import EvaluateConfig
 from transformer_jax.decoding import n_best
-from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.minimum_bayes_risk import ranked
 from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.paper import formulas
 

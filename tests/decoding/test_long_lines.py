@@ -5,7 +5,8 @@ import pytest
 from tests.data.letters import Letters
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.decoding.long_lines import REFUSE, SPLIT, Translation, has_no_text, joined, parts
+from transformer_jax.decoding.long_lines import REFUSE, SPLIT, has_no_text, joined, parts
+from transformer_jax.decoding.translation import Translation
 
 
 class Coded(Letters):

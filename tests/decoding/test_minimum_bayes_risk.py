@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
-from transformer_jax.decoding.long_lines import Translation
 from transformer_jax.decoding.minimum_bayes_risk import ranked
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.evaluation.pairwise import sentence_scores
 
 WORDS = ["ein", "Haus,", "haus", "steht", "am", "See", ".", "(alt)", "\N{SNOWMAN}", "seine"]

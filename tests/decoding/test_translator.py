@@ -12,10 +12,11 @@ import pytest
 
 from tests.data.letters import Letters
 from transformer_jax.config import Corpus, DataConfig, DecodeConfig, LengthPenalty
-from transformer_jax.decoding import bucketed_search, buckets, line_search, long_lines, splitting
+from transformer_jax.decoding import bucketed_search, buckets, line_search, splitting
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
-from transformer_jax.decoding.long_lines import different
+from transformer_jax.decoding.line_warning import check_language
 from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.decoding.translation import different
 from transformer_jax.decoding.translator import Translation, Translator
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
@@ -451,7 +452,7 @@ def test_each_part_of_a_line_has_the_tag_of_its_language(translator, monkeypatch
 def test_a_warning_names_a_few_of_many_tags():
   warnings = []
   tags = [f"<2{'x' * 99}{number}>" for number in range(100)]
-  long_lines.check_language("a", None, tags, 7, warnings.append)
+  check_language("a", None, tags, 7, warnings.append)
   [warning] = warnings
   assert warning.line == 7 and len(str(warning)) < 1000 and ", ...: its translation" in str(warning)
 

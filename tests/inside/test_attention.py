@@ -12,7 +12,7 @@ import pytest
 from transformer_jax import runs
 from transformer_jax.commands import attention as command
 from transformer_jax.decoding.attention import Attention
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.inside import attention as inside
 from transformer_jax.inside.attention import Choice

@@ -211,6 +211,17 @@ def test_the_command_draws_a_config_or_a_run(command, workdir, tmp_path):
   assert (status, err) == (0, []) and (tmp_path / "run.pdf").read_bytes()[:4] == b"%PDF"
 
 
+def test_a_picture_is_written_through_a_link_to_its_file(command, tmp_path):
+  (tmp_path / "link.svg").symlink_to("real.svg")
+  status, _, _ = command("schedule", "--config=base", "--output", tmp_path / "link.svg")
+  assert status == 0 and (tmp_path / "link.svg").is_symlink() and b"</svg>" in (tmp_path / "real.svg").read_bytes()
+
+
+def test_a_name_that_is_too_long_is_refused_before_the_picture_is_drawn(command, tmp_path):
+  status, out, [err] = command("masks", "--output", tmp_path / f"{'x' * 240}.svg")
+  assert (status, out) == (2, "") and "cannot be written: give a file in a folder that can be" in err
+
+
 @pytest.mark.parametrize(
   ("argv", "message"),
   [

@@ -27,8 +27,8 @@ from transformer_jax.config import Config, Corpus, DataConfig, Document, Evaluat
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding import buckets
-from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.generator import Generator
+from transformer_jax.decoding.translation import Probability
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runs import init_from

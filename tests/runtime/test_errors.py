@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from transformer_jax.decoding.long_lines import LanguageWarning, LineWarning
+from transformer_jax.decoding.line_warning import LanguageWarning, LineWarning
 from transformer_jax.runtime.errors import InputError, OptionError, RunError, writing
 
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transformer_jax.decoding.attention import Attention
-from transformer_jax.decoding.long_lines import LineWarning, Translation
+from transformer_jax.decoding.line_warning import LineWarning
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.serve import server
 from transformer_jax.serve.app import Served, application
 from transformer_jax.serve.batcher import Batcher

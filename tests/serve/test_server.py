@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.serve.fake import Client, Gate, application, fake, served, serving, shout
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.serve import server
 

@@ -7,11 +7,9 @@ import inspect
 import os
 from pathlib import Path
 
-from transformer_jax.commands import draw_config, draw_formula, draw_run
-from transformer_jax.commands.output_file import local_path
+from transformer_jax.commands import draw_config, draw_formula, draw_run, output_file
 from transformer_jax.commands.pictures import require_matplotlib, warn_of_missing_characters
 from transformer_jax.runtime.errors import InputError, one_line
-from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.wording import summary
 
 _ENDINGS = ("svg", "png", "pdf")
@@ -42,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
 
   ending = output.suffix[1:]
   found, lacking = figures.files(figure, [ending])
-  write_atomically(output, found[ending])
+  output_file.write(os.fspath(output), found[ending])
   print(one_line(output))
   if lacking:
     warn_of_missing_characters()
@@ -52,15 +50,14 @@ def _output(args: argparse.Namespace) -> Path:
   """The file to write.
 
   Raises:
-    InputError: there is no such folder, or the file's name has another ending.
+    InputError: it cannot be written, or its name has another ending.
   """
   if not args.output:
     raise InputError(f"--output is missing: it names the picture to write; `{args.parser.prog} --help` tells more")
-  output = local_path("--output", args.output)
+  output = output_file.local_path("--output", args.output)
   if output.suffix[1:] not in _ENDINGS:
     raise InputError(f"--output is {args.output}, but must end in .{', .'.join(_ENDINGS)}")
-  if output.is_dir() or not output.parent.is_dir() or not os.access(output.parent, os.W_OK):
-    raise InputError(f"--output {args.output} cannot be written: give a file in a folder that exists")
+  output_file.check_writable("--output", os.fspath(output), ())
   return output
 
 

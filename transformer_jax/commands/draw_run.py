@@ -33,7 +33,7 @@ def draw_search(args: argparse.Namespace) -> "Figure":
   from transformer_jax.inside import search_picture
 
   require_utf8("--sentence", args.sentence)
-  run, most = run_to_restore(args.workdir, args, "translate"), search_picture.MOST_BEAMS
+  run, most = run_to_restore(args.workdir, args, "translate"), search_picture.MOST_DRAWN
   if chosen_beam(args, run.config.decode)["beam_size"] > most:
     raise InputError(f"the picture has room for at most {most} hypotheses in the beam: give --beam-size {most} or less")
   warn_of_language(run, args.sentence)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-  from transformer_jax.decoding.long_lines import LineWarning
+  from transformer_jax.decoding.line_warning import LineWarning
   from transformer_jax.runs.run import Run
 
 
@@ -14,7 +14,7 @@ def said() -> "Iterator[Callable[[LineWarning], None]]":
   """Gives the function that says warnings. Of lines that tell no language it says the first, and at the end how many
   there were: a file of thousands has them for one reason.
   """
-  from transformer_jax.decoding.long_lines import LanguageWarning
+  from transformer_jax.decoding.line_warning import LanguageWarning
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
@@ -37,7 +37,7 @@ def said() -> "Iterator[Callable[[LineWarning], None]]":
 def warn_of_language(run: "Run", sentence: str) -> None:
   """Says that the sentence of --sentence tells no language, if the run's model needs to be told one."""
   from transformer_jax.data.tagged import tags_of
-  from transformer_jax.decoding.long_lines import check_language
+  from transformer_jax.decoding.line_warning import check_language
   from transformer_jax.runtime.progress import say
 
   if run.config.model.translates:

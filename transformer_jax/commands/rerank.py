@@ -189,7 +189,7 @@ def _log_probabilities(
 def _sources(kind: str, run: "Run", source: list[str]) -> list[str]:
   """The sources as a run reads them; says where the tag or code of a language is missing or is left out."""
   from transformer_jax.data.tagged import tags_of
-  from transformer_jax.decoding.long_lines import LineWarning, check_language
+  from transformer_jax.decoding.line_warning import LineWarning, check_language
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 

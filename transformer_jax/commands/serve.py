@@ -14,7 +14,7 @@ from transformer_jax.commands.workdir import run_to_restore
 from transformer_jax.runtime.errors import InputError
 
 if TYPE_CHECKING:
-  from transformer_jax.decoding.long_lines import LineWarning
+  from transformer_jax.decoding.line_warning import LineWarning
   from transformer_jax.decoding.translator import Translation
   from transformer_jax.serve.app import Served
   from transformer_jax.serve.search import Options

@@ -12,6 +12,7 @@ from flax.traverse_util import flatten_dict
 
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
+from transformer_jax.decoding.translation import require_finite
 from transformer_jax.model import masking
 from transformer_jax.model.attention import WEIGHTS
 from transformer_jax.model.params import Params
@@ -153,5 +154,5 @@ def cut(weights: Mapping[str, jax.Array], source: int, target: int) -> dict[str,
   query, key = ({ENCODER: source, DECODER: target, CROSS: size} for size in (target, source))
   whole = jax.device_get(weights)
   found = {kind: whole[kind][:, :, : query[kind], : key[kind]].copy() for kind in KINDS if kind in whole}
-  buckets.require_finite(all(bool(np.isfinite(x).all()) for x in found.values()))
+  require_finite(all(bool(np.isfinite(x).all()) for x in found.values()))
   return found

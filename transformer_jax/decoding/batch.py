@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_jax.analysis import operations
+from transformer_jax.data.segments import decoder_input
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search, log_softmax_without
 from transformer_jax.decoding.choices import Choices, restriction
@@ -232,11 +233,10 @@ def score(
   def decode(source: jax.Array, target: jax.Array) -> PyTree:
     memory = _encode(model, variables, source)
     length = len(target)
-    shifted = jnp.roll(target, 1).at[0].set(model.config.start_token)
+    positions = jnp.arange(length)
+    shifted = decoder_input(target, positions, model.config.start_token)
     cross_mask = masking.padding_mask(target != PAD, source != PAD)
-    return model.apply(
-      variables, shifted, jnp.arange(length), memory, masking.causal_mask(length), cross_mask, method="decode"
-    )
+    return model.apply(variables, shifted, positions, memory, masking.causal_mask(length), cross_mask, method="decode")
 
   def log_prob(pair: tuple[PyTree, jax.Array]) -> jax.Array:
     hidden, target = pair

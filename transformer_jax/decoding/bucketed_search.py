@@ -19,6 +19,7 @@ from transformer_jax.decoding import buckets
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.choices import Choices
 from transformer_jax.decoding.continuous_batching import TRUNCATED
+from transformer_jax.decoding.translation import require_finite
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import PAD
@@ -172,7 +173,7 @@ class BucketedSearch:
     by_device = jax.device_get(function(state, devices.shard(jax.tree.map(deal, (source, choices)))))
     together = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(batch.rows, *x.shape[2:]), by_device)
     found = [Hypotheses(*(x[row] for x in together)) for row in range(len(requests))]
-    buckets.require_finite(all(each.lengths[0] == TRUNCATED or math.isfinite(each.scores[0]) for each in found))
+    require_finite(all(each.lengths[0] == TRUNCATED or math.isfinite(each.scores[0]) for each in found))
     return found
 
   def _headroom(self, options: SearchOptions, length: int) -> int:

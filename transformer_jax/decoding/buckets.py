@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transformer_jax.decoding.translation import require_finite
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import RunError
 
 _SMALLEST = 16
 # Tokens on one device at a time. On a CPU a step's time grows with any batch. An accelerator would be idle with so few
@@ -37,18 +37,6 @@ class Batch(NamedTuple):
   members: list[int]
   rows: int
   length: int
-
-
-class Probability(NamedTuple):
-  """The probability that a model gives a given text, or a given translation of its source.
-
-  Attributes:
-    log_probability: log P(text), or log P(target | source), with the end.
-    tokens: the tokens of the text or the target, with its end; exp(-log_probability / tokens) is the perplexity.
-  """
-
-  log_probability: float
-  tokens: int
 
 
 def rows_at_once(length: int, extra: int) -> int:
@@ -121,12 +109,6 @@ def scores(
       require_finite(math.isfinite(log_prob))
       found[i] = float(log_prob)
   return found
-
-
-def require_finite(finite: bool) -> None:
-  """Raises RunError unless a model's numbers are finite."""
-  if not finite:
-    raise RunError("the model gives NaN, not probabilities: its training went wrong; use an earlier checkpoint")
 
 
 def padded(length: int, multiple: int, most: int | None = None) -> int:

@@ -11,12 +11,12 @@ import numpy as np
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention, attention_of_text
-from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.line_search import require_batch_size
 from transformer_jax.decoding.next_token import NextToken, after_text
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.sampling import SamplingOptions, key_of, require_seed, sample
 from transformer_jax.decoding.text_score import score
+from transformer_jax.decoding.translation import Probability, require_finite
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, require_option
@@ -84,7 +84,7 @@ class Generator(Predictor):
 
     def write(number: int) -> Sample:
       found, count, finite = jax.device_get(sample(jax.random.fold_in(key_of(seed), number)))
-      buckets.require_finite(finite)
+      require_finite(finite)
       return self._sample_of(found[:count].tolist(), prompt, len(tokens))
 
     return list(devices.parallel_map(write, range(samples)))

@@ -10,8 +10,10 @@ from transformer_jax.decoding import long_lines, prefixes
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch, Request
 from transformer_jax.decoding.line_breaks import without_line_breaks
-from transformer_jax.decoding.long_lines import REFUSE, SPLIT, LineWarning, Translation
+from transformer_jax.decoding.line_warning import LineWarning
+from transformer_jax.decoding.long_lines import REFUSE, SPLIT
 from transformer_jax.decoding.sampling import require_seed
+from transformer_jax.decoding.translation import Translation, different
 from transformer_jax.decoding.windows import windows
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError, require_option
@@ -74,7 +76,7 @@ class LineSearch:
       for samples in self._search(params, parts, forced, wanted, first):
         found = [long_lines.joined(sample, wanted.options) for sample in samples]
         one_each = [best for best, *_ in found]
-        yield one_each if wanted.options.sampling else long_lines.different(found[0])[: wanted.n_best]
+        yield one_each if wanted.options.sampling else different(found[0])[: wanted.n_best]
       if error := error or broken:
         raise error
       first += len(texts)

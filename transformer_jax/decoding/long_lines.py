@@ -2,58 +2,17 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from transformer_jax.data.tagged import divided, is_empty
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import splitting
 from transformer_jax.decoding.beam_search import SearchOptions, penalty
+from transformer_jax.decoding.line_warning import LineWarning, check_language
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime.errors import InputError
 
 SPLIT, REFUSE = "split", "refuse"  # what to do with a line that is too long
-_MOST_TAGS, _LONGEST_TAG = 8, 40  # tags of a warning, and characters of each
-
-
-class Translation(NamedTuple):
-  """One translation of a sentence.
-
-  Attributes:
-    text: the translation, without line breaks.
-    score: `log_probability` divided by the length penalty; translations are ranked by it, except those of a line in
-      parts.
-    log_probability: log P(translation | sentence).
-    tokens: the number of tokens, with the EOS.
-  """
-
-  text: str
-  score: float
-  log_probability: float
-  tokens: int
-
-
-class LineWarning(str):
-  """A warning about a line, as a sentence.
-
-  Attributes:
-    line: the number of the line, from 1.
-    what: the sentence without the number in front.
-  """
-
-  line: int
-  what: str
-
-  def __new__(cls, line: int, what: str) -> "LineWarning":
-    warning = super().__new__(cls, f"line {line} {what}")
-    warning.line, warning.what = line, what
-    return warning
-
-  def __reduce__(self) -> tuple[type, tuple[int, str]]:  # Python would make it again from the one sentence
-    return type(self), (self.line, self.what)
-
-
-class LanguageWarning(LineWarning):
-  """A warning about a line that does not tell the language of its translation, though the model needs it."""
 
 
 def parts(
@@ -134,19 +93,6 @@ def _encoded(texts: Sequence[str], tokenizer: Tokenizer, longest: int) -> Iterat
     yield text, None if kept is None else next(known)
 
 
-def check_language(
-  text: str, tokenizer: Tokenizer, tags: Sequence[str], number: int, warn: Callable[[LineWarning], object]
-) -> None:
-  """Warns of a line that begins with none of the tags, or of the vocabulary's codes, if there are several."""
-  if tags and divided(text)[0].strip() not in tags:
-    some = ", ".join(tag[:_LONGEST_TAG] for tag in tags[:_MOST_TAGS]) + (", ..." if len(tags) > _MOST_TAGS else "")
-    warn(LanguageWarning(number, f"begins with none of {some}: its translation may be in any language"))
-  elif not tags and len(codes := tokenizer.codes) > 1 and not tokenizer.head(text):
-    some = codes[0][:_LONGEST_TAG]
-    what = f"begins with no code of a language, such as {some}: its translation may be in any language"
-    warn(LanguageWarning(number, what))
-
-
 def _split(text: str, longest: int, tokenizer: Tokenizer, tags: Sequence[str]) -> list[list[int]]:
   """The tokens of a line's parts, each part with its EOS, and with the line's tag or code of a language, if any."""
   head = _head(text, tokenizer, tags)
@@ -182,11 +128,3 @@ def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Trans
       Translation(" ".join(translation.text for translation in translations), score, log_probability, tokens)
     )
   return whole
-
-
-def different(translations: list[Translation]) -> list[Translation]:
-  """The translations without those whose text came before."""
-  first: dict[str, Translation] = {}
-  for translation in translations:
-    first.setdefault(translation.text, translation)
-  return list(first.values())

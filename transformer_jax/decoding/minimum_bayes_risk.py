@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.evaluation.pairwise import sentence_scores
 
 

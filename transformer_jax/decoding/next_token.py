@@ -13,6 +13,7 @@ from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import MULTIPLE
 from transformer_jax.decoding.beam_search import log_softmax_without
+from transformer_jax.decoding.translation import require_finite
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import PAD
@@ -105,6 +106,6 @@ def _probabilities(
 
 def _next_token(tokenizer: Tokenizer, source: Sequence[int], read: Sequence[int], found: jax.Array) -> NextToken:
   probabilities = np.asarray(found)
-  buckets.require_finite(bool(np.isfinite(probabilities).all()))
+  require_finite(bool(np.isfinite(probabilities).all()))
   of_read, pieces = (tuple(tokenizer.pieces(ids)) for ids in (read, range(tokenizer.vocab_size)))
   return NextToken(tuple(tokenizer.source.pieces(source)), of_read, pieces, probabilities)

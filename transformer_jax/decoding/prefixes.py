@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.line_breaks import without_line_breaks
-from transformer_jax.decoding.long_lines import LineWarning
+from transformer_jax.decoding.line_warning import LineWarning
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.texts import require_text
 

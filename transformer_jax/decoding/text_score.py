@@ -6,6 +6,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from transformer_jax.data.segments import decoder_input
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.values import PyTree
@@ -28,7 +29,7 @@ def score(model: nn.Module, params: Params, rows: jax.Array, lengths: jax.Array)
   positions = jnp.arange(rows.shape[1])
 
   def output(row: jax.Array) -> PyTree:
-    read = jnp.roll(row, 1).at[0].set(model.config.start_token)
+    read = decoder_input(row, positions, model.config.start_token)
     # Causal alone: padding is behind the positions that count.
     return model.apply({"params": params}, read, positions, masking.causal_mask(len(row)))
 

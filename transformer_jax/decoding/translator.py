@@ -19,10 +19,11 @@ from transformer_jax.decoding import batch as programs
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch
-from transformer_jax.decoding.buckets import Probability
 from transformer_jax.decoding.line_search import WINDOW, LineSearch, Wanted, require_batch_size
-from transformer_jax.decoding.long_lines import REFUSE, SPLIT, LineWarning, Translation, has_no_text
+from transformer_jax.decoding.line_warning import LineWarning
+from transformer_jax.decoding.long_lines import REFUSE, SPLIT, has_no_text
 from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.decoding.translation import Probability, Translation, require_finite
 from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import EOS, PAD, UNK
@@ -341,7 +342,7 @@ class Translator:
     slots = self._bucketed.slots(params, options, batch.length)
     rows = buckets.pad([tokens] * slots, slots, batch.length, PAD)
     found = search_tree(self._model, options, params, self._tokenizer, rows, decode.extra_length)
-    buckets.require_finite(bool(found.best))
+    require_finite(bool(found.best))
     return found.of_best(n_best)
 
   def _log_probs(self, params: Params, pairs: tuple[jax.Array, jax.Array]) -> jax.Array:

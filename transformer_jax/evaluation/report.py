@@ -11,7 +11,7 @@ from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.versions import versions
 
 _COMPOUNDS = "compound_split_bleu"
-_TITLES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER", _COMPOUNDS: "BLEU, Table 2"}
+_TITLES = scores.TITLES | {_COMPOUNDS: "BLEU, Table 2"}
 _COMPOUNDS_MEANING = (
   "tokenised BLEU with German compounds split, as tensor2tensor's get_ende_bleu.sh; comparable with Table 2 only"
 )

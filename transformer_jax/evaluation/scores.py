@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.values import JsonObject
@@ -12,6 +12,7 @@ from transformer_jax.runtime.wording import counted
 if TYPE_CHECKING:
   from sacrebleu.metrics.bleu import BLEU
 
+TITLES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}  # of the metrics
 MOST_WORDS_FOR_TER = 1000  # in a line
 
 
@@ -91,7 +92,7 @@ def score(
   )
 
 
-def metrics_by_name(tokenize: str, lowercase: bool, *, warn_if_tokenized: bool = False) -> JsonObject:
+def metrics_by_name(tokenize: str, lowercase: bool, *, warn_if_tokenized: bool = False) -> dict[str, Any]:
   """sacreBLEU's metrics `bleu`, `chrf` and `ter`; the arguments are those of `score`.
 
   TER (Snover et al. 2006) ignores the arguments and has the options of sacreBLEU's

@@ -11,7 +11,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 
 from transformer_jax import registry
 from transformer_jax.decoding.attention import CROSS, DECODER, ENCODER, Attention
-from transformer_jax.decoding.long_lines import LineWarning
+from transformer_jax.decoding.line_warning import LineWarning
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import scores
 from transformer_jax.model.config import ModelConfig

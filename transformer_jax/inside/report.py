@@ -9,6 +9,7 @@ from etils import epath
 
 from transformer_jax import registry
 from transformer_jax.data.tagged import directions_of
+from transformer_jax.evaluation.scores import TITLES
 from transformer_jax.inside import curves, log, page
 from transformer_jax.inside.facts import AVERAGED, Key, config_of, facts_of
 from transformer_jax.inside.log import Log, Sample
@@ -21,7 +22,6 @@ from transformer_jax.runtime.versions import own_version
 from transformer_jax.trainer.summary import next_command, short_path
 
 _MOST_HISTORIES, _MOST_CHANGES = 8, 8  # sample sentences, and rows of each
-_SCORES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
 
 
 class Change(NamedTuple):
@@ -101,7 +101,7 @@ def render(runs: Sequence[Run], scored: Sequence[Scored] = (), notes: Sequence[s
     charts=charts,
     plane=curves,
     scored=scored,
-    titles=_SCORES,
+    titles=TITLES,
     notes=[*notes, *(f"{view.name}: {note}" if len(views) > 1 else note for view in views for note in view.notes)],
     data=data,
     shown=curves.shown,
@@ -155,7 +155,7 @@ def _headline(found: Log) -> list[tuple[str, str, str]]:
 
 
 def _validated(line: Mapping[str, Json]) -> list[tuple[str, str, str]]:
-  scores = ((title, log.number(line.get(name)), line.get(f"{name}_signature")) for name, title in _SCORES.items())
+  scores = ((title, log.number(line.get(name)), line.get(f"{name}_signature")) for name, title in TITLES.items())
   return [(title, f"{value:.2f}", one_line(signature)) for title, value, signature in scores if value is not None]
 
 

@@ -22,7 +22,7 @@ _NARROWEST = 5.2  # for the lines above and below the tree
 _CHARACTERS = 17  # in an inch of such a line
 _GREY, _PALE = "#666666", "#b4b4b4"
 # A larger picture could not be computed as PNG.
-MOST_BEAMS, _MOST_STEPS = 32, 300
+MOST_DRAWN, _MOST_STEPS = 32, 300
 
 
 def draw(tree: SearchTree, source: str) -> Figure:
@@ -40,7 +40,7 @@ def draw(tree: SearchTree, source: str) -> Figure:
   """
   steps = max(node.step for node in tree.nodes)
   _require_size("steps", steps, _MOST_STEPS, "give a shorter sentence")
-  _require_size("hypotheses in the beam", tree.options.beam_size, MOST_BEAMS, "give a smaller --beam-size")
+  _require_size("hypotheses in the beam", tree.options.beam_size, MOST_DRAWN, "give a smaller --beam-size")
   rows = _rows(tree)
   columns = max(map(len, rows))
   width = max(_NARROWEST, columns * (_WIDTH + _BETWEEN) + _LEFT) + 2 * _MARGIN

@@ -28,7 +28,7 @@ from transformer_jax.serve.libretranslate import Languages, TooLarge
 from transformer_jax.serve.search import Options, Search, Translate
 
 # Each beam size has programs of its own, which are compiled when they are first used.
-MOST_BEAMS = 16
+_MOST_BEAMS = 16
 MOST_ATTENTIONS = 8  # at once, as the weights of long sentences take some 60 MB
 MOST_WEIGHTS = 1 << 25  # of an attention, which take 128 MB
 _URLENCODED = "application/x-www-form-urlencoded"
@@ -116,7 +116,7 @@ class _Endpoints:
         "languages": [{"code": code, "name": _language_name(code)} for code in served.languages],
         "beam_size": served.beam_size,
         "length_penalty": served.length_penalty,
-        "most_beams": MOST_BEAMS,
+        "most_beams": _MOST_BEAMS,
       }
     )
 
@@ -157,9 +157,9 @@ class _Endpoints:
   def _options(self, fields: dict[str, object]) -> Options:
     beam_size = fields.get("beam_size", self._served.beam_size)
     penalty = fields.get("length_penalty", self._served.length_penalty)
-    if type(beam_size) is not int or not (0 < beam_size <= MOST_BEAMS or beam_size == self._served.beam_size):
-      own = f", or {self._served.beam_size}" if self._served.beam_size > MOST_BEAMS else ""
-      raise InputError(f"beam_size is {beam_size!r}, but must be a whole number from 1 to {MOST_BEAMS}{own}")
+    if type(beam_size) is not int or not (0 < beam_size <= _MOST_BEAMS or beam_size == self._served.beam_size):
+      own = f", or {self._served.beam_size}" if self._served.beam_size > _MOST_BEAMS else ""
+      raise InputError(f"beam_size is {beam_size!r}, but must be a whole number from 1 to {_MOST_BEAMS}{own}")
     if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty <= MOST_ALPHA:
       raise InputError(f"length_penalty is {penalty!r}, but must be a number from 0 to {MOST_ALPHA}")
     return Options(beam_size, float(penalty), beam_size)  # pyright: ignore[reportArgumentType]  it is a number

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from transformer_jax.decoding.long_lines import Translation
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.texts import require_text
 from transformer_jax.serve.search import Found

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from transformer_jax.decoding.long_lines import LineWarning, Translation
+from transformer_jax.decoding.line_warning import LineWarning
+from transformer_jax.decoding.translation import Translation
 
 
 class Options(NamedTuple):

@@ -12,9 +12,9 @@ import numpy as np
 from transformer_jax.config import Config
 from transformer_jax.data.next_sentence import PARTS
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.predictor import Predictor
+from transformer_jax.decoding.translation import require_finite
 from transformer_jax.decoding.windows import windows
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.texts import require_several
@@ -79,7 +79,7 @@ class Classifier(Predictor):
     rows = np.zeros((_ROWS, PARTS, length), np.int32)
     rows[: len(sentences)], cut = sentence_rows(self._tokenizer, sentences, length)
     found = jax.device_get(_probabilities(self._model, self._params, jnp.asarray(rows)))
-    buckets.require_finite(bool(np.isfinite(found).all()))
+    require_finite(bool(np.isfinite(found).all()))
     for probabilities, was_cut in zip(found, cut, strict=False):  # the remaining rows are empty
       best = int(np.argmax(probabilities))
       yield Class(self.classes[best], float(probabilities[best]), was_cut)

@@ -10,6 +10,7 @@ from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS
 from transformer_jax.data.documents import encode_text
 from transformer_jax.decoding import buckets
 from transformer_jax.decoding.predictor import Predictor
+from transformer_jax.decoding.translation import require_finite
 from transformer_jax.language.elmo import mix
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.texts import require_text
@@ -36,7 +37,7 @@ class Features(Predictor):
     row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _MULTIPLE)), np.int32)
     row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
     found = np.asarray(_layers(self._model, self._params, row, None))[:, :, : len(tokens)]
-    buckets.require_finite(bool(np.isfinite(found).all()))
+    require_finite(bool(np.isfinite(found).all()))
     return np.concatenate([found[:, 0], found[:, 1]], axis=-1)
 
   def features(self, text: str, weights: Sequence[float] | None = None, gamma: float = 1.0) -> np.ndarray:
