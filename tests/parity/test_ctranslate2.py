@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -104,6 +105,22 @@ def test_translations_and_scores(model, folder, beam):
       assert found.scores[0] == pytest.approx(translation.score, abs=1e-4)
       compared += len(translation.text) > 0
   assert compared > 5
+
+
+def test_the_page_reads_a_line_of_more_than_1024_tokens(model, tmp_path):
+  """The library alone would translate its first 1,024 tokens."""
+  config, params = model
+  decode = dataclasses.replace(config.decode, max_source_length=2003, extra_length=1)
+  folder = exported.export_of(dataclasses.replace(config, decode=decode), params, tmp_path, "ctranslate2")
+  page = (folder / "README.md").read_text()
+  assert "splits a line of more than 2003 tokens" in page
+  [limit] = re.findall(r"max_input_length=(\d+)", page)
+  source = exported.tokenizer().pieces(exported.tokenizer().encode(" ".join(exported.lines() * 30)))[:1511]
+  theirs, options = load(folder), {"max_decoding_length": 11, "return_scores": True}
+  found, cut = (
+    theirs.translate_batch([part], max_input_length=int(limit), **options)[0] for part in (source, source[:1024])
+  )
+  assert len(source) == 1511 and found.scores[0] != pytest.approx(cut.scores[0], abs=1e-3)
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -1,8 +1,11 @@
 """GPT and BERT as Hugging Face transformers load them from an exported folder: logits, texts, tokens."""
 
+import ast
 import dataclasses
 import json
 import random
+import re
+import shutil
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.generator import Generator
+from transformer_jax.interchange.import_ import import_model
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
 from transformer_jax.model.config import Activation
 from transformer_jax.runtime.errors import InputError
@@ -93,6 +97,34 @@ def test_greedy_texts(gpt2_folder):
     assert tokenizer.decode(found, skip_special_tokens=True) == prompt + sample.text
     texts.add(sample.text)
   assert len(texts) == 4
+
+
+def test_the_page_draws_from_all_tokens(gpt2_folder):
+  """Its call without `top_p`: the library alone would draw from the 50 most probable ones."""
+  page = (gpt2_folder / "README.md").read_text()
+  [call] = re.findall(r"model\.generate\(.*, (do_sample=.*)\)", page)
+  options = {name: ast.literal_eval(value) for name, value in (each.split("=") for each in call.split(", "))}
+  assert options.pop("top_p") == 0.95
+  peer = load("GPT2LMHeadModel", gpt2_folder)
+  found = peer.generate(
+    torch.tensor([[2]]), max_length=2, output_scores=True, return_dict_in_generate=True, **options
+  ).scores[0]
+  assert torch.isfinite(found).sum() == exported.VOCAB - len(peer.generation_config.suppress_tokens)
+
+
+@pytest.mark.parametrize("to", ["gpt2", "bert"])
+def test_a_folder_that_the_library_saved_again_needs_the_vocabulary(request, tmp_path, to):
+  folder = request.getfixturevalue(f"{to}_folder")
+  again, kind = tmp_path / "again", {"gpt2": "GPT2LMHeadModel", "bert": "BertForPreTraining"}[to]
+  load(kind, folder).save_pretrained(again)
+  transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(again)
+  with pytest.raises(InputError, match=r"an exported run, which `import` reads from tokenizer.model: copy this file"):
+    import_model(again, tmp_path / "refused", to)
+  shutil.copy(folder / "tokenizer.model", again)
+  for name, source in (("first", folder), ("second", again)):
+    import_model(source, tmp_path / name, to)
+  for file in ("tokenizer.model", "model.safetensors"):
+    assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
 
 
 def bert_peer(kind, folder, sides, unused=()):

@@ -8,7 +8,7 @@ import pytest
 from tests.parity import exported
 from tests.parity.peer import required
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.model.config import Activation
+from transformer_jax.model.config import Activation, Start
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime.errors import InputError
 
@@ -24,6 +24,7 @@ OPTIONS = {
   "deep encoder": {**EPSILON, "encoder_layers": 3, "decoder_layers": 1},
   "tanh": {**EPSILON, "activation": Activation.GELU_TANH},
   "two vocabularies": {**EPSILON, **exported.SEPARATE},
+  "begins with padding": {**EPSILON, "start": Start.PAD, "logits_bias": True},
 }
 
 
@@ -49,9 +50,9 @@ def load(folder):
   return found.eval()
 
 
-def their_logits(theirs, sources, targets):
+def their_logits(theirs, sources, targets, start):
   """Their logits of each pair, `[target, vocab]`."""
-  rows = [torch.tensor(exported.padded(side)) for side in (sources, [[2, *target[:-1]] for target in targets])]
+  rows = [torch.tensor(exported.padded(side)) for side in (sources, [[start, *target[:-1]] for target in targets])]
   with torch.inference_mode():
     logits = theirs(input_ids=rows[0], attention_mask=(rows[0] != PAD).long(), decoder_input_ids=rows[1]).logits
   return [found[: len(target)].numpy() for found, target in zip(logits, targets, strict=True)]
@@ -60,7 +61,7 @@ def their_logits(theirs, sources, targets):
 def assert_equal_logits(theirs, config, params, tolerance=1e-5):
   sources, targets = exported.pairs(*config.model.vocab_sizes)
   ours = exported.our_logits(config, params, sources, targets)
-  for expected, found in zip(ours, their_logits(theirs, sources, targets), strict=True):
+  for expected, found in zip(ours, their_logits(theirs, sources, targets, config.model.start_token), strict=True):
     np.testing.assert_allclose(found, expected, atol=tolerance * np.max(np.abs(expected)), rtol=tolerance)
 
 

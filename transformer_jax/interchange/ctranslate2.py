@@ -26,7 +26,7 @@ _ACTIVATIONS = {
   Activation.GELU_TANH: "GELUTanh",
   Activation.SWISH: "SWISH",
 }
-# The library cuts longer inputs, unless it is told otherwise.
+# The library cuts longer inputs, unless it is told otherwise, as the page does.
 _LONGEST_INPUT = 1024
 
 _Arrays = dict[str, np.ndarray]
@@ -43,10 +43,12 @@ import ctranslate2, sentencepiece
 translator = ctranslate2.Translator(".")
 found = translator.translate_batch(
   [{source}.encode(line, out_type=str) for line in ["A sentence."]], beam_size={beam}, patience={patience:g},
-  length_penalty={penalty:g}, max_decoding_length={longest},
+  length_penalty={penalty:g}, max_decoding_length={longest}, max_input_length=0,
 )
 print([{target}.decode(result.hypotheses[0]) for result in found])
-```"""
+```
+
+`transformer-jax translate` splits a line of more than {longest_source} tokens; this program does not."""
 
 
 def require(config: Config) -> None:
@@ -86,6 +88,7 @@ def write(folder: Path, run: Run, model: Model, quantization: str) -> None:
 def _card(run: Run, model: Model) -> bytes:
   decode = model.config.decode
   values = {"beam": decode.beam_size, "patience": decode.patience or 1, "penalty": decode.length_penalty}
+  values["longest_source"] = decode.max_source_length
   values["longest"] = decode.max_source_length + decode.extra_length
   usage = _USAGE.format(**values, **vocabulary.usage(model.tokenizer))
   header = {"library_name": "ctranslate2", "pipeline_tag": "translation"}

@@ -195,6 +195,6 @@ _USAGE = """\
 from transformers import AutoTokenizer, GPT2LMHeadModel
 
 tokenizer, model = AutoTokenizer.from_pretrained("."), GPT2LMHeadModel.from_pretrained(".")
-found = model.generate(**tokenizer("The beginning", return_tensors="pt"), do_sample=True, top_p=0.95)
+found = model.generate(**tokenizer("The beginning", return_tensors="pt"), do_sample=True, top_k=0, top_p=0.95)
 print(tokenizer.decode(found[0], skip_special_tokens=True))
 ```"""

@@ -39,6 +39,15 @@ def exported(folder: ForeignFolder, size: int) -> Tokenizer | None:
   return tokenizer
 
 
+def _require_not_exported(file: Settings) -> None:
+  """Refuses the tokenizer of an exported run whose SentencePiece model is gone: the library does not save it again."""
+  if _part(file, "model").value("byte_fallback", False) is True:
+    raise InputError(
+      f"{file.path} is the vocabulary of an exported run, which `import` reads from {SENTENCEPIECE}: copy this file "
+      "from the folder that `export` wrote"
+    )
+
+
 def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
   """The tokenizer of a BERT.
 
@@ -108,6 +117,7 @@ def _require_same(config: Settings, normalizer: Settings) -> None:
 
 def _wordpiece_of_json(file: Settings, special: Sequence[str]) -> tuple[Settings, str, dict[str, int]]:
   """The settings of the normalisation, the piece of unknown words, and the numbers of the pieces."""
+  _require_not_exported(file)
   model, normalizer = _part(file, "model"), _part(file, "normalizer")
   model.require("type", ["WordPiece"])
   model.require("continuing_subword_prefix", ["##"])
@@ -209,6 +219,7 @@ def _byte_level_of_json(
   file: Settings, ends: Sequence[int]
 ) -> tuple[dict[str, int], list[tuple[str, str]], list[JsonObject]]:
   """The numbers of the pieces, the merges, and the tokens that were added."""
+  _require_not_exported(file)
   model, spaces = _part(file, "model"), _part(file, "pre_tokenizer")
   for name, of in (("normalizer", file), ("dropout", model)):
     if name in of:

@@ -136,7 +136,8 @@ def write(folder: Path, run: Run, model: Model) -> None:
   notes = [*_notes(config), *model_card.search_notes(model.config.decode)]
   for note in notes:
     say(note)
-  hf_folder.write(folder, theirs, values, model_card.card(run, model, _USAGE, _HEADER, notes=notes))
+  usage = _USAGE.format(longest_source=model.config.decode.max_source_length)
+  hf_folder.write(folder, theirs, values, model_card.card(run, model, usage, _HEADER, notes=notes))
 
 
 def _notes(config: ModelConfig) -> list[str]:
@@ -246,4 +247,6 @@ from transformers import MarianMTModel, MarianTokenizer
 tokenizer, model = MarianTokenizer.from_pretrained("."), MarianMTModel.from_pretrained(".")
 found = model.generate(**tokenizer(["A sentence."], return_tensors="pt", padding=True))
 print(tokenizer.batch_decode(found, skip_special_tokens=True))
-```"""
+```
+
+`transformer-jax translate` splits a line of more than {longest_source} tokens; this program does not."""
