@@ -57,6 +57,22 @@ def test_the_cost_of_memory():
   assert parts == 300 * 12 * 20 * requirements.parameters(SMALL)["total"]
 
 
+@pytest.mark.long
+def test_fit_tries_rows_of_64_tokens_where_halves_are_others():
+  """Half of 120 is less, and few sentences have more than 64 tokens."""
+  config = dataclasses.replace(
+    with_train(with_model(TINY, num_layers=1), steps=1), data=DataConfig(row_length=120, max_length=50)
+  )
+
+  def needed(length):
+    data = dataclasses.replace(config.data, row_length=length)
+    row = with_train(dataclasses.replace(config, data=data), batch_tokens=25_000 // length * length)
+    return requirements.memory(with_train(row, accumulation=25_000 // length)).total
+
+  assert needed(64) < needed(120)
+  assert fit.fit(config, (needed(64) + needed(120)) // 2).data.row_length == 64
+
+
 def test_fit_says_when_nothing_fits():
   with pytest.raises(InputError, match=r"the model does not fit in 0\.50 GB: .* alone take [1-9]"):
     fit.fit(base.get_config(), 500 * 10**6)
@@ -99,7 +115,7 @@ def test_a_halved_row_of_fused_attention_is_even(monkeypatch):
   monkeypatch.setattr(fit, "_with_fewest_parts", lambda kind, budget, devices, length: tried.append(length))
   with pytest.raises(InputError, match="does not fit"):
     fit.fit(config, 10**12)
-  assert [*dict.fromkeys(tried)] == [250, 124]
+  assert [*dict.fromkeys(tried)] == [250, 124, 64]
 
 
 @pytest.mark.parametrize("devices", [1, 3, 7])

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from configs import multi30k
 from tests.analysis.examples import TINY, with_model, with_train
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import DataConfig, serialization
+from transformer_jax.data import pipeline
 from transformer_jax.model.config import Dtype, Remat
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -92,6 +94,22 @@ def test_the_command_packs_the_text(capsys, tmp_path):
   assert data["steps_per_epoch"] == data["rows"] / 10
   assert data["epochs"] == 400 / data["rows"]
   assert data["padding"] == pytest.approx(1 - data["tokens"] / (2 * 32 * data["rows"]))
+
+
+@pytest.mark.long
+def test_epochs_of_random_pieces_are_those_of_training(capsys, tmp_path):
+  for language, word in (("en", "seven eleven"), ("de", "sieben elf dreizehn")):
+    (tmp_path / f"t.{language}").write_text("".join(f"{word} {i}\n" for i in range(211)))
+  config = multi30k.get_config()
+  files = {"train": str(tmp_path / "t"), "cache_dir": str(tmp_path)}
+  data = dataclasses.replace(config.data, **files, row_length=32, bpe_dropout=0.3)
+  model = dataclasses.replace(config.model, vocab_size=400)
+  train = dataclasses.replace(config.train, batch_tokens=320, steps=40)
+  config = dataclasses.replace(config, data=data, model=model, train=train)
+  found = plan.data(config)
+  epoch = [len(rows) for rows in pipeline.packing_ahead(data, pipeline.learn_tokenizer(data, 400), train.seed)(0)]
+  assert found["rows_per_epoch"] == sum(epoch) > 1.2 * found["rows"]
+  assert found["epochs"] == 400 / sum(epoch) and found["steps_per_epoch"] == sum(epoch) / 10
 
 
 @pytest.mark.parametrize("flags", [[], ["--config=gpt"], ["--config=text", "--config.data.tags=true"]])

@@ -2,10 +2,13 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
 from tests.serve.fake import Gate, serving
+from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.translation import Translation
+from transformer_jax.inside.attention import to_page
 
 pytest.importorskip("selenium")
 from selenium.common.exceptions import StaleElementReferenceException
@@ -63,6 +66,25 @@ def texts(browser, selector):
   return [element.text for element in browser.find_elements(By.CSS_SELECTOR, selector)]
 
 
+def weights_said(browser):
+  """What the page says about the weights, without the isolates around its tokens, which are not seen."""
+  return find(browser, "#weights").text.replace("\u2068", "").replace("\u2069", "")
+
+
+def seen_order(browser, selector, *parts):
+  """The parts of an element's text, from left to right as they are drawn."""
+  script = """
+    const node = document.querySelector(arguments[0]).firstChild, range = document.createRange();
+    return arguments[1].map((part) => {
+      const first = node.data.indexOf(part);
+      range.setStart(node, first);
+      range.setEnd(node, first + part.length);
+      return range.getBoundingClientRect().left;
+    });"""
+  places = browser.execute_script(script, selector, parts)
+  return [part for _, part in sorted(zip(places, parts, strict=True))]
+
+
 def type_sentence(page, text):
   find(page, "#source").send_keys(text)
   wait(page, lambda: find(page, "#translation").text == text.upper())
@@ -79,14 +101,40 @@ def test_a_word_that_is_pointed_at_shades_those_that_it_looks_at(page):
   type_sentence(page, "one two three")
   wait(page, lambda: texts(page, "#queries button") == ["ONE", "TWO", "THREE"])
   ActionChains(page).move_to_element(find(page, "#queries button:nth-child(2)")).perform()
-  wait(page, lambda: find(page, "#weights").text == "TWO looks at three 1.00, one 0.00, two 0.00")
+  wait(page, lambda: weights_said(page) == "TWO looks at three 1.00, one 0.00, two 0.00")
   shaded = [button.get_attribute("title") for button in page.find_elements(By.CSS_SELECTOR, "#keys button")]
   assert shaded == ["0.000", "0.000", "1.000"]
   Select(find(page, "#layer")).select_by_visible_text("Layer 1")
   Select(find(page, "#head")).select_by_visible_text("Head 1")
-  assert find(page, "#weights").text.startswith("TWO looks at two 1.00")
+  assert weights_said(page).startswith("TWO looks at two 1.00")
   Select(find(page, "#kind")).select_by_visible_text("Source over source")
   wait(page, lambda: texts(page, "#queries button") == ["one", "two", "three"])
+
+
+def test_tokens_from_right_to_left_stay_beside_their_weights(page):
+  type_sentence(page, "\u05d0\u05d1 \u05d2\u05d3")
+  wait(page, lambda: len(texts(page, "#queries button")) == 2)
+  ActionChains(page).move_to_element(find(page, "#queries button")).perform()
+  wait(page, lambda: weights_said(page) == "\u05d0\u05d1 looks at \u05d2\u05d3 1.00, \u05d0\u05d1 0.00")
+  parts = ["looks at", "\u05d2\u05d3", "1.00", "0.00"]
+  assert seen_order(page, "#weights", *parts) == parts
+
+
+def test_the_page_of_attention_keeps_tokens_from_right_to_left_beside_their_weights(browser, tmp_path):
+  keys, file = ("\u05d0\u05d1\u05d2", "\u05d3\u05d4\u05d5", "x"), tmp_path / "attention.html"
+  weights = np.array([0.61, 0.3, 0.09], np.float32).reshape(1, 1, 1, 3)
+  file.write_bytes(to_page(Attention(keys, ("<s>",), ("dog",), {"cross": weights}), "a run", ["a text"]))
+  browser.get(f"file://{file}")
+  find(browser, "#query button, #queries button").click()
+  parts = [keys[0], "61%", keys[1], "30%", "9%"]
+  wait(browser, lambda: all(part in find(browser, "#said").text for part in parts))
+  assert seen_order(browser, "#said", *parts) == parts
+  [title] = {
+    cell.get_attribute("title")
+    for cell in browser.find_elements(By.CSS_SELECTOR, "#matrix td:nth-child(2)")
+    if cell.get_attribute("title")
+  }
+  assert title == "\u2068dog\u2069 \u2192 \u2068\u05d0\u05d1\u05d2\u2069: 61%"
 
 
 def test_the_keyboard_reaches_everything(page):
@@ -112,7 +160,7 @@ def test_the_keyboard_reaches_everything(page):
   ]
   find(page, "#queries button").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
   assert page.switch_to.active_element.text == "THREE"
-  assert find(page, "#weights").text.startswith("THREE looks at three")
+  assert weights_said(page).startswith("THREE looks at three")
 
 
 def test_another_hypothesis_shows_its_attention(page):
@@ -205,7 +253,7 @@ def test_a_source_word_that_was_pointed_at_may_be_deleted(browser):
     find(browser, "#source").send_keys("one two three")
     wait(browser, lambda: texts(browser, "#keys button") == ["one", "two", "three"])
     ActionChains(browser).move_to_element(find(browser, "#keys button:nth-child(3)")).perform()
-    wait(browser, lambda: find(browser, "#weights").text.startswith("three is looked at by"))
+    wait(browser, lambda: weights_said(browser).startswith("three is looked at by"))
     find(browser, "#source").send_keys(*[Keys.BACKSPACE] * len(" three"))
     wait(browser, lambda: texts(browser, "#queries button") == ["ALWAYS", "2"])
-    wait(browser, lambda: find(browser, "#weights").text.startswith("ALWAYS looks at"))
+    wait(browser, lambda: weights_said(browser).startswith("ALWAYS looks at"))

@@ -81,3 +81,13 @@ def test_a_shown_number_has_four_digits(value):
 def test_numbers_that_no_axis_can_have_are_left_out(low, high):
   assert [log.number(value) for value in (low, high) if value != 5.0] == [None] * (1 if low == 5.0 else 2)
   assert [log.number(value) for value in (0, 0.0, 5, -1e99, 1e-99)] == [0.0, 0.0, 5.0, -1e99, 1e-99]
+
+
+@pytest.mark.parametrize(
+  ("low", "high"), [(1_250_100, 1_251_000), (100_010, 100_100), (1.7341, 1.7342), (0, 7), (3e-5, 7e-4)]
+)
+def test_each_tick_is_labelled_with_its_own_number(low, high):
+  axis = curves.Axis(low, high, 0.0, 1e6)
+  for place, label in axis.ticks:
+    value = low + place / 1e6 * (high - low)
+    assert float(label.replace(",", "")) == pytest.approx(value, abs=(high - low) * 1e-6)

@@ -2,7 +2,10 @@
 
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+
+from transformer_jax.decoding.attention import Attention
 
 
 def test_a_character_that_no_font_has_is_told_once_at_the_end():
@@ -40,3 +43,16 @@ def test_a_font_without_a_bold_weight_says_nothing(monkeypatch, caplog):
   figure.text(0.5, 0.5, "가", fontweight="bold")
   assert figures.files(figure)[1]
   assert not caplog.records
+
+
+def test_characters_that_xml_forbids_are_replaced_in_labels_of_ticks():
+  """matplotlib sets them anew when it draws."""
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside.attention import Choice
+  from transformer_jax.inside.attention_pictures import matrix
+  from transformer_jax.inside.figures import files
+
+  attention = Attention(("a\ufffeb", "\uffff"), ("<s>",), ("c",), {"cross": np.full((1, 1, 1, 2), 0.5, np.float32)})
+  svg = files(matrix(attention, Choice("cross", 0, 0, None)))[0]["svg"]
+  ElementTree.fromstring(svg)
+  assert "a\ufffdb" in svg.decode()

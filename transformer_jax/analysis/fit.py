@@ -19,21 +19,24 @@ def fit(config: Config, budget: int, devices: int = 1) -> Config:
   """The config with the paper's batch of 25,000 tokens per side, in `budget` bytes on each device.
 
   For each kind of rematerialisation it has as few micro-batches as fit. Of these
-  it takes the one with the lowest `cost`. The row length is halved only if not
-  even one row at a time fits, because longer sentences are then left out.
+  it takes the one with the lowest `cost`. The row length is halved, to 64 at least, only if
+  not even one row at a time fits, because longer sentences are then left out.
 
   Raises:
     InputError: nothing fits.
   """
   row_length = config.data.row_length
   shortest = min(row_length, max(_SHORTEST_ROW, config.data.max_length))
+  multiple = 2 if config.model.needs_cudnn else 1  # cuDNN needs an even length
+  shortest += shortest % multiple
   in_one_part = dataclasses.replace(config, train=dataclasses.replace(config.train, accumulation=1))
   least = requirements.state(in_one_part).total
   while row_length >= shortest and least <= budget:
     fitted = [_with_fewest_parts(kind, budget, devices, row_length) for kind in _kinds_of_remat(config)]
     if choices := [choice for choice in fitted if choice]:
       return min(choices, key=functools.partial(cost, devices=devices))
-    row_length = row_length // 4 * 2 if config.model.needs_cudnn else row_length // 2  # cuDNN needs an even length
+    half = row_length // 2 // multiple * multiple
+    row_length = max(half, shortest) if row_length > shortest else 0
   alone, rest = " alone", ""
   if least <= budget:
     alone, rest = "", f", and what is left has no room for a row of {shortest} tokens"

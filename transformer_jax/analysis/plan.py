@@ -72,6 +72,8 @@ def _flags(config: Config) -> dict[str, int | str]:
 def data(config: Config, *, accept_edits: bool = False) -> JsonObject:
   """The result of packing the training text, with the vocabulary that a run would begin with.
 
+  An epoch of random pieces has more rows than the text: the first epoch stands for all.
+
   `accept_edits` is as in `runs.open`, for the run in `config.train.init_from`.
   """
   if config.model.translates and config.data.corpus is Corpus.TEXT:
@@ -79,11 +81,15 @@ def data(config: Config, *, accept_edits: bool = False) -> JsonObject:
     if isinstance(corpus, TextPairs | TaggedPairs):
       corpus.require_no_pipe()
   tokenizer = init_from.tokenizer_to_begin_with(config, init_from.open_other(config, accept_edits=accept_edits))
-  report = task_of(config.model).packed_rows(config, config.data.train, tokenizer).report
-  rows = config.train.batch_tokens // config.data.row_length
+  task = task_of(config.model)
+  report = task.packed_rows(config, config.data.train, tokenizer).report
+  in_epoch, rows = report.rows, config.train.batch_tokens // config.data.row_length
+  if config.data.samples_pieces and task.packing_ahead:
+    in_epoch = sum(map(len, task.packing_ahead(config, tokenizer)(0)))
   return {
     **dataclasses.asdict(report),
     "padding": report.padding(config.data.row_length),
-    "steps_per_epoch": report.rows / rows,
-    "epochs": config.train.steps * rows / report.rows,
+    "rows_per_epoch": in_epoch,
+    "steps_per_epoch": in_epoch / rows,
+    "epochs": config.train.steps * rows / in_epoch,
   }

@@ -62,6 +62,8 @@ def _data(plan: JsonObject) -> Iterator[str]:
   for name, count in {**data["found"], "rows": data["rows"], **data["left_out"]}.items():
     yield f"  {name:<36} {count:>14,}"
   yield f"  {'padding':<36} {data['padding']:>14.1%}"
+  if data["rows_per_epoch"] != data["rows"]:
+    yield f"  {'rows of an epoch with random pieces':<36} {data['rows_per_epoch']:>14,}"
   yield f"  {'steps per epoch':<36} {data['steps_per_epoch']:>14,.1f}"
   yield f"  {'epochs of the whole run':<36} {data['epochs']:>14,.1f}"
 

@@ -10,6 +10,8 @@ const make = (parent, tag, text, properties) => {
 };
 const MOST_CELLS = 10000;  // a larger matrix is not drawn as a table
 const SAID = { encoder: "the encoder reads", decoder: "the decoder reads", cross: "the decoder writes, from the source" };
+// In a sentence a token that is read from right to left must not turn round what is beside it.
+const apart = (token) => `\u2068${token}\u2069`;
 const percent = (weight) => `${Math.round(weight * 100)}%`;
 const template = at("drawing").firstElementChild.cloneNode();
 let kind, layer, head, pinned = null, shown = null, buttons = { query: [], key: [] };
@@ -101,7 +103,7 @@ function showMatrix() {
     const row = make(body, "tr");
     make(row, "th", text, { scope: "row" });
     kind.key.forEach((other, k) => {
-      const cell = make(row, "td", undefined, { title: `${text} \u2192 ${other}: ${percent(matrix[q][k])}` });
+      const cell = make(row, "td", undefined, { title: `${apart(text)} \u2192 ${apart(other)}: ${percent(matrix[q][k])}` });
       cell.style.backgroundColor = `rgba(${ink()}, ${matrix[q][k]})`;
       cell.onmouseenter = () => look({ side: "query", i: q, other: k });
       cell.onmouseleave = () => look(pinned);
@@ -151,8 +153,8 @@ function say(chosen, other, beside) {
     return;
   }
   const best = beside.map((weight, i) => [weight, i]).sort((a, b) => b[0] - a[0]).slice(0, 4);
-  const list = best.map(([weight, i]) => `\u201c${kind[other][i]}\u201d ${percent(weight)}`).join(", ");
-  const name = `\u201c${kind[chosen.side][chosen.i]}\u201d (${chosen.i + 1})`;
+  const list = best.map(([weight, i]) => `\u201c${apart(kind[other][i])}\u201d ${percent(weight)}`).join(", ");
+  const name = `\u201c${apart(kind[chosen.side][chosen.i])}\u201d (${chosen.i + 1})`;
   at("said").textContent = chosen.side === "query" ? `${name} looks at ${list}` : `${name} is looked at by ${list}`;
 }
 

@@ -26,6 +26,7 @@ _THOUSANDTHS = 1000  # the page's unit of weights
 # Texts in the place of characters that have no shape. Few fonts have signs for control characters, so these are written
 # like SentencePiece's bytes.
 _VISIBLE = {chr(i): f"<0x{i:02X}>" for i in (*range(32), 127)} | {" ": "␣", "\n": "⏎"}
+_VISIBLE |= {"\ufffe": "\ufffd", "\uffff": "\ufffd"}  # XML forbids them, so a picture could not be read
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
@@ -97,7 +98,10 @@ def to_json(attention: Attention) -> bytes:
 
 
 def to_npz(attention: Attention) -> bytes:
-  """The arrays `source`, `read` and `target` of strings, and one of float32 for each kind, for `np.load`."""
+  """The arrays `source`, `read` and `target` of strings, and one of float32 for each kind, for `np.load`.
+
+  NumPy's strings lose NULs at their end.
+  """
   texts = {name: np.array(getattr(attention, name), str) for name in ("source", "read", "target")}
   arrays: dict[str, Any] = texts | attention.weights
   file = io.BytesIO()

@@ -75,7 +75,7 @@ class Axis(NamedTuple):
   def ticks(self) -> list[tuple[float, str]]:
     """The place and the label of each tick."""
     values = _log_ticks(self.low, self.high) if self.logarithmic else _linear_ticks(self.low, self.high)
-    return [(round(float(self.place(np.array(value))), 1), shown(value)) for value in values]
+    return [(round(float(self.place(np.array(value))), 1), _exact(value)) for value in values]
 
 
 class Line(NamedTuple):
@@ -200,6 +200,12 @@ def _log_ticks(low: float, high: float) -> list[float]:
     return tens
   finer = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
   return [value for value in finer if low <= value <= high] or [low, high]
+
+
+def _exact(value: float) -> str:
+  """As `shown`, with more digits if the value has them."""
+  text = f"{value:.10g}"
+  return shown(value) if float(text) == float(f"{value:.4g}") else f"{float(text):,}"
 
 
 def shown(value: float) -> str:

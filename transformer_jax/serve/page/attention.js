@@ -97,9 +97,14 @@ function shade() {
   of("weights").textContent = described(found[side][i], side, weights, found[other]);
 }
 
+// In a sentence a token that is read from right to left must not turn round what is beside it.
+function apart(token) {
+  return `\u2068${token.trim() || "␣"}\u2069`;
+}
+
 function described(text, side, weights, others) {
   const order = weights.map((weight, j) => [weight, others[j]]).sort((a, b) => b[0] - a[0]);
-  const largest = order.slice(0, 3).map(([weight, token]) => `${token.trim() || "␣"} ${weight.toFixed(2)}`);
+  const largest = order.slice(0, 3).map(([weight, token]) => `${apart(token)} ${weight.toFixed(2)}`);
   const verb = side === "queries" ? "looks at" : "is looked at by";
-  return `${text.trim() || "␣"} ${verb} ${largest.join(", ")}`;
+  return `${apart(text)} ${verb} ${largest.join(", ")}`;
 }
