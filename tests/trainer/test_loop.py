@@ -209,6 +209,32 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
 
 
 @pytest.mark.long
+def test_the_summary_counts_the_updates_of_its_start_alone(prefix, tmp_path):
+  """Those that a line of the log shares with an earlier start are of that one."""
+  loop.train(tiny(prefix, steps=3, log_every=100), epath.Path(tmp_path / "run"))
+  shutil.rmtree(tmp_path / "run" / "checkpoints" / "3")  # that of step 2 has two updates of the next line
+  loop.train(tiny(prefix, steps=4, log_every=100), epath.Path(tmp_path / "run"))
+  counted = re.findall(r"operations in (\d+) updates", (tmp_path / "run" / "train.log").read_text())
+  assert counted == ["3", "2"] and metrics_of(tmp_path / "run")[-2]["updates"] == 4
+
+
+@pytest.mark.parametrize("fails", ["Trainer", "begin_run"])
+def test_ctrl_c_before_the_first_update_is_reported(prefix, tmp_path, monkeypatch, capfd, fails):
+  """And what was opened by then is closed."""
+  closed = []
+
+  def interrupted(*args):
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(loop, "Trainer", lambda *args: SimpleNamespace(begun_with={}, close=lambda: closed.append(1)))
+  monkeypatch.setattr(*((loop, "Trainer") if fails == "Trainer" else (run_folder, "begin_run")), interrupted)
+  with pytest.raises(KeyboardInterrupt):
+    loop.train(tiny(prefix), epath.Path(tmp_path / "run"))
+  said = "stopped by SIGINT before the first update; give the same command again"
+  assert capfd.readouterr().err.splitlines()[-1] == said and len(closed) == (fails == "begin_run")
+
+
+@pytest.mark.long
 def test_the_plan_stands_beside_what_was_seen(prefix, tmp_path, capfd):
   config, log = tiny(prefix), tmp_path / "run" / "train.log"
   loop.train(config, epath.Path(tmp_path / "run"))
@@ -237,6 +263,7 @@ training on 128 pairs
   1,232 source tokens, 1,232 target tokens
   84 rows of 16, {number}% padding
   83 pairs skipped, longer than 16 tokens \(the longest has 26\)
+computing on {jax.device_count()} devices \(cpu\)
 the loss is that of 128 pairs of
   text
   83 pairs skipped, longer than 16 tokens \(the longest has 26\)
@@ -285,18 +312,22 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("schedule", "fewer", "more"), [("constant", 1, True), ("cosine", 2, False)])
-def test_a_finished_run_stays_as_it_is(prefix, tmp_path, capfd, schedule, fewer, more):
-  """Also with fewer steps than it has made; it says how to go on, where that can be done."""
+@pytest.mark.parametrize(("schedule", "more"), [("constant", True), ("cosine", False)])
+def test_a_finished_run_stays_as_it_is(prefix, tmp_path, capfd, schedule, more):
+  """It says how to go on, where that can be done."""
   config = tiny(prefix, steps=2, warmup_steps=1, schedule=Schedule(schedule))
   loop.train(config, epath.Path(tmp_path / "run"))
   before = metrics_of(tmp_path / "run")
   capfd.readouterr()
-  config.train.steps = fewer
   loop.train(config, epath.Path(tmp_path / "run"))
-  said = f"the run is finished: it has made 2 steps, and config.train.steps is {fewer}"
+  said = "the run is finished: it has made 2 steps, and config.train.steps is 2"
   assert said + (": raise config.train.steps to continue\n" if more else "\n") in capfd.readouterr().err
   assert metrics_of(tmp_path / "run") == before
+  if more:
+    config.train.steps = 1
+    with pytest.raises(InputError, match=r"config.train.steps is 1, but the run in .* has made 2: give 2 or more"):
+      loop.train(config, epath.Path(tmp_path / "run"))
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["train"]["steps"] == 2
 
 
 LAZY_IMPORTS = """

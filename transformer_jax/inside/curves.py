@@ -203,7 +203,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _exact(value: float) -> str:
-  """As `shown`, with more digits if the value has them."""
+  """A number as `shown` gives it, with more digits if it has them."""
   text = f"{value:.10g}"
   return shown(value) if float(text) == float(f"{value:.4g}") else f"{float(text):,}"
 

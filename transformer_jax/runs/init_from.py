@@ -162,8 +162,8 @@ def params_from(other: Run, config: Config, params: Params) -> tuple[Params, int
   _require_tables_that_freeze(config, new)
   if len(new) == len(jax.tree.leaves(params)):
     raise InputError(f"config.train.init_from: the run in {workdir} has no parameters of this model's names and shapes")
-  random = f"not there, so random: {', '.join(new) or 'none'}"
-  say(f"beginning with the parameters of step {found.step} of {workdir}; {random}")
+  random = f"; not there, so random: {', '.join(new)}" if new else ""
+  say(f"beginning with the parameters of step {found.step} of {workdir}{random}")
   if repeated:
     say(f"rows that were not learned repeat the learned ones: {', '.join(repeated)}")
   if differing := _differing(config, other.config):

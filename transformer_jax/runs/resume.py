@@ -173,12 +173,8 @@ def _require_same(run: Run, config: Config) -> None:
     )
   before = serialization.flat(run.config)
   changed = {key: value for key, value in serialization.flat(config).items() if value != before[key]}
-  if "train.steps" in changed and config.train.ends_at_last_step:
-    raise InputError(
-      f"config.train.steps is {config.train.steps}, but the run in {run.path} was begun with "
-      f"{run.config.train.steps}, on which config.train.schedule={config.train.schedule.value} depends: "
-      "set it back, or use another --workdir"
-    )
+  if "train.steps" in changed:
+    _require_steps(run, config)
   for key, value in changed.items():
     if not _FREE & {key, key.split(".")[0]}:
       raise InputError(
@@ -195,6 +191,18 @@ def _require_same(run: Run, config: Config) -> None:
     )
   if config.train.best_by is BestBy.BLEU and any(key in _OF_BLEU or key.startswith("decode.") for key in changed):
     say("--step best and early stopping compare BLEU of two searches or of two kinds now, maybe wrongly")
+
+
+def _require_steps(run: Run, config: Config) -> None:
+  """Raises InputError if the run cannot have this number of steps, which is another than before."""
+  steps, made = config.train.steps, run.checkpoints.last or 0
+  if config.train.ends_at_last_step:
+    raise InputError(
+      f"config.train.steps is {steps}, but the run in {run.path} was begun with {run.config.train.steps}, on which "
+      f"config.train.schedule={config.train.schedule.value} depends: set it back, or use another --workdir"
+    )
+  if steps < made:
+    raise InputError(f"config.train.steps is {steps}, but the run in {run.path} has made {made}: give {made} or more")
 
 
 def _require_same_vocabulary(run: Run, config: Config) -> None:

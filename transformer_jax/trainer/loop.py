@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 
 import jax
 from etils import epath
@@ -75,6 +75,25 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
 
 
 def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
+  with ExitStack() as stack:
+    with _interruption_reported():
+      trainer = stack.enter_context(closing(_prepared(config, workdir, accept_edits)))
+    trainer.run()
+  say(f"try it:\n  {next_command(config, workdir)}")
+
+
+@contextmanager
+def _interruption_reported() -> Iterator[None]:
+  """Reports that Ctrl-C ends the body, in which nothing is trained yet."""
+  try:
+    yield
+  except KeyboardInterrupt:
+    say(f"stopped by {signal.SIGINT.name} before the first update; give the same command again")
+    raise
+
+
+def _prepared(config: Config, workdir: epath.Path, accept_edits: bool) -> "Trainer":
+  """The trainer of a run that is begun in `workdir`, or goes on there."""
   task = task_of(config.model)
   tokenizer, content, vectors = None, b"", None
   with hosts.collective_errors():
@@ -91,16 +110,26 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
     with doing("packing the training text"):
       packed, pack = training_text(config, task, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
+    say(f"computing on {_devices_in_words()}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
     texts = checks.digests_of_texts(config, task, tokenizer, packed) if hosts.count() > 1 else {}
   hosts.require_equal(texts, "give all hosts the same text")
   now = _provenance(packed)
   _report_differences(history, now)
-  with closing(Trainer(config, task, workdir, tokenizer, packed, pack, vectors, accept_edits)) as trainer:
+  trainer = Trainer(config, task, workdir, tokenizer, packed, pack, vectors, accept_edits)
+  try:
     with hosts.collective_errors():
       run_folder.begin_run(workdir, config, tokenizer, [*history, now | trainer.begun_with])
-    trainer.run()
-  say(f"try it:\n  {next_command(config, workdir)}")
+  except BaseException:
+    trainer.close()
+    raise
+  return trainer
+
+
+def _devices_in_words() -> str:
+  """The devices of a run, such as `8 devices (TPU v4) of 2 hosts`."""
+  of_hosts = f" of {hosts.count()} hosts" if hosts.count() > 1 else ""
+  return f"{counted(devices.device_count(), 'devices')} ({devices.describe()['kind']}){of_hosts}"
 
 
 def _report_differences(history: list[JsonObject], now: JsonObject) -> None:
@@ -177,7 +206,8 @@ class Trainer:
       )
     with hosts.collective_errors():
       self._metrics = MetricsLog(workdir, int(self._state.step), interval)
-    self._workdir, self._updates, self._seconds = workdir, 0, 0.0
+    made = interval or MetricsAccumulator()  # before this start
+    self._workdir, self._updates, self._seconds = workdir, -made.updates, -made.seconds
     self._validated = ""  # the results of the last validation, in words
 
   def _resumed(
@@ -263,7 +293,7 @@ class Trainer:
       sys.exit(128 + number)
     if self._stopping.is_over:
       self._say_over(first)
-    if self._updates:
+    if self._updates > 0:
       self._write_log(planned_and_seen(self._config, int(self._updates), self._seconds))
     self._report()
 
