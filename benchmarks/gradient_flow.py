@@ -11,7 +11,7 @@ and loss(t) are.
 
 The sentence pair counts as one sequence: the distance of two tokens is the number of tokens from one to the other, in
 the order in which the model reads them. The numbers are geometric means over all pairs of tokens with the same
-distance. The bounds are those of Bengio et al. 1994 for a decoder of simple recurrent units. For one layer of such
+distance. The bounds are those of Pascanu et al. 2013 for a decoder of simple recurrent units. For one layer of such
 units a second table tells how many of them are saturated: the derivative of tanh is below 0.01.
 """
 

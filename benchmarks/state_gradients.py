@@ -1,4 +1,4 @@
-"""Gradients of a translation model's losses with respect to its earlier states, and the bound of Bengio et al. 1994.
+"""Gradients of a translation model's losses with respect to its earlier states, and the bound of Pascanu et al. 2013.
 
 The sentence pair is read as one sequence: the tokens of the source, then the decoder's input. h(s) is what the model
 passes on after token s:
@@ -167,7 +167,7 @@ def has_bound(model: nn.Module) -> bool:
 
 
 def bound(model: nn.Module, params: Tree, source: jax.Array, target: jax.Array) -> Bound:
-  r"""The bounds of Bengio et al. 1994 on the norms of a decoder of simple recurrent units.
+  r"""The bounds of Pascanu et al. 2013, §2.1, on the norms of a decoder of simple recurrent units.
 
     |d loss(t)/d h(s)| <= |d loss(t)/d h(t)| prod_(s < i <= t) |d h(i)/d h(i-1)|
                        <= |d loss(t)/d h(t)| (gamma |U|)^(t - s)

@@ -125,7 +125,7 @@ def test_dot_products_are_quicker_and_the_more_so_the_wider_the_keys():
   assert list(both.values()) == sorted(both.values()) and both[1] > 1
   numbers = " ".join(f"{ratio:.2g} {width}" for width, ratio in forward.items())
   test = test_dot_products_are_quicker_and_the_more_so_the_wider_the_keys
-  assert_documented(test, "holds corrected", f"{numbers} {both[1]:.2g} 1 {both[256]:.2g} 256")
+  assert_documented(test, "holds corrected", f"{numbers} {both[1]:.2g} 1 {both[256]:.2g} 256 1 16")
 
 
 def test_two_of_luongs_three_scores_have_parameters():

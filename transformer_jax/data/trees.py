@@ -1,6 +1,7 @@
 """Parse trees as text: a sentence is the source, and its linearised tree is the target (§6.3).
 
-Vinyals et al. 2015 write a tree depth first, each closing bracket with its label, and each word as its tag:
+A tree is written depth first, each closing bracket with its label, and each word as its tag. Vinyals et al. 2015 write
+it so, but replace all tags by XX:
 
     (S (NP (DT the) (NN dog)) (VP (VBD slept)) (. .))        Penn's brackets
     (S (NP DT NN )NP (VP VBD )VP . )S                        the target

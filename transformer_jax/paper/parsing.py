@@ -42,8 +42,8 @@ def _tree(text: str) -> trees.Tree:
   code="data/trees.py: delinearise",
   test="tests/data/test_trees.py::test_an_output_is_repaired",
   deviation=Deviation(
-    "trees are written as Vinyals et al. 2015 do, with tags for words; an output that is no tree is repaired, one "
-    "without a constituent is refused, and both are counted",
+    "trees are written as Vinyals et al. 2015 do, but with the words' tags, where they write XX for each; an output "
+    "that is no tree is repaired, one without a constituent is refused, and both are counted",
     "the paper does not say how trees are written, nor what becomes of such outputs",
   ),
 )
