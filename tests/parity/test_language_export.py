@@ -9,6 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from tests.model.example import random_params
 from tests.parity import exported
@@ -123,8 +124,11 @@ def test_a_folder_that_the_library_saved_again_needs_the_vocabulary(request, tmp
   shutil.copy(folder / "tokenizer.model", again)
   for name, source in (("first", folder), ("second", again)):
     import_model(source, tmp_path / name, to)
-  for file in ("tokenizer.model", "model.safetensors"):
-    assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
+  first, second = (tmp_path / name for name in ("first", "second"))
+  assert (first / "tokenizer.model").read_bytes() == (second / "tokenizer.model").read_bytes()
+  of_first, of_second = (safetensors.numpy.load_file(path / "model.safetensors") for path in (first, second))
+  assert of_first.keys() == of_second.keys()
+  assert all(np.array_equal(array, of_second[name]) for name, array in of_first.items())
 
 
 def bert_peer(kind, folder, sides, unused=()):
