@@ -22,7 +22,7 @@ from transformer_jax.runtime.process import (
 from transformer_jax.runtime.standard_streams import leave_standard_output, open_standard_error
 from transformer_jax.runtime.wording import nearest, summary
 
-_NAMES = ("FILE", "DIR", "FOLDER", "PREFIX", "PATH")  # the metavars of files and folders
+_NAMES = ("FILE", "FILE[:ARGUMENT]", "DIR", "FOLDER", "PREFIX", "PATH")  # the metavars of files and folders
 _FILTERS = ("translate", "classify")  # commands from standard input to standard output
 
 
@@ -139,7 +139,8 @@ class _Parser(argparse.ArgumentParser):
   def error(self, message: str) -> NoReturn:
     if "required" in message:  # a misspelt flag is missing, too
       self.require_flags(self.given)
-    raise InputError(f"{message}; `{self.prog} --help` tells more")
+    hint = " (one that begins with - stands behind =, as in --flag=-x)" if "expected one argument" in message else ""
+    raise InputError(f"{message}{hint}; `{self.prog} --help` tells more")
 
   def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
     with writing("standard output"):  # of the help

@@ -91,6 +91,8 @@ def test_mistakes_are_one_sentence_and_leave_nothing(corpus, tmp_path, capfd, mo
     patched.setattr(os, "access", lambda path, mode: False)
     assert main(corpus) == 2
   assert "out.en cannot be written: choose a name in a folder that can be" in capfd.readouterr().err
+  assert main([*corpus, "--left-out", str(tmp_path / "x.gz")]) == 2
+  assert "x.gz is written as plain text, but would be read as compressed" in capfd.readouterr().err
   (tmp_path / "link").symlink_to(tmp_path)
   same_file = [["--left-out", str(tmp_path / folder / "out.en")] for folder in (".", "link")]
   for same in (["--languages", "en", "en"], *same_file, ["--left-out", os.path.relpath(tmp_path / "out.de")]):

@@ -181,7 +181,8 @@ def test_a_reference_that_can_be_read_once(run, files):
     argv = ["score", "--reference", pipe, "--hypotheses", files / "a.de", option, files / "a.en"]
     status, out, err = run(*argv)
     writer.join(10)
-    assert (status, err) == (0, []) and out.startswith("BLEU")
+    said = ["6 sentences: below 10, p says nothing"] if option == "--compare" else []
+    assert (status, err) == (0, said) and out.startswith("BLEU")
 
 
 def test_a_seed_of_the_comparison_that_is_no_number(run, files, monkeypatch):
@@ -268,6 +269,28 @@ def test_references_that_are_missing_are_counted(run, tmp_path):
     f"{tmp_path / 'reference'} has 1 empty line where {tmp_path / 'out'} has text: "
     "what is translated there worsens BLEU and TER, but not chrF2"
   ]
+
+
+def test_written_scores_in_front_of_translations_are_told(run, tmp_path):
+  for name, lines in (
+    ("ours", "-0.123456\tein Haus\n-1.000000\t\n"),
+    ("some", "-0.123456\ta\nb\n"),
+    ("reference", "a\nb\n"),
+  ):
+    (tmp_path / name).write_text(lines)
+  for name, expected in (("ours", True), ("some", False)):
+    status, _, err = run("score", "--hypotheses", tmp_path / name, "--reference", tmp_path / "reference")
+    assert status == 0 and any("begins with a score and a tab" in line for line in err) == expected
+
+
+@pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])
+def test_a_comparison_of_few_sentences_says_so(run, tmp_path, count, few):
+  for name, word in (("ours", "haus"), ("theirs", "hund")):
+    (tmp_path / name).write_text("".join(f"ein {word} {i} hier\n" for i in range(count)))
+  status, _, err = run(
+    *("score", "--hypotheses", tmp_path / "ours", "--reference", tmp_path / "ours", "--compare", tmp_path / "theirs")
+  )
+  assert status == 0 and err == ([f"{count} sentences: below 10, p says nothing"] if few else [])
 
 
 def test_score_of_what_equals_the_reference(run, files):

@@ -80,6 +80,17 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
       "--reference is given 2 times, but takes one name: leave out the others",
     ),
     (["average", "--workdir", "W", "--workdir", "W", "--last", "1", "--output", "x"], "--workdir is given 2 times"),
+    (["train", "--config=", "--workdir", "W"], "--config is empty: give it a name, or leave it out"),
+    (["plan", "--config=numbers", "--config=base"], "--config is given 2 times"),
+    (
+      ["attention", "--workdir", "W", "--output", "x", "--sentence", "-Ja"],
+      "argument --sentence: expected one argument (one that begins with - stands behind =, as in --flag=-x); `transf",
+    ),
+    (
+      ["rerank", "--n-best", "S", "--weights", "w", "--step", "5"],
+      "--step is 5, but must be left out without a model, such as --forward DIR",
+    ),
+    (["rerank", "--n-best", "S", "--weights", "w", "--batch-size", "0"], "--batch-size is 0, but must be left out"),
     (["score", "--reference", "S"], "required: --hypotheses"),
     (["score", "--hypotheses", "S", "--reference", "/nowhere"], "/nowhere"),
     (["score", "--hypotheses", "S", "--reference", "S", "--tokenize", "x"], "'x' is not a token"),

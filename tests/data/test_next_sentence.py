@@ -173,3 +173,34 @@ def test_rows_that_are_made_a_few_at_a_time_are_all_there(tmp_path, monkeypatch)
   rows = [row for row, _ in next_sentence_rows(documents, 13, line_feed(tokenizer))]
   assert found.report.rows == len(rows) > 7
   np.testing.assert_array_equal(found.rows, rows)
+
+
+def drawn(documents: list[list]) -> list[tuple[list[int], list[int], int]]:
+  """The two texts of each row, and whether the second follows."""
+  return [(*sides_of(row), row[LABEL, 0]) for row, _ in next_sentence_rows(documents, ROW_LENGTH, None)]
+
+
+SHORT_LINES = [[[1000 * document + line] for line in range(500)] for document in range(1, 8)]
+LONG_LINES = [[range(100 * line, 100 * line + 100) for line in range(200)] for _ in range(2)]
+# Of each kind of choice the shares, which are uniform from 0 to 1 or between, and their standard deviation.
+CHOICES = {
+  "the lines of the first text": (
+    lambda: [len(a) / len([*a, *b]) for a, b, follows in drawn(SHORT_LINES) if follows],
+    0.29,
+  ),
+  "where another text begins": (
+    lambda: [b[0] % 1000 / 499 for _, b, follows in drawn(SHORT_LINES) if not follows],
+    0.29,
+  ),
+  "the tokens cut in front": (
+    lambda: [side[0] % 100 / (100 - len(side)) for a, b, _ in drawn(LONG_LINES) for side in (a, b)],
+    0.06,
+  ),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_what_is_drawn_is_one_half_in_the_mean(choice):
+  shares, deviation = CHOICES[choice]
+  found = shares()
+  assert len(found) > 100 and abs(np.mean(found) - 0.5) < 5 * deviation / np.sqrt(len(found))

@@ -23,7 +23,7 @@ def test_the_validation_of_the_checkpoint_is_in_the_page(tmp_path):
   """That of step 5: the numbers of its line, and those of no other."""
   config = exported.config(layer_norm_epsilon=1e-5)
   first = exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf")
-  assert "## Scores\n\nThe run has no validation of this checkpoint.\n" in (first / "README.md").read_text()
+  assert "## Scores\n\nThe run folder has no validation of this checkpoint.\n" in (first / "README.md").read_text()
   (tmp_path / "run" / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LOG))
   export(tmp_path / "run", tmp_path / "second", "marian-hf")
   page = (tmp_path / "second" / "README.md").read_text()
@@ -44,7 +44,7 @@ def test_the_scores_are_of_the_checkpoint_or_of_one_before_it(tmp_path, steps, s
   export(tmp_path / "run", tmp_path / "second", "marian-hf")
   page = (tmp_path / "second" / "README.md").read_text().split("## Scores\n\n")[1].split("## Config")[0]
   assert page.startswith("They are of the last validation before this checkpoint.") == told
-  assert ("The run has no validation of this checkpoint." in page) == (shown is None)
+  assert ("The run folder has no validation of this checkpoint." in page) == (shown is None)
   if shown is not None:
     assert json.loads(page.split("```json\n")[1].split("```")[0]) == {"step": shown, "loss": shown}
 

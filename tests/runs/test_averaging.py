@@ -458,3 +458,8 @@ def test_the_sum_is_exact_and_one_checkpoint_is_in_memory_at_a_time():
   found = averaging.mean(trees())["weights"]
   assert found.dtype == np.float32
   np.testing.assert_array_equal(found, np.full((5, 7), 0.5))  # in float32, 1e8 + 1 is 1e8
+
+
+def test_a_day_between_two_checkpoints_is_more_than_ten_minutes():
+  start = datetime.datetime(2026, 1, 1)
+  assert averaging.chosen({3: start, 5: start + datetime.timedelta(days=1, minutes=5)}, 2, 10) == [5, 3]

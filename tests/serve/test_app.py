@@ -167,7 +167,7 @@ def test_a_client_from_pypi(client):
   [
     ({}, "q is missing"),
     ({"q": 7}, "q is of type int"),
-    ({"q": ["a", None]}, "q is missing"),
+    ({"q": ["a", None]}, "q[1] is missing: send a text as q[1]"),
     ({"q": "\ud800"}, "surrogate"),
     ({"q": "a"}, "source is missing"),
     ({"q": "a", "source": "en"}, "target is missing"),
@@ -413,6 +413,17 @@ def test_more_requests_for_attention_than_fit_are_503():
     statuses = sorted(future.result().status for future in asked)
     assert statuses == [200] * MOST_ATTENTIONS + [503] * 3
     assert client.post("/attention", {"source": "a", "target": "b"}).status == 200  # there is room again
+  model.batcher.close()
+
+
+def test_an_attention_that_fails_leaves_its_room_to_the_next():
+  def fails(source, target):
+    raise KeyError(7)
+
+  model, count = dataclasses.replace(fake(), attention=fails), MOST_ATTENTIONS + 1
+  with served(application(model)) as client:
+    statuses = [client.post("/attention", {"source": "a", "target": "b"}).status for _ in range(count)]
+  assert statuses == [500] * count
   model.batcher.close()
 
 

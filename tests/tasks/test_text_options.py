@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from tests.data.letters import Letters
 from transformer_jax.config import Config, Corpus, DataConfig, Document, PieceKind
-from transformer_jax.data import blocks, next_sentence
+from transformer_jax.data import blocks, next_sentence, pipeline
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
@@ -72,3 +73,17 @@ def test_the_vocabulary_is_of_the_kind_of_the_config(tmp_path, model, kind):
   processor = tokenizer._processor
   scores = [processor.get_score(i) for i in range(tokenizer.vocab_size) if not processor.is_byte(i)][4:]
   assert all(score == int(score) for score in scores) == (kind is PieceKind.BPE)
+
+
+@pytest.mark.parametrize("task", ["pairs of sentences", "pairs of texts"])
+def test_rows_are_of_the_text_that_is_asked_for(tmp_path, task):
+  for name, text in {"train": "abc\nab\n", "valid": "xyz\nyz\n"}.items():
+    for ending in ("", ".en", ".de"):
+      (tmp_path / f"{name}{ending}").write_text(text)
+  data = DataConfig(corpus=Corpus.TEXT, train=f"{tmp_path}/train", row_length=13, cache_dir=f"{tmp_path}/cache")
+  if task == "pairs of sentences":
+    found = pipeline.packed_rows(data, f"{tmp_path}/valid", Letters())
+  else:
+    config = Config(data=data, model=BERTConfig(vocab_size=128))
+    found = next_sentence.packed_rows(config, f"{tmp_path}/valid", Letters())
+  assert {chr(token) for token in np.unique(found.rows[:, 0]) if token > 32} == set("xyz")

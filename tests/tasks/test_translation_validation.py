@@ -1,5 +1,7 @@
 """Scores while training, of translations that are given."""
 
+from types import SimpleNamespace
+
 import pytest
 import sacrebleu
 from tqdm.utils import disp_len
@@ -83,3 +85,36 @@ def test_the_exact_match_is_shown_of_numbers_only(tmp_path):
   shown = [translation_validation.TranslationValidation(each, TASK, None).shown for each in (of_numbers, of_text)]
   assert [list(names) for names in shown] == [["bleu", "chrf", "exact_match"], ["bleu", "chrf"]]
   assert shown[0]["exact_match"].format(0.987) == "exact match 98.7%"
+
+
+def test_the_validation_is_of_the_validation_text(tmp_path, monkeypatch):
+  """Its loss and its translations."""
+  for name, pairs in (("train", [("x", "y")]), ("valid", PAIRS)):
+    for side, language in enumerate(("en", "de")):
+      (tmp_path / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+  read = []
+
+  def losses(config, task, which, tokenizer):
+    read.append(which)
+    return SimpleNamespace(means=lambda params: {"loss": 1.0})
+
+  monkeypatch.setattr(translation_validation, "Evaluator", losses)
+  monkeypatch.setattr(translation_validation, "Translator", Given)
+  data = DataConfig(corpus=Corpus.TEXT, train=f"{tmp_path}/train", validation=f"{tmp_path}/valid", test="")
+  line = translation_validation.TranslationValidation(Config(data=data), TASK, None).measure(None)
+  assert read == [data.validation] and [sample["source"] for sample in line["samples"]] == ["a", "b"]
+
+
+def test_each_measurement_translates_with_the_parameters_that_it_is_given(monkeypatch):
+  used = []
+
+  class Noted(Given):
+    def translate(self, sentences):
+      used.append(self.params)
+      return TRANSLATIONS
+
+  monkeypatch.setattr(translation_validation, "Translator", Noted)
+  validation = translation_validation.TranslationValidation(Config(data=DataConfig(validation="")), TASK, None)
+  for params in ("of step 3", "of step 6"):
+    validation.translate(params, PAIRS)
+  assert used == ["of step 3", "of step 6"]

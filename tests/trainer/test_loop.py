@@ -209,13 +209,17 @@ def test_validation_test_and_decoding_use_the_moving_average(prefix, tmp_path, m
 
 
 @pytest.mark.long
-def test_the_summary_counts_the_updates_of_its_start_alone(prefix, tmp_path):
-  """Those that a line of the log shares with an earlier start are of that one."""
-  loop.train(tiny(prefix, steps=3, log_every=100), epath.Path(tmp_path / "run"))
-  shutil.rmtree(tmp_path / "run" / "checkpoints" / "3")  # that of step 2 has two updates of the next line
-  loop.train(tiny(prefix, steps=4, log_every=100), epath.Path(tmp_path / "run"))
-  counted = re.findall(r"operations in (\d+) updates", (tmp_path / "run" / "train.log").read_text())
-  assert counted == ["3", "2"] and metrics_of(tmp_path / "run")[-2]["updates"] == 4
+def test_the_summary_counts_the_updates_of_its_start_alone(prefix, tmp_path, monkeypatch):
+  """And their seconds; those that a line of the log shares with an earlier start are of that one."""
+  seen, run = [], epath.Path(tmp_path / "run")
+  monkeypatch.setattr(loop, "planned_and_seen", lambda config, *counts: seen.append(counts) or "")
+  loop.train(tiny(prefix, steps=3, log_every=100), run)
+  shutil.rmtree(run / "checkpoints" / "3")  # that of step 2 has two updates of the next line
+  before = checkpoint_files.read_log(run, 2)["seconds"]
+  loop.train(tiny(prefix, steps=4, log_every=100), run)
+  [*_, line] = (line for line in runs.open(run).metrics if line["split"] == "train")
+  assert [updates for updates, _ in seen] == [3, 2] and line["updates"] == 4
+  assert seen[1][1] == pytest.approx(line["seconds"] - before) and before > 0
 
 
 @pytest.mark.parametrize("fails", ["Trainer", "begin_run"])

@@ -278,3 +278,15 @@ def test_all_but_the_last_updates_are_waited_for(tmp_path, monkeypatch, in_fligh
   log._pending.clear()
   log.close()
   assert waited == expected
+
+
+def test_points_are_on_the_disk_when_a_checkpoint_asks_for_the_interval(tmp_path):
+  """A run that is killed after the checkpoint does not write them again."""
+  log = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
+  log.add(update(7.0))
+  log.flush(1, {})
+  before = read_points(tmp_path / "tensorboard")
+  log.interval()
+  after = read_points(tmp_path / "tensorboard")
+  log.close()
+  assert before == {} and after["train/loss"] == [(1, 1.0)]

@@ -62,6 +62,8 @@ def _pairs(args: argparse.Namespace) -> "TextPairs":
 
 def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
   """The files to write; none of them may exist."""
+  from transformer_jax.data.text import COMPRESSED
+
   if not is_prefix(args.output):
     raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
   source, target = (local_path("--output", f"{args.output}.{language}") for language in args.languages)
@@ -70,6 +72,8 @@ def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
   if len({path and os.path.realpath(path) for path in (source, target, left_out)}) < 3:
     raise InputError("two of the files to write have one name: give two different --languages, and another --left-out")
   for path in filter(None, (source, target, left_out)):
+    if path.suffix in COMPRESSED:
+      raise InputError(f"{path} is written as plain text, but would be read as compressed: name it otherwise")
     if path.exists():
       raise InputError(f"{path} exists already: choose another name, or delete it")
     if not path.parent.is_dir():

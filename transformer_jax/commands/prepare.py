@@ -31,7 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add("--part", type=int, default=250_000, metavar="N", help="the lines of a part, which is a file (default: 250000)")
   add("--workers", type=int, metavar="N", help="the processes on this machine (default: one a core)")
   add("--runner", metavar="NAME", help="a runner of Beam for a cluster, such as DataflowRunner")
-  add("--beam-options", default="", metavar="TEXT", help="the runner's own flags, as in '--project=P --region=R'")
+  add(
+    "--beam-options",
+    default="",
+    metavar="TEXT",
+    help="the runner's own flags, as in --beam-options='--project=P --region=R'",
+  )
   add_rule_arguments(parser)
 
 

@@ -62,6 +62,9 @@ def run(args: argparse.Namespace) -> None:
   require_option("--tokenize", args.tokenize, tunes or args.tokenize == _TOKENIZE, without)
   require_option("--lowercase", args.lowercase, tunes or not args.lowercase, without)
   models = _models(args)
+  for name in ("batch_size", "step", "accept_edits"):
+    value, default = getattr(args, name), args.parser.get_default(name)
+    require_option(name, value, bool(models) or value == default, "left out without a model, such as --forward DIR")
   if args.reference:
     workdirs = [workdir for _, workdir in models]
     output_file.check_writable("--weights", args.weights, (args.n_best, args.source, args.reference), workdirs)

@@ -3,11 +3,15 @@
 import argparse
 import json
 import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
   from transformer_jax.evaluation.report import Text
+
+_FEW = 10  # sentences, below which a bootstrap draws nearly the same ones each time
+_SCORED = re.compile(r"-?\d+\.\d{6}\t")
 
 
 def add_score_arguments(parser: argparse.ArgumentParser, tokenize: str, lowercase: str) -> None:
@@ -45,7 +49,11 @@ def check_scores(args: argparse.Namespace) -> None:
 
 def print_report(args: argparse.Namespace, translations: "Text", reference: "Text", known: dict[str, Any]) -> None:
   from transformer_jax.evaluation import report
+  from transformer_jax.runtime.progress import say
+  from transformer_jax.runtime.wording import counted
 
+  if args.compare and (count := len(reference.lines)) < _FEW:
+    say(f"{counted(count, 'sentences')}: below {_FEW}, p says nothing")
   found = report.build_report(translations, reference, tokenize=args.tokenize, lowercase=args.lowercase, **known)
   print(json.dumps(found) if args.json else report.text(found))
 
@@ -57,7 +65,7 @@ def named(path: str | None, lines: Sequence[str]) -> "Text":
 
 
 def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
-  """Reads two files with the same number of lines; tells how many references alone are empty."""
+  """Reads two files with the same number of lines; warns of references that alone are empty, and of written scores."""
   from transformer_jax.data.text import lines_of, zip_lines
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
@@ -68,6 +76,8 @@ def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
       f"{reference} has {counted(empty, 'empty lines')} where {path} has text: "
       "what is translated there worsens BLEU and TER, but not chrF2"
     )
+  if pairs and all(_SCORED.match(line) for line, _ in pairs):
+    say(f"each line of {path} begins with a score and a tab, as `translate --scores` writes: `cut -f 2-` removes them")
   return named(path, [line for line, _ in pairs]), named(reference, [line for _, line in pairs])
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from transformer_jax.commands import line_warnings, search
 from transformer_jax.commands.workdir import runs_to_restore
-from transformer_jax.runtime.errors import require_option
+from transformer_jax.runtime.errors import InputError, require_option
 
 if TYPE_CHECKING:
   from transformer_jax.config import Config
@@ -79,7 +79,10 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.evaluation import bleu_statistics
   from transformer_jax.runtime.progress import Progress, say
 
-  require_option("--scores", True, not (args.scores and args.moses), "left out with --moses, which writes the scores")
+  if args.scores and args.moses:
+    raise InputError("--moses writes the scores: leave out --scores")
+  if not args.mbr:
+    require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
   if not args.sample:
     search.require_no_sampling(args, "add --sample")
   sampling = search.sampling_options(args) if args.sample else None
@@ -117,7 +120,6 @@ def _candidates(args: argparse.Namespace, beam_size: int) -> int:
   from transformer_jax.config.experiment import MOST_BEAMS
 
   if not args.mbr:
-    require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
     return args.n_best
   default = _DRAWS if args.sample else beam_size
   candidates = default if args.candidates is None else args.candidates
@@ -129,7 +131,7 @@ def _candidates(args: argparse.Namespace, beam_size: int) -> int:
       "--candidates",
       candidates,
       0 < candidates <= beam_size,
-      f"from 1 to the beam size, which is {beam_size} (raise it)",
+      f"from 1 to the beam size, which is {beam_size} (raise --beam-size)",
     )
   require_option(
     "--n-best", args.n_best, 0 < args.n_best <= candidates, f"from 1 to --candidates, which is {candidates}"

@@ -101,6 +101,8 @@ def find_file(given: str | None) -> Path:
     return shipped[path.stem]
   if path.name == _OF_RUN or (path / _OF_RUN).is_file():
     raise InputError("it is a run's, and --workdir alone resumes a run: give a config file in Python")
+  if path.exists() and not path.is_dir():
+    raise InputError(f"{name} is no file but a pipe or a device: write the config to a file")
   raise InputError(
     f"there is no file {name}, and none of that name comes with transformer_jax{nearest(path.stem, shipped)}, "
     f"which has {', '.join(shipped)}"

@@ -291,6 +291,8 @@ def readable(path: epath.Path) -> Iterator[None]:
     ) from error
   except FileNotFoundError as error:
     raise InputError(f"{path} does not exist: check the path") from error
+  except IsADirectoryError as error:
+    raise InputError(f"{path} is a folder: give a file") from error
   except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     raise InputError(f"cannot read {path}: {reason}; check that the file is whole and may be read") from error

@@ -110,7 +110,7 @@ def _scores(run: Run, step: int) -> str:
     lines = []
   validations = [line for line in lines if line["split"] == "validation" and line["step"] <= step]
   if not validations:
-    return "The run has no validation of this checkpoint."
+    return "The run folder has no validation of this checkpoint."
   last = validations[-1]
   numbers = _json({key: value for key, value in last.items() if isinstance(value, int | float)})
   return numbers if last["step"] == step else f"They are of the last validation before this checkpoint.\n\n{numbers}"

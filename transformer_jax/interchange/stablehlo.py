@@ -45,6 +45,8 @@ with open("{program}", "rb") as file:
 
 def translate(lines):
   sources = [[*{source}.encode(line), {eos}] for line in lines]
+  if max(map(len, sources)) > {longest}:
+    raise ValueError("a line has more than {longest} tokens, its end included: divide it")
   length = min(-(-max(map(len, sources)) // 16) * 16, {longest})  # few lengths are few compilations
   rows = numpy.array([source + [{pad}] * (length - len(source)) for source in sources], numpy.int32)
   found = jax.device_get(search({arguments}rows))
@@ -62,7 +64,8 @@ It needs `jax`, `flatbuffers` and `sentencepiece`, and runs on {platforms}.
   {eos}, the end of a sentence, and then has {pad}, which is padding.
 - Output: the best translation of each sentence. `tokens` is `[sentences, length + {extra}]`, `lengths` counts them with
   the end, `log_probs` has their log-probabilities, `scores` these over their length penalties.
-- The run's own `translate` also leaves empty lines empty, splits longer lines, and writes a space for a line break.
+- The run's own `translate` also leaves empty lines empty, for which the program invents a sentence, splits longer
+  lines, and writes a space for a line break.
 - The programs were written by JAX {version}. JAX runs them in versions up to 6 months newer and 3 weeks older."""
 
 

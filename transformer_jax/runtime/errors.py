@@ -104,13 +104,18 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
   except BrokenPipeError:  # not the disk's fault: a pipe's reader has closed it
     raise
   except OSError as error:
-    if error.errno in OF_NAMES:
-      raise InputError(f"cannot write {os.fspath(path)}: {error.strerror}; choose another name") from error
-    advice = _ADVICE.get(error.errno or 0, "mend that")
-    raise RunError(
-      f"cannot write {os.fspath(path)}: {error.strerror or error}; what was saved before is untouched: "
-      f"{advice}, and give the same command again"
-    ) from error
+    raise write_error(os.fspath(path), error) from error
+
+
+def write_error(name: str, error: OSError) -> InputError | RunError:
+  """The error of a file that cannot be written: RunError, or InputError if its name is the reason."""
+  if error.errno in OF_NAMES:
+    return InputError(f"cannot write {name}: {error.strerror}; choose another name")
+  advice = _ADVICE.get(error.errno or 0, "mend that")
+  return RunError(
+    f"cannot write {name}: {error.strerror or error}; what was saved before is untouched: {advice}, and give the same "
+    "command again"
+  )
 
 
 def one_line(message: object, most: int = 1000) -> str:

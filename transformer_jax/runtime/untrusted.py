@@ -55,7 +55,8 @@ def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> Js
   except RecursionError as error:
     raise InputError(f"{path} cannot be read: it is nested too deeply") from error
   except (OSError, ValueError) as error:
-    raise InputError(f"{path} cannot be read: {error}") from error
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    raise InputError(f"{path} cannot be read: {reason}") from error
 
 
 def read_bytes(path: epath.Path, most: int) -> bytes:

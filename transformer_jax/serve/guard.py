@@ -67,7 +67,10 @@ class Guard:
       return f"the request is for the host {name!r}, which this server does not know: start it with --allow-host {name}"
     origin = headers.get("origin")
     if origin is not None and _host_of(origin) != host.lower():
-      return f"the request comes from a page of {origin!r}: only this server's own page may send requests"
+      return (
+        f"the request comes from a page of {origin!r}: only this server's own page may send requests; a proxy can give "
+        "both pages one address"
+      )
     return ""
 
 

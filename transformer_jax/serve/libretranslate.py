@@ -58,7 +58,7 @@ def parse(fields: Mapping[str, object], languages: Languages) -> Request:
     TooLarge: there is too much text.
   """
   q = fields.get("q")
-  texts = [lines_of(text, "q") for text in q] if isinstance(q, list) else [lines_of(q, "q")]
+  texts = [lines_of(text, f"q[{i}]") for i, text in enumerate(q)] if isinstance(q, list) else [lines_of(q, "q")]
   require_size(texts)
   source = _language(fields, "source", (languages.source, AUTO), languages)
   _language(fields, "target", (languages.target,), languages)
