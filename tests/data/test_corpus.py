@@ -135,7 +135,7 @@ def test_missing_ambiguous_and_unreadable_files(write, tmp_path):
   complaint(
     f"{prefix}.de", f"{prefix}.de is one file, but a corpus has two: give {prefix}, which stands for {prefix}.en and"
   )
-  complaint(f"{prefix}.en,{tmp_path}", f"cannot read {tmp_path}")
+  complaint(f"{prefix}.en,{tmp_path}", f"{tmp_path} is a folder: give a file")
   write(*sides(PAIRS), endings=(".gz", ""))
   complaint(prefix, f"{prefix}.en and {prefix}.en.gz both exist")
 
