@@ -280,7 +280,11 @@ def test_written_scores_in_front_of_translations_are_told(run, tmp_path):
     (tmp_path / name).write_text(lines)
   for name, expected in (("ours", True), ("some", False)):
     status, _, err = run("score", "--hypotheses", tmp_path / name, "--reference", tmp_path / "reference")
-    assert status == 0 and any("begins with a score and a tab" in line for line in err) == expected
+    assert status == 0 and any("ours begins with a score and a tab" in line for line in err) == expected
+  status, _, err = run(
+    *("score", "--hypotheses", tmp_path / "some", "--reference", tmp_path / "reference", "--compare", tmp_path / "ours")
+  )
+  assert status == 0 and [line for line in err if "ours begins with a score and a tab" in line]
 
 
 @pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])

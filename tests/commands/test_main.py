@@ -1,5 +1,6 @@
 """How any command ends: its help, the user's mistakes, closed streams."""
 
+import errno
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from transformer_jax.__main__ import main
+from transformer_jax.commands.endings import ending
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,3 +162,22 @@ def test_the_home_of_an_unknown_user_is_one_sentence(flags, capfd):
   assert main(flags) == 2
   [error] = capfd.readouterr().err.splitlines()
   assert "error: " in error
+
+
+@pytest.mark.parametrize(
+  ("number", "sentence"),
+  [
+    (
+      errno.ENOSPC,
+      "cannot write standard output, or a temporary file: {}; what was saved before is untouched: make room, and give the "
+      "same command again",
+    ),
+    (
+      errno.EMFILE,
+      f"standard output, or a temporary file: [Errno {errno.EMFILE}] {{}}; what was saved before is untouched",
+    ),
+  ],
+)
+def test_an_error_of_the_system_without_a_name_has_advice_where_there_is_one(number, sentence):
+  found = ending(OSError(number, os.strerror(number)), "score")
+  assert found == (1, sentence.format(os.strerror(number)))

@@ -10,6 +10,7 @@ from transformer_jax.data.text import TextPairs
 from transformer_jax.model.config import AnyModelConfig, ModelConfig
 from transformer_jax.runs import init_from
 from transformer_jax.runtime.devices import platform
+from transformer_jax.runtime.progress import doing
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.training.task import task_of
 
@@ -85,7 +86,8 @@ def data(config: Config, *, accept_edits: bool = False) -> JsonObject:
   report = task.packed_rows(config, config.data.train, tokenizer).report
   in_epoch, rows = report.rows, config.train.batch_tokens // config.data.row_length
   if config.data.samples_pieces and task.packing_ahead:
-    in_epoch = sum(map(len, task.packing_ahead(config, tokenizer)(0)))
+    with doing("packing an epoch of random pieces"):
+      in_epoch = sum(map(len, task.packing_ahead(config, tokenizer)(0)))
   return {
     **dataclasses.asdict(report),
     "padding": report.padding(config.data.row_length),

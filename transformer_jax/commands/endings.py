@@ -2,7 +2,15 @@
 
 import signal
 
-from transformer_jax.runtime.errors import OF_NAMES, InputError, OptionError, RunError, is_out_of_memory, write_error
+from transformer_jax.runtime.errors import (
+  ADVICE,
+  OF_NAMES,
+  InputError,
+  OptionError,
+  RunError,
+  is_out_of_memory,
+  write_error,
+)
 
 # The advice if memory is exhausted, by command.
 _LESS_MEMORY = {
@@ -37,11 +45,11 @@ def ending(error: BaseException, command: str) -> tuple[int, str] | None:
       return 128 + signal.SIGPIPE, ""
     case OSError() if error.errno in OF_NAMES and error.filename:
       return InputError.exit_status, f"{error.filename}: {error.strerror}; choose another name"
-    case OSError() if error.filename:
-      return RunError.exit_status, f"{error}; what was saved before is untouched"
+    case OSError() if error.errno in ADVICE and not error.filename:
+      return RunError.exit_status, str(write_error("standard output, or a temporary file", error))
     case OSError():
-      failed = write_error("standard output, or a temporary file", error)
-      return failed.exit_status, str(failed)
+      where = "" if error.filename else "standard output, or a temporary file: "
+      return RunError.exit_status, f"{where}{error}; what was saved before is untouched"
     case Exception() if is_out_of_memory(error):
       advice = _LESS_MEMORY.get(
         command, "give a smaller --batch-size or --beam-size if the command has them, or fewer or shorter lines"

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
   scoring.check_scores(args)
   translations, reference = scoring.read_texts(args.hypotheses, args.reference)
+  scoring.warn_of_scores(args.hypotheses, translations.lines)
   source, other = (scoring.read_as_many(path, args.reference, reference) for path in (args.source, args.compare))
   languages = tuple(args.languages) if args.languages else None
   scoring.print_report(args, translations, reference, {"source": source, "other": other, "languages": languages})

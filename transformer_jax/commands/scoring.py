@@ -52,10 +52,20 @@ def print_report(args: argparse.Namespace, translations: "Text", reference: "Tex
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
+  if args.compare:
+    warn_of_scores(args.compare, known["other"].lines)
   if args.compare and (count := len(reference.lines)) < _FEW:
     say(f"{counted(count, 'sentences')}: below {_FEW}, p says nothing")
   found = report.build_report(translations, reference, tokenize=args.tokenize, lowercase=args.lowercase, **known)
   print(json.dumps(found) if args.json else report.text(found))
+
+
+def warn_of_scores(path: str, lines: Sequence[str]) -> None:
+  """Says that each line has a score in front, which would be scored as a part of the translation."""
+  from transformer_jax.runtime.progress import say
+
+  if lines and all(map(_SCORED.match, lines)):
+    say(f"each line of {path} begins with a score and a tab, as `translate --scores` writes: `cut -f 2-` removes them")
 
 
 def named(path: str | None, lines: Sequence[str]) -> "Text":
@@ -65,7 +75,7 @@ def named(path: str | None, lines: Sequence[str]) -> "Text":
 
 
 def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
-  """Reads two files with the same number of lines; warns of references that alone are empty, and of written scores."""
+  """Reads two files with the same number of lines; tells how many references alone are empty."""
   from transformer_jax.data.text import lines_of, zip_lines
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
@@ -76,8 +86,6 @@ def read_texts(path: str, reference: str) -> "tuple[Text, Text]":
       f"{reference} has {counted(empty, 'empty lines')} where {path} has text: "
       "what is translated there worsens BLEU and TER, but not chrF2"
     )
-  if pairs and all(_SCORED.match(line) for line, _ in pairs):
-    say(f"each line of {path} begins with a score and a tab, as `translate --scores` writes: `cut -f 2-` removes them")
   return named(path, [line for line, _ in pairs]), named(reference, [line for _, line in pairs])
 
 

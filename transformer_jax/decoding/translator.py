@@ -206,8 +206,7 @@ class Translator:
     The longest line bounds the memory. The docstring of `Translator` describes the options that this one does not.
 
     Args:
-      lines: one sentence each, without the line feed of a file's line, which would be text; an empty one has an empty
-        translation with score 0.
+      lines: one sentence each, without a line's end; an empty one has an empty translation with score 0.
       long: `split` translates a line of more than `config.decode.max_source_length` tokens in parts, with a warning;
         `refuse` raises InputError.
       window: lines that are read before the first is translated.

@@ -204,8 +204,8 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 def _exact(value: float) -> str:
   """A number as `shown` gives it, with more digits if it has them."""
-  text = f"{value:.10g}"
-  return shown(value) if float(text) == float(f"{value:.4g}") else f"{float(text):,}"
+  exact = float(f"{value:.10g}")
+  return shown(value) if exact == float(f"{value:.4g}") else f"{exact:,.10g}"
 
 
 def shown(value: float) -> str:

@@ -43,8 +43,8 @@ def _require_not_exported(file: Settings) -> None:
   """Refuses the tokenizer of an exported run whose SentencePiece model is gone: the library does not save it again."""
   if _part(file, "model").value("byte_fallback", False) is True:
     raise InputError(
-      f"{file.path} is the vocabulary of an exported run, which `import` reads from {SENTENCEPIECE}: copy this file "
-      "from the folder that `export` wrote"
+      f"{file.path} spells unknown characters by bytes, as that of an exported run, which `import` reads from "
+      f"{SENTENCEPIECE}: if it is one, copy this file from the folder that `export` wrote"
     )
 
 

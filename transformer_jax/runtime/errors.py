@@ -15,7 +15,7 @@ _short.maxstring = _short.maxother = 200
 PROGRAM = "transformer-jax"  # the name of the command line in messages
 # Errors of the file system that the name of a file makes, whatever is on the disk.
 OF_NAMES = {errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
-_ADVICE = {
+ADVICE = {
   **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room"),
   **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "make it writable, or choose another place"),
 }
@@ -111,7 +111,7 @@ def write_error(name: str, error: OSError) -> InputError | RunError:
   """The error of a file that cannot be written: RunError, or InputError if its name is the reason."""
   if error.errno in OF_NAMES:
     return InputError(f"cannot write {name}: {error.strerror}; choose another name")
-  advice = _ADVICE.get(error.errno or 0, "mend that")
+  advice = ADVICE.get(error.errno or 0, "mend that")
   return RunError(
     f"cannot write {name}: {error.strerror or error}; what was saved before is untouched: {advice}, and give the same "
     "command again"

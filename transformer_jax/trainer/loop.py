@@ -88,7 +88,7 @@ def _interruption_reported() -> Iterator[None]:
   try:
     yield
   except KeyboardInterrupt:
-    say(f"stopped by {signal.SIGINT.name} before the first update; give the same command again")
+    say(f"stopped by {signal.SIGINT.name} before this start made an update:\n  give the same command again")
     raise
 
 
