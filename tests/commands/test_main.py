@@ -169,8 +169,8 @@ def test_the_home_of_an_unknown_user_is_one_sentence(flags, capfd):
   [
     (
       errno.ENOSPC,
-      "cannot write standard output, or a temporary file: {}; what was saved before is untouched: make room, and give the "
-      "same command again",
+      "cannot write standard output, or a temporary file: {}; what was saved before is untouched: make room, and give "
+      "the same command again",
     ),
     (
       errno.EMFILE,
