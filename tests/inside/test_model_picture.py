@@ -212,6 +212,7 @@ def test_the_command_draws_a_config_or_a_run(command, workdir, tmp_path):
 
 
 def test_a_picture_is_written_through_a_link_to_its_file(command, tmp_path):
+  pytest.importorskip("matplotlib")
   (tmp_path / "link.svg").symlink_to("real.svg")
   status, _, _ = command("schedule", "--config=base", "--output", tmp_path / "link.svg")
   assert status == 0 and (tmp_path / "link.svg").is_symlink() and b"</svg>" in (tmp_path / "real.svg").read_bytes()
