@@ -97,7 +97,7 @@ def test_the_command_packs_the_text(capsys, tmp_path):
 
 
 @pytest.mark.long
-def test_epochs_of_random_pieces_are_those_of_training(capsys, tmp_path):
+def test_epochs_of_random_pieces_are_those_of_training(tmp_path):
   for language, word in (("en", "seven eleven"), ("de", "sieben elf dreizehn")):
     (tmp_path / f"t.{language}").write_text("".join(f"{word} {i}\n" for i in range(211)))
   config = multi30k.get_config()

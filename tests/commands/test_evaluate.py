@@ -181,7 +181,7 @@ def test_a_reference_that_can_be_read_once(run, files):
     argv = ["score", "--reference", pipe, "--hypotheses", files / "a.de", option, files / "a.en"]
     status, out, err = run(*argv)
     writer.join(10)
-    said = ["6 sentences: below 10, p says nothing"] if option == "--compare" else []
+    said = ["6 sentences only: p says nothing below 10"] if option == "--compare" else []
     assert (status, err) == (0, said) and out.startswith("BLEU")
 
 
@@ -294,7 +294,7 @@ def test_a_comparison_of_few_sentences_says_so(run, tmp_path, count, few):
   status, _, err = run(
     *("score", "--hypotheses", tmp_path / "ours", "--reference", tmp_path / "ours", "--compare", tmp_path / "theirs")
   )
-  assert status == 0 and err == ([f"{count} sentences: below 10, p says nothing"] if few else [])
+  assert status == 0 and err == ([f"{count} sentences only: p says nothing below 10"] if few else [])
 
 
 def test_score_of_what_equals_the_reference(run, files):

@@ -460,7 +460,5 @@ def test_a_mistake_does_not_wait_for_jax(tmp_path):
 
 def test_a_config_that_is_a_pipe_is_refused_as_one(run, tmp_path):
   os.mkfifo(tmp_path / "c.py")
-  status, started, _, err = run("--config=c.py", "--workdir=W")
-  assert (status, started) == (2, []) and "c.py is no file but a pipe or a device: write the config to a file" in err[
-    -1
-  ]
+  status, started, _, [*_, last] = run("--config=c.py", "--workdir=W")
+  assert (status, started) == (2, []) and "c.py is no file but a pipe or a device: write the config to a file" in last

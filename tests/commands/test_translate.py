@@ -205,7 +205,7 @@ def test_minimum_bayes_risk_reads_texts_as_the_run_says(
     (["--mbr", "bleu", "--n-best", 3], "--n-best is 3, but must be from 1 to --candidates, which is 2"),
     (
       ["--mbr", "bleu", "--candidates", 3],
-      "--candidates is 3, but must be from 1 to the beam size, which is 2 (raise --beam-size)",
+      "--candidates is 3, but must be from 1 to the beam size, which is 2 (or raise --beam-size)",
     ),
     (["--seed", 3], "--seed is for random choices, but this is a search: add --sample, or leave it out"),
     (["--sample", "--beam-size", 3], "--beam-size is 3, but must be left out with sampling, which has no beam"),
@@ -268,7 +268,7 @@ def test_nothing_in_nothing_out(run, translator, workdir):
 def test_options_that_the_search_cannot_use(run, translator, workdir):
   status, _, err = run("translate", "--workdir", workdir, "--n-best", 3)
   assert status == 2
-  assert err == ["transformer-jax: error: --n-best is 3, but must be from 1 to the beam size, which is 2 (raise that)"]
+  assert err == ["transformer-jax: error: --n-best is 3, but must be from 1 to the beam size, which is 2 (or raise it)"]
   status, _, err = run("translate", "--workdir", workdir, "--patience", -1)
   assert status == 2
   assert err == ["transformer-jax: error: --patience is -1.0, but must be from 0 to 1,000,000"]

@@ -182,7 +182,7 @@ def drawn(documents: list[list]) -> list[tuple[list[int], list[int], int]]:
 
 SHORT_LINES = [[[1000 * document + line] for line in range(500)] for document in range(1, 8)]
 LONG_LINES = [[range(100 * line, 100 * line + 100) for line in range(200)] for _ in range(2)]
-# Of each kind of choice the shares, which are uniform from 0 to 1 or between, and their standard deviation.
+# For each kind of choice: where it fell, from 0 to 1, in each row, and the standard deviation of one of them.
 CHOICES = {
   "the lines of the first text": (
     lambda: [len(a) / len([*a, *b]) for a, b, follows in drawn(SHORT_LINES) if follows],

@@ -87,7 +87,8 @@ def test_numbers_that_no_axis_can_have_are_left_out(low, high):
   ("low", "high"), [(1_250_100, 1_251_000), (100_010, 100_100), (1.7341, 1.7342), (0, 7), (3e-5, 7e-4)]
 )
 def test_each_tick_is_labelled_with_its_own_number(low, high):
-  axis = curves.Axis(low, high, 0.0, 1e6)
-  for place, label in axis.ticks:
+  ticks = curves.Axis(low, high, 0.0, 1e6).ticks
+  assert len(ticks) > 2
+  for place, label in ticks:
     value = low + place / 1e6 * (high - low)
     assert not label.endswith(".0") and float(label.replace(",", "")) == pytest.approx(value, abs=(high - low) * 1e-6)

@@ -55,7 +55,7 @@ def print_report(args: argparse.Namespace, translations: "Text", reference: "Tex
   if args.compare:
     warn_of_scores(args.compare, known["other"].lines)
   if args.compare and (count := len(reference.lines)) < _FEW:
-    say(f"{counted(count, 'sentences')}: below {_FEW}, p says nothing")
+    say(f"{counted(count, 'sentences')} only: p says nothing below {_FEW}")
   found = report.build_report(translations, reference, tokenize=args.tokenize, lowercase=args.lowercase, **known)
   print(json.dumps(found) if args.json else report.text(found))
 

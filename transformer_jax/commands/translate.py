@@ -131,7 +131,7 @@ def _candidates(args: argparse.Namespace, beam_size: int) -> int:
       "--candidates",
       candidates,
       0 < candidates <= beam_size,
-      f"from 1 to the beam size, which is {beam_size} (raise --beam-size)",
+      f"from 1 to the beam size, which is {beam_size} (or raise --beam-size)",
     )
   require_option(
     "--n-best", args.n_best, 0 < args.n_best <= candidates, f"from 1 to --candidates, which is {candidates}"

@@ -371,7 +371,7 @@ class Translator:
     require_option("length_penalty", alpha, 0 <= alpha <= MOST_ALPHA, f"from 0 to {MOST_ALPHA}")
     require_option("patience", patience, 0 <= patience <= MOST_NUMBER, f"from 0 to {MOST_NUMBER:,}")
     require_option(
-      "n_best", n_best, 0 < n_best <= beam_size, f"from 1 to the beam size, which is {beam_size} (raise that)"
+      "n_best", n_best, 0 < n_best <= beam_size, f"from 1 to the beam size, which is {beam_size} (or raise it)"
     )
     # Different tokens can spell the same text, so that n_best different texts may need more hypotheses.
     kept = 1 if n_best == 1 else beam_size
