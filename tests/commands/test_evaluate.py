@@ -161,7 +161,10 @@ def test_translations_that_find_no_room_leave_those_before_them(run, translator,
 
 
 def test_scores_that_fail_cost_no_translations(run, translator, workdir, files, monkeypatch):
+  """Not even where the process is killed, as for its memory: they are written first."""
+
   def failing(*args, **options):
+    assert (files / "out").exists()
     raise RuntimeError("of the scorer")
 
   monkeypatch.setattr(scores, "score", failing)

@@ -312,7 +312,9 @@ def test_a_description_is_that_of_the_nearest_class():
   found = descriptions(LuongConfig)
   assert found["input_feeding"] == "the attentional vector of one step is an input of the next step."  # its own
   assert found["hidden_size"] == "width of a recurrent state."  # of the base
-  assert found["dtype"] == "the type of matmuls; states are float32."  # of the base, not of the base's base
+  assert (
+    found["dtype"] == "the type of matmuls of the layers; states, and attention over them, are float32."
+  )  # of the base, not of the base's base
   assert descriptions(DataConfig)["target_language"].startswith(
     "the code of the language to translate into; for `text` the ending"
   )

@@ -1,5 +1,7 @@
 """`config.model.dtype` is the type of every matmul of the language models and of those without attention."""
 
+import collections
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -10,7 +12,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.model.config import Dtype
-from transformer_jax.recurrent.config import Cell, SequenceToSequenceConfig
+from transformer_jax.recurrent.config import BahdanauConfig, Cell, LuongConfig, SequenceToSequenceConfig
 from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.task import task_of
 
@@ -24,12 +26,12 @@ MODELS = {
 }
 
 
-def operands(jaxpr):
+def matmuls(jaxpr):
   for equation in jaxpr.eqns:
     if equation.primitive.name in ("dot_general", "shared_matmul"):
-      yield from (operand.aval.dtype for operand in equation.invars)
+      yield tuple(operand.aval.dtype for operand in equation.invars)
     for inner in jaxprs_in_params(equation.params):
-      yield from operands(inner)
+      yield from matmuls(inner)
 
 
 @pytest.mark.parametrize("dtype", Dtype)
@@ -44,8 +46,24 @@ def test_every_matmul_has_the_type_of_the_config_and_the_loss_is_float32(name, d
 
   rows = jax.ShapeDtypeStruct((1, task.parts, 8), jnp.uint16)
   traced = jax.make_jaxpr(loss)(abstract_params(config, task), rows)
-  assert {*operands(traced.jaxpr)} == {jnp.dtype(dtype.value)}
+  assert {*matmuls(traced.jaxpr)} == {(jnp.dtype(dtype.value),) * 2}
   assert traced.out_avals[0].dtype == jnp.float32
+
+
+@pytest.mark.parametrize("kind", [BahdanauConfig, LuongConfig])
+def test_attention_of_recurrent_models_is_float32(kind):
+  sizes = {key: RECURRENT[key] for key in ("vocab_size", "d_model", "hidden_size")}
+  config = Config(
+    data=DataConfig(row_length=8), model=kind(**sizes, dtype=Dtype.BFLOAT16), train=TrainConfig(batch_tokens=8)
+  )
+  task = task_of(config.model)
+  rows = jax.ShapeDtypeStruct((1, task.parts, 8), jnp.uint16)
+  traced = jax.make_jaxpr(lambda params, rows: task.batch_sums(config, params, rows, None).loss)(
+    abstract_params(config, task), rows
+  )
+  found = collections.Counter(matmuls(traced.jaxpr))
+  exact, low = ((jnp.dtype(name),) * 2 for name in ("float32", "bfloat16"))
+  assert found.keys() == {exact, low} and found[exact] == 2  # the scores and the context
 
 
 def sums_of_bfloat16(jaxpr):

@@ -65,6 +65,9 @@ def run(args: argparse.Namespace) -> None:
   seconds = time.monotonic() - start
   f1, translations = _parsed(trees, translations) if has_trees else (None, translations)
   try:
+    if args.hypotheses:  # before the scores, whose bootstrap may exhaust the memory
+      output_file.write(args.hypotheses, "".join(f"{line}\n" for line in translations).encode())
+  finally:
     if f1 is not None:
       _print(args, f1, "parsed", seconds)
     elif args.report or other:
@@ -74,9 +77,6 @@ def run(args: argparse.Namespace) -> None:
       scoring.print_report(args, scoring.named(args.hypotheses, translations), reference, known)
     else:
       _print_scores(args, reference, translations, seconds)
-  finally:
-    if args.hypotheses:
-      output_file.write(args.hypotheses, "".join(f"{line}\n" for line in translations).encode())
 
 
 def _score_as(run: "Run", args: argparse.Namespace) -> None:

@@ -125,7 +125,8 @@ def compare(
   `bootstrap.resampled` has the draws and the p-value. The other arguments are those of `build_report`.
 
   Returns:
-    JSON values: for each score that of `other`, the difference, the p-value and the signature.
+    JSON values: for each score that of `other`, the difference, the p-value and the signature; None for TER if a line
+    is very long.
 
   Raises:
     InputError: there are no sentences, or the counts differ.
@@ -137,7 +138,7 @@ def compare(
     "sha256": content_hash(other.lines),
     "method": "paired bootstrap resampling",
     "resamples": resamples,
-    "scores": {name: _compared(*both) for name, both in found.items()},
+    "scores": {name: _compared(*found[name]) if name in found else None for name in scores.TITLES},
   }
 
 
@@ -163,8 +164,12 @@ def _score_lines(report: JsonObject) -> Iterator[str]:
       if "meaning" in found:
         yield f"{'':<14} {'':>6}  {found['meaning']}"
     elif name == "ter":
-      yield f"{_TITLES[name]:<14} {'':>6}  not computed, as a line has more than {scores.MOST_WORDS_FOR_TER:,} words"
+      yield f"{_TITLES[name]:<14} {'':>6}  {_no_ter('computed')}"
   yield f"{'exact match':<14} {report['exact_match']:6.1%}"
+
+
+def _no_ter(what: str) -> str:
+  return f"not {what}, as a line has more than {scores.MOST_WORDS_FOR_TER:,} words"
 
 
 def _fact_lines(report: JsonObject) -> Iterator[str]:
@@ -197,6 +202,9 @@ def _comparison_lines(report: JsonObject) -> Iterator[str]:
   yield f"compared with {comparison['file']}, sha256 {comparison['sha256']},"
   yield f"by {comparison['method']}, {comparison['resamples']:,} times"
   for name, found in comparison["scores"].items():
+    if not found:
+      yield f"{_TITLES[name]:<14} {'':>6}  {_no_ter('compared')}"
+      continue
     ours = report["scores"][name]["score"]
     yield (
       f"{_TITLES[name]:<14} {ours:6.2f}  against {found['score']:.2f}, difference {found['difference']:+.2f}, "

@@ -39,7 +39,7 @@ class RecurrentConfig(AnyModelConfig):
     d_model: width of the embeddings and of the output layer's input.
     hidden_size: width of a recurrent state.
     dropout: applied between layers, never from one position to the next (Zaremba et al. 2014).
-    dtype: the type of matmuls; states are float32.
+    dtype: the type of matmuls of the layers; states, and attention over them, are float32.
   """
 
   chooses_inputs: ClassVar[bool] = True
