@@ -254,6 +254,22 @@ def test_the_lineage_until_bleu_stalls(program):
   assert f"the Transformer {minutes['bahdanau'] - minutes['transformer']:.0f} minutes earlier" in page
 
 
+def test_the_recipe_without_a_stop_by_bleu():
+  page = prose("lineage.md")
+  one, two, three = (
+    f"{results(f'multi30k/plain-{seed}.json')['test']['scores']['bleu']['score']:.2f}" for seed in (1, 2, 3)
+  )
+  stopped = results("lineage_converged/transformer-1.json")["test"]["scores"]["bleu"]["score"]
+  assert f"[{one}, {two} and {three}]" in page and f"more than the {stopped:.2f} here" in page
+
+
+def test_where_training_without_dropout_was_best():
+  metrics = results("ablations/D-drop0.0-1.json")["metrics"]
+  perplexities = {line["step"]: line["perplexity"] for line in metrics if line["split"] == "validation"}
+  best = min(perplexities, key=perplexities.get)
+  assert f"least after {best:,} of {max(perplexities):,} updates" in prose("results/ablations/README.md")
+
+
 def test_scheduled_sampling(program):
   [rows] = tables("teacher_forcing.md", "## Scheduled sampling, measured")
   sampled, plain = (results(f"lineage/{name}-1.json") for name in ("sampled", "plain"))

@@ -20,7 +20,7 @@ from transformer_jax.paper.table1.table import ROWS, Sizes
 from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.recurrent.luong import GlobalAttention
 
-TABLE_1 = Path(__file__).parents[2] / "docs" / "results" / "table1" / "attention.json"
+TABLE_1 = Path(__file__).parents[2] / "docs" / "results" / "table1"
 
 
 def softmax(scores):
@@ -114,18 +114,22 @@ def test_self_attention_is_cheaper_only_for_short_sequences_and_without_projecti
 
 
 def test_dot_products_are_quicker_and_the_more_so_the_wider_the_keys():
-  """Reads what `benchmarks/table1.py` has measured."""
-  rows = json.loads(TABLE_1.read_text())["rows"]
-  forward, both = (
-    {int(row["d_k"]): row["times as long"] for row in rows if row["pass"] == which}
-    for which in ("forward", "and backward")
-  )
-  widths, ratios = list(forward), list(forward.values())
-  assert widths == sorted(widths) and min(ratios) > 1 and max(ratios) == ratios[-1]
-  assert list(both.values()) == sorted(both.values()) and both[1] > 1
+  """Reads what `benchmarks/table1.py` has measured, in two runs; at d_k = 1 they disagree of the backward pass."""
+  at_one = []
+  for run in ("table1", "attention"):
+    rows = json.loads((TABLE_1 / f"{run}.json").read_text())["rows"]
+    forward, both = (
+      {int(row["d_k"]): row["times as long"] for row in rows if row["pass"] == which}
+      for which in ("forward", "and backward")
+    )
+    widths, ratios = list(forward), list(forward.values())
+    assert widths == sorted(widths) and min(ratios) > 1 and max(ratios) == ratios[-1]
+    at_one.append(both[1])
+    assert list(both.values()) == sorted(both.values()) and both[4] > 1
+  assert at_one[0] < 1 < at_one[1]
   numbers = " ".join(f"{ratio:.2g} {width}" for width, ratio in forward.items())
   test = test_dot_products_are_quicker_and_the_more_so_the_wider_the_keys
-  assert_documented(test, "holds corrected", f"{numbers} {both[1]:.2g} 1 {both[256]:.2g} 256 1 16")
+  assert_documented(test, "holds corrected", f"{numbers} {at_one[0]:.2g} {at_one[1]:.2g} 1 {both[256]:.2g} 256 1 16")
 
 
 def test_two_of_luongs_three_scores_have_parameters():
