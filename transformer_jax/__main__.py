@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import re
 import signal
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 from transformer_jax.commands import COMMANDS
 from transformer_jax.commands.endings import ending
 from transformer_jax.commands.experiment import print_help
+from transformer_jax.runtime import versions
 from transformer_jax.runtime.errors import PROGRAM, InputError, one_line, writing
 from transformer_jax.runtime.process import (
   forbid_64_bits,
@@ -70,6 +72,9 @@ def _run(argv: Sequence[str]) -> None:
   if not argv[0].startswith("-") and argv[0] not in COMMANDS:
     raise InputError(f"{argv[0]!r} is not a command{nearest(argv[0], COMMANDS)}; there are {', '.join(COMMANDS)}")
   args, rest = _parser().parse_known_args(argv)
+  if args.version:
+    print(versions.own_version())
+    return
   if args.command is None:
     raise InputError(f"a command must come before {argv[0]}; there are {', '.join(COMMANDS)}")
   _require_known(args, rest)
@@ -140,6 +145,8 @@ class _Parser(argparse.ArgumentParser):
     if "required" in message:  # a misspelt flag is missing, too
       self.require_flags(self.given)
     hint = " (one that begins with - stands behind =, as in --flag=-x)" if "expected one argument" in message else ""
+    for kind, words in (("int", "a whole number"), ("float", "a number")):
+      message = re.sub(f"invalid {kind} value: (.*)", rf"\1 is not {words}", message)
     raise InputError(f"{message}{hint}; `{self.prog} --help` tells more")
 
   def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
@@ -151,6 +158,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
   description = "Trains Transformers and their relatives, and translates, evaluates and generates with them."
   parser = _Parser(prog=PROGRAM, description=description, allow_abbrev=False)
+  parser.add_argument("--version", action="store_true", help="print the version, and the commit of a checkout")
   commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
   for name, module in COMMANDS.items():
     description = module.__doc__ or ""

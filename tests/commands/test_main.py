@@ -12,6 +12,7 @@ import pytest
 
 from transformer_jax.__main__ import main
 from transformer_jax.commands.endings import ending
+from transformer_jax.runtime import versions
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,7 +57,8 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
     (["train", "--steps=400"], "--steps is not a flag of `transformer-jax train` (did you mean --config.train.steps?)"),
     (["train", "--train.batch-tokens=4"], "(did you mean --config.train.batch_tokens?); `"),
     (["translate", "--workdir", "/nowhere"], "/nowhere is not a run folder"),
-    (["translate", "--workdir", "W", "--beam-size", "x"], "--beam-size"),
+    (["translate", "--workdir", "W", "--beam-size", "x"], "argument --beam-size: 'x' is not a whole number; `transf"),
+    (["translate", "--workdir", "W", "--patience", "x"], "argument --patience: 'x' is not a number; `transf"),
     (
       ["translate", "--workdir", "W", "--beam", "3"],
       "--beam is not a flag of `transformer-jax translate` (did",
@@ -105,6 +107,10 @@ def test_a_mistake_ends_in_one_line_and_status_2(run, workdir, files, argv, mess
   status, out, err = run(*[names.get(argument, argument) for argument in argv])
   assert (status, out) == (2, "")
   assert len(err) == 1 and err[0].startswith("transformer-jax: error: ") and message in err[0]
+
+
+def test_the_version(run):
+  assert run("--version") == (0, f"{versions.own_version()}\n", [])
 
 
 def test_no_module_is_taken_from_the_folder_that_it_is_called_in(tmp_path):

@@ -294,7 +294,7 @@ def test_other_places_and_methods(client):
 
 @pytest.mark.parametrize(
   ("q", "words"),
-  [("x" * 40_000, "40,000 characters"), (["\n" * 4_000, "\n" * 1_000], "5,002 lines"), ("x" * 600_000, "bytes")],
+  [("x" * 40_000, "40,000 characters"), (["\n" * 4_000, "\n" * 1_000], "5,000 lines"), ("x" * 600_000, "bytes")],
 )
 def test_oversize_input_is_413(client, q, words):
   reply = client.translate(q)
@@ -306,8 +306,8 @@ def test_oversize_input_is_413(client, q, words):
   [
     ("x" * 32_768, 200, ""),
     ("x" * 32_769, 413, "32,769 characters, but a request may have at most 32,768"),
-    ("\n" * 4_095, 200, ""),
-    ("\n" * 4_096, 413, "4,097 lines, but a request may have at most 4,096"),
+    ("\n" * 4_096, 200, ""),
+    ("\n" * 4_096 + "x", 413, "4,097 lines, but a request may have at most 4,096"),
     ("\0" * 100_000, 413, "more than 524,288 bytes"),  # of six bytes each
   ],
   ids=["characters", "a character more", "lines", "a line more", "bytes"],

@@ -40,6 +40,9 @@ def run(args: argparse.Namespace) -> None:
   output = _folder(args.output) if args.output else None  # a wrong one is known before the long work
   opened = run_to_restore(args.workdir, args, "translate")
   pairs = read_text_pairs(opened.config.data, args.data, args.sentences)
+  if output:
+    with writing(output):
+      output.mkdir(parents=True, exist_ok=True)
   translator, found = load([opened], args), []
   total = heads.lines_to_translate(translator, pairs)
   if not args.json:
@@ -57,12 +60,9 @@ def _folder(name: str) -> Path:
 
   Raises:
     InputError: there is a file of this name, the folder cannot be written, or matplotlib is not installed.
-    RunError: the folder cannot be made.
   """
   folder = local_folder("--output", name)
   require_matplotlib()
-  with writing(folder):
-    folder.mkdir(parents=True, exist_ok=True)
   return folder
 
 

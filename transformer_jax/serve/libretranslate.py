@@ -81,10 +81,11 @@ def lines_of(text: object, name: str) -> list[str]:
 
 def require_size(texts: Sequence[Sequence[str]]) -> None:
   """Raises TooLarge if the texts have too many lines or characters for one request."""
-  lines = [line for text in texts for line in text]
+  lines = sum(len(text) - (text[-1] == "") for text in texts)  # a line feed at the end begins no line
+  characters = sum(len(line) for text in texts for line in text)
   for count, most, what in (
-    (len(lines), _MOST_LINES, "lines"),
-    (sum(map(len, lines)), _MOST_CHARACTERS, "characters"),
+    (lines, _MOST_LINES, "lines"),
+    (characters, _MOST_CHARACTERS, "characters"),
   ):
     if count > most:
       raise TooLarge(f"the text has {count:,} {what}, but a request may have at most {most:,}: send it in parts")
