@@ -5,6 +5,7 @@ import json
 
 import pytest
 import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 
 from transformer_jax.data import subwords
 from transformer_jax.data.listed_tokenizer import ListedTokenizer, PieceList
@@ -44,6 +45,28 @@ def test_an_unknown_piece_does_not_become_a_book(length, is_short):
   else:
     with pytest.raises(InputError, match="writes more than 64 bytes for an unknown piece: choose another model"):
       listed(unk_surface="A" * length)
+
+
+def changed(change):
+  """The tokenizer of `listed`, with a change of its model."""
+  tokenizer = listed()
+  model = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.to_bytes())  # pyright: ignore[reportAttributeAccessIssue]
+  change(model)
+  return ListedTokenizer(model.SerializeToString(), tokenizer.vocabulary, "source.spm")
+
+
+def test_a_model_whose_unknown_piece_is_another_one_is_refused():
+  with pytest.raises(InputError, match=r"source\.spm is not a SentencePiece model: copy it again"):
+    changed(lambda model: setattr(model.trainer_spec, "unk_piece", "s"))
+
+
+def test_a_space_behind_the_text_is_no_word():
+  """Such a model appends a space as it is; others put the sign of a space in front."""
+
+  def append_spaces(model):
+    model.trainer_spec.treat_whitespace_as_suffix, model.normalizer_spec.escape_whitespaces = True, False
+
+  assert {0, 1} <= {*changed(append_spaces).words("a house")} <= {0, 1, None}
 
 
 @pytest.mark.parametrize(("line", "expected"), [(">>fr<< ", ">>fr<<"), ("", None), (">>it<< ", None)])

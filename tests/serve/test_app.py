@@ -294,7 +294,12 @@ def test_other_places_and_methods(client):
 
 @pytest.mark.parametrize(
   ("q", "words"),
-  [("x" * 40_000, "40,000 characters"), (["\n" * 4_000, "\n" * 1_000], "5,000 lines"), ("x" * 600_000, "bytes")],
+  [
+    ("x" * 40_000, "40,000 characters"),
+    (["\n" * 4_000, "\n" * 1_000], "5,000 lines"),
+    ([""] * 4_097, "4,097 lines"),
+    ("x" * 600_000, "bytes"),
+  ],
 )
 def test_oversize_input_is_413(client, q, words):
   reply = client.translate(q)

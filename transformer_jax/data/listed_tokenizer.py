@@ -97,11 +97,11 @@ class ListedTokenizer(Tokenizer):
       self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)  # pyright: ignore[reportCallIssue]
       self._processor.encode("a", out_type=str)
       rules = replacements(model)
-    except (RuntimeError, ValueError) as error:  # the pieces may be no text
+      unknown = self._processor.decode([self._processor.id_to_piece(self._processor.unk_id())])
+    except (RuntimeError, ValueError, IndexError) as error:  # the pieces may be no text, and the unknown one no piece
       raise InputError(f"{name} is not a SentencePiece model: copy it again") from error
     if any(map(_TOO_LONG.search, rules)):  # a line of a few characters would fill the memory
       raise InputError(f"{name} writes more than {_LONGEST_RULE} bytes in place of a character: choose another model")
-    unknown = self._processor.decode([self._processor.id_to_piece(self._processor.unk_id())])
     if len(unknown.encode()) > _LONGEST_RULE:
       raise InputError(f"{name} writes more than {_LONGEST_RULE} bytes for an unknown piece: choose another model")
     self._model, self.vocabulary = model, vocabulary
@@ -163,7 +163,7 @@ class ListedTokenizer(Tokenizer):
     for piece, byte in zip(pieces, map(self._processor.is_byte, map(self._processor.piece_to_id, pieces)), strict=True):
       # A piece has its characters of the normalised text, or a byte of one.
       end += not 0x80 <= int(piece[1:-1], 16) < 0xC0 if byte else len(piece)
-      own = [i for i in range(end - (1 if byte else len(piece)), end) if normal[i] != SPACE]
+      own = [i for i in range(end - (1 if byte else len(piece)), end) if normal[i] not in (SPACE, " ")]
       words.append(of_characters[before + places[own[-1]]] if own else None)
     return words
 

@@ -81,7 +81,7 @@ def lines_of(text: object, name: str) -> list[str]:
 
 def require_size(texts: Sequence[Sequence[str]]) -> None:
   """Raises TooLarge if the texts have too many lines or characters for one request."""
-  lines = sum(len(text) - (text[-1] == "") for text in texts)  # a line feed at the end begins no line
+  lines = sum(max(1, len(text) - (text[-1] == "")) for text in texts)  # a line feed at the end begins no line
   characters = sum(len(line) for text in texts for line in text)
   for count, most, what in (
     (lines, _MOST_LINES, "lines"),
