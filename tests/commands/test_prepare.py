@@ -22,7 +22,7 @@ def command(prefix, tmp_path):
 def test_without_beam_it_says_what_to_install(command, tmp_path, monkeypatch, capfd):
   monkeypatch.setitem(sys.modules, "apache_beam", None)
   assert main(command) == 2
-  assert "error: prepare needs Apache Beam: pip install 'transformer_jax[beam]'" in capfd.readouterr().err
+  assert "error: prepare needs Apache Beam: pip install -e '.[beam]' in a checkout" in capfd.readouterr().err
   assert not (tmp_path / "rows").exists()
 
 

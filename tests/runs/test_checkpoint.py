@@ -526,7 +526,7 @@ def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
     ({"versions": {"transformer_jax": own_version()}}, r"with: give it the same text \("),
     (
       {"versions": {"transformer_jax": "0.1"}},
-      r"with: transformer_jax 0.1 began it and may .*; give it the same text \(",
+      r"with: give it the same text .* \(transformer_jax 0\.1 began the run, and may have cut the same text into other",
     ),
   ],
 )
@@ -570,7 +570,17 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
     resume.run_to_go_on_with(workdir, serialization.from_dict(changed))
     assert capfd.readouterr().err.splitlines().count(other_bleu) == warned
   values["train"]["seed"] = 1
-  with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0"):
+  with pytest.raises(InputError, match=r"config\.train\.seed is 1, but the run in .* was begun with 0: set it back"):
+    resume.run_to_go_on_with(workdir, serialization.from_dict(values))
+
+
+def test_all_keys_that_may_not_change_are_named(tmp_path):
+  workdir, values = epath.Path(tmp_path), serialization.to_dict(CONFIG)
+  (workdir / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
+  (workdir / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
+  values["train"] |= {"seed": 7, "steps": 2, "clip_norm": 0.5}  # too few steps are told of last
+  found = r"clip_norm is 0\.5, but the run in .* was begun with 0\.0 \(and another config\.train\.seed\): set them back"
+  with pytest.raises(InputError, match=found):
     resume.run_to_go_on_with(workdir, serialization.from_dict(values))
 
 

@@ -7,6 +7,8 @@ import sacrebleu
 from tqdm.utils import disp_len
 
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig
+from transformer_jax.decoding.line_warning import LineWarning
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks import translation_validation
 from transformer_jax.tasks.translation import TASK
@@ -21,9 +23,9 @@ class Given:
   def __init__(self, *args):
     self.params = None
 
-  def translate(self, sentences):
+  def translate_lines(self, sentences, *, warn):
     assert sentences == [source for source, _ in PAIRS]
-    return TRANSLATIONS
+    return ([Translation(text, 0.0, 0.0, 1)] for text in TRANSLATIONS)
 
 
 @pytest.mark.parametrize(("tokenize", "lowercase"), [("13a", False), ("intl", False), ("char", False), ("13a", True)])
@@ -31,7 +33,7 @@ def test_scores_are_with_the_configs_tokenisation_and_case(tokenize, lowercase, 
   monkeypatch.setattr(translation_validation, "Translator", Given)
   config = Config(data=DataConfig(validation=""), evaluate=EvaluateConfig(tokenize=tokenize, lowercase=lowercase))
   validation = translation_validation.TranslationValidation(config, TASK, None)
-  found = validation.translate(None, PAIRS)
+  found = validation.translate(None, PAIRS, "validation")
   references = [[reference for _, reference in PAIRS]]
   expected = {
     (name, case): sacrebleu.corpus_bleu(TRANSLATIONS, references, tokenize=name, lowercase=case).score
@@ -67,10 +69,11 @@ def test_samples_are_three_lines_each_and_short(monkeypatch):
   long, wide = "word " * 40, "하나 " * 40
   pairs = [("a", long), (wide, "b"), ("c", "d"), ("e", "f")]
   monkeypatch.setattr(translation_validation, "Translator", Given)
-  monkeypatch.setattr(Given, "translate", lambda self, sentences: ["x", "y", "z", "u"])
+  found = [[Translation(text, 0.0, 0.0, 1)] for text in "xyzu"]
+  monkeypatch.setattr(Given, "translate_lines", lambda self, sentences, *, warn: iter(found))
   validation = translation_validation.TranslationValidation(Config(data=DataConfig(validation="")), TASK, None)
   assert validation.samples == ""
-  validation.translate(None, pairs)
+  validation.translate(None, pairs, "validation")
   lines = validation.samples.splitlines()
   assert lines[:2] == ["  source:      a", "  translation: x"] and lines[2].startswith("  reference:   word word")
   assert lines[6:] == ["  source:      c", "  translation: z", "  reference:   d"]
@@ -109,12 +112,27 @@ def test_each_measurement_translates_with_the_parameters_that_it_is_given(monkey
   used = []
 
   class Noted(Given):
-    def translate(self, sentences):
+    def translate_lines(self, sentences, *, warn):
       used.append(self.params)
-      return TRANSLATIONS
+      return super().translate_lines(sentences, warn=warn)
 
   monkeypatch.setattr(translation_validation, "Translator", Noted)
   validation = translation_validation.TranslationValidation(Config(data=DataConfig(validation="")), TASK, None)
   for params in ("of step 3", "of step 6"):
-    validation.translate(params, PAIRS)
+    validation.translate(params, PAIRS, "validation")
   assert used == ["of step 3", "of step 6"]
+
+
+def test_sentences_in_parts_are_told_once_for_each_text(monkeypatch, capfd):
+  class Warning(Given):
+    def translate_lines(self, sentences, *, warn):
+      for line in (1, 2):
+        warn(LineWarning(line, "has more than 9 tokens: it is translated in 2 parts"))
+      return super().translate_lines(sentences, warn=warn)
+
+  monkeypatch.setattr(translation_validation, "Translator", Warning)
+  validation = translation_validation.TranslationValidation(Config(data=DataConfig(validation="")), TASK, None)
+  for name in ("validation", "validation", "test"):
+    validation.translate(None, PAIRS, name)
+  told = "a sentence has more than 9 tokens:\n  it is translated in 2 parts\n  (1 more sentence like it)\n"
+  assert capfd.readouterr().err == f"config.data.validation: {told}config.data.test: {told}"

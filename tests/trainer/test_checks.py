@@ -9,6 +9,7 @@ import pytest
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig, flags
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.packing import PARTS
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.language.config import GPTConfig
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.registry import Family
@@ -48,6 +49,16 @@ def config(*, every=6, save_every=3, patience=0, learned=False, longest=64, init
 def said(config, capfd):
   checks.warn(config)
   return capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("skipped", "is_told"), [(392, True), (2, True), (1, False), (0, False)])
+def test_a_text_that_is_mostly_skipped_is_told_of(capfd, skipped, is_told):
+  counts = {"pairs": 1, "source tokens": 20}, {"pairs skipped, longer than 128 tokens (the longest has 1,275)": skipped}
+  checks.warn_of_skipped(PackingReport(found=counts[0], left_out=counts[1]))
+  err = capfd.readouterr().err
+  assert (
+    f"most of the training text is skipped, {skipped} of {skipped + 1} pairs" in err
+  ) == is_told and is_told == bool(err)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ def test_a_run_stops_early_and_goes_on_with_more_patience(prefix, tmp_path, monk
   said = capfd.readouterr().err
   why = f"stopped early after step 4, as 2 validations after step 2 had no better {best_by}; --step best chooses"
   assert len(made) == 4 and why in said and why in (tmp_path / "run" / "train.log").read_text()
+  assert said.endswith(f"try it:\n  transformer-jax translate --workdir {tmp_path / 'run'} --step best < FILE\n")
   [line] = [line for line in metrics_of(tmp_path / "run") if line["split"] == "train"]  # though log_every is larger
   assert (line["step"], line["updates"]) == (4, 4)
   loop.train(config, epath.Path(tmp_path / "run"))

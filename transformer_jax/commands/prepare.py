@@ -1,8 +1,8 @@
 """Cleans, tokenises and packs the training text of a config, once, and writes its rows to a folder of ArrayRecord
 files. Training with config.data.corpus=prepared and config.data.train=FOLDER reads from there only the rows that a host
-needs, so the text may be larger than a machine. The work is an Apache Beam pipeline (pip install
-'transformer_jax[beam]') on the cores of this machine or, with --runner, on a cluster (docs/clusters.md). Without flags
-of cleaning only pairs with an empty side are left out.
+needs, so the text may be larger than a machine. The work is an Apache Beam pipeline (pip install -e '.[beam]') on the
+cores of this machine or, with --runner, on a cluster (docs/clusters.md). Without flags of cleaning only pairs with an
+empty side are left out.
 """
 
 import argparse

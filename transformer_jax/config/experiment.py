@@ -457,7 +457,7 @@ class Config:
     if self.train.batch_tokens < self.data.row_length:
       raise InputError(
         f"config.train.batch_tokens is {self.train.batch_tokens}, less than one row of "
-        f"config.data.row_length = {self.data.row_length} tokens"
+        f"config.data.row_length = {self.data.row_length} tokens: raise one, or lower the other"
       )
     for key, size in zip(("vocab_size", "source_vocab_size"), reversed(self.model.vocab_sizes), strict=False):
       require(f"model.{key}", size, size < 1 << 31, "below 2 ** 31, as tokens are 32-bit integers")

@@ -30,7 +30,7 @@ def require_beam() -> tuple[Any, Any]:
     InputError: it is not installed.
   """
   logging.disable(logging.WARNING)  # Beam warns of clients of Google's services that are not installed
-  message = "prepare needs Apache Beam: pip install 'transformer_jax[beam]', in an environment of its own"
+  message = "prepare needs Apache Beam: pip install -e '.[beam]' in a checkout, in an environment of its own"
   try:
     return plugins.library("apache_beam", message), importlib.import_module("apache_beam.options.pipeline_options")
   finally:

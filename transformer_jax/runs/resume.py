@@ -127,11 +127,11 @@ def history_of(run: Run, text: str) -> list[JsonObject]:
   if history[0]["data"] != text:
     versions = history[0].get("versions")
     version = versions.get("transformer_jax") if isinstance(versions, dict) else None
-    other = f"transformer_jax {version} began it and may cut the same text into other tokens; "
+    other = f" (transformer_jax {version} began the run, and may have cut the same text into other tokens)"
     raise InputError(
       f"config.data.train now gives another text than that which the run in {run.path} was begun with: "
-      f"{other if version not in (None, own_version()) else ''}give it the same text (a file that was compressed or "
-      "unpacked since counts as another), or use another --workdir"
+      "give it the same text (a file that was compressed or unpacked since counts as another), or use another --workdir"
+      f"{other if version not in (None, own_version()) else ''}"
     )
   return history
 
@@ -173,14 +173,15 @@ def _require_same(run: Run, config: Config) -> None:
     )
   before = serialization.flat(run.config)
   changed = {key: value for key, value in serialization.flat(config).items() if value != before[key]}
+  if fixed := [key for key in changed if not _FREE & {key, key.split(".")[0]}]:
+    first, *others = fixed
+    more = f" (and another {', '.join(f'config.{key}' for key in others[:5])}" + (", ...)" if others[5:] else ")")
+    raise InputError(
+      f"config.{first} is {changed[first]!r}, but the run in {run.path} was begun with {before[first]!r}"
+      f"{more if others else ''}: set {'them' if others else 'it'} back, or use another --workdir"
+    )
   if "train.steps" in changed:
     _require_steps(run, config)
-  for key, value in changed.items():
-    if not _FREE & {key, key.split(".")[0]}:
-      raise InputError(
-        f"config.{key} is {value!r}, but the run in {run.path} was begun with {before[key]!r}: "
-        "set it back, or use another --workdir"
-      )
   if "data.tokenizer" in changed:
     _require_same_vocabulary(run, config)
   for key, value in changed.items():

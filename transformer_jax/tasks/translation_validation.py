@@ -7,13 +7,15 @@ from transformer_jax.config import BestBy, Config, Corpus
 from transformer_jax.data import pipeline
 from transformer_jax.data.corpus import groups_of
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding.line_warning import LineWarning
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation.scores import Scores, exact_match_by_group, score
 from transformer_jax.model.params import Params
 from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import InputError, one_line
-from transformer_jax.runtime.progress import COLUMNS, shortened
+from transformer_jax.runtime.progress import COLUMNS, say, shortened
 from transformer_jax.runtime.values import JsonObject
+from transformer_jax.runtime.wording import counted
 from transformer_jax.tasks.evaluator import Evaluator
 from transformer_jax.tasks.parsing import score_outputs
 from transformer_jax.training.task import Task
@@ -36,6 +38,7 @@ class TranslationValidation:
     self._config = config
     self._tokenizer = tokenizer
     self._translator: Translator | None = None
+    self._warned: set[str] = set()
     data = config.data
     # A text that cannot be used must be reported now, not after the training.
     self._test = pipeline.read_pairs(data, data.test) if data.test else []
@@ -60,7 +63,7 @@ class TranslationValidation:
     line: JsonObject = {**self._evaluator.means(params)}
     self.samples = ""  # not those of the validation before
     if self._pairs and math.isfinite(line["loss"]):  # a search without probabilities would end the run
-      translations = self.translate(params, self._pairs)
+      translations = self.translate(params, self._pairs, "validation")
       line["samples"] = _kept(self._pairs, translations)
       trees = self._config.data.has_trees
       if not trees or self._config.train.best_by is BestBy.BLEU:  # which only an older run on trees has
@@ -71,7 +74,7 @@ class TranslationValidation:
 
   def test(self, params: Params) -> str:
     """The scores of all translations of the test set, and the exact match of each group in it, in words."""
-    translations = self.translate(params, self._test)
+    translations = self.translate(params, self._test, "test")
     if self._config.data.has_trees:
       return str(score_outputs(self._test, translations))
     scores = self.scores(self._test, translations)
@@ -80,16 +83,27 @@ class TranslationValidation:
     references = [reference for _, reference in self._test]
     return f"{scores}\n{exact_match_by_group(translations, references, self._test_groups)}"
 
-  def translate(self, params: Params, pairs: list[tuple[str, str]]) -> list[str]:
+  def translate(self, params: Params, pairs: list[tuple[str, str]], name: str) -> list[str]:
     if self._translator is None:
       self._translator = Translator(self._config, params, self._tokenizer)
     self._translator.params = params
+    warnings: list[LineWarning] = []
     with hosts.collective_errors():
-      mine = self._translator.translate([source for source, _ in hosts.share(pairs)])
+      sources = [source for source, _ in hosts.share(pairs)]
+      mine = [best[0].text for best in self._translator.translate_lines(sources, warn=warnings.append)]
+    self._say_once(warnings, name)
     translations = hosts.concatenated(mine)
     rows = (row for sample in _kept(pairs, translations) for row in sample.items())
     self.samples = "\n".join(f"  {f'{name}:':13}{shortened(text, COLUMNS - 15)}" for name, text in rows)
     return translations
+
+  def _say_once(self, warnings: list[LineWarning], name: str) -> None:
+    """Says the first warning about a text, and how many there are; the next validation would have the same."""
+    if warnings and name not in self._warned:
+      what = warnings[0].what.replace(": ", ":\n  ")
+      more = f"\n  ({counted(len(warnings) - 1, 'more sentences')} like it)" if warnings[1:] else ""
+      say(f"config.data.{name}: a sentence {what}{more}")
+      self._warned.add(name)
 
   def scores(self, pairs: list[tuple[str, str]], translations: list[str]) -> Scores:
     evaluate = self._config.evaluate

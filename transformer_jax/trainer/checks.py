@@ -11,6 +11,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, serialization
 from transformer_jax.data import manifest, prepared, text_shards
 from transformer_jax.data.corpus import open_corpus, without_temperature
 from transformer_jax.data.documents import open_text
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tagged import TaggedPairs, directions_of, tag
 from transformer_jax.data.text import TextPairs
@@ -61,6 +62,16 @@ def require_texts_exist(config: Config) -> None:
       corpus.require_no_pipe()
   if data.shard_pairs:
     text_shards.plain_text(data)
+
+
+def warn_of_skipped(report: PackingReport) -> None:
+  """Says that more pairs of the training text are skipped than are read."""
+  skipped, read = sum(report.left_out.values()), sum(list(report.found.values())[:1])
+  if skipped > read:
+    say(
+      f"most of the training text is skipped, {skipped:,} of {skipped + read:,} pairs. Long ones need a higher\n"
+      "  config.data.row_length and max_length, shorter lines, or a larger vocabulary"
+    )
 
 
 def warn(config: Config) -> None:

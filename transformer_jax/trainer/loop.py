@@ -79,7 +79,7 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
     with _interruption_reported():
       trainer = stack.enter_context(closing(_prepared(config, workdir, accept_edits)))
     trainer.run()
-  say(f"try it:\n  {next_command(config, workdir)}")
+  say(f"try it:\n  {next_command(config, workdir, best=trainer.stopped_early)}")
 
 
 @contextmanager
@@ -110,6 +110,8 @@ def _prepared(config: Config, workdir: epath.Path, accept_edits: bool) -> "Train
     with doing("packing the training text"):
       packed, pack = training_text(config, task, tokenizer)
     say(f"training on {packed.report.describe(config.data.row_length)}")
+    if config.model.translates:
+      checks.warn_of_skipped(packed.report)
     say(f"computing on {_devices_in_words()}")
     history = resume.history_of(begun, packed.fingerprint) if begun else []
     texts = checks.digests_of_texts(config, task, tokenizer, packed) if hosts.count() > 1 else {}
@@ -316,6 +318,11 @@ class Trainer:
     if devices.is_main_host():
       with suppress(BrokenPipeError), writing("standard output"):  # the run is done, even if nobody reads its scores
         print(scores, flush=True)
+
+  @property
+  def stopped_early(self) -> bool:
+    """Whether early stopping has ended the run, so that the last checkpoint is not the best."""
+    return self._stopping.is_over
 
   def close(self) -> None:
     """Closes all files and finishes any save, however the run ended."""

@@ -38,9 +38,10 @@ def short_path(workdir: epath.Path) -> str:
   return shlex.quote(path)
 
 
-def next_command(config: Config, workdir: epath.Path) -> str:
-  """The command to use the model of a finished run with."""
+def next_command(config: Config, workdir: epath.Path, *, best: bool = False) -> str:
+  """The command to use the model of a finished run with; `best` chooses its best checkpoint, not the last one."""
   command, path = registry.command_of(config.model), short_path(workdir)
+  path += " --step best" if best and command in ("translate", "generate", "classify") else ""
   if command == "translate" and (tags := tags_of(config.data)):  # of a stranger's run they may be any text
     tag = re.sub(r"[/&\\]", r"\\\g<0>", tags[0])
     return f"sed {shlex.quote(f's/^/{tag} /')} FILE | transformer-jax translate --workdir {path}"
