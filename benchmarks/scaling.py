@@ -38,7 +38,7 @@ import report
 
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
 from transformer_jax.data.batches import Batch
-from transformer_jax.decoding.batch import SearchOptions, search
+from transformer_jax.decoding.programs import SearchOptions, search
 from transformer_jax.model.attention import scaled_dot_product_attention
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.masking import causal_mask

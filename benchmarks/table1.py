@@ -37,7 +37,7 @@ from transformer_jax.analysis import operations
 from transformer_jax.model.attention import scaled_dot_product_attention
 from transformer_jax.ops.masked_softmax import masked_softmax
 from transformer_jax.paper.table1.table import ROWS, Layer, Sizes, path_lengths
-from transformer_jax.recurrent.attention import additive_score, context
+from transformer_jax.recurrent.attention import additive_score, context_vector
 from transformer_jax.runtime.compilation_cache import use_compilation_cache
 from transformer_jax.runtime.process import use_huge_pages
 
@@ -128,7 +128,7 @@ def scores(width: int) -> Iterator[dict[str, Any]]:
     everything = jnp.ones(len(key), bool)
 
     def attend(one: jax.Array) -> jax.Array:
-      return context(masked_softmax(additive_score(one, key, weights), everything), value)
+      return context_vector(masked_softmax(additive_score(one, key, weights), everything), value)
 
     return jax.vmap(attend)(query)
 

@@ -4,8 +4,8 @@
     transformer-jax average --workdir=runs/big-fr --last=20 --output=runs/big-fr-average
 
 Data and batch are those of `base.py`. A run makes 300,000 updates, with dropout 0.3 for German and 0.1 for French. §6.1
-averages the last twenty checkpoints, which are written every ten minutes. At the paper's 1.0 s per step that is every
-600 steps.
+averages the last twenty checkpoints; how often they are written it says of the base model alone: every ten minutes. At
+the paper's 1.0 s per step that is every 600 steps.
 
 This config has not been run to the end; `docs/accelerators.md` has its speed on an H200. `transformer-jax plan
 --config=configs/big.py` counts 214,171,648 parameters and 1.01e19 operations for the whole run. The paper took 3.5 days

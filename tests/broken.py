@@ -23,7 +23,7 @@ from transformer_jax.tasks import translation
 from transformer_jax.training import chunked_loss, optimizer, step
 
 # As they are before anything is put in their place.
-_CONTINUE, _PENALTY = cache.continue_ancestors, beam_search.penalty
+_CONTINUE, _PENALTY = cache.continue_ancestors, beam_search.length_penalty
 _PRECOMPUTE_CROSS_ATTENTION = Transformer.precompute_cross_attention
 _CHUNKED_SUMS, _DECODER_OUTPUT, _TRAIN_STEP = chunked_loss.chunked_sums, translation.decoder_output, step.train_step
 _DELINEARISE, _TREE_OF, _CONSTITUENTS = trees.delinearise, grammar.tree_of, parseval.constituents

@@ -12,7 +12,7 @@ from tests.decoding.toy import BOS, EOS, PAD, UNK, VOCAB, Toy, exhaustive, refer
 from tests.marks import long
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import continuous_batching
-from transformer_jax.decoding.beam_search import SearchOptions, extend, log_softmax_without, penalty
+from transformer_jax.decoding.beam_search import SearchOptions, extend, length_penalty, log_softmax_without
 from transformer_jax.decoding.continuous_batching import TRUNCATED
 
 PENALTIES = [
@@ -244,6 +244,6 @@ def test_a_large_vocabulary_is_not_sorted():
 
 @pytest.mark.parametrize("length", [1, 2, 7, 50])
 def test_penalties(length):
-  assert penalty(LengthPenalty.GNMT, 0.6, float(length)) == pytest.approx(((5 + length) / 6) ** 0.6)
-  assert penalty(LengthPenalty.FAIRSEQ, 0.6, float(length)) == pytest.approx(length**0.6)
-  assert penalty(LengthPenalty.GNMT, 0.0, float(length)) == 1
+  assert length_penalty(LengthPenalty.GNMT, 0.6, float(length)) == pytest.approx(((5 + length) / 6) ** 0.6)
+  assert length_penalty(LengthPenalty.FAIRSEQ, 0.6, float(length)) == pytest.approx(length**0.6)
+  assert length_penalty(LengthPenalty.GNMT, 0.0, float(length)) == 1

@@ -18,7 +18,7 @@ from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, LengthPenalty
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
-from transformer_jax.decoding import batch
+from transformer_jax.decoding import programs
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.ensemble import ensemble, module, require_one_vocabulary
 from transformer_jax.decoding.translator import Translator
@@ -93,7 +93,7 @@ def expected(different):
 
 def found_by(model, beam_size, source):
   options = SearchOptions(beam_size, LengthPenalty.GNMT, 0.6, n_best=min(beam_size, 5))
-  search = functools.partial(batch.search, model[0], options, slots=2, extra_length=LIMIT - 2)
+  search = functools.partial(programs.search, model[0], options, slots=2, extra_length=LIMIT - 2)
   return jax.device_get(jax.jit(search)(model[1], source))
 
 
@@ -107,7 +107,7 @@ def test_log_probabilities_are_the_mean_over_the_models(different, without):
     scores[:, without] = 0
     with np.errstate(divide="ignore"):
       expected.append(np.log(scores / scores.sum(axis=1, keepdims=True)))
-  found = batch._log_probs(model, {"params": params}, hidden, without)
+  found = programs._log_probs(model, {"params": params}, hidden, without)
   np.testing.assert_allclose(found, np.mean(expected, axis=0), rtol=1e-5)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.nasty import PIECES
 from transformer_jax.config import Config, DecodeConfig, LengthPenalty
-from transformer_jax.decoding import batch, buckets
+from transformer_jax.decoding import buckets, programs
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch
 from transformer_jax.model.config import Dtype, ModelConfig
@@ -66,7 +66,7 @@ def test_what_a_search_needs_is_near_what_the_compiler_takes(length, beams, extr
   """Each case has another array that is the largest."""
   config = ModelConfig(vocab_size=vocab_size, num_layers=1, d_model=16, d_ff=29, num_heads=4)
   options = SearchOptions(beams, LengthPenalty.GNMT, 0.6)
-  search = jax.jit(functools.partial(batch.search, Transformer(config), options, slots=2, extra_length=extra))
+  search = jax.jit(functools.partial(programs.search, Transformer(config), options, slots=2, extra_length=extra))
   params = jax.eval_shape(lambda: init_params(Config(model=config), TASK))
   lowered = search.lower(params, jax.ShapeDtypeStruct((4, length), np.int32))
   taken = lowered.compile().memory_analysis().temp_size_in_bytes
@@ -102,7 +102,7 @@ def test_an_accelerator_takes_as_many_sentences_as_half_of_its_memory_holds(dtyp
 
   def is_refused(slots, memory):
     monkeypatch.setattr(devices, "memory", lambda: memory)
-    search = functools.partial(batch.search, Transformer(model), options, slots=slots, extra_length=headroom)
+    search = functools.partial(programs.search, Transformer(model), options, slots=slots, extra_length=headroom)
     with contextlib.suppress(InputError):
       jax.eval_shape(search, params, jax.ShapeDtypeStruct((8 * slots, length), np.int32))
       return False

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding import batch as programs
+from transformer_jax.decoding import programs
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, SearchTree
 from transformer_jax.model.special_tokens import BOS, EOS, PAD

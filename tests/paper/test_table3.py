@@ -151,6 +151,7 @@ def test_base_and_big_have_them_too(direction):
   """§6.1: the big model for French has another dropout."""
   of_big = results.TABLE_3["big"] | ({"dropout": 0.1} if direction == "en-fr" else {})
   assert results.values(base.get_config(direction)) == results.TABLE_3["base"]
+  assert base.get_config(direction).model.vocab_size == {"en-de": 37_000, "en-fr": 32_000}[direction]  # §5.1
   assert results.values(big.get_config(direction)) == of_big
 
 

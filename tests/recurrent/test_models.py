@@ -14,7 +14,7 @@ from tests.recurrent.example import CONFIGS, LENGTHS, ROW_LENGTH, example, leave
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
 from transformer_jax.data.packing import SOURCE, TARGET_SEGMENTS
 from transformer_jax.data.packing import TARGET as TARGET_SIDE
-from transformer_jax.decoding import batch as programs
+from transformer_jax.decoding import programs
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.model import masking
 from transformer_jax.model.config import Dtype

@@ -21,7 +21,7 @@ from configs import bert, elmo, gpt, multi30k, rnn
 from transformer_jax import registry
 from transformer_jax.config import Config
 from transformer_jax.data.batches import Batch
-from transformer_jax.decoding import batch, buckets
+from transformer_jax.decoding import buckets, programs
 from transformer_jax.model.special_tokens import EOS, PAD
 from transformer_jax.runtime import devices
 from transformer_jax.training.step import eval_step, init_state, train_step
@@ -60,7 +60,7 @@ def changed(config: Config, folder: Path, **model: Any) -> Config:
   )
 
 
-def programs(config: Config) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+def compiled_programs(config: Config) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
   """What is compiled for a config, each with its arguments."""
   task = task_of(config.model)
   packed = task.packed_rows(config, config.data.train, task.learn_tokenizer(config))
@@ -73,13 +73,13 @@ def programs(config: Config) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
   if config.model.translates:
     generator = np.random.default_rng(0)
     sources = [[*generator.integers(4, 1009, size=length), EOS] for length in (1, 3, 7, 13, 29, 31, 31, 31)]
-    options = batch.SearchOptions(5, config.decode.penalty, 1.0)
-    search = functools.partial(batch.search, registry.module(config.model), options, slots=4, extra_length=7)
+    options = programs.SearchOptions(5, config.decode.penalty, 1.0)
+    search = functools.partial(programs.search, registry.module(config.model), options, slots=4, extra_length=7)
     yield "search", search, (state.params, buckets.pad(sources, 8, 32, PAD))
 
 
 def compare(config: Config) -> None:
-  for name, function, arguments in programs(config):
+  for name, function, arguments in compiled_programs(config):
     lowered = jax.jit(function).lower(*arguments)
     ours, plain = lowered.compile(), lowered.compile(compiler_options=WITHOUT_KERNELS)
     assert "__ynn_fusion" not in plain.as_text()

@@ -205,7 +205,7 @@ def advance(search: Search, log_probs: jax.Array, limit: jax.Array, options: Sea
     beam.log_probs, log_probs, only_eos=length >= limit, start=options.start
   )
   # `[1]` and not a scalar, which XLA would raise to the power with other last bits.
-  scores = ends / penalty(options.penalty, options.length_penalty, length[None].astype(jnp.float32))
+  scores = ends / length_penalty(options.penalty, options.length_penalty, length[None].astype(jnp.float32))
   new = Hypotheses(_write(beam.tokens, position, EOS), jnp.full_like(parents, length), ends, scores)
   next_beam = Beam(_write(beam.tokens[parents], position, tokens), next_log_probs, parents, tokens)
   ended = search.ended + jnp.sum(ends > -jnp.inf, dtype=jnp.int32)
@@ -214,7 +214,8 @@ def advance(search: Search, log_probs: jax.Array, limit: jax.Array, options: Sea
 
 def is_done(search: Search, limit: jax.Array, options: SearchOptions) -> jax.Array:
   """Whether no unfinished hypothesis can still be among the `n_best`, or an option ends the search; a boolean."""
-  bound = jnp.max(search.beam.log_probs) / penalty(options.penalty, options.length_penalty, limit.astype(jnp.float32))
+  longest = limit.astype(jnp.float32)
+  bound = jnp.max(search.beam.log_probs) / length_penalty(options.penalty, options.length_penalty, longest)
   done = (bound <= search.finished.scores[-1]) | (search.position >= limit)
   if options.beam_size == 1:
     done |= search.ended >= 1
@@ -224,28 +225,28 @@ def is_done(search: Search, limit: jax.Array, options: SearchOptions) -> jax.Arr
 
 
 @overload
-def penalty(kind: LengthPenalty, alpha: float, length: float) -> float: ...
+def length_penalty(kind: LengthPenalty, alpha: float, length: float) -> float: ...
 @overload
-def penalty(kind: LengthPenalty, alpha: float, length: jax.Array) -> jax.Array: ...
-def penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> jax.Array | float:
+def length_penalty(kind: LengthPenalty, alpha: float, length: jax.Array) -> jax.Array: ...
+def length_penalty(kind: LengthPenalty, alpha: float, length: jax.Array | float) -> jax.Array | float:
   """The length penalty: what log P(Y) is divided by, for an output of `length` tokens with its EOS.
 
   `gnmt` is ((5 + length) / 6) ** alpha (Wu et al. 2016, eq. 14), which the paper
   uses; `fairseq` is length ** alpha (Ott et al. 2019).
 
-  >>> print(f"{penalty(LengthPenalty.GNMT, 0.6, 7.0):.3f} {penalty(LengthPenalty.FAIRSEQ, 1.0, 7.0):.3f}")
+  >>> print(f"{length_penalty(LengthPenalty.GNMT, 0.6, 7.0):.3f} {length_penalty(LengthPenalty.FAIRSEQ, 1.0, 7.0):.3f}")
   1.516 7.000
   """
   return ((5 + length) / 6) ** alpha if kind is LengthPenalty.GNMT else length**alpha
 
 
 def extend(
-  beam: jax.Array, log_probs: jax.Array, only_eos: jax.Array, start: int
+  beam_log_probs: jax.Array, log_probs: jax.Array, only_eos: jax.Array, start: int
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
   """Extends every hypothesis of the beam by every token, and chooses.
 
   Args:
-    beam: `[beams]`, log-probabilities of the hypotheses.
+    beam_log_probs: `[beams]`, log P of the hypotheses.
     log_probs: `[beams, vocab]` of the next token.
     only_eos: boolean, whether the output must end now.
     start: the token that the decoder reads first, which no output has.
@@ -256,10 +257,10 @@ def extend(
     most probable extensions by another token.
   """
   beams, vocab = log_probs.shape
-  ends = beam + log_probs[:, EOS]
+  ends = beam_log_probs + log_probs[:, EOS]
   token = jnp.arange(vocab)
   forbidden = (token == start) | (token == EOS) | (token == PAD) | only_eos
-  candidates = jnp.where(forbidden[None, :], -jnp.inf, beam[:, None] + log_probs)
+  candidates = jnp.where(forbidden[None, :], -jnp.inf, beam_log_probs[:, None] + log_probs)
   extensions, chosen = top_k(candidates.reshape(-1), beams)
   most_probable, _ = jax.lax.top_k(jnp.concatenate([ends, extensions]), beams)
   ends = jnp.where(ends >= jnp.min(most_probable), ends, -jnp.inf)

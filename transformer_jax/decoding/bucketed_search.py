@@ -1,7 +1,7 @@
 """The search for many outputs, in batches by the length of their sources, on all local devices.
 
 The sentences of a batch have the bucket's compute shape (`decoding/buckets.py`), and each bucket has one compiled
-program (`decoding/batch.py`). An output that its bucket truncates is searched for again in a larger one.
+program (`decoding/programs.py`). An output that its bucket truncates is searched for again in a larger one.
 """
 
 import math
@@ -14,8 +14,7 @@ import numpy as np
 
 from transformer_jax import registry
 from transformer_jax.config import DecodeConfig
-from transformer_jax.decoding import batch as programs
-from transformer_jax.decoding import buckets
+from transformer_jax.decoding import buckets, programs
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
 from transformer_jax.decoding.choices import Choices
 from transformer_jax.decoding.continuous_batching import TRUNCATED

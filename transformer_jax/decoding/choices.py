@@ -13,7 +13,7 @@ import numpy as np
 
 from transformer_jax.decoding.sampling import SamplingOptions, candidates, key_of
 from transformer_jax.model.special_tokens import EOS, PAD
-from transformer_jax.ops.draw import draw
+from transformer_jax.ops.categorical import categorical
 
 # restrict(log_probs, sentence, position) -> log_probs; see `restriction`.
 Restrict = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
@@ -52,7 +52,7 @@ def restriction(choices: Choices, limits: jax.Array, options: SamplingOptions | 
     chosen = jnp.int32(PAD)  # no output has this token: it stands for any
     if numbers is not None and options is not None:
       key = jax.random.fold_in(_key(numbers[sentence]), position)
-      drawn = draw(candidates(log_probs[0], options), jax.random.uniform(key))
+      drawn = categorical(candidates(log_probs[0], options), jax.random.uniform(key))
       chosen = jnp.where(position + 1 >= limits[sentence], EOS, drawn).astype(jnp.int32)
     if prefixes is not None:
       forced = prefixes.at[sentence, position].get(mode="fill", fill_value=PAD)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from transformer_jax.data.tagged import divided, is_empty
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding import splitting
-from transformer_jax.decoding.beam_search import SearchOptions, penalty
+from transformer_jax.decoding.beam_search import SearchOptions, length_penalty
 from transformer_jax.decoding.line_warning import LineWarning, check_language
 from transformer_jax.decoding.translation import Translation
 from transformer_jax.model.special_tokens import EOS
@@ -123,7 +123,7 @@ def joined(parts: list[list[Translation]], options: SearchOptions) -> list[Trans
   for translations in zip(*parts, strict=False):
     log_probability = math.fsum(translation.log_probability for translation in translations)
     tokens = sum(translation.tokens for translation in translations)
-    score = log_probability / penalty(options.penalty, options.length_penalty, float(tokens))
+    score = log_probability / length_penalty(options.penalty, options.length_penalty, float(tokens))
     whole.append(
       Translation(" ".join(translation.text for translation in translations), score, log_probability, tokens)
     )

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import PAD
-from transformer_jax.ops.draw import draw
+from transformer_jax.ops.categorical import categorical
 from transformer_jax.ops.top_k import top_k
 from transformer_jax.runtime.errors import require_option
 from transformer_jax.runtime.values import PyTree
@@ -121,7 +121,7 @@ def sample(
     cache, tokens, position, last, finite = state
     hidden, cache = model.apply(variables, cache, position, jnp.zeros(1, jnp.int32), last, method="decode_step")
     logits = model.apply(variables, hidden[0], method="logits")
-    chosen = draw(candidates(logits, options), jax.random.uniform(jax.random.fold_in(key, position)))
+    chosen = categorical(candidates(logits, options), jax.random.uniform(jax.random.fold_in(key, position)))
     token = jnp.where(position < prompt_size, prompt[position], chosen).astype(jnp.int32)
     return cache, tokens.at[position].set(token), position + 1, token[None], finite & jnp.isfinite(jnp.max(logits))
 

@@ -1,7 +1,7 @@
 """A beam search, step by step: the tree of the hypotheses that it keeps, finishes and prunes.
 
-The functions are those of the compiled search (`decoding/beam_search.py`, `decoding/batch.py`), and so are the shapes
-of the arrays. But here Python makes the steps, which is slow, and looks at the search between them.
+The functions are those of the compiled search (`decoding/beam_search.py`, `decoding/programs.py`), and so are the
+shapes of the arrays. But here Python makes the steps, which is slow, and looks at the search between them.
 """
 
 import functools
@@ -15,8 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.decoding import batch as programs
-from transformer_jax.decoding.beam_search import Search, SearchOptions, advance, extend, is_done, new_search, penalty
+from transformer_jax.decoding import programs
+from transformer_jax.decoding.beam_search import (
+  Search,
+  SearchOptions,
+  advance,
+  extend,
+  is_done,
+  length_penalty,
+  new_search,
+)
 from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import EOS, PAD
@@ -154,7 +162,7 @@ def _grow(
   step = int(after.position)
   chosen: set[tuple[int, int]] = set()
   for place in np.flatnonzero(ends > -np.inf):
-    score = ends[place] / penalty(options.penalty, options.length_penalty, float(step))
+    score = ends[place] / length_penalty(options.penalty, options.length_penalty, float(step))
     nodes.append(Node(beam[place], step, EOS, float(ends[place]), FINISHED, float(score)))
     chosen.add((int(place), EOS))
   new_beam: list[int | None] = []

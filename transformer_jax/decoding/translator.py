@@ -15,8 +15,7 @@ from transformer_jax.config import Config
 from transformer_jax.config.experiment import MOST_ALPHA, MOST_BEAMS, MOST_NUMBER
 from transformer_jax.data.tagged import tags_of
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.decoding import batch as programs
-from transformer_jax.decoding import buckets
+from transformer_jax.decoding import buckets, programs
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch
 from transformer_jax.decoding.line_search import WINDOW, LineSearch, Wanted, require_batch_size

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding.beam_search import penalty
+from transformer_jax.decoding.beam_search import length_penalty
 from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, Node, SearchTree
 from transformer_jax.inside.attention import columns, visible
 from transformer_jax.inside.figures import Page
@@ -62,7 +62,7 @@ def _above(tree: SearchTree, source: str, width: float) -> list[str]:
   options, best = tree.options, tree.nodes[tree.best[0]]
   alpha = f"{options.length_penalty:g}"
   formula = f"((5 + |Y|) / 6)^{alpha}" if options.penalty is LengthPenalty.GNMT else f"|Y|^{alpha}"
-  divisor = penalty(options.penalty, options.length_penalty, float(best.step))
+  divisor = length_penalty(options.penalty, options.length_penalty, float(best.step))
   return [
     *_wrapped(f"source: {one_line(source)}", width),
     *(

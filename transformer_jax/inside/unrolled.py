@@ -22,7 +22,7 @@ _EQUATIONS = {
     "cₜ = f cₜ₋₁ + i g;  hₜ = o tanh(cₜ). An arrow to the right is h and c.",
   ),
 }
-_SCORES = {Score.DOT: "h s", Score.GENERAL: "h W s", Score.CONCAT: "v tanh(W [h; s])"}
+_SCORES = {Score.DOT: "h h̄", Score.GENERAL: "h W h̄", Score.CONCAT: "v tanh(W [h; h̄])"}
 
 
 class Node(NamedTuple):
@@ -155,7 +155,7 @@ def _notes(model: SequenceToSequenceConfig | LuongConfig) -> list[str]:
   if isinstance(model, LuongConfig):
     feeding = ["Dotted: h~ is an input of the next step (input feeding)."] if model.input_feeding else []
     return [
-      f"Dashed: attention. h~ = tanh(W [c; h]); c = the mean of the states s, weights softmax({_SCORES[model.score]}).",
+      f"Dashed: attention. h~ = tanh(W [c; h]); c = the mean of the states h̄, weights softmax({_SCORES[model.score]}).",
       *feeding,
     ]
   if model.feed_context:

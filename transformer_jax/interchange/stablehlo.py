@@ -17,7 +17,7 @@ from jax.errors import InconclusiveDimensionOperation
 
 from transformer_jax import registry
 from transformer_jax.config import Config
-from transformer_jax.decoding import batch
+from transformer_jax.decoding import programs
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.interchange import expressible, model_card, vocabulary
 from transformer_jax.model.params import numpy_by_name
@@ -130,7 +130,7 @@ def _search(config: Config, beam_size: int) -> _Search:
 
   def search(arrays: _Arrays, source: jax.Array) -> _Arrays:
     params = unflatten_dict(arrays, sep="/")
-    found = batch.search_without_queue(model, options, params, source, extra_length=decode.extra_length)
+    found = programs.search_without_queue(model, options, params, source, extra_length=decode.extra_length)
     return {name: x[:, 0] for name, x in found._asdict().items()}
 
   return search

@@ -133,20 +133,27 @@ class MultiHeadAttention(nn.Module):
   ) -> jax.Array:
     """Queries from `x` `[query, model]` attend to the result of `keys_values` -> `[query, model]`."""
 
-    def attend(self: "MultiHeadAttention", query: jax.Array, keys: jax.Array, values: jax.Array) -> jax.Array:
-      def dropout(weights: jax.Array) -> jax.Array:
-        self.sow("intermediates", WEIGHTS, weights)
-        return self.dropout(weights, deterministic=deterministic)
+    def attention(module: "MultiHeadAttention", query: jax.Array, keys: jax.Array, values: jax.Array) -> jax.Array:
+      return module._attention(query, keys, values, mask, deterministic)
 
-      if self.config.fused_attention and not deterministic:
-        return fused_attention(query, keys, values, mask)
-      if not deterministic and self._in_blocks(len(query), len(keys)):
-        return blocked_attention(query, keys, values, mask)
-      return scaled_dot_product_attention(query, keys, values, mask, dropout)
+    attention = nn.remat(attention) if self.config.remat is Remat.ATTENTION else attention
+    heads = attention(self, self._of_type(self.query(x)), keys, values)
+    return self._of_type(self.output(heads))  # Concat(head_1, ..., head_h) W^O
 
-    heads = nn.remat(attend) if self.config.remat is Remat.ATTENTION else attend
-    found = heads(self, self._of_type(self.query(x)), keys, values)
-    return self._of_type(self.output(found))  # [query, heads, d_v] -> [query, model]
+  def _attention(
+    self, query: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array, deterministic: bool
+  ) -> jax.Array:
+    """Eq. 1 for every head, by the function that suits the config and the machine: `[query, heads, d_v]`."""
+    if self.config.fused_attention and not deterministic:
+      return fused_attention(query, keys, values, mask)
+    if not deterministic and self._in_blocks(len(query), len(keys)):
+      return blocked_attention(query, keys, values, mask)
+
+    def dropout(weights: jax.Array) -> jax.Array:
+      self.sow("intermediates", WEIGHTS, weights)
+      return self.dropout(weights, deterministic=deterministic)
+
+    return scaled_dot_product_attention(query, keys, values, mask, dropout)
 
   def _of_type(self, x: jax.Array) -> jax.Array:
     """The result of a projection, which a bias makes float32."""
@@ -157,6 +164,6 @@ class MultiHeadAttention(nn.Module):
     whole = self.config.attention_dropout > 0 or self.is_mutable_collection("intermediates")
     return not whole and suits(queries, keys)
 
-  def __call__(self, x: jax.Array, source: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
-    """Queries from `x` `[query, model]`, keys and values from `source` `[key, model]` -> `[query, model]`."""
-    return self.attend(x, *self.keys_values(source), mask, deterministic=deterministic)
+  def __call__(self, x: jax.Array, inputs_kv: jax.Array, mask: jax.Array, *, deterministic: bool) -> jax.Array:
+    """Queries from `x` `[query, model]`, keys and values from `inputs_kv` `[key, model]` -> `[query, model]`."""
+    return self.attend(x, *self.keys_values(inputs_kv), mask, deterministic=deterministic)

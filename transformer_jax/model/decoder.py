@@ -14,7 +14,7 @@ from transformer_jax.model.sublayer import Sublayer, layer_norm
 class DecoderLayer(nn.Module):
   """Masked self-attention, attention over the encoder's output, feed-forward.
 
-  Without an encoder `memory` is None, and the layer has no parameters of attention over its output.
+  Without an encoder there are no `memory_keys_values`, and the layer has no parameters of attention over its output.
   """
 
   config: ModelConfig
@@ -31,7 +31,7 @@ class DecoderLayer(nn.Module):
   def __call__(
     self,
     x: jax.Array,
-    memory: KeysValues | None,
+    memory_keys_values: KeysValues | None,
     self_mask: jax.Array,
     cross_mask: jax.Array | None,
     *,
@@ -43,14 +43,14 @@ class DecoderLayer(nn.Module):
       return self.self_attention(x, x, self_mask, deterministic=deterministic)
 
     x = self.self_sublayer(x, attend, deterministic=deterministic)
-    return self.after_self_attention(x, memory, cross_mask, deterministic=deterministic)
+    return self.after_self_attention(x, memory_keys_values, cross_mask, deterministic=deterministic)
 
   def step(
     self,
     x: jax.Array,
     position: jax.Array,
     past: Stored,
-    memory: Stored | None,
+    memory_keys_values: Stored | None,
     self_mask: jax.Array,
     cross_mask: jax.Array | None,
   ) -> tuple[jax.Array, Stored]:
@@ -59,14 +59,14 @@ class DecoderLayer(nn.Module):
     past = caching.append(past, position, self.self_attention.keys_values(query))
     attended = self.self_attention.attend(query, *caching.load(past), self_mask, deterministic=True)
     x = self.self_sublayer.output(x, attended, deterministic=True)
-    memory_keys_values = None if memory is None else caching.load(memory)
-    return self.after_self_attention(x, memory_keys_values, cross_mask, deterministic=True), past
+    loaded = None if memory_keys_values is None else caching.load(memory_keys_values)
+    return self.after_self_attention(x, loaded, cross_mask, deterministic=True), past
 
   def after_self_attention(
-    self, x: jax.Array, memory: KeysValues | None, cross_mask: jax.Array | None, *, deterministic: bool
+    self, x: jax.Array, memory_keys_values: KeysValues | None, cross_mask: jax.Array | None, *, deterministic: bool
   ) -> jax.Array:
-    if memory is not None and cross_mask is not None:
-      keys, values = memory
+    if memory_keys_values is not None and cross_mask is not None:
+      keys, values = memory_keys_values
 
       def attend(x: jax.Array) -> jax.Array:
         return self.cross_attention.attend(x, keys, values, cross_mask, deterministic=deterministic)
@@ -111,15 +111,15 @@ class Decoder(nn.Module):
     x: jax.Array,
     position: jax.Array,
     past: tuple[Stored, ...],
-    memory: tuple[Stored, ...] | None,
+    memory_keys_values: tuple[Stored, ...] | None,
     self_mask: jax.Array,
     cross_mask: jax.Array | None,
   ) -> tuple[jax.Array, tuple[Stored, ...]]:
     """The newest position of each hypothesis: `[beams, model]` -> `[beams, model]`, and each layer's past with it."""
     new_past = []
-    memories = [None] * len(self.layers) if memory is None else memory
-    for layer, layer_past, layer_memory in zip(self.layers, past, memories, strict=True):
-      x, layer_past = layer.step(x, position, layer_past, layer_memory, self_mask, cross_mask)
+    of_each = [None] * len(self.layers) if memory_keys_values is None else memory_keys_values
+    for layer, layer_past, keys_values in zip(self.layers, past, of_each, strict=True):
+      x, layer_past = layer.step(x, position, layer_past, keys_values, self_mask, cross_mask)
       new_past.append(layer_past)
     return self.norm(x) if self.config.pre_norm else x, tuple(new_past)
 

@@ -31,7 +31,8 @@ def layer_norm(config: ModelConfig) -> LayerNorm:
 
 
 class Sublayer(nn.Module):
-  """LayerNorm(x + Dropout(f(x))), or by option x + Dropout(f(LayerNorm(x))).
+  """What is around a sub-layer f, "Add & Norm" in Figure 1: LayerNorm(x + Dropout(f(x))), or by option
+  x + Dropout(f(LayerNorm(x))). The paper's Sublayer(x) is f(x).
 
   `input` and `output` are its two halves, for an f with more than one result.
   """

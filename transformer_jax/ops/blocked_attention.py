@@ -59,10 +59,10 @@ def _forward(query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array
   queries, keys, values = _by_head(query), _by_head(key), _by_head(value)
 
   def of_block(start: jax.Array) -> jax.Array:
-    own, allowed = _part(queries, start, BLOCK), jax.lax.dynamic_slice_in_dim(mask, start, BLOCK)
+    block, allowed = _part(queries, start, BLOCK), jax.lax.dynamic_slice_in_dim(mask, start, BLOCK)
 
     def of_window(first: jax.Array, size: int) -> jax.Array:
-      weights = _weights(own, _part(keys, first, size), _part(allowed, first, size))
+      weights = _weights(block, _part(keys, first, size), _part(allowed, first, size))
       return jnp.einsum("hqk,hkd->qhd", weights, _part(values, first, size))
 
     return _in_window(allowed, of_window)
@@ -73,33 +73,33 @@ def _forward(query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array
 
 @sequential_vmap
 def _backward(
-  query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array, gradient: jax.Array
+  query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array, d_output: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-  """The gradients with respect to Q, K and V, from that of the result."""
-  queries, keys, values, gradients = map(_by_head, (query, key, value, gradient))
+  """The gradients dQ, dK and dV with respect to Q, K and V, from that of the output."""
+  queries, keys, values, d_outputs = map(_by_head, (query, key, value, d_output))
   scale = query.shape[-1] ** -0.5
 
   def of_block(sums: tuple[jax.Array, jax.Array], start: jax.Array) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
-    own, allowed = _part(queries, start, BLOCK), jax.lax.dynamic_slice_in_dim(mask, start, BLOCK)
-    of_result = _part(gradients, start, BLOCK)
+    block, allowed = _part(queries, start, BLOCK), jax.lax.dynamic_slice_in_dim(mask, start, BLOCK)
+    d_block = _part(d_outputs, start, BLOCK)
 
     def of_window(first: jax.Array, size: int) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
-      near, those = _part(keys, first, size), _part(values, first, size)
-      weights = _weights(own, near, _part(allowed, first, size))
-      of_weights = jnp.einsum("hqd,hkd->hqk", of_result, those)
-      of_scores = weights * (of_weights - jnp.sum(weights * of_weights, axis=-1, keepdims=True)) * scale
-      of_keys = _plus(sums[0], first, jnp.einsum("hqk,hqd->hkd", of_scores, own))
-      of_values = _plus(sums[1], first, jnp.einsum("hqk,hqd->hkd", weights, of_result))
-      return (of_keys, of_values), jnp.einsum("hqk,hkd->qhd", of_scores, near)
+      key_window, value_window = _part(keys, first, size), _part(values, first, size)
+      weights = _weights(block, key_window, _part(allowed, first, size))
+      d_weights = jnp.einsum("hqd,hkd->hqk", d_block, value_window)
+      d_scores = weights * (d_weights - jnp.sum(weights * d_weights, axis=-1, keepdims=True)) * scale
+      d_keys = _plus(sums[0], first, jnp.einsum("hqk,hqd->hkd", d_scores, block))
+      d_values = _plus(sums[1], first, jnp.einsum("hqk,hqd->hkd", weights, d_block))
+      return (d_keys, d_values), jnp.einsum("hqk,hkd->qhd", d_scores, key_window)
 
     return _in_window(allowed, of_window)
 
   zeros = jnp.zeros_like(keys), jnp.zeros_like(values)
-  (of_keys, of_values), of_queries = jax.lax.scan(of_block, zeros, jnp.arange(0, len(query), BLOCK))
+  (d_keys, d_values), d_queries = jax.lax.scan(of_block, zeros, jnp.arange(0, len(query), BLOCK))
   return (
-    of_queries.reshape(query.shape).astype(query.dtype),
-    of_keys.swapaxes(0, 1).astype(key.dtype),
-    of_values.swapaxes(0, 1).astype(value.dtype),
+    d_queries.reshape(query.shape).astype(query.dtype),
+    d_keys.swapaxes(0, 1).astype(key.dtype),
+    d_values.swapaxes(0, 1).astype(value.dtype),
   )
 
 
@@ -149,8 +149,8 @@ def _keep(query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array) -
   return _forward(query, key, value, mask), (query, key, value, mask)
 
 
-def _gradients(kept: tuple, gradient: jax.Array) -> tuple:
-  return *_backward(*kept, gradient), None
+def _gradients(kept: tuple, d_output: jax.Array) -> tuple:
+  return *_backward(*kept, d_output), None
 
 
 blocked_attention.defvjp(_keep, _gradients)

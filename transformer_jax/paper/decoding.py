@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer_jax.config import Config, DecodeConfig, EvaluateConfig, LengthPenalty
 from transformer_jax.data.tokenizer import Tokenizer
-from transformer_jax.decoding import batch, beam_search
+from transformer_jax.decoding import beam_search, programs
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.evaluation import report, scores
@@ -105,7 +105,7 @@ class _Numbers(Tokenizer):
   "(The model gives a token's probability from the input and the output's tokens so far; the score is that of the "
   "whole output.)",
   code="decoding/translator.py: Translator",
-  test="tests/decoding/test_batch.py::test_cached_and_padded_equals_uncached_and_alone",
+  test="tests/decoding/test_programs.py::test_cached_and_padded_equals_uncached_and_alone",
 )
 def search_with_the_model():
   config = Config(model=SHALLOW, decode=DecodeConfig(extra_length=7, max_source_length=8))
@@ -148,22 +148,22 @@ def wide_beam_finds_the_best():
 @STATEMENTS.add(
   "6.1",
   "Length penalty with alpha = 0.6: log P(Y) / ((5 + |Y|) / 6)^alpha (Wu et al. 2016).",
-  code="decoding/beam_search.py: penalty",
+  code="decoding/beam_search.py: length_penalty",
   test="tests/decoding/test_beam_search.py::test_penalties",
 )
 def length_penalty():
   decode = DecodeConfig()
   require_equal((decode.length_penalty, decode.penalty), (0.6, LengthPenalty.GNMT), "the penalty by default")
   lengths = [1, 2, 7, 50]
-  found = [beam_search.penalty(LengthPenalty.GNMT, 0.6, float(length)) for length in lengths]
+  found = [beam_search.length_penalty(LengthPenalty.GNMT, 0.6, float(length)) for length in lengths]
   require_close(found, [formulas.length_penalty(length, 0.6) for length in lengths], "penalties")
 
 
 @STATEMENTS.add(
   "6.1",
   "An output has at most the input's length + 50 tokens.",
-  code="decoding/batch.py: search",
-  test="tests/decoding/test_batch.py::test_limits_are_the_sentences_own",
+  code="decoding/programs.py: search",
+  test="tests/decoding/test_programs.py::test_limits_are_the_sentences_own",
   deviation=Deviation(
     "the last position allows only the end of the sentence, so every hypothesis is complete",
     "the score of an output is then the probability of a real sequence",
@@ -182,7 +182,7 @@ def lengths_without_end(decode: DecodeConfig, sources: list[list[int]]) -> list[
   norm = params["decoder"]["layers_0"]["feed_forward_sublayer"]["norm"]
   norm["scale"][:], norm["bias"][:] = 0, -table[EOS]  # the decoder's output is the same vector everywhere
   options = SearchOptions(decode.beam_size, decode.penalty, decode.length_penalty)
-  search = functools.partial(batch.search, slots=len(sources), extra_length=decode.extra_length)
+  search = functools.partial(programs.search, slots=len(sources), extra_length=decode.extra_length)
   found = jax.jit(functools.partial(search, Transformer(SHALLOW), options))(params, jnp.array(sources))
   return found.lengths[:, 0].tolist()
 
@@ -220,7 +220,8 @@ def early_end():
 
 @STATEMENTS.add(
   "6.1",
-  "The models are the mean of the last checkpoints, written every ten minutes: 5 of the base model, 20 of the big one.",
+  "The models are the mean of the last checkpoints: 5 of the base model, written every ten minutes, and 20 of the big "
+  "one (written as often here; the paper does not say).",
   code="runs/averaging.py: average",
   test="tests/runs/test_averaging.py::test_the_mean_of_the_last_checkpoints_is_what_decodes",
 )

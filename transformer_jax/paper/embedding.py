@@ -53,7 +53,8 @@ def embeddings_are_scaled():
 
 @STATEMENTS.add(
   "3.5",
-  "Positional encodings are added to the embeddings at the bottom of both stacks; nothing else knows the order.",
+  "Positional encodings are added to the embeddings at the bottom of both stacks (nothing else in the encoder knows "
+  "the order; in the decoder the causal mask does, too).",
   code="model/transformer.py: Transformer.encode",
   test="tests/model/test_transformer.py::test_logits",
 )
@@ -71,6 +72,10 @@ def only_positions_know_the_order():
   moved = encode(tokens[order], in_order[order])
   require_close(moved, encode(tokens, in_order)[order], "tokens permuted with their positions")
   require(differ(encode(tokens[order], in_order), moved).all(), "the order of the tokens makes no difference")
+  decode = compiled(Transformer(SHALLOW), method="decode")
+  swapped = tokens[[0, 2, 1, *range(3, 7)]]
+  one, other = (decode(params, some, nowhere, without, np.tri(7, dtype=bool), mask) for some in (tokens, swapped))
+  require(differ(one, other)[1], "the causal mask makes no difference")
 
 
 @STATEMENTS.add(

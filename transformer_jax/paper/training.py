@@ -30,7 +30,8 @@ STATEMENTS = Statements()
 
 @STATEMENTS.add(
   "5.1",
-  "Byte-pair encoding with one vocabulary for source and target, of about 37,000 tokens for English and German.",
+  "Byte-pair encoding with one vocabulary for source and target, of about 37,000 tokens for English and German; "
+  "32,000 word pieces for English and French.",
   code="data/pipeline.py: learn_tokenizer",
   test="tests/data/test_pipeline.py::test_the_tokenizer_is_learned_on_both_sides",
   deviation=Deviation(

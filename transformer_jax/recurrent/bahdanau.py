@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from transformer_jax.model.attention import WEIGHTS
 from transformer_jax.ops.masked_softmax import masked_softmax
-from transformer_jax.recurrent.attention import Source, additive_score, context
+from transformer_jax.recurrent.attention import Source, additive_score, context_vector
 from transformer_jax.recurrent.config import BahdanauConfig
 from transformer_jax.recurrent.encoder_decoder import EncoderDecoder, Memory
 from transformer_jax.recurrent.gru import GRU
@@ -47,7 +47,7 @@ class Alignment(nn.Module):
     """s_(i-1) `[hidden]` -> c_i `[2 hidden]`; `mask` `[source]` says where it may look."""
     weights = masked_softmax(additive_score(self.query(s), source.keys, self.v), mask)
     self.sow("intermediates", WEIGHTS, weights)
-    return context(weights, source.values)
+    return context_vector(weights, source.values)
 
 
 class DeepOutput(nn.Module):
@@ -115,8 +115,8 @@ class Bahdanau(EncoderDecoder):
 
   def advance(self, state: DecoderState, inputs: jax.Array, source: Source, mask: jax.Array) -> DecoderState:
     """One token; `inputs` is the decoder's `inputs` for it."""
-    context = self.alignment(state.s, source, mask)
-    return DecoderState(self.decoder.advance(state.s, inputs + self.context(context)), context)
+    c = self.alignment(state.s, source, mask)
+    return DecoderState(self.decoder.advance(state.s, inputs + self.context(c)), c)
 
   def initial_states(self, memory: jax.Array, mask: jax.Array) -> DecoderState:
     """s_0 = tanh(W_s h_1), with h_1 read from the right: mask `[query, source]` -> a state for each query."""

@@ -1,4 +1,5 @@
-"""Sizes and options of the recurrent models; the defaults are the papers'.
+"""Sizes and options of the recurrent models. Widths, depths and dropout are by default the papers', the vocabulary is
+the Transformer's. Luong's default score is `general`, though their paper finds `dot` good for global attention.
 
 The papers have three tables of embeddings: source, target and output. Here they are one, as in the Transformer, so that
 models of equal size differ in their architecture alone. A source with a vocabulary of its own has a table of its own.
@@ -21,7 +22,7 @@ class Cell(enum.Enum):
 
 
 class Score(enum.Enum):
-  """The function by which Luong et al. compare a target state h with a source state s (`attention.py`)."""
+  """The function by which Luong et al. compare a target state h_t with a source state (`attention.py`)."""
 
   DOT = "dot"
   GENERAL = "general"

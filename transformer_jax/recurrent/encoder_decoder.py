@@ -12,7 +12,7 @@ from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, output_logits
 from transformer_jax.model.positional_encoding import from_zero
 from transformer_jax.model.special_tokens import BOS, PAD
-from transformer_jax.ops.draw import draw
+from transformer_jax.ops.categorical import categorical
 from transformer_jax.recurrent.recurrence import recurrence, take, vmap_method, where
 from transformer_jax.runtime.values import PyTree
 
@@ -173,7 +173,7 @@ class EncoderDecoder(nn.Module):
       embedded = model.embed(jnp.where(forced, target, own), deterministic=True)
       state, hidden = model.step(state, embedded, Memory(initial, attended, mask))
       # No output has PAD or BOS.
-      return state, draw(model.logits(hidden).at[jnp.array([PAD, BOS])].set(-jnp.inf), uniform)
+      return state, categorical(model.logits(hidden).at[jnp.array([PAD, BOS])].set(-jnp.inf), uniform)
 
     inputs = target, forced, uniform, initials, cross_mask
     _, own = recurrence(advance, self, inputs, restarts, (initials, target))

@@ -8,13 +8,13 @@ import jax.numpy as jnp
 
 from transformer_jax.model.attention import WEIGHTS
 from transformer_jax.ops.masked_softmax import masked_softmax
-from transformer_jax.recurrent.attention import Source, additive_score, context, dot_score
+from transformer_jax.recurrent.attention import Source, additive_score, context_vector, dot_score
 from transformer_jax.recurrent.config import LuongConfig, Score
 from transformer_jax.recurrent.encoder_decoder import Memory
 from transformer_jax.recurrent.linear import Linear
 from transformer_jax.recurrent.recurrence import recurrence, vmap_method
 from transformer_jax.recurrent.seq2seq import Stacks
-from transformer_jax.recurrent.stack import States, output
+from transformer_jax.recurrent.stack import States, top
 
 
 class DecoderState(NamedTuple):
@@ -30,11 +30,13 @@ class DecoderState(NamedTuple):
 
 
 class GlobalAttention(nn.Module):
-  r"""h~ = tanh(W_c [c; h]), where c is the mean of the source's states s_j with weights softmax(score(h, s_j)).
+  r"""h~_t = tanh(W_c [c_t; h_t]): c_t is the mean of the source states hs_j with weights softmax(score(h_t, hs_j)).
 
-  score(h, s) = h^T s                     dot
-                h^T W_a s                 general
-                v^T tanh(W_a [h; s])      concat
+  score(h_t, hs) = h_t^T hs                      dot
+                   h_t^T W_a hs                  general
+                   v_a^T tanh(W_a [h_t; hs])     concat
+
+  h_t is a state of the target, and hs the paper's h-bar_s. Bahdanau et al. call the target's state s, the source's h.
   """
 
   config: LuongConfig
@@ -49,7 +51,7 @@ class GlobalAttention(nn.Module):
     self.combine = Linear(2 * size, self.config.d_model, dtype)
 
   def source(self, states: jax.Array) -> Source:
-    """The states s_j of the encoder's top layer, `[source, hidden]`, with their keys, `[source, hidden]`."""
+    """The states hs_j of the encoder's top layer, `[source, hidden]`, with their keys, `[source, hidden]`."""
     return Source(states, states if self.config.score is Score.DOT else self.key(states))
 
   def __call__(self, h: jax.Array, source: Source, mask: jax.Array) -> jax.Array:
@@ -60,7 +62,7 @@ class GlobalAttention(nn.Module):
       scores = dot_score(h, source.keys)
     weights = masked_softmax(scores, mask)
     self.sow("intermediates", WEIGHTS, weights)
-    return jnp.tanh(self.combine(jnp.concatenate([context(weights, source.values), h])))
+    return jnp.tanh(self.combine(jnp.concatenate([context_vector(weights, source.values), h])))
 
 
 class Luong(Stacks):
@@ -85,7 +87,7 @@ class Luong(Stacks):
     else:
       states = self.decoder(x, restarts, initial.layers, deterministic=deterministic)
       of_each = vmap_method(GlobalAttention.__call__, in_axes=(0, None, 0))
-      attentional = of_each(self.attention, output(states), source, mask)
+      attentional = of_each(self.attention, top(states), source, mask)
     return self.dropout(attentional, deterministic=deterministic)
 
   def _token_by_token(
@@ -113,13 +115,13 @@ class Luong(Stacks):
     if self.config.input_feeding:
       inputs = inputs + self.input_feeding(state.attentional)
     layers = self.decoder.advance(state.layers, inputs, kept)
-    return DecoderState(layers, self.attention(output(layers), source, mask))
+    return DecoderState(layers, self.attention(top(layers), source, mask))
 
   def initial_states(self, memory: States, mask: jax.Array) -> DecoderState:
     return DecoderState(self.last_states(memory, mask), jnp.zeros((len(mask), self.config.d_model)))
 
   def attended(self, memory: States) -> Source:
-    return self.attention.source(output(memory))
+    return self.attention.source(top(memory))
 
   def step(self, state: DecoderState, embedded: jax.Array, memory: Memory) -> tuple[DecoderState, jax.Array]:
     state = self.advance(state, self.decoder.inputs(embedded), memory.source, memory.mask, None)

@@ -12,7 +12,7 @@ from transformer_jax.recurrent.config import SequenceToSequenceConfig
 from transformer_jax.recurrent.encoder_decoder import EncoderDecoder, Memory
 from transformer_jax.recurrent.linear import Linear
 from transformer_jax.recurrent.recurrence import begins, last_read, take
-from transformer_jax.recurrent.stack import Stack, States, output
+from transformer_jax.recurrent.stack import Stack, States, top
 
 
 class Stacks(EncoderDecoder):
@@ -57,11 +57,11 @@ class SequenceToSequence(Stacks):
     initial = self.initial_states(memory, mask)
     context = self.context(initial, deterministic=deterministic)
     states = self.decoder(_beside(x, context), restarts, initial, deterministic=deterministic)
-    return self.output(_beside(self.dropout(output(states), deterministic=deterministic), context))
+    return self.output(_beside(self.dropout(top(states), deterministic=deterministic), context))
 
   def context(self, initial: States, *, deterministic: bool) -> jax.Array | None:
     """c, the encoder's last output, if each step of the decoder reads it: `[..., hidden]`."""
-    return self.dropout(output(initial), deterministic=deterministic) if self.config.feed_context else None
+    return self.dropout(top(initial), deterministic=deterministic) if self.config.feed_context else None
 
   def initial_states(self, memory: States, mask: jax.Array) -> States:
     return self.last_states(memory, mask)
@@ -69,7 +69,7 @@ class SequenceToSequence(Stacks):
   def step(self, state: States, embedded: jax.Array, memory: Memory) -> tuple[States, jax.Array]:
     context = self.context(memory.initial, deterministic=True)
     state = self.decoder.advance(state, self.decoder.inputs(_beside(embedded, context)))
-    return state, self.output(_beside(output(state), context))
+    return state, self.output(_beside(top(state), context))
 
 
 def _beside(x: jax.Array, context: jax.Array | None) -> jax.Array:

@@ -18,10 +18,10 @@ LAYERS = {Cell.LSTM: LSTM, Cell.GRU: GRU, Cell.RNN: RNN}
 States = tuple[PyTree, ...]
 
 
-def output(states: States) -> jax.Array:
+def top(states: States) -> jax.Array:
   """The output of the highest of these layers, h: `[..., hidden]`."""
-  top = states[-1]
-  return top.hidden if isinstance(top, lstm.State) else top
+  highest = states[-1]
+  return highest.hidden if isinstance(highest, lstm.State) else highest
 
 
 class Stack(nn.Module):
@@ -62,7 +62,7 @@ class Stack(nn.Module):
     states: States = ()
     for i, layer in enumerate(self.layers):
       if states:
-        x = self.between(output(states), deterministic=deterministic)
+        x = self.between(top(states), deterministic=deterministic)
       states = (*states, layer(x, restarts, initial[i] if initial else None, reverse=reverse))
     return states
 
@@ -80,7 +80,7 @@ class Stack(nn.Module):
     """
     new: States = (self.layers[0].advance(states[0], inputs),)
     for i, (layer, state) in enumerate(zip(self.layers[1:], states[1:], strict=True)):
-      below = output(new) if kept is None else output(new) * kept[i]
+      below = top(new) if kept is None else top(new) * kept[i]
       new = (*new, layer.advance(state, layer.inputs(below)))
     return new
 

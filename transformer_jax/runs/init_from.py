@@ -19,7 +19,7 @@ from transformer_jax.runs.run import open as open_run
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import JsonObject
-from transformer_jax.training.embeddings import is_table
+from transformer_jax.training.pretrained_embeddings import is_table
 from transformer_jax.training.task import task_of
 
 # They say how a model is trained, and nothing of what its parameters mean: the new run's own count.

@@ -34,7 +34,7 @@ from transformer_jax.trainer.early_stopping import EarlyStopping
 from transformer_jax.trainer.metrics import MetricsAccumulator, MetricsLog, append
 from transformer_jax.trainer.summary import LOG, next_command, planned_and_seen, short_path
 from transformer_jax.trainer.training_text import training_text
-from transformer_jax.training.embeddings import with_vectors
+from transformer_jax.training.pretrained_embeddings import with_vectors
 from transformer_jax.training.step import (
   TrainState,
   abstract_state,

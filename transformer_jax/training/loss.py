@@ -57,16 +57,16 @@ def _forward(logits: jax.Array, targets: jax.Array, valid: jax.Array, label_smoo
   largest = jnp.max(logits, axis=-1)
   exponentials = jnp.exp(logits - largest[:, None])
   total = jnp.sum(exponentials, axis=-1)
-  normaliser = largest + jnp.log(total)
-  of_target = jnp.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
-  of_average = jnp.mean(logits, axis=-1)
-  loss = normaliser - (1 - label_smoothing) * of_target - label_smoothing * of_average
-  correct = of_target >= largest
+  logsumexp = largest + jnp.log(total)
+  z_y = jnp.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
+  mean_z = jnp.mean(logits, axis=-1)  # 1/V sum_v z_v
+  loss = logsumexp - (1 - label_smoothing) * z_y - label_smoothing * mean_z
+  correct = z_y >= largest
 
   def add_up(values: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(valid, values, 0).astype(jnp.float32))
 
-  sums = Sums(add_up(loss), add_up(normaliser - of_target), add_up(correct), add_up(jnp.ones_like(loss)))
+  sums = Sums(add_up(loss), add_up(logsumexp - z_y), add_up(correct), add_up(jnp.ones_like(loss)))
   return sums, _Kept(exponentials, total, targets, valid)
 
 

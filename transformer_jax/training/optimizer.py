@@ -6,7 +6,7 @@ import optax
 
 from transformer_jax.config import Config, Optimizer, Schedule
 from transformer_jax.model.params import map_by_name
-from transformer_jax.training import embeddings
+from transformer_jax.training import pretrained_embeddings
 from transformer_jax.training.schedule import after_warmup, inverse_square_root
 
 
@@ -35,7 +35,7 @@ def optimizer(config: Config) -> optax.GradientTransformation:
   table stays as it is to the last bit.
   """
   train = config.train
-  frozen = [optax.masked(optax.set_to_zero(), embeddings.tables)] if train.freeze_embeddings else []
+  frozen = [optax.masked(optax.set_to_zero(), pretrained_embeddings.tables)] if train.freeze_embeddings else []
   clipped = [optax.clip_by_global_norm(train.clip_norm)] if train.clip_norm else []
   decayed = [optax.add_decayed_weights(train.weight_decay, _decays)] if train.optimizer is Optimizer.ADAMW else []
   return optax.chain(
@@ -51,7 +51,7 @@ def optimizer(config: Config) -> optax.GradientTransformation:
 def gradient_norm(config: Config, gradients: optax.Params) -> jax.Array:
   """The norm n of all gradients together, as `clip_norm` bounds it: those of frozen tables count as 0."""
   if config.train.freeze_embeddings:
-    frozen = embeddings.tables(gradients)
+    frozen = pretrained_embeddings.tables(gradients)
     gradients = jax.tree.map(lambda each, is_frozen: jnp.zeros_like(each) if is_frozen else each, gradients, frozen)
   return optax.tree.norm(gradients)
 

@@ -7,7 +7,7 @@ from transformer_jax.config import Schedule
 
 
 def inverse_square_root(d_model: int, warmup_steps: int, peak: float | None = None) -> optax.Schedule:
-  """lrate = d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5).
+  """lrate = d_model^-0.5 * min(step_num^-0.5, step_num * warmup_steps^-1.5).
 
   It peaks at step `warmup_steps` with (d_model * warmup_steps)^-0.5: 6.98771e-4
   for the base model. optax counts updates from 0; the first is step 1 here.

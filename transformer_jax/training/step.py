@@ -30,7 +30,7 @@ class TrainState:
   Attributes:
     step: the number of steps so far, an int32 scalar.
     params: the model's parameters, float32.
-    optimizer: Adam's moments.
+    optimizer: the optimizer's state: Adam's moments, and the number of its updates, which sets the learning rate.
     average: the exponential moving average of `params`; None if `config.train.ema_decay` is 0.
   """
 

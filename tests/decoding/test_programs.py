@@ -11,7 +11,7 @@ import pytest
 from tests.decoding.conftest import VOCAB
 from tests.model.example import random_params
 from transformer_jax.config import Config, LengthPenalty
-from transformer_jax.decoding import batch
+from transformer_jax.decoding import programs
 from transformer_jax.decoding.beam_search import SearchOptions, beam_search
 from transformer_jax.decoding.buckets import pad
 from transformer_jax.decoding.choices import Choices
@@ -26,7 +26,7 @@ from transformer_jax.tasks.translation import TASK
 LENGTH = 11
 OPTIONS = SearchOptions(beam_size=3, penalty=LengthPenalty.GNMT, length_penalty=0.6, n_best=3)
 EXTRA_LENGTH = 5
-search = functools.partial(batch.search, extra_length=EXTRA_LENGTH)
+search = functools.partial(programs.search, extra_length=EXTRA_LENGTH)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_limits_are_the_sentences_own(source, found):
 
 def test_probability_of_the_found_is_what_the_search_says(model, params, source, found):
   pairs = (source[:7], found.tokens[:7, 0])
-  log_probs = jax.jit(lambda params, pairs: batch.score(model, params, pairs))(params, pairs)
+  log_probs = jax.jit(lambda params, pairs: programs.score(model, params, pairs))(params, pairs)
   np.testing.assert_allclose(log_probs, found.log_probs[:7, 0], rtol=1e-5)
 
 

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from transformer_jax.ops.draw import draw
+from transformer_jax.ops.categorical import categorical
 
 
 @functools.cache
 def _draw_many(count):
   keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.key(5)))(jnp.arange(count))
   uniform = jax.vmap(jax.random.uniform)(keys)
-  return jax.jit(lambda logits: (jax.vmap(draw, (None, 0))(logits, uniform), uniform))
+  return jax.jit(lambda logits: (jax.vmap(categorical, (None, 0))(logits, uniform), uniform))
 
 
 @pytest.mark.parametrize("vocab", [31, 389])
@@ -42,6 +42,6 @@ def test_tokens_are_as_frequent_as_they_are_probable():
   logits = np.random.default_rng(0).standard_normal(31).astype(np.float32)
   logits[[2, 11]] = -np.inf
   uniform = np.arange(20_000, dtype=np.float32) / 20_000
-  found = jax.jit(jax.vmap(draw, in_axes=(None, 0)))(jnp.asarray(logits), uniform)
+  found = jax.jit(jax.vmap(categorical, in_axes=(None, 0)))(jnp.asarray(logits), uniform)
   expected = np.exp(logits)
   np.testing.assert_allclose(np.bincount(found, minlength=31) / 20_000, expected / expected.sum(), atol=1e-4)

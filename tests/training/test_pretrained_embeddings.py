@@ -17,8 +17,8 @@ from transformer_jax.data.word_vectors import WordVectors
 from transformer_jax.model.params import by_name
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
-from transformer_jax.training.embeddings import tables, with_vectors
 from transformer_jax.training.optimizer import gradient_norm, learning_rate, optimizer, updates_made
+from transformer_jax.training.pretrained_embeddings import tables, with_vectors
 from transformer_jax.training.step import begin_with, init_state, train_step
 
 SEPARATE = dataclasses.replace(

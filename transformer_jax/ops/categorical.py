@@ -1,4 +1,4 @@
-"""A token drawn from a distribution over the vocabulary, by one random number."""
+"""Sampling from a categorical distribution over the vocabulary, by one random number."""
 
 import jax
 import jax.numpy as jnp
@@ -6,8 +6,8 @@ import jax.numpy as jnp
 _BLOCK = 128  # tokens
 
 
-def draw(logits: jax.Array, uniform: jax.Array) -> jax.Array:
-  """Draws a token with the probabilities softmax(logits), by one random number.
+def categorical(logits: jax.Array, uniform: jax.Array) -> jax.Array:
+  """Samples a token with the probabilities softmax(logits), by inverse transform sampling with one random number.
 
   With F_i = P(token <= i) and U uniform in [0, 1), the token is the first i with U < F_i. Blocks of tokens are
   compared with U before the tokens of one block are. So this is much quicker than `jax.random.categorical`, which takes
