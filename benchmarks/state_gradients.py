@@ -235,7 +235,7 @@ def _jacobians(model: nn.Module, params: Tree, source: jax.Array, target: jax.Ar
   def loss(hidden: jax.Array, token: jax.Array) -> jax.Array:
     return -jax.nn.log_softmax(call(lambda model: model.logits(model.output(hidden))))[token]
 
-  after = stack.output(jax.vmap(step)(inputs, states))
+  after = stack.top(jax.vmap(step)(inputs, states))
   return Jacobians(jax.lax.map(jacobian, (inputs, states)), jax.vmap(jax.grad(loss))(after, target))
 
 

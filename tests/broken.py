@@ -24,6 +24,7 @@ from transformer_jax.training import chunked_loss, optimizer, step
 
 # As they are before anything is put in their place.
 _CONTINUE, _PENALTY = cache.continue_ancestors, beam_search.length_penalty
+_DECODE = Transformer.decode
 _PRECOMPUTE_CROSS_ATTENTION = Transformer.precompute_cross_attention
 _CHUNKED_SUMS, _DECODER_OUTPUT, _TRAIN_STEP = chunked_loss.chunked_sums, translation.decoder_output, step.train_step
 _DELINEARISE, _TREE_OF, _CONSTITUENTS = trees.delinearise, grammar.tree_of, parseval.constituents
@@ -33,6 +34,11 @@ _SUM, _OPTIMIZER, _BLEU, _OPTIONS = devices.sum_over_devices, optimizer.optimize
 def causal_encoder(self, mask):
   """All self-attention sees the past only."""
   return mask & jnp.tri(len(mask), dtype=bool)
+
+
+def decoder_sees_all(self, target, positions, memory, self_mask, cross_mask, *, deterministic=True):
+  """Each position of the output attends to all of it."""
+  return _DECODE(self, target, positions, memory, jnp.ones_like(self_mask), cross_mask, deterministic=deterministic)
 
 
 def unscaled_source(self, source, positions, mask, *, deterministic=True):

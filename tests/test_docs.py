@@ -13,8 +13,8 @@ from transformer_jax.commands import COMMANDS
 from transformer_jax.config import Config
 
 ROOT = Path(__file__).parents[1]
-# They name what was there before, too.
-HISTORY = (ROOT / "CHANGELOG.md", ROOT / "docs" / "results" / "mutants" / "table.md")
+CHANGELOG = ROOT / "CHANGELOG.md"
+HISTORY = (CHANGELOG, ROOT / "docs" / "results" / "mutants" / "table.md")  # they name what was there before, too
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 CURRENT = [page for page in PAGES if page not in HISTORY]
 
@@ -92,7 +92,7 @@ def test_config_keys_exist(page):
 
 def test_the_modules_that_the_changelog_names_exist():
   """They are in the right column of the table; a name behind a module is one of its functions."""
-  [table] = re.findall(r"^### Modules.*?\n\n\|(.*?)\n\n", HISTORY.read_text(), re.MULTILINE | re.DOTALL)
+  [table] = re.findall(r"^### Modules.*?\n\n\|(.*?)\n\n", CHANGELOG.read_text(), re.MULTILINE | re.DOTALL)
   named = [name for line in table.split("\n")[2:] for name in re.findall(r"`([\w.]+)`", line.split("|")[2])]
   assert len(named) > 30 and not [name for name in named if not is_there(ROOT / "transformer_jax", *name.split("."))]
 

@@ -151,6 +151,7 @@ CASES = [
   (positional_encoding, "sinusoids", another_base, "a_shift_is_linear"),
   (positional_encoding, "sinusoids", halves, "sinusoids"),
   (positional_encoding, "sinusoids", lambda p, d: jnp.zeros((*p.shape, d)), "only_positions_know_the_order"),
+  (transformer.Transformer, "decode", broken.decoder_sees_all, "only_positions_know_the_order"),
   (translation, "decoder_input", lambda target, positions, start=None: target, "shifted_right"),
   (translation, "decoder_input", lambda target, positions, start=None: target, "causal"),
   (optimizer, "inverse_square_root", one_step_late, "equation_3"),

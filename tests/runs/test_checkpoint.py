@@ -574,13 +574,25 @@ def test_free_keys_may_change_between_two_parts_of_a_run(tmp_path, capfd):
     resume.run_to_go_on_with(workdir, serialization.from_dict(values))
 
 
-def test_all_keys_that_may_not_change_are_named(tmp_path):
+@pytest.mark.parametrize(
+  ("changes", "told"),
+  [
+    ({"seed": 7}, r": set it back"),
+    ({"seed": 7, "clip_norm": 0.5}, r"; config\.train\.\w+ differs too: set them back"),
+    ({"seed": 7, "clip_norm": 0.5, "beta2": 0.5}, r"; config\.train\.\w+, config\.train\.\w+ differ too: set them"),
+    (
+      {"seed": 7, "clip_norm": 0.5, "beta1": 0.5, "beta2": 0.5, "epsilon": 0.5, "warmup_steps": 3, "ema_decay": 0.5},
+      r"; (config\.train\.\w+, ){5}\.\.\. differ too: set them back",
+    ),
+  ],
+)
+def test_all_keys_that_may_not_change_are_named(tmp_path, changes, told):
+  """And before too few steps are, which may change."""
   workdir, values = epath.Path(tmp_path), serialization.to_dict(CONFIG)
   (workdir / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
   (workdir / run_folder.CHECKPOINTS / "3").mkdir(parents=True)
-  values["train"] |= {"seed": 7, "steps": 2, "clip_norm": 0.5}  # too few steps are told of last
-  found = r"clip_norm is 0\.5, but the run in .* was begun with 0\.0 \(and another config\.train\.seed\): set them back"
-  with pytest.raises(InputError, match=found):
+  values["train"] |= {"steps": 2, **changes}
+  with pytest.raises(InputError, match=rf"^config\.train\.\w+ is \S+, but the run in \S+ was begun with [^;:]+{told}"):
     resume.run_to_go_on_with(workdir, serialization.from_dict(values))
 
 

@@ -1,6 +1,6 @@
 """Beam search (§6.1; Wu et al. 2016, §7) over any next-token distribution.
 
-A hypothesis Y ends with EOS. Its score is log P(Y) / penalty(|Y|), where |Y| counts the EOS. The beam holds the
+A hypothesis Y ends with EOS. Its score is log P(Y) / length_penalty(|Y|), where |Y| counts the EOS. The beam holds the
 `beam_size` most probable unfinished hypotheses of a sentence. A step extends every one of them by every token
 except PAD and the one that the decoder reads first, usually BOS:
 
@@ -97,7 +97,7 @@ class Hypotheses(NamedTuple):
     tokens: `[n_best, max_length]` int32, with PAD after the EOS.
     lengths: `[n_best]` int32, the number of tokens with the EOS; 0 where there is no hypothesis.
     log_probs: `[n_best]` float32, log P(Y); -inf where there is no hypothesis.
-    scores: `[n_best]` float32, log P(Y) / penalty(|Y|).
+    scores: `[n_best]` float32, log P(Y) / length_penalty(|Y|).
   """
 
   tokens: jax.Array

@@ -73,9 +73,9 @@ def only_positions_know_the_order():
   require_close(moved, encode(tokens, in_order)[order], "tokens permuted with their positions")
   require(differ(encode(tokens[order], in_order), moved).all(), "the order of the tokens makes no difference")
   decode = compiled(Transformer(SHALLOW), method="decode")
-  swapped = tokens[[0, 2, 1, *range(3, 7)]]
-  one, other = (decode(params, some, nowhere, without, np.tri(7, dtype=bool), mask) for some in (tokens, swapped))
-  require(differ(one, other)[1], "the causal mask makes no difference")
+  swap = np.array([0, 2, 1, 3, 4, 5, 6])
+  one, other = (decode(params, some, nowhere, without, np.tri(7, dtype=bool), mask) for some in (tokens, tokens[swap]))
+  require(differ(one[swap], other)[1], "the order of the decoder's tokens makes no difference to them")
 
 
 @STATEMENTS.add(

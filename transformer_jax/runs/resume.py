@@ -175,10 +175,11 @@ def _require_same(run: Run, config: Config) -> None:
   changed = {key: value for key, value in serialization.flat(config).items() if value != before[key]}
   if fixed := [key for key in changed if not _FREE & {key, key.split(".")[0]}]:
     first, *others = fixed
-    more = f" (and another {', '.join(f'config.{key}' for key in others[:5])}" + (", ...)" if others[5:] else ")")
+    names = ", ".join(f"config.{key}" for key in others[:5]) + (", ..." if others[5:] else "")
+    more = f"; {names} {'differ' if others[1:] else 'differs'} too" if others else ""
     raise InputError(
       f"config.{first} is {changed[first]!r}, but the run in {run.path} was begun with {before[first]!r}"
-      f"{more if others else ''}: set {'them' if others else 'it'} back, or use another --workdir"
+      f"{more}: set {'them' if others else 'it'} back, or use another --workdir"
     )
   if "train.steps" in changed:
     _require_steps(run, config)

@@ -68,10 +68,13 @@ def warn_of_skipped(report: PackingReport) -> None:
   """Says that more pairs of the training text are skipped than are read."""
   skipped, read = sum(report.left_out.values()), sum(list(report.found.values())[:1])
   if skipped > read:
-    say(
-      f"most of the training text is skipped, {skipped:,} of {skipped + read:,} pairs. Long ones need a higher\n"
-      "  config.data.row_length and max_length, shorter lines, or a larger vocabulary"
+    too_long = sum(count for what, count in report.left_out.items() if "longer than" in what)
+    advice = (
+      "long lines need a higher config.data.row_length, a larger vocabulary, or a cut"
+      if 2 * too_long > skipped
+      else "check that line n of one file translates line n of the other"
     )
+    say(f"most of the training text is skipped, {skipped:,} of {skipped + read:,} pairs:\n  {advice}")
 
 
 def warn(config: Config) -> None:
