@@ -6,6 +6,7 @@ import pytest
 
 from transformer_jax.config import BestBy, Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.trees import read_trees
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks import translation_validation
 from transformer_jax.tasks.parsing import score_outputs, score_parses
@@ -61,8 +62,8 @@ class Given:
   def __init__(self, *args):
     self.params = None
 
-  def translate(self, sentences):
-    return OUTPUTS
+  def translate_lines(self, sentences, *, warn):
+    return ([Translation(text, 0.0, 0.0, 1)] for text in OUTPUTS)
 
 
 def test_validation_and_test_report_f1(tmp_path, monkeypatch):
