@@ -298,7 +298,7 @@ def test_the_end_tells_the_groups_apart_and_invites_to_try_it(tmp_path, monkeypa
   monkeypatch.setattr(numbers, "numbers_of", lambda name: list(split[name]))
   translations = ["sieben", "achtzehn", "sechshundert", "neunundzwanzig tausend"]
 
-  def first_two_right(self, params, pairs):
+  def first_two_right(self, params, pairs, name):
     return translations
 
   monkeypatch.setattr(TranslationValidation, "translate", first_two_right)
