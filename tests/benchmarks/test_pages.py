@@ -254,6 +254,22 @@ def test_the_lineage_until_bleu_stalls(program):
   assert f"the Transformer {minutes['bahdanau'] - minutes['transformer']:.0f} minutes earlier" in page
 
 
+def test_the_lineage_with_r_drop(program):
+  pytest.importorskip("matplotlib")
+  row = program("lineage_converged").row
+  [rows] = tables("lineage.md", "### Until BLEU stalls, with R-Drop")
+  assert [name for name, *_ in rows] == ["`plain`", "Transformer"]
+  for name, *cells in rows:
+    file = f"lineage_converged/{{}}{name.strip('`').lower()}-1.json".format
+    made, before = (results(file(folder)) for folder in ("r_drop/", ""))
+    assert {"train.r_drop=5", "train.optimizer=adamw", "model.dropout=0.1"} <= {*made["keys"]} - {*before["keys"]}
+    found = row(made)
+    gain = made["test"]["scores"]["bleu"]["score"] - before["test"]["scores"]["bleu"]["score"]
+    counts = [f"{int(found[key]):,}" for key in ("updates", "best at")]
+    scores = [f"{found['hours to the best']:.2f}", found["validation BLEU"], found["test BLEU"], f"{gain:+.2f}"]
+    assert cells[:-1] == [*counts, *scores] and f"{made['seconds_of_an_update']:.2f} s" in prose("lineage.md")
+
+
 def test_the_recipe_without_a_stop_by_bleu():
   page = prose("lineage.md")
   one, two, three = (
