@@ -176,7 +176,7 @@ def row_e():
 
 @STATEMENTS.add(
   "6.2",
-  "Table 3, big: d_model = 1024, d_ff = 4096, h = 16, P_drop = 0.3, for French 0.1 (§6.1), 300,000 steps; "
+  "Table 3, big: d_model = 1024, d_ff = 4096, h = 16, P_drop = 0.3, by §6.1 0.1 for French, 300,000 steps; "
   "213 million parameters.",
   code="model/config.py: ModelConfig",
   test="tests/paper/test_table3.py::test_big_is_the_model_of_configs_big",
