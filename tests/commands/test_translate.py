@@ -194,11 +194,18 @@ def test_minimum_bayes_risk_reads_texts_as_the_run_says(
   np.testing.assert_allclose(np.array(scores, float), sorted(expected.values(), reverse=True), atol=1e-6)
 
 
+NO_PENALTY = (
+  "--length-penalty is 2.0, but must be left out: draws do not depend on it, and no score of theirs is written"
+)
+
+
 @pytest.mark.parametrize(
   ("flags", "message"),
   [
     (["--moses", "--scores"], "--moses writes the scores: leave out --scores"),
     (["--candidates", 3], "--candidates is 3, but must be left out without --mbr"),
+    (["--sample", "--length-penalty", 2], NO_PENALTY),
+    (["--sample", "--mbr", "chrf", "--moses", "--length-penalty", 2], NO_PENALTY),
     (["--mbr", "chrf", "--beam-size", -1], "--beam-size is -1, but must be from 1 to 1024"),
     (["--mbr", "chrf", "--beam-size", 0], "--beam-size is 0, but must be from 1 to 1024"),
     (["--mbr", "chrf", "--sample", "--candidates", 5000], "--candidates is 5000, but must be from 1 to 1024"),

@@ -37,6 +37,15 @@ def test_each_part_has_at_most_as_many_tokens_as_are_allowed_with_its_end():
   assert len(found) == 2 and "line 3 has more than config.decode.max_source_length = 7 tokens" in str(error)
 
 
+def test_a_line_of_one_part_is_not_said_to_be_cut():
+  """Without the spaces at its ends it is short enough."""
+  warnings = []
+  [line], error = parts([" ab" + 9 * " "], Pairs(), 7, SPLIT, 1, warnings.append, [])
+  assert [len(tokens) for tokens in line] == [3] and error is None
+  [warning] = warnings
+  assert warning.line == 1 and str(warning).endswith("it is translated without the spaces at its ends")
+
+
 @pytest.mark.parametrize(
   ("line", "tokens", "empty"),
   [

@@ -83,6 +83,9 @@ def run(args: argparse.Namespace) -> None:
     raise InputError("--moses writes the scores: leave out --scores")
   if not args.mbr:
     require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
+  if args.sample and (args.mbr or not (args.scores or args.moses)):
+    expected = "left out: draws do not depend on it, and no score of theirs is written"
+    require_option("--length-penalty", args.length_penalty, args.length_penalty is None, expected)
   if not args.sample:
     search.require_no_sampling(args, "add --sample")
   sampling = search.sampling_options(args) if args.sample else None

@@ -81,7 +81,8 @@ def _parts_of_long(
   if _head(text, tokenizer, tags) and max(map(len, found), default=0) > longest:
     raise InputError(f"line {number} {too_long}its language's tag leaves too little room: raise the key")
   if found:
-    warn(LineWarning(number, f"{too_long}it is translated in {len(found)} parts"))
+    how = f"in {len(found)} parts" if found[1:] else "without the spaces at its ends"
+    warn(LineWarning(number, f"{too_long}it is translated {how}"))
   return found
 
 
