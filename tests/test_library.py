@@ -63,7 +63,8 @@ def test_help_trains_what_the_command_trains():
   ("name", "libraries"),
   [
     ("transformer_jax", {"jax"}),
-    ("transformer_jax.decoding.translator", {"flax", "optax", "orbax"}),
+    ("transformer_jax.decoding.translator", {"flax", "optax", "orbax", "jax.extend.pallas"}),
+    ("transformer_jax.serve.app", {"flax", "optax", "orbax", "jax.extend.pallas"}),
     ("transformer_jax.trainer.loop", {"tensorboardX", "sacrebleu", "matplotlib"}),  # tensorboardX imports torch
   ],
 )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
-from transformer_jax.analysis import operations
 from transformer_jax.data.segments import decoder_input
 from transformer_jax.decoding import continuous_batching
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions, Step, beam_search, log_softmax_without
@@ -203,6 +202,8 @@ def _require_memory(size: int, what: str) -> None:
 def _traced(function: Callable[..., PyTree], *arguments: PyTree) -> tuple[Callable[..., PyTree], int]:
   """The function, traced for arrays like these arguments, and the bytes of its largest array."""
   from jax.extend.core import jaxpr_as_fun  # brings Pallas with it, which takes a tenth of a second
+
+  from transformer_jax.analysis import operations  # imports it, too
 
   jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
   again = jaxpr_as_fun(jaxpr)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from babel import Locale, UnknownLocaleError
@@ -18,7 +19,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler
 
 from transformer_jax.config.experiment import MOST_ALPHA
-from transformer_jax.decoding.attention import Attention
 from transformer_jax.runtime.errors import InputError, RunError, is_out_of_memory, one_line
 from transformer_jax.serve import libretranslate
 from transformer_jax.serve.batcher import Answer, AnswerBatch, Batcher, Busy
@@ -26,6 +26,9 @@ from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
 from transformer_jax.serve.guard import Guard
 from transformer_jax.serve.libretranslate import Languages, TooLarge
 from transformer_jax.serve.search import Options, Search, Translate
+
+if TYPE_CHECKING:  # it imports Flax, which a cached translation does not need
+  from transformer_jax.decoding.attention import Attention
 
 # Each beam size has programs of its own, which are compiled when they are first used.
 _MOST_BEAMS = 16
@@ -58,7 +61,7 @@ class Served:
 
   name: str
   translate: Translate
-  attention: Callable[[str, str], Attention]
+  attention: "Callable[[str, str], Attention]"
   batcher: Batcher
   languages: Languages
   beam_size: int
@@ -151,7 +154,7 @@ class _Endpoints:
     content = await asyncio.to_thread(_json_of, found, kind)  # some 10 MB for long sentences
     return Response(content, media_type="application/json")
 
-  def _attend(self, pairs: Sequence[Sequence[str]]) -> list[Attention]:
+  def _attend(self, pairs: Sequence[Sequence[str]]) -> "list[Attention]":
     return [self._served.attention(source, target) for source, target in pairs]
 
   def _options(self, fields: dict[str, object]) -> Options:
@@ -176,7 +179,7 @@ class _Endpoints:
     return answer.result()
 
 
-def _json_of(found: Attention, kind: str) -> str:
+def _json_of(found: "Attention", kind: str) -> str:
   """The answer for one kind of attention, a head at a time, so that other threads can run in between."""
   queries, keys = found.axes(kind)
   others = json.dumps({"kinds": [*found.weights], "kind": kind, "queries": queries, "keys": keys})
