@@ -3,8 +3,8 @@
     python benchmarks/first_update.py --news FOLDER [--pairs 4500000] [--shard-pairs 500000] [--json FILE]
 
 The text is that of `wmt_size.py`, and so is the vocabulary, which is given. Each measurement is the command `train.py`
-with the model of `configs/multi30k.py:plain`, in a fresh process that has no packed rows yet. It ends when the first
-update is reported.
+with the model of `configs/multi30k.py:plain`, in a fresh process that has neither packed rows nor compiled programs
+yet. It ends when the first update is reported.
 """
 
 import argparse
@@ -68,8 +68,11 @@ def seconds_to_first(folder: Path, args: argparse.Namespace, shard_pairs: int) -
     }
     command = [sys.executable, str(HERE / "train.py"), f"--config={HERE / 'configs' / 'multi30k.py:plain'}"]
     command += [f"--workdir={Path(name) / 'run'}", *(f"--config.{key}={value}" for key, value in keys.items())]
+    # Each start compiles: the cache of an earlier one would favour the later.
+    own = {"PYTHONPATH": str(HERE), "TRANSFORMER_JAX_CACHE": str(Path(name) / "compiled")}
+    environment = {key: value for key, value in os.environ.items() if key != "JAX_COMPILATION_CACHE_DIR"} | own
     start = time.perf_counter()
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(HERE)})
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr
     said = []
     for line in process.stderr:

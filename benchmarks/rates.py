@@ -6,6 +6,7 @@ would get fewer updates; in turns, all models meet the same load.
 
 import functools
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -88,7 +89,10 @@ def side(name: str, config: Config, folder: Path) -> Side:
   values = serialization.to_dict(config)
   values["data"]["cache_dir"] = str(folder)
   (folder / "job.json").write_text(json.dumps({"config": values}))
-  return Side(name, sys.executable, "trainers/ours.py", folder, [str(config.data.row_length), config.model.dtype.value])
+  # The device is that of train.py. All sides exist at once, so none may reserve a GPU's memory.
+  device = {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", ""), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+  options = [str(config.data.row_length), config.model.dtype.value]
+  return Side(name, sys.executable, "trainers/ours.py", folder, options, **device)
 
 
 def turn(side: Side) -> float:

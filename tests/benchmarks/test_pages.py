@@ -312,6 +312,14 @@ def test_word_for_word():
   assert f"Learning took {ibm['training_seconds']:.0f} seconds" in page
 
 
+def test_memory_of_a_million_lines():
+  rows = results("reliability/soak_translate.json")["rows"]
+  said = [f"{row['MB']:.0f} MB at {round(row['line'], -3):,}" for row in (rows[0], rows[4], rows[-1])]
+  assert f"{said[0]}, {said[1]} and {said[2]}" in prose("input.md")
+  said = [f"{row['MB']:.0f} MB after {round(row['line'], -3):,}" for row in (rows[0], rows[-1])]
+  assert f"{said[0]} lines, {said[1]}" in prose("reliability.md")
+
+
 def size(kind: str, **changes: int) -> int:
   model = dataclasses.replace(rnn.get_config(kind).model, **changes)
   return sum(leaf.size for leaf in jax.tree.leaves(requirements.parameter_shapes(model)))
