@@ -46,7 +46,14 @@ def test_of_a_conditional_the_most_of_its_branches():
   def either(x):
     return jax.lax.cond(x[0, 0] > 0, lambda x: x @ x.T @ x, lambda x: x, x)
 
-  assert operations.matmuls(traced(either, LEFT)) == 2 * 2 * M * M * K
+  def other(x):
+    return jax.lax.cond(x[0, 0] > 0, lambda x: x, lambda x: x @ x.T @ x, x)
+
+  assert operations.matmuls(traced(either, LEFT)) == operations.matmuls(traced(other, LEFT)) == 2 * 2 * M * M * K
+  condition = operations.sequential(traced(lambda x: jnp.int32(x[0, 0] > 0), LEFT))
+  longest = operations.sequential(traced(lambda x: x @ x.T @ x, LEFT))
+  assert longest >= 2
+  assert [operations.sequential(traced(each, LEFT)) for each in (either, other)] == [condition + longest] * 2
 
 
 def test_sequential_is_the_longest_chain():

@@ -73,7 +73,7 @@ def test_the_interval_is_that_of_a_share():
   """Of 100 sentences 30 are wrong: 0.3 -+ 1.96 sqrt(0.3 * 0.7 / 100)."""
   gold = [Gold(frozenset({(0, 0)}), frozenset({(0, 0)}))] * 100
   rate = error_rate([[(0, 0)]] * 70 + [[(0, 1)]] * 30, gold)
-  np.testing.assert_allclose((rate.low, rate.high), (0.21, 0.39), atol=0.02)
+  np.testing.assert_allclose((rate.low, rate.high), (0.21, 0.39), atol=0.005)
 
 
 def test_the_error_rate_is_that_of_och_and_ney():

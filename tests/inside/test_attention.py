@@ -125,6 +125,17 @@ def test_pictures(pictures, found, choice):
     np.testing.assert_allclose(one, other[other >= 0.005])
   cells = figures["cross"].axes[0].collections[0].get_array()
   assert cells.shape == (5, 7)
+  of_cross = found.weights["cross"][1].mean(axis=0)  # without a head of cross-attention: the mean of the last layer's
+  np.testing.assert_allclose(cells, of_cross)
+  assert figures["cross"].axes[0].yaxis_inverted()
+  for kind, every in found.weights.items():
+    shown = [axis.images[0].get_array() for axis in figures[f"heads-{kind}"].axes]
+    np.testing.assert_array_equal(shown, every.reshape(-1, *every.shape[2:]))
+  words = range(weights.shape[1]) if choice.word is None else [choice.word]
+  seen = weights if choice.head is None else weights[choice.head : choice.head + 1]
+  for head, collection in zip(seen, figures["lines"].axes[0].collections, strict=True):
+    ends = [[round(x) for x, _ in path.vertices] for path in collection.get_paths()]
+    assert ends == [[query, key] for query in words for key in range(head.shape[1]) if head[query, key] >= 0.005]
   from transformer_jax.inside.figures import files
 
   contents, _ = files(figures["lines"], ("png", "svg", "pdf"))

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -39,6 +40,11 @@ def test_a_spike_of_one_step_in_a_hundred_thousand_is_drawn():
   assert {70_001, 70_003} <= {*kept.tolist()} and len(kept) <= 2 * curves.COLUMNS + 2
 
 
+def points_of(path):
+  """The points of a path, `M1.0 2.0L3.0 4.0`."""
+  return [[float(number) for number in point.split()] for point in re.split("[ML]", path.removesuffix("h0"))[1:]]
+
+
 def test_points_and_places_are_those_of_the_log(tmp_path):
   lines = [
     {"step": 10, "split": "train", "loss": 7.25, "learning_rate": 0.5},
@@ -52,6 +58,12 @@ def test_points_and_places_are_those_of_the_log(tmp_path):
   assert (training.split, training.steps, training.values) == ("train", [10, 30], [7.25, 5.125])
   assert (validation.split, validation.steps, validation.values) == ("validation", [10], [6.5])
   assert training.path.startswith(f"M{curves.LEFT}.0 ") and f"L{curves.RIGHT}.0 " in training.path
+  for chart in found.values():
+    for line in chart.lines:
+      places = zip(chart.x.place(np.array(line.steps)), chart.y.place(np.array(line.values)), strict=True)
+      np.testing.assert_allclose(points_of(line.path), [*places], atol=0.051)
+  (_, first), (_, last) = points_of(training.path)
+  assert curves.TOP <= first < last <= curves.BOTTOM  # 7.25 is above 5.125, and SVG counts downwards
   assert {chart.x for chart in found.values()} == {curves.Axis(10, 30, curves.LEFT, curves.RIGHT)}
 
 

@@ -48,6 +48,16 @@ def test_the_picture_of_positions(length, d_model):
   require_readable(figure)
   shown = texts(figure)
   assert f"dimension, d_model = {d_model}" in shown and f"√d_model = {math.sqrt(d_model):.1f}" in shown
+  encoded = positions_picture.encoding(length, d_model)
+  (sines,), (cosines,) = (axis.images for axis in figure.axes[:2])
+  np.testing.assert_array_equal(sines.get_array(), encoded[:, 0::2])
+  np.testing.assert_array_equal(cosines.get_array(), encoded[:, 1::2])
+  assert sines.axes.yaxis_inverted()  # position 0 is above
+  *waves, offsets = (axis.lines[0].get_xydata() for axis in figure.axes if axis.lines)
+  np.testing.assert_array_equal(offsets[:, 1], positions_picture.distances(encoded))
+  for dimension, points in zip(chosen, waves, strict=True):
+    at_positions = points[np.isin(points[:, 0], np.arange(length)), 1]
+    np.testing.assert_allclose(at_positions, encoded[:, dimension], atol=1e-6)
 
 
 def test_rates_are_those_of_the_formula():
@@ -71,6 +81,9 @@ def test_the_picture_of_the_learning_rate(d_model, warmups, last):
     own = " (the config)" if warmup == warmups[0] else ""
     assert f"warmup {warmup:,}{own}: peak {(d_model * warmup) ** -0.5:.3g}" in texts(figure)
   assert len({(line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}) == len(warmups)
+  for line, expected in zip(figure.axes[0].lines, schedule_picture.rates(d_model, sorted(warmups), last), strict=True):
+    np.testing.assert_array_equal(line.get_xydata(), np.stack([expected.steps, expected.rates], axis=1))
+    assert f"warmup {expected.warmup:,}" in line.get_label()
 
 
 @pytest.mark.parametrize(
@@ -113,8 +126,15 @@ def test_masks_are_those_of_the_rules():
   ("pairs", "row"), [([(1, 2)], 3), pytest.param([(5, 4), (3, 3), (1, 5)], 12, marks=pytest.mark.long)]
 )
 def test_the_picture_of_masks(pairs, row):
-  figure = masks_picture.draw(masks_picture.masks(pairs, row, 1))
+  masks = masks_picture.masks(pairs, row, 1)
+  figure = masks_picture.draw(masks)
   require_readable(figure)
+  for axis, mask in zip(figure.axes, masks, strict=True):
+    [cells] = axis.collections
+    assert cells.get_array().tolist() == mask.allowed.tolist() and axis.yaxis_inverted()
+    assert cells.cmap(1.0)[0] < cells.cmap(0.0)[0]  # the allowed ones are darker
+    assert [tick.get_text() for tick in axis.get_yticklabels()] == mask.query
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == mask.key
   assert len(figure.axes) == 8 and "window 1" in texts(figure)
 
 
@@ -135,6 +155,18 @@ def test_the_picture_of_the_softmax():
   figure = softmax_picture.draw([2, 37], queries=101)
   require_readable(figure)
   assert "with the scale" in texts(figure) and "$d_k$ = 37" in texts(figure)
+  every = [softmax_picture.weights(d_k, 101) for d_k in (2, 37)]
+  *examples, boxes = figure.axes
+  for each, (scaled, unscaled) in zip(every, (examples[:2], examples[2:]), strict=True):
+    query = np.argsort(each.unscaled.max(axis=1), kind="stable")[50]
+    assert [bar.get_height() for bar in scaled.patches] == each.scaled[query].tolist()
+    assert [bar.get_height() for bar in unscaled.patches] == each.unscaled[query].tolist()
+  medians = {line.get_xdata().mean(): line.get_ydata()[0] for line in boxes.lines if line.get_linewidth() == 2}
+  expected = {}
+  for place, each in enumerate(every):
+    expected |= {place - 0.2: np.median(each.scaled.max(axis=1)), place + 0.2: np.median(each.unscaled.max(axis=1))}
+  assert medians == pytest.approx(expected)
+  assert [text.get_text() for text in boxes.get_legend().get_texts()] == ["with the scale", "without"]
 
 
 def test_targets_and_losses_are_those_of_the_formula():
@@ -154,6 +186,11 @@ def test_the_picture_of_smoothing(vocab, smoothings):
   require_readable(figure)
   for smoothing in smoothings:
     assert f"ε = {smoothing:g}: lowest at p = {1 - smoothing + smoothing / vocab:.3g}" in texts(figure)
+  for number, (smoothing, line) in enumerate(zip(smoothings, figure.axes[1].lines, strict=True)):
+    p, loss = line.get_xydata().T
+    np.testing.assert_allclose(loss, smoothing_picture.losses(p, vocab, smoothing))
+    heights = [bar.get_height() for bar in figure.axes[0].patches[vocab * number : vocab * (number + 1)]]
+    assert heights == smoothing_picture.targets(vocab, smoothing).tolist()
   bars = figure.axes[0].patches[: vocab * len(smoothings)]
   assert len({(bar.get_hatch(), bar.get_facecolor()) for bar in bars}) == len(smoothings)  # they differ in grey, too
 

@@ -324,6 +324,16 @@ def test_the_page_of_many_steps_is_small(folder):
   assert len(content) < 150_000 and line["steps"][-1] == 30_011 and {*line["values"]} >= {3, 9}
 
 
+def test_a_value_below_a_chart_says_of_which_step_it_is(folder):
+  (folder / "metrics.jsonl").write_text('{"step": 250, "split": "train", "loss": 3.5}\n')
+  add_validation(folder, 200, loss=3.25)
+  page = page_of(folder)
+  assert page.texts["output"][0] == "step 250"
+  assert [text for text in page.texts["b"] if text.startswith("3.")][:2] == ["3.5", "3.25 at 200"]
+  (folder / "metrics.jsonl").write_text('{"step": 100, "split": "train", "loss": 3.5}\n')
+  assert page_of(folder).texts["output"][0] == "step 100"
+
+
 def test_it_is_written_as_a_whole(older, tmp_path):
   output = epath.Path(tmp_path) / "page.html"
   report.write([runs.open(older)], output)

@@ -22,6 +22,15 @@ print(jax.jit(lambda x: jnp.sin(x) @ x)(jnp.eye(3)).sum())
 """
 
 
+@pytest.fixture(scope="module")
+def of_a_module():
+  return user_cache()
+
+
+def test_fixtures_of_a_module_do_not_see_the_users_cache(of_a_module, tmp_path_factory):
+  assert of_a_module == user_cache() and Path(of_a_module).is_relative_to(tmp_path_factory.getbasetemp())
+
+
 def start(cache, **environment):
   result = subprocess.run(
     [sys.executable, "-W", "error", "-c", PROGRAM],

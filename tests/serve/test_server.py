@@ -238,7 +238,7 @@ def test_a_second_ctrl_c_ends_it_at_once():
 )
 def test_a_signal_ends_it_after_the_last_answer(number, status):
   """Requests that are decoded and requests that wait."""
-  process = serving_for(0.4)
+  process = serving_for(2)
   assert process.stdout and process.stderr
   with process, ThreadPoolExecutor(3) as executor:
     client = Client(int(process.stdout.readline()))
@@ -246,7 +246,7 @@ def test_a_signal_ends_it_after_the_last_answer(number, status):
     answers = [executor.submit(client.translate, "first")]
     process.stdout.readline()
     answers += [executor.submit(client.translate, "second", alternatives=count) for count in (0, 1)]
-    time.sleep(0.2)
+    time.sleep(1)  # until they have reached it
     process.send_signal(number)
     assert [answer.result().json["translatedText"] for answer in answers] == ["FIRST", "SECOND", "SECOND"]
     assert process.wait(60) == status, process.stderr.read()

@@ -104,6 +104,11 @@ class Chart:
   y: Axis
   lines: list[Line]
 
+  @property
+  def last(self) -> int:
+    """The last step of any line."""
+    return max(line.steps[-1] for line in self.lines)
+
   def data(self) -> dict[str, object]:
     """The points and the axes as JSON values, for the page's script."""
     return {
