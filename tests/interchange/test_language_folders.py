@@ -365,6 +365,18 @@ def test_two_files_that_contradict_each_other_are_refused(folders, tmp_path, nam
   import_model(tmp_path / "folder", tmp_path / "run", name)
 
 
+@pytest.mark.parametrize(("name", "value"), [("eos_token_id", [7, 0]), ("bos_token_id", 7)])
+def test_a_gpt2_whose_texts_have_other_ends_in_generation_is_refused(folders, tmp_path, name, value):
+  """The library's `generate` follows generation_config.json."""
+  shutil.copytree(folders / "gpt2", tmp_path / "folder")
+  with_json(tmp_path / "folder", "generation_config.json", lambda content: content.update({name: value}))
+  message = rf"generation_config\.json: {name} is (7|a list), but must be 0 or \[0\]: config\.json says so"
+  with pytest.raises(InputError, match=message):
+    import_model(tmp_path / "folder", tmp_path / "run", "gpt2")
+  with_json(tmp_path / "folder", "generation_config.json", lambda content: content.update({name: [0]}))
+  import_model(tmp_path / "folder", tmp_path / "run", "gpt2")
+
+
 @pytest.mark.parametrize(
   ("setting", "value"),
   [

@@ -224,7 +224,7 @@ def test_the_tokenizer_with_few_letters_and_many_merges(tmp_path):
   ours = SentencePieceTokenizer.learn(lines, 600)
   from transformer_jax.interchange import hf_tokenizer
 
-  hf_tokenizer.write(tmp_path, ours, "$A", "$A $B", {"model_max_length": 99})
+  hf_tokenizer.write(tmp_path, ours, ["$A"], ["$A", "$B"], {"model_max_length": 99})
   tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path)
   for _ in range(997):
     text = "".join(generator.choices("abb ", k=generator.randint(1, 90)))

@@ -128,6 +128,11 @@ def test_greedy_texts(tmp_path, bytes_vocabulary):
     assert len(found) - inputs.shape[1] == sample.tokens
     assert tokenizer.decode(found, skip_special_tokens=True) == prompt + sample.text
   assert generator.attention("low").read == ("<|endoftext|>", "low")
+  export(tmp_path / "run", tmp_path / "back", "gpt2")
+  ours = transformers.AutoTokenizer.from_pretrained(tmp_path / "back")
+  for text in ["", "hello\n\n ", "한 low", "<|endoftext|>"]:
+    assert ours(text)["input_ids"][:1] == [0]  # the token before a text
+    assert ours(text)["input_ids"][1:] == tokenizer(text, split_special_tokens=True)["input_ids"]
 
 
 PREDICTIONS = {f"cls.predictions.{name}" for name in ("bias", "transform.dense.weight", "transform.dense.bias")} | {
@@ -218,7 +223,7 @@ def test_tokens_of_gpt2(tmp_path, bytes_vocabulary, form):
   theirs, back = (transformers.AutoTokenizer.from_pretrained(tmp_path / name) for name in ("theirs", "back"))
   for text in hard_texts("helo wrt'sd  \n19한é!\u2581\U0001f600"):
     tokens = encode_text(ours, text)
-    assert theirs(text)["input_ids"] == back(text)["input_ids"] == tokens, repr(text)
+    assert theirs(text)["input_ids"] == tokens and back(text)["input_ids"] == [0, *tokens], repr(text)
     assert ours.decode(tokens) == text
   assert back.eos_token == "<|endoftext|>" and ours.decode([0]) == "" and len(back) == len(theirs)
 
@@ -276,6 +281,7 @@ def test_a_folder_is_refused_or_has_the_tokens_of_the_library(tmp_path, lower, a
     ("gpt2", {"n_layer": 10**9}, "n_layer is 1000000000, but must be a whole number from 1 to"),
     ("gpt2", {"n_positions": 30}, r"wpe.weight has shape \(31, 22\)"),
     ("gpt2", {"eos_token_id": 50256}, "eos_token_id is 50256, but must be a whole number from 0 to"),
+    ("gpt2", {"num_attention_heads": 11}, "num_attention_heads is 11, but must be 2: it is another name of n_head"),
     ("gpt2", {"model_type": "bert"}, "model_type is 'bert', but must be 'gpt2'"),
     ("bert", {"is_decoder": True}, "is_decoder is True, but must be False"),
     ("bert", {"type_vocab_size": 3}, "type_vocab_size is 3, but must be 2"),

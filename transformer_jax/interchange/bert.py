@@ -131,7 +131,8 @@ def write(folder: Path, run: Run, model: Model) -> None:
     hf_tokenizer.write_subwords(folder, model.tokenizer.vocabulary, settings)
     return
   special = {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<unk>", "pad_token": "<pad>"}
-  hf_tokenizer.write(folder, model.tokenizer, "<s> $A </s>", "<s> $A </s> $B:1 </s>:1", special | settings)
+  single = ["<s>", "$A", "</s>"]
+  hf_tokenizer.write(folder, model.tokenizer, single, [*single, ("$B", 1), ("</s>", 1)], special | settings)
 
 
 def _order(tokenizer: Tokenizer, config: BERTConfig) -> list[int]:

@@ -40,6 +40,12 @@ _SIZES = {
   "num_layers": ("n_layer", 12),
   "num_heads": ("n_head", 12),
 }
+_OTHER_NAMES = {  # which that library would take in place of those above
+  "hidden_size": "n_embd",
+  "max_position_embeddings": "n_positions",
+  "num_attention_heads": "n_head",
+  "num_hidden_layers": "n_layer",
+}
 _DROPOUTS = {"dropout": "resid_pdrop", "attention_dropout": "attn_pdrop"}
 # What the model here has one value of.
 _ONLY = {
@@ -109,7 +115,7 @@ def write(folder: Path, run: Run, model: Model) -> None:
   pieces = vocabulary.spelled(model.tokenizer)
   begin, end = pieces[config.begin], pieces[config.end]
   special = {"bos_token": begin, "eos_token": end, "unk_token": "<unk>", "pad_token": "<pad>"}
-  hf_tokenizer.write(folder, model.tokenizer, f"{begin} $A", f"{begin} $A $B", special | settings)
+  hf_tokenizer.write(folder, model.tokenizer, [begin, "$A"], [begin, "$A", "$B"], special | settings)
 
 
 def _special_tokens(config: GPTConfig, tokenizer: SubwordTokenizer) -> dict[str, str]:
@@ -125,6 +131,7 @@ def read(folder: ForeignFolder) -> Imported:
   """
   with hf_folder.opened(folder, _ONLY, _usual) as (settings, weights):
     model = _model(settings, weights)
+    _require_same_ends(folder, model)
     config = hf_folder.config(model, folder)
     shapes, table = shapes_of(config), names(model)
     wanted = layout.shapes_there(shapes, table)
@@ -137,6 +144,13 @@ def read(folder: ForeignFolder) -> Imported:
   return Imported(config, arrays, tokenizer)
 
 
+def _require_same_ends(folder: ForeignFolder, model: GPTConfig) -> None:
+  """Raises InputError if texts begin or end with other tokens in generation, of which a model here has one each."""
+  generation = folder.settings("generation_config.json", optional=True)
+  for name, number in {"bos_token_id": model.begin, "eos_token_id": model.end}.items():
+    generation.require(name, [number, [number]], "config.json says so, and a model here has one such token")
+
+
 def _usual(name: str) -> str | None:
   if _MASK.fullmatch(name):
     return None
@@ -144,6 +158,8 @@ def _usual(name: str) -> str | None:
 
 
 def _model(settings: Settings, weights: Weights) -> GPTConfig:
+  for other, name in _OTHER_NAMES.items():
+    settings.require(other, [settings.value(name)] if name in settings else [], f"it is another name of {name}")
   sizes = hf_folder.sizes(settings, _SIZES, weights)
   options: JsonObject = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
   last = sizes["vocab_size"] - 1

@@ -21,6 +21,7 @@ from transformer_jax.runtime.values import JsonObject
 # Where a line begins that is not empty. In these patterns `^` is the beginning of any line.
 _LINE_STARTS = (r"\A(?=[^\n])", r"(?<=\n)(?=[^\n])")
 _KINDS = {"bert": Kind.WORDPIECE, "gpt2": Kind.BYTES}
+_Template = Sequence[str | tuple[str, int]]
 _BPE = {
   "type": "BPE",
   **dict.fromkeys(("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")),
@@ -48,12 +49,12 @@ def write_subwords(folder: Path, words: Vocabulary, settings: JsonObject) -> Non
   Args:
     folder: the model's folder.
     words: the vocabulary.
-    settings: settings for `tokenizer_config.json`.
+    settings: settings for `tokenizer_config.json`; of GPT-2 with its `bos_token`, which stands before a text.
   """
   numbers = {piece: number for number, piece in enumerate(words.pieces) if piece != hf_vocabulary.filler(number)}
   special = [piece for piece in words.special if piece in numbers]
   if words.kind is Kind.BYTES:
-    parts, kind = _byte_level(words, numbers)
+    parts, kind = _byte_level(words, numbers, settings["bos_token"])
   else:
     parts, kind = _wordpiece(words, numbers)
     special.append(words.unknown)
@@ -61,11 +62,12 @@ def write_subwords(folder: Path, words: Vocabulary, settings: JsonObject) -> Non
   _write(folder, {"added_tokens": added, **parts}, kind | settings)
 
 
-def _byte_level(words: Vocabulary, numbers: dict[str, int]) -> tuple[JsonObject, JsonObject]:
+def _byte_level(words: Vocabulary, numbers: dict[str, int], begin: str) -> tuple[JsonObject, JsonObject]:
   """Parts of `tokenizer.json`, and settings of `tokenizer_config.json`."""
   spaces = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
   parts = {
-    **{"normalizer": None, "pre_tokenizer": spaces, "post_processor": None, "decoder": spaces},
+    **{"normalizer": None, "pre_tokenizer": spaces, "decoder": spaces},
+    "post_processor": _post_processor([begin, "$A"], [begin, "$A", "$B"], {begin: numbers[begin]}),
     "model": {**_BPE, "vocab": numbers, "merges": words.merges},
   }
   return parts, {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": False}
@@ -84,7 +86,7 @@ def _wordpiece(words: Vocabulary, numbers: dict[str, int]) -> tuple[JsonObject, 
       "lowercase": words.lowercase,
     },
     "pre_tokenizer": {"type": "BertPreTokenizer"},
-    "post_processor": _post_processor(f"{cls} $A {sep}", f"{cls} $A {sep} $B:1 {sep}:1", around),
+    "post_processor": _post_processor([cls, "$A", sep], [cls, "$A", sep, ("$B", 1), (sep, 1)], around),
     "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
     "model": {
       "type": "WordPiece",
@@ -109,14 +111,14 @@ def _write(folder: Path, values: JsonObject, config: JsonObject) -> None:
   (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
-def write(folder: Path, tokenizer: Tokenizer, single: str, pair: str, settings: JsonObject) -> None:
+def write(folder: Path, tokenizer: Tokenizer, single: _Template, pair: _Template, settings: JsonObject) -> None:
   """Writes `tokenizer.json`, `tokenizer_config.json`, and `tokenizer.model` for SentencePiece.
 
   Args:
     folder: the model's folder.
     tokenizer: the run's.
-    single: the tokens of a text, such as `<s> $A`.
-    pair: the tokens of two texts; a number after a colon is the token type.
+    single: the tokens of a text, such as `["<s>", "$A"]`.
+    pair: the tokens of two texts, those of another type than 0 with their type, such as `("$B", 1)`.
     settings: more settings for `tokenizer_config.json`.
   """
   names = vocabulary.spelled(tokenizer)
@@ -139,7 +141,7 @@ def _model(names: Sequence[str], merged: Sequence[str]) -> JsonObject:
   return {**_BPE, "byte_fallback": True, "vocab": numbers, "merges": merges(merged)}
 
 
-def _post_processor(single: str, pair: str, special: dict[str, int]) -> JsonObject:
+def _post_processor(single: _Template, pair: _Template, special: dict[str, int]) -> JsonObject:
   return {
     "type": "TemplateProcessing",
     "single": _template(single),
@@ -172,10 +174,10 @@ def _replace(pattern: str, content: str) -> JsonObject:
   return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
 
-def _template(text: str) -> list[JsonObject]:
+def _template(template: _Template) -> list[JsonObject]:
   parts = []
-  for part in text.split():
-    name, _, kind = part.partition(":")
-    key, its = ("Sequence", name[1:]) if name.startswith("$") else ("SpecialToken", name)
-    parts.append({key: {"id": its, "type_id": int(kind or 0)}})
+  for part in template:
+    name, kind = (part, 0) if isinstance(part, str) else part
+    key, its = ("Sequence", name[1:]) if name in ("$A", "$B") else ("SpecialToken", name)
+    parts.append({key: {"id": its, "type_id": kind}})
   return parts
